@@ -1,0 +1,1 @@
+"""Add up deniable reports, debias the sums, answer queries."""

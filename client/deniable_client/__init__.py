@@ -1,0 +1,1 @@
+"""Randomize answers on the device, upload them deniable."""

@@ -1,0 +1,1 @@
+"""Mechanisms and wire format shared by the deniable client and aggregator."""

@@ -1,0 +1,129 @@
+"""The house rules about who may import whom, held by reading the imports.
+
+client → shared ← aggregator, never sideways, never back; each member uses only what its pyproject declares.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MEMBERS = ["aggregator", "client", "shared"]
+NUMPY_ROOMS = {"central", "estimators", "estimate.py", "planning.py", "scale", "simulate.py"}
+LONGEST_MODULE = 400
+
+
+def normalize(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def declared(member: str) -> set[str]:
+    project = tomllib.loads((ROOT / member / "pyproject.toml").read_text())["project"]
+    extras = project.get("optional-dependencies", {}).values()
+    requirements = [*project["dependencies"], *(r for extra in extras for r in extra)]
+    return {normalize(re.split(r"[\s\[<>=!~;]", r, maxsplit=1)[0]) for r in requirements}
+
+
+def imported(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def top_level(source: str) -> set[str]:
+    return {module.partition(".")[0] for module in imported(source)}
+
+
+def modules(member: str) -> list[Path]:
+    return sorted((ROOT / member / f"deniable_{member}").rglob("*.py"))
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_member_imports_only_what_it_declares(member: str) -> None:
+    own = f"deniable_{member}"
+    distributions = packages_distributions()
+    used = {
+        module
+        for path in modules(member)
+        for module in top_level(path.read_text())
+        if module != own and module not in sys.stdlib_module_names
+    }
+    allowed = declared(member)
+    undeclared = {m for m in used if not allowed & set(map(normalize, distributions.get(m, [m])))}
+    assert undeclared == set()
+
+
+@pytest.mark.parametrize(("member", "stranger"), [("aggregator", "client"), ("client", "aggregator")])
+def test_the_two_ends_never_import_each_other(member: str, stranger: str) -> None:
+    guests = [p.name for p in modules(member) if f"deniable_{stranger}" in top_level(p.read_text())]
+    assert guests == []
+
+
+def test_shared_imports_neither_end() -> None:
+    used = {module for path in modules("shared") for module in top_level(path.read_text())}
+    assert not used & {"deniable_client", "deniable_aggregator", "numpy", "httpx", "flask"}
+
+
+def test_only_the_transport_module_of_the_client_knows_the_http_library() -> None:
+    users = {path.name for path in modules("client") if "httpx" in top_level(path.read_text())}
+    assert users == {"transport.py"}
+
+
+def test_numpy_stays_where_arithmetic_on_tallies_is() -> None:
+    package = ROOT / "aggregator" / "deniable_aggregator"
+    users = {
+        path.relative_to(package).parts[0]
+        for path in modules("aggregator")
+        if "numpy" in top_level(path.read_text())
+    }
+    assert users <= NUMPY_ROOMS | {"intervals.py", "projection.py", "trust.py", "store", "ingest", "registry.py"}
+
+
+def test_a_local_mechanism_is_two_files_of_one_name() -> None:
+    def names(folder: Path) -> set[str]:
+        return {path.stem for path in folder.glob("*.py")} - {"__init__", "contract"}
+
+    shared = names(ROOT / "shared" / "deniable_shared" / "mechanisms")
+    assert shared == names(ROOT / "aggregator" / "deniable_aggregator" / "estimators")
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_no_module_outgrows_its_room(member: str) -> None:
+    long = {p.name: n for p in modules(member) if (n := len(p.read_text().splitlines())) > LONGEST_MODULE}
+    assert long == {}
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_no_module_is_a_junk_drawer(member: str) -> None:
+    drawers = {"common", "helpers", "misc", "util", "utils"}
+    assert {path.stem for path in modules(member)} & drawers == set()
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_every_module_says_its_job_in_a_docstring(member: str) -> None:
+    silent = [str(p) for p in modules(member) if not ast.get_docstring(ast.parse(p.read_text()))]
+    assert silent == []
+
+
+def test_importing_the_contract_loads_neither_cryptography_nor_numpy() -> None:
+    names = [
+        ".".join(path.relative_to(ROOT / "shared").with_suffix("").parts)
+        for path in modules("shared")
+        if path.stem != "__init__"
+    ]
+    code = f"import sys\nfor n in {names!r}: __import__(n)\n" + (
+        "print(sorted({m.split('.')[0] for m in sys.modules} & {'cryptography','numpy','httpx','ssl'}))"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"

@@ -1,0 +1,92 @@
+"""What no resolver checks: versions move together, licences ship, the image's pins still fit the pyprojects."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent.parent
+PINS = ROOT / "deploy" / "requirements.txt"
+PROJECTS = {
+    member: tomllib.loads((ROOT / member / "pyproject.toml").read_text())["project"]
+    for member in ("aggregator", "client", "shared")
+}
+
+
+def pins() -> dict[str, list[Requirement]]:
+    """The pinned requirements by name; a name may be pinned twice, for two Python versions."""
+    found: dict[str, list[Requirement]] = {}
+    for line in PINS.read_text().splitlines():
+        if re.match(r"[a-zA-Z0-9]", line):
+            requirement = Requirement(line.rstrip(" \\"))
+            found.setdefault(canonicalize_name(requirement.name), []).append(requirement)
+    return found
+
+
+def needed(name: str, seen: set[str]) -> set[str]:
+    """Every distribution that installing `name` brings on this machine."""
+    for text in distribution(name).requires or []:
+        requirement = Requirement(text)
+        wanted = canonicalize_name(requirement.name)
+        here = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if here and wanted not in seen:
+            seen.add(wanted)
+            needed(wanted, seen)
+    return seen
+
+
+def test_members_share_one_version_and_pin_shared_to_it() -> None:
+    version = PROJECTS["shared"]["version"]
+    assert {project["version"] for project in PROJECTS.values()} == {version}
+    for member in ("aggregator", "client"):
+        assert f"deniable-shared=={version}" in PROJECTS[member]["dependencies"]
+
+
+@pytest.mark.parametrize("member", sorted(PROJECTS))
+def test_every_member_ships_the_licence_as_a_file_of_its_own(member: str) -> None:
+    licence = ROOT / member / "LICENSE"
+    assert not licence.is_symlink()
+    assert licence.read_text() == (ROOT / "LICENSE").read_text()
+
+
+@pytest.mark.parametrize("member", sorted(PROJECTS))
+def test_every_member_tells_type_checkers_that_it_is_typed(member: str) -> None:
+    assert (ROOT / member / f"deniable_{member}" / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("member", sorted(PROJECTS))
+def test_the_changelog_speaks_of_this_version(member: str) -> None:
+    assert f"## {PROJECTS[member]['version']}" in (ROOT / member / "CHANGELOG.md").read_text()
+
+
+def test_client_depends_on_cryptography_httpx_and_shared_only() -> None:
+    names = {Requirement(text).name for text in PROJECTS["client"]["dependencies"]}
+    assert names == {"cryptography", "deniable-shared", "httpx"}
+
+
+def test_every_pin_of_the_image_lies_in_the_range_the_aggregator_asks_for() -> None:
+    pinned = pins()
+    for text in PROJECTS["aggregator"]["dependencies"]:
+        wanted = Requirement(text)
+        if wanted.name != "deniable-shared":
+            for pin in pinned[canonicalize_name(wanted.name)]:
+                version = next(iter(pin.specifier)).version
+                assert wanted.specifier.contains(version), f"run the export: {pin} does not fit {wanted}"
+
+
+def test_the_image_pins_everything_that_the_aggregator_brings() -> None:
+    own = {f"deniable-{member}" for member in PROJECTS}
+    missing = needed("deniable-aggregator", set()) - own - set(pins())
+    assert missing == set(), "deploy/requirements.txt is older than the pyprojects: run its export"
+
+
+def test_every_pin_carries_hashes_and_no_address() -> None:
+    text = PINS.read_text()
+    assert text.count("--hash=sha256:") >= len(pins())
+    assert not re.search(r"https?://|--index|--find-links", text)
