@@ -1,1 +1,30 @@
-""""""
+"""Estimators: the numpy half of every mechanism, one file each, found by the mechanism's id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from deniable_aggregator.estimators.contract import Estimator
+from deniable_aggregator.estimators.grr import GeneralizedEstimator
+from deniable_aggregator.estimators.rr import BitwiseEstimator
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.contract import Mechanism
+
+__all__ = ["Estimator", "for_mechanism", "known"]
+
+_ESTIMATORS: Mapping[str, Callable[[Mechanism], Estimator]] = MappingProxyType(
+    {"grr/1": GeneralizedEstimator, "rr/1": BitwiseEstimator}
+)
+
+
+def known() -> tuple[str, ...]:
+    """The ids of the mechanisms whose reports can be counted, sorted."""
+    return tuple(sorted(_ESTIMATORS))
+
+
+def for_mechanism(mechanism: Mechanism) -> Estimator:
+    """The estimator that debiases with this mechanism's own p and q."""
+    if mechanism.id not in _ESTIMATORS:
+        raise ParameterError(f"mechanism must be one of {known()}, got {mechanism.id!r}")
+    return _ESTIMATORS[mechanism.id](mechanism)

@@ -1,0 +1,70 @@
+"""Generalized randomized response: how often each value was reported, and what that says.
+
+f̂_v = (c_v/n − q)/(p − q),   Σ_v f̂_v = 1 for every set of reports
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_aggregator.channel import Channel, Counts
+from deniable_aggregator.estimate import Estimate, debias
+from deniable_aggregator.estimators.contract import Payloads, checked_payloads, checked_tally
+from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.mechanisms.contract import Mechanism
+
+__all__ = ["GeneralizedEstimator"]
+
+_SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes: half a megabyte stays in cache
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralizedEstimator:
+    """The estimator of "grr/1". Its tally is the histogram of the reported values."""
+
+    default_projection: ClassVar[str] = "simplex"
+    mechanism: Mechanism
+
+    def tally(self, payloads: Payloads) -> Counts:
+        rows = checked_payloads(payloads, self.mechanism.payload_size)
+        size = self.mechanism.tally_size
+        histogram = np.zeros(size, dtype=np.int64)
+        for start in range(0, len(rows), _SLICE_ROWS):
+            seen = np.bincount(_indices(rows[start : start + _SLICE_ROWS]), minlength=size)
+            if len(seen) > size:
+                raise DecodeError(
+                    f"payloads must hold indices below {size}, got {len(seen) - 1}: "
+                    "validate them first"
+                )
+            histogram += seen
+        return histogram
+
+    def estimate(
+        self,
+        tally: Counts,
+        n: int,
+        *,
+        confidence: float = 0.95,
+        epochs: int = 1,
+        family: str = "each",
+    ) -> Estimate:
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        if counts.sum() != reports:
+            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
+        channel = Channel(self.mechanism.p, self.mechanism.q)
+        return debias(channel, counts, reports, confidence=confidence, epochs=epochs, family=family)
+
+
+def _indices(rows: Payloads) -> npt.NDArray[np.integer]:
+    """Each row read as one big-endian integer."""
+    size = rows.shape[1]
+    if size <= 2:
+        return np.ascontiguousarray(rows).view(f">u{size}")[:, 0]
+    indices = np.zeros(len(rows), dtype=np.int64)
+    for column in rows.T:
+        indices = indices << 8 | column
+    return indices

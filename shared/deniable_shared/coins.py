@@ -1,0 +1,169 @@
+"""Coins: one stream of random bytes, read in order, that every random choice is made from.
+
+`Coins.derive` is a keyed stream: the same key and labels toss the same coins, in every language.
+
+    stream = SHAKE-256(lp(key) ‖ lp(label 1) ‖ lp(label 2) ‖ …)
+    lp     = length as uint16, big-endian, then the bytes
+
+Reading n bytes gives a prefix of reading more. How much a toss reads depends on the coins and on
+public parameters only. An instance belongs to one thread and to one answer.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+from functools import lru_cache
+from hashlib import shake_256
+from struct import unpack
+
+from deniable_shared.errors import ParameterError
+
+__all__ = ["PLANES", "Coins"]
+
+PLANES = 64
+"""Bits of the integer that decides one biased coin."""
+
+_BLOCK = 136  # one squeeze of SHAKE-256: asking for less costs the same
+_SMEAR_LANES = 256  # beyond, 64 operations on one plane are cheaper than 26 on all of them
+_SHORT = tuple(length.to_bytes(2, "big") for length in range(256))
+
+
+class Coins:
+    """A stream of coins, built with `derive` or `system`; `seed` is all that SHAKE-256 reads."""
+
+    __slots__ = ("_buffer", "_position", "_stream")
+
+    def __init__(self, seed: builtins.bytes) -> None:
+        self._stream = shake_256(seed)
+        self._buffer = self._stream.digest(_BLOCK)
+        self._position = 0
+
+    @classmethod
+    def derive(cls, key: builtins.bytes, *labels: builtins.bytes) -> Coins:
+        """The stream of a secret key and the labels that tell its uses apart, each < 2^16 bytes."""
+        seed = b""
+        for part in (key, *labels):
+            seed += (_SHORT[len(part)] if len(part) < 256 else _prefix(part)) + part
+        return cls(seed)
+
+    @classmethod
+    def system(cls) -> Coins:
+        """Coins of the operating system's generator, for draws that need no memory."""
+        return _SystemCoins(b"")
+
+    def bytes(self, count: int) -> builtins.bytes:
+        """The next `count` bytes."""
+        start = self._position
+        end = start + count
+        if not start <= end <= len(self._buffer):
+            self._extend(start, end)
+        self._position = end
+        return self._buffer[start:end]
+
+    def _extend(self, start: int, end: int) -> None:
+        if end < start:
+            raise ParameterError(f"count must be at least 0, got {end - start}")
+        ahead = 2 * end if start else end  # every squeeze starts over: doubling keeps it linear
+        self._buffer = self._stream.digest(ahead)
+
+    def bits(self, count: int) -> int:
+        """An integer of `count` bits: the most significant ones of the next ⌈count/8⌉ bytes."""
+        size = (count + 7) >> 3
+        return int.from_bytes(self.bytes(size), "big") >> ((size << 3) - count)
+
+    def below(self, bound: int) -> int:
+        """Uniform over 0 … bound − 1, by rejection on ⌈log2 bound⌉ bits; bound 1 reads nothing."""
+        if bound < 1:
+            raise ParameterError(f"bound must be at least 1, got {bound}")
+        width = (bound - 1).bit_length()
+        drawn = self.bits(width)
+        while drawn >= bound:
+            drawn = self.bits(width)
+        return drawn
+
+    def bernoulli(self, threshold: int) -> bool:
+        """True with probability threshold/2^64."""
+        return self.bits(PLANES) < threshold
+
+    def bernoulli_vector(self, threshold: int, length: int) -> int:
+        """`length` independent bits, each 1 with probability threshold/2^64, as one integer.
+
+        Reads 64 planes of bits(length), the most significant plane first: lane i of the planes is
+        the 64-bit integer compared for bit i, counted from the most significant end. All lanes are
+        compared at once; no branch depends on a coin.
+        """
+        size = (length + 7) >> 3
+        width = size << 3
+        below = _smear if width <= _SMEAR_LANES else _scan
+        return below(self.bytes(size * PLANES), threshold, width) >> (width - length)
+
+
+class _SystemCoins(Coins):
+    """Asks the operating system each time, so that no two processes ever share a coin."""
+
+    __slots__ = ()
+
+    def bytes(self, count: int) -> builtins.bytes:
+        return os.urandom(count)
+
+
+def _prefix(part: builtins.bytes) -> builtins.bytes:
+    if len(part) >= 1 << 16:
+        raise ParameterError(f"key and labels must be shorter than 65,536 bytes, got {len(part)}")
+    return len(part).to_bytes(2, "big")
+
+
+def _smear(planes: builtins.bytes, threshold: int, width: int) -> int:
+    """Lanes below the threshold, in 26 operations on all planes at once.
+
+    Marks, in each lane, the first plane that differs from the threshold and all planes after it.
+    The threshold's bit at that first plane says which is smaller, and it is the parity of the
+    places among the marked ones where the threshold changes from one bit to the next.
+    """
+    bits, changes, lanes = _masks(threshold, width)
+    marked = int.from_bytes(planes, "big") ^ bits
+    marked |= marked >> width
+    marked |= marked >> 2 * width
+    marked |= marked >> 4 * width
+    marked |= marked >> 8 * width
+    marked |= marked >> 16 * width
+    marked |= marked >> 32 * width
+    parity = marked & changes
+    parity ^= parity >> 32 * width
+    parity ^= parity >> 16 * width
+    parity ^= parity >> 8 * width
+    parity ^= parity >> 4 * width
+    parity ^= parity >> 2 * width
+    return (parity ^ parity >> width) & lanes
+
+
+@lru_cache(maxsize=256)
+def _masks(threshold: int, width: int) -> tuple[int, int, int]:
+    """The threshold as planes; the planes that differ from the next one; one plane of ones."""
+    _check(threshold)
+    lanes = (1 << width) - 1
+    bits = 0
+    for plane in range(PLANES):
+        bits |= (threshold >> plane & 1) * lanes << plane * width
+    return bits, (bits ^ bits << width) & ((1 << PLANES * width) - 1), lanes
+
+
+def _scan(planes: builtins.bytes, threshold: int, width: int) -> int:
+    """Lanes below the threshold, one operation a plane, the least significant first.
+
+    The lower bits of a lane are at least the threshold's: a 1 in the threshold keeps that only
+    where the lane has a 1 too, a 0 makes it true where the lane has a 1.
+    """
+    _check(threshold)
+    lanes = (1 << width) - 1
+    at_least = lanes
+    for plane in map(int.from_bytes, reversed(unpack(f"{width >> 3}s" * PLANES, planes))):
+        at_least = plane & at_least if threshold & 1 else plane | at_least
+        threshold >>= 1
+    return at_least ^ lanes
+
+
+def _check(threshold: int) -> None:
+    if not 0 <= threshold < 1 << PLANES:
+        raise ParameterError(f"threshold must lie in [0, 2^64 - 1], got {threshold}")

@@ -1,0 +1,147 @@
+"""Exact thresholds: the one place where ε becomes a probability.
+
+Of `messages` equally likely messages `favoured` are favoured, and a report falls among them with
+probability T/2^bits:
+
+    T = ⌊2^bits · wE/(wE + K − w)⌋        E = e^ε, K = messages, w = favoured
+
+E is transcendental for every rational ε > 0, so it is enclosed between two rationals and the
+precision doubles until both give the same T. Hence (T/w)/((2^bits − T)/(K − w)) ≤ e^ε exactly, and
+T + 1 would exceed it: privacy is never rounded in our favour. Nothing here is a float.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from functools import lru_cache
+
+from deniable_shared.errors import ParameterError
+
+__all__ = ["at_most_exp", "exp_bounds", "format_epsilon", "parse_epsilon", "threshold"]
+
+_DECIMAL = re.compile(r"[0-9]{1,2}(\.[0-9]{1,6})?")
+_MICRO = 10**6
+_FIRST_BITS = 128  # decides almost every threshold and ratio of 64 bits at once
+_PRINTABLE_BITS = 128
+
+
+def parse_epsilon(
+    value: str | int | Fraction,
+    *,
+    argument: str = "epsilon",
+    low: Fraction = Fraction(1, 100),
+    high: Fraction = Fraction(20),
+) -> Fraction:
+    """Read an ε exactly; ParameterError unless low ≤ ε ≤ high.
+
+    A string is one or two digits and at most six decimals, looked at before anything is computed.
+    """
+    epsilon = _exact(value, argument)
+    if not low <= epsilon <= high:
+        raise ParameterError(
+            f"{argument} must lie in [{_shown(low)}, {_shown(high)}], got {_shown(epsilon)}"
+        )
+    return epsilon
+
+
+def _exact(value: object, argument: str) -> Fraction:
+    if isinstance(value, str):
+        if not _DECIMAL.fullmatch(value):
+            raise ParameterError(
+                f'{argument} must be a decimal like "1" or "0.5", at most two digits before the '
+                f"point and six after it, got {value[:20]!r}"
+            )
+        return Fraction(value)
+    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+        raise ParameterError(
+            f"{argument} must be a string, an int or a Fraction, got {type(value).__name__}: "
+            'write it as a string, like "0.5"'
+        )
+    return Fraction(value)
+
+
+def format_epsilon(epsilon: Fraction) -> str:
+    """The shortest decimal, which `parse_epsilon` reads back.
+
+    ParameterError for a negative number or one that needs more than six decimals.
+    """
+    micro = epsilon * _MICRO
+    if epsilon < 0 or micro.denominator != 1:
+        raise ParameterError(
+            f"epsilon must be at least 0 and have at most six decimals, got {_shown(epsilon)}"
+        )
+    whole, part = divmod(micro.numerator, _MICRO)
+    return f"{whole}.{part:06d}".rstrip("0") if part else str(whole)
+
+
+def _shown(epsilon: Fraction) -> str:
+    if max(epsilon.numerator.bit_length(), epsilon.denominator.bit_length()) > _PRINTABLE_BITS:
+        return "a number of very many digits"
+    return str(epsilon) if epsilon < 0 or _MICRO % epsilon.denominator else format_epsilon(epsilon)
+
+
+def exp_bounds(epsilon: Fraction, *, bits: int) -> tuple[Fraction, Fraction]:
+    """Certified lower < e^ε < upper for rational ε > 0, at most e^ε·2^−bits apart.
+
+    ε is halved to at most ½, the Taylor sum and its remainder are rounded outwards in integers,
+    and both ends are squared back, outwards again.
+    """
+    if epsilon <= 0:
+        raise ParameterError(f"epsilon must be positive, got {_shown(epsilon)}")
+    if bits < 1:
+        raise ParameterError(f"bits must be at least 1, got {bits}")
+    halvings = (2 * epsilon.numerator // epsilon.denominator).bit_length()
+    precision = bits + 2 * halvings + bits.bit_length() + 8
+    low, high = _exp_up_to_half(epsilon / 2**halvings, precision)
+    for _ in range(halvings):
+        low, high = low * low >> precision, (high * high >> precision) + 1
+    return Fraction(low, 1 << precision), Fraction(high, 1 << precision)
+
+
+def _exp_up_to_half(x: Fraction, precision: int) -> tuple[int, int]:
+    """Integers around 2^precision · e^x for 0 < x ≤ ½."""
+    low_term = high_term = low = high = 1 << precision
+    k = 0
+    while high_term > 1:
+        k += 1
+        low_term = low_term * x.numerator // (x.denominator * k)
+        high_term = high_term * x.numerator // (x.denominator * k) + 1
+        low += low_term
+        high += high_term
+    return low, high + high_term  # x/k ≤ ½: all further terms together are below the last one
+
+
+@lru_cache(maxsize=1024)
+def threshold(epsilon: Fraction, *, messages: int = 2, favoured: int = 1, bits: int = 64) -> int:
+    """T = ⌊2^bits · wE/(wE + K − w)⌋ with K = messages, w = favoured: exact, never above."""
+    if not 1 <= favoured < messages:
+        raise ParameterError(f"favoured must lie in [1, {messages - 1}], got {favoured}")
+    precision = max(_FIRST_BITS, 2 * bits)
+    while True:
+        low, high = (
+            _floor_share(bound, messages, favoured, bits)
+            for bound in exp_bounds(epsilon, bits=precision)
+        )
+        if low == high:
+            return low
+        precision *= 2
+
+
+def _floor_share(e: Fraction, messages: int, favoured: int, bits: int) -> int:
+    inside = favoured * e.numerator
+    return (inside << bits) // (inside + (messages - favoured) * e.denominator)
+
+
+def at_most_exp(ratio: Fraction, epsilon: Fraction) -> bool:
+    """Whether ratio ≤ e^ε, decided exactly for every rational ε ≥ 0."""
+    if epsilon == 0:
+        return ratio <= 1
+    precision = _FIRST_BITS
+    while True:
+        low, high = exp_bounds(epsilon, bits=precision)
+        if ratio <= low:
+            return True
+        if ratio >= high:
+            return False
+        precision *= 2

@@ -1,0 +1,280 @@
+"""The fields of a manifest as data: which there are, what a new version may do to each.
+
+Identity, `check_successor`, the check of names and the table in PROTOCOL.md come from FIELDS.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from fractions import Fraction
+from hashlib import sha256
+from typing import NoReturn
+
+from deniable_shared.canonical import canonical_json, shown
+from deniable_shared.dyadic import format_epsilon, parse_epsilon
+from deniable_shared.errors import ManifestError
+
+__all__ = [
+    "FIELDS",
+    "NAME_LENGTH",
+    "READS",
+    "REPEATS",
+    "SPEC",
+    "SUPPORTED",
+    "Change",
+    "Field",
+    "FieldReader",
+    "check_supported",
+    "collection_id",
+    "flatten",
+    "identity_of",
+    "nest",
+]
+
+
+class Change(StrEnum):
+    """What the next version of a collection may do to a field."""
+
+    IDENTITY = "never; part of the id"
+    NEVER = "never"
+    NEXT = "follows from the version before"
+    LOWER = "may fall"
+    RAISE = "may rise"
+    NARROW = "may narrow: live, closed, releases"
+    EXPIRY = "may move, to at most 365 days after the first version's"
+    FREE = "may change"
+
+
+SPEC = "deniable/manifest/1"
+REPEATS = ("once", "fresh", "memoized")
+READS = ("live", "closed", "releases")
+
+SUPPORTED: Mapping[str, tuple[object, ...]] = {
+    "repeat": ("once",),
+    "presence": ("on_event",),
+    "default": (None,),
+    "sampling": ("1",),
+    "linkable": (False,),
+    "cohorts": (1,),
+}
+"""What this version can carry out of what the protocol has; anything else is refused, by name."""
+
+NAME_LENGTH = 57
+"""Longest name: an id is the name, a hyphen and six characters, 64 in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field: its path in the document, the law of its change, its meaning."""
+
+    path: str
+    change: Change
+    meaning: str
+    repeats: tuple[str, ...] = REPEATS
+
+
+FIELDS = (
+    Field("spec", Change.IDENTITY, f'always "{SPEC}"'),
+    Field("collection", Change.NEXT, "the id: name, hyphen, 6 base-32 characters of the identity"),
+    Field("version", Change.NEXT, "1…65535"),
+    Field("previous", Change.NEXT, "hex SHA-256 of the body of the version before; null for 1"),
+    Field("name", Change.IDENTITY, f"[a-z0-9-], 1…{NAME_LENGTH} characters"),
+    Field("purpose", Change.FREE, "why it is asked, in words: 1…200 printable characters"),
+    Field("owner", Change.FREE, "whom to ask about it: 1…200 printable characters"),
+    Field("valid_from", Change.IDENTITY, "first day, 00:00 UTC"),
+    Field("expires", Change.EXPIRY, "day after the last one, 00:00 UTC"),
+    Field("domain", Change.IDENTITY, "what may be answered: bits or choice, with labels"),
+    Field("mechanism.id", Change.IDENTITY, 'the randomizer: "rr/1" or "grr/1"'),
+    Field("mechanism.parameters", Change.IDENTITY, "{} in this version"),
+    Field(
+        "mechanism.threshold",
+        Change.IDENTITY,
+        '"0x" and 16 hex digits: T, recomputed from epsilon.report by both ends',
+        ("once", "fresh"),
+    ),
+    Field("mechanism.permanent_threshold", Change.IDENTITY, "T of the first round", ("memoized",)),
+    Field("mechanism.renewal_threshold", Change.IDENTITY, "A of the second round", ("memoized",)),
+    Field("epsilon.report", Change.IDENTITY, "ε of one whole report, 0.01…20"),
+    Field("epsilon.permanent", Change.IDENTITY, "ε of one permanent answer", ("memoized",)),
+    Field("epsilon.lifetime", Change.LOWER, "ε of all one device ever answers, report…20"),
+    Field("ledger_group", Change.IDENTITY, "name under which devices keep the spent ε"),
+    Field("repeat", Change.IDENTITY, "once, fresh or memoized"),
+    Field("hold_epochs", Change.IDENTITY, "epochs one permanent answer serves", ("memoized",)),
+    Field("epoch_seconds", Change.IDENTITY, "3,600…2,678,400; from 1 on loopback"),
+    Field("grace_seconds", Change.IDENTITY, "0…2,678,400: how long an ended epoch takes reports"),
+    Field("presence", Change.IDENTITY, "on_event: that one answered is visible; always: it is not"),
+    Field("default", Change.IDENTITY, "what a device answers when nothing was recorded; null"),
+    Field("sampling", Change.IDENTITY, "share of devices asked"),
+    Field("linkable", Change.IDENTITY, "consent to answers that point to one device"),
+    Field("read", Change.NARROW, "what analysts read besides releases: live, closed, releases"),
+    Field("central.per_epoch", Change.LOWER, "central ε an epoch, 0…99"),
+    Field("central.per_installation", Change.LOWER, "central ε an installation, 0…99"),
+    Field("central.delta", Change.LOWER, "central δ, 0…0.01"),
+    Field("cohorts", Change.IDENTITY, "disjoint groups the reports are tallied in"),
+    Field("min_batch", Change.RAISE, "fewest reports shown, 1…1,000,000,000"),
+    Field("retention_days", Change.LOWER, "days tallies are kept, 1…3,650"),
+    Field("ingest", Change.NEVER, "origins that take the reports, https or loopback"),
+)
+
+_GROUPS = frozenset({"mechanism", "epsilon", "central"})
+_BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
+_NAME = re.compile(r"[a-z0-9-]{1,64}")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DELTA = re.compile(r"0(\.[0-9]{1,12})?")
+_MAX_DELTA = Fraction(1, 100)
+_MAX_TEXT = 200
+_ANY = Fraction(100)
+
+
+def flatten(document: object) -> dict[str, object]:
+    """{path: value} of a manifest's document; ManifestError for a missing or unknown field."""
+    if not isinstance(document, dict):
+        raise ManifestError(f"a manifest must be an object, got {shown(document)}")
+    if document.get("spec") != SPEC:
+        raise ManifestError(f'spec must be "{SPEC}", got {shown(document.get("spec"))}')
+    repeat = document.get("repeat")
+    check_supported("repeat", repeat)
+    values = _paths(document)
+    known = {field.path: field for field in FIELDS}
+    for path in values.keys() - known.keys():
+        raise ManifestError(f"a manifest has no field {shown(path)}")
+    for field in FIELDS:
+        _check_presence(field, str(repeat), field.path in values)
+    return values
+
+
+def nest(values: Mapping[str, object]) -> dict[str, object]:
+    """The inverse of `flatten`."""
+    document: dict[str, object] = {}
+    groups: dict[str, dict[str, object]] = {name: {} for name in _GROUPS}
+    for path, value in values.items():
+        name, _, inner = path.partition(".")
+        (groups[name] if inner else document)[inner or name] = value
+    return document | groups
+
+
+def identity_of(values: Mapping[str, object]) -> bytes:
+    """SHA-256 of the canonical immutable fields, by path."""
+    immutable = {
+        field.path: values[field.path]
+        for field in FIELDS
+        if field.change is Change.IDENTITY and field.path in values
+    }
+    return sha256(canonical_json(immutable)).digest()
+
+
+def collection_id(name: str, identity: bytes) -> str:
+    """The name and the first 30 bits of the identity, five a character, in Crockford's base 32."""
+    bits = int.from_bytes(identity[:4], "big") >> 2
+    return f"{name}-" + "".join(_BASE32[bits >> shift & 31] for shift in range(25, -1, -5))
+
+
+class FieldReader:
+    """Reads flat values one by one; each ManifestError names field, accepted range, value given."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, object]) -> None:
+        self._values = values
+
+    def one_of(self, path: str, accepted: tuple[str, ...]) -> str:
+        """One of a few words."""
+        value = self._values[path]
+        if not isinstance(value, str) or value not in accepted:
+            self._refuse(path, "one of " + ", ".join(accepted))
+        return value
+
+    def supported(self, path: str) -> object:
+        """A value of those this version can carry out."""
+        check_supported(path, self._values[path])
+        return self._values[path]
+
+    def text(self, path: str) -> str:
+        """1…200 printable characters."""
+        value = self._values[path]
+        if not isinstance(value, str) or not 1 <= len(value) <= _MAX_TEXT:
+            self._refuse(path, f"1…{_MAX_TEXT} characters")
+        if not value.isprintable():
+            self._refuse(path, "printable characters in one line")
+        return value
+
+    def name(self, path: str, longest: int = 64) -> str:
+        """An identifier."""
+        value = self._values[path]
+        if not isinstance(value, str) or not _NAME.fullmatch(value) or len(value) > longest:
+            self._refuse(path, f"1…{longest} characters of a-z, 0-9 and -")
+        return value
+
+    def matching(self, path: str, pattern: re.Pattern[str], form: str) -> str:
+        """Text of a fixed form."""
+        value = self._values[path]
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            self._refuse(path, form)
+        return value
+
+    def integer(self, path: str, low: int, high: int) -> int:
+        """An integer within bounds."""
+        value = self._values[path]
+        if type(value) is not int or not low <= value <= high:
+            self._refuse(path, f"an integer in {low:,}…{high:,}")
+        return value
+
+    def epsilon(self, path: str, low: Fraction, high: Fraction) -> Fraction:
+        """A decimal string, read exactly; its form is checked before any arithmetic."""
+        value = self._values[path]
+        if not isinstance(value, str):
+            self._refuse(path, 'a decimal in a string, like "0.5"')
+        epsilon = parse_epsilon(value, argument=path, low=Fraction(0), high=_ANY)
+        if not low <= epsilon <= high:
+            self._refuse(path, f"{format_epsilon(low)}…{format_epsilon(high)}")
+        return epsilon
+
+    def delta(self, path: str) -> Fraction:
+        """A decimal string in 0…0.01."""
+        value = self.matching(path, _DELTA, 'a decimal in a string, like "0.000001"')
+        if Fraction(value) > _MAX_DELTA:
+            self._refuse(path, "0…0.01")
+        return Fraction(value)
+
+    def day(self, path: str) -> date:
+        """A date, YYYY-MM-DD."""
+        value = self.matching(path, _DAY, "a date, like 2027-06-01")
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            self._refuse(path, "a date of the calendar, like 2027-06-01")
+
+    def _refuse(self, path: str, accepted: str) -> NoReturn:
+        raise ManifestError(f"{path} must be {accepted}, got {shown(self._values[path])}")
+
+
+def _paths(document: Mapping[str, object]) -> dict[str, object]:
+    values: dict[str, object] = {}
+    for name, value in document.items():
+        if "." in name:
+            raise ManifestError(f"a manifest has no field {shown(name)}")
+        if name in _GROUPS and isinstance(value, dict):
+            values |= {f"{name}.{inner}": each for inner, each in value.items()}
+        else:
+            values[name] = value
+    return values
+
+
+def _check_presence(field: Field, repeat: str, present: bool) -> None:
+    if repeat not in field.repeats and present:
+        where = " or ".join(f'"{each}"' for each in field.repeats)
+        raise ManifestError(f'{field.path} belongs to repeat = {where}, not to repeat = "{repeat}"')
+    if repeat in field.repeats and not present:
+        raise ManifestError(f"{field.path} is missing from the manifest: {field.meaning}")
+
+
+def check_supported(path: str, value: object) -> None:
+    """ManifestError unless this version can carry out the value."""
+    supported = SUPPORTED[path]
+    if not any(type(value) is type(each) and value == each for each in supported):
+        accepted = " or ".join(map(shown, supported))
+        raise ManifestError(f"this version supports {path} = {accepted} only, got {shown(value)}")

@@ -1,0 +1,90 @@
+"""Generalized randomized response: the true choice with probability p, each other with q.
+
+    p = T/2^64        q = (1 − p)/(d − 1)        p/q ≤ e^ε, as close as 64 bits allow
+
+Payload: the reported index, big-endian, in as few whole bytes as hold d − 1.
+References: Warner 1965 (d = 2); Kairouz, Bonawitz, Ramage 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+from deniable_shared.coins import Coins
+from deniable_shared.domain import MAX_CHOICES, bytes_for
+from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.errors import DecodeError, DomainError, ParameterError
+
+__all__ = ["GeneralizedResponse"]
+
+_SCALE = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralizedResponse:
+    """One of d = `domain_size` choices."""
+
+    id: ClassVar[str] = "grr/1"
+    domain_types: ClassVar[frozenset[str]] = frozenset({"choice"})
+    domain_size: int
+    epsilon: Fraction
+    threshold: int = field(init=False)
+    payload_size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        d = self.domain_size
+        if not 2 <= d <= MAX_CHOICES:
+            raise ParameterError(f"domain_size must lie in [2, {MAX_CHOICES}], got {d}")
+        epsilon = parse_epsilon(self.epsilon)
+        object.__setattr__(self, "threshold", threshold(epsilon, messages=d))
+        object.__setattr__(self, "payload_size", bytes_for(d))
+
+    @property
+    def tally_size(self) -> int:
+        """One count of reports a choice."""
+        return self.domain_size
+
+    @property
+    def p(self) -> Fraction:
+        """Exact probability that the true choice is reported."""
+        return Fraction(self.threshold, _SCALE)
+
+    @property
+    def q(self) -> Fraction:
+        """Exact probability that one given other choice is reported."""
+        return Fraction(_SCALE - self.threshold, _SCALE * (self.domain_size - 1))
+
+    def randomize(self, value: int | Sequence[int], coins: Coins) -> bytes:
+        """The index or another one; DomainError unless 0 ≤ value < d."""
+        index = self._checked(value)
+        truthful = coins.bernoulli(self.threshold)
+        other = coins.below(self.domain_size - 1)  # always drawn: work must not tell the outcome
+        other += other >= index  # skip over the true index
+        return (other, index)[truthful].to_bytes(self.payload_size, "big")
+
+    def _checked(self, value: int | Sequence[int]) -> int:
+        if not isinstance(value, int) or not 0 <= value < self.domain_size:
+            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
+        return value
+
+    def validate(self, payload: bytes) -> None:
+        """DecodeError unless `payload` is an index below d in its one possible length."""
+        if len(payload) != self.payload_size:
+            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
+        if int.from_bytes(payload, "big") >= self.domain_size:
+            raise DecodeError(f"payload must hold an index in [0, {self.domain_size - 1}]")
+
+    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
+        """Exact probability of every payload."""
+        truth, p, q = self._checked(value), self.p, self.q
+        return {
+            index.to_bytes(self.payload_size, "big"): p if index == truth else q
+            for index in range(self.domain_size)
+        }
+
+    def inputs(self) -> Iterator[int]:
+        """Every index."""
+        return iter(range(self.domain_size))

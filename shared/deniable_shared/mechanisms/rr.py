@@ -1,0 +1,109 @@
+"""Binary randomized response on a vector of bits: each is told truthfully with probability p.
+
+    p = T/2^64        q = 1 − p        (p/q)^k ≤ e^ε, as close as 64 bits allow
+
+k is the most places in which two valid vectors differ: ε is that of the whole vector, not of a bit.
+Payload: the bits, most significant first, zero padded to whole bytes.
+References: Warner 1965; Erlingsson, Pihur, Korolova 2014 (vectors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations
+from typing import ClassVar
+
+from deniable_shared.coins import Coins
+from deniable_shared.domain import MAX_BITS, pack
+from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.errors import DecodeError, DomainError, ParameterError
+
+__all__ = ["BitwiseResponse"]
+
+_SCALE = 1 << 64
+_MAX_PMF_BITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class BitwiseResponse:
+    """m = `domain_size` bits, each flipped with the same probability; k = `distance`."""
+
+    id: ClassVar[str] = "rr/1"
+    domain_types: ClassVar[frozenset[str]] = frozenset({"bits"})
+    domain_size: int
+    epsilon: Fraction
+    distance: int
+    threshold: int = field(init=False)
+    payload_size: int = field(init=False)
+    _flip: int = field(init=False, repr=False)
+    _padding: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        m, k = self.domain_size, self.distance
+        if not 1 <= m <= MAX_BITS:
+            raise ParameterError(f"domain_size must lie in [1, {MAX_BITS}], got {m}")
+        if not 1 <= k <= m:
+            raise ParameterError(f"distance must lie in [1, {m}], got {k}")
+        size = (m + 7) >> 3
+        object.__setattr__(self, "threshold", threshold(parse_epsilon(self.epsilon) / k))
+        object.__setattr__(self, "payload_size", size)
+        object.__setattr__(self, "_flip", _SCALE - self.threshold)
+        object.__setattr__(self, "_padding", (size << 3) - m)
+
+    @property
+    def tally_size(self) -> int:
+        """One count of ones a bit."""
+        return self.domain_size
+
+    @property
+    def p(self) -> Fraction:
+        """Exact probability that a bit is told truthfully."""
+        return Fraction(self.threshold, _SCALE)
+
+    @property
+    def q(self) -> Fraction:
+        """Exact probability that a bit is flipped."""
+        return Fraction(self._flip, _SCALE)
+
+    def randomize(self, value: int | Sequence[int], coins: Coins) -> bytes:
+        """The bits, each flipped by a coin of its own; DomainError unless m zeros and ones."""
+        told = self._packed(value) ^ coins.bernoulli_vector(self._flip, self.domain_size)
+        return (told << self._padding).to_bytes(self.payload_size, "big")
+
+    def _packed(self, value: int | Sequence[int]) -> int:
+        if isinstance(value, int) or len(value) != self.domain_size:
+            raise DomainError(f"value must be a sequence of {self.domain_size} zeros and ones")
+        try:
+            return pack(value)
+        except (ValueError, TypeError):  # its text would repeat the value
+            raise DomainError("value must hold only zeros and ones") from None
+
+    def validate(self, payload: bytes) -> None:
+        """DecodeError unless `payload` has the one possible length and zero padding."""
+        if len(payload) != self.payload_size:
+            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
+        if payload[-1] & ((1 << self._padding) - 1):
+            raise DecodeError(f"payload must end in {self._padding} zero bits")
+
+    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
+        """Exact probability of every payload, for up to 16 bits; ParameterError beyond."""
+        m, truth = self.domain_size, self._packed(value)
+        if m > _MAX_PMF_BITS:
+            raise ParameterError(f"domain_size must be at most {_MAX_PMF_BITS} for a pmf, got {m}")
+        by_flips = [self.p ** (m - flips) * self.q**flips for flips in range(m + 1)]
+        return {
+            (told << self._padding).to_bytes(self.payload_size, "big"): by_flips[
+                (told ^ truth).bit_count()
+            ]
+            for told in range(1 << m)
+        }
+
+    def inputs(self) -> Iterator[tuple[int, ...]]:
+        """All vectors if k = m, else all of at most k/2 ones: any two within distance k."""
+        m = self.domain_size
+        most = m if self.distance == m else self.distance // 2
+        for ones in range(most + 1):
+            for places in combinations(range(m), ones):
+                yield tuple(int(place in places) for place in range(m))

@@ -1,0 +1,253 @@
+"""The upload messages of PROTOCOL §4: what a device sends and what the aggregator answers.
+
+    struct { ReportId id; uint32 epoch; uint16 manifest_version; uint8 key_id;
+             Extension extensions<0..4096>; } ReportHeader;
+    struct { opaque payload<1..24000>; Extension extensions<0..4096>; } Plaintext;   + zero bytes
+    struct { ReportHeader header; opaque sealed<1..2^16-1>; } Report;
+
+Every class refuses, with DecodeError, a value that no message can hold, whether read or built.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from deniable_shared.codec import Reader, lp, opaque
+from deniable_shared.errors import DecodeError
+
+__all__ = [
+    "ERRORS_MEDIA_TYPE",
+    "KNOWN_EXTENSIONS",
+    "MAX_REPORTS",
+    "MAX_UPLOAD_BYTES",
+    "MEDIA_TYPE",
+    "Extension",
+    "Plaintext",
+    "Report",
+    "ReportHeader",
+    "ReportStatus",
+    "decode_errors",
+    "decode_upload",
+    "encode_errors",
+    "encode_upload",
+    "padded_size",
+    "seal_info",
+]
+
+MEDIA_TYPE = "application/vnd.deniable;message=upload-req;version=1"
+ERRORS_MEDIA_TYPE = "application/vnd.deniable;message=upload-errors;version=1"
+MAX_REPORTS = 1000
+MAX_UPLOAD_BYTES = 262_144
+
+KNOWN_EXTENSIONS: frozenset[int] = frozenset()
+"""Extension types this version understands: any other one in a report is 0x83."""
+
+_ID_BYTES = 16
+_MAX_PAYLOAD = 24_000
+_MAX_EXTENSIONS = 4096
+_MAX_SEALED = 0xFFFF
+_SMALLEST_PLAINTEXT = 64
+_FRAME_BYTES = 6
+_FIXED = struct.Struct(">16sIHB")
+_STATUS_BYTES = 17
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """A typed addition; a report with a type the aggregator does not know is refused."""
+
+    type: int
+    data: bytes
+
+    def __post_init__(self) -> None:
+        _check_uint("extension type", self.type, 16)
+        _check_length("extension data", self.data, 0, _MAX_EXTENSIONS)
+
+    def encode(self) -> bytes:
+        """`struct { uint16 type; opaque data<0..4096>; }`."""
+        return self.type.to_bytes(2, "big") + opaque(self.data, 2, 0, _MAX_EXTENSIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportHeader:
+    """What travels in the open and is bound to the ciphertext: see `seal_info`."""
+
+    report_id: bytes
+    epoch: int
+    manifest_version: int
+    key_id: int
+    extensions: tuple[Extension, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_length("report_id", self.report_id, _ID_BYTES, _ID_BYTES)
+        _check_uint("epoch", self.epoch, 32)
+        _check_uint("manifest_version", self.manifest_version, 16)
+        _check_uint("key_id", self.key_id, 8)
+        _check_increasing(self.extensions)
+
+    def encode(self) -> bytes:
+        """25 bytes, and the extensions."""
+        fixed = _FIXED.pack(self.report_id, self.epoch, self.manifest_version, self.key_id)
+        return fixed + _encode_extensions(self.extensions)
+
+    @classmethod
+    def read(cls, reader: Reader) -> ReportHeader:
+        """The header at the reader's place."""
+        report_id, epoch, version, key_id = _FIXED.unpack(reader.take(_FIXED.size))
+        return cls(report_id, epoch, version, key_id, _read_extensions(reader))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One sealed answer: HPKE enc ‖ ct under a header in the open."""
+
+    header: ReportHeader
+    sealed: bytes
+
+    def __post_init__(self) -> None:
+        _check_length("sealed", self.sealed, 1, _MAX_SEALED)
+
+    def encode(self) -> bytes:
+        """The header, a uint16 length, the sealed bytes."""
+        return self.header.encode() + opaque(self.sealed, 2, 1, _MAX_SEALED)
+
+
+@dataclass(frozen=True, slots=True)
+class Plaintext:
+    """What is sealed: the randomized payload, padded to one size for the whole collection."""
+
+    payload: bytes
+    extensions: tuple[Extension, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_length("payload", self.payload, 1, _MAX_PAYLOAD)
+        _check_increasing(self.extensions)
+
+    def encode(self, size: int) -> bytes:
+        """Exactly `size` bytes, zeros at the end; `size` comes from `padded_size`."""
+        message = opaque(self.payload, 2, 1, _MAX_PAYLOAD) + _encode_extensions(self.extensions)
+        _check_padded("size", size)
+        if len(message) > size:
+            raise DecodeError(f"size must be at least {len(message)} bytes here, got {size}")
+        return message.ljust(size, b"\0")
+
+    @classmethod
+    def decode(cls, data: bytes) -> Plaintext:
+        """DecodeError unless the padding is zero and the length is 64·2^k."""
+        _check_padded("plaintext length", len(data))
+        reader = Reader(data)
+        plaintext = cls(reader.opaque(2, 1, _MAX_PAYLOAD), _read_extensions(reader))
+        if any(reader.rest()):
+            raise DecodeError("padding must be zero bytes")
+        return plaintext
+
+
+@dataclass(frozen=True, slots=True)
+class ReportStatus:
+    """Why one report was not accepted: `problems.ReportError`, or a code of a later version."""
+
+    report_id: bytes
+    error: int
+
+    def __post_init__(self) -> None:
+        _check_length("report_id", self.report_id, _ID_BYTES, _ID_BYTES)
+        _check_uint("error", self.error, 8)
+
+    def encode(self) -> bytes:
+        """17 bytes."""
+        return self.report_id + self.error.to_bytes(1, "big")
+
+
+def padded_size(payload_size: int, extension_bytes: int = 0) -> int:
+    """The least 64·2^k that holds the payload, 6 bytes of framing and the encoded extensions."""
+    wanted = payload_size + _FRAME_BYTES + extension_bytes
+    blocks = -(-wanted // _SMALLEST_PLAINTEXT)
+    return int(_SMALLEST_PLAINTEXT << (blocks - 1).bit_length())
+
+
+def seal_info(collection: str, manifest_digest: bytes, header: ReportHeader) -> bytes:
+    """HPKE `info`: what a sealed report is bound to. One other byte, and it does not open."""
+    parts = (b"deniable/1 report", collection.encode(), manifest_digest, header.encode())
+    return b"".join(map(lp, parts))
+
+
+def encode_upload(reports: Sequence[Report]) -> bytes:
+    """The body of one request: 1…1,000 reports in at most 256 KiB."""
+    _check_count(len(reports))
+    body = b"".join(report.encode() for report in reports)
+    _check_length("upload", body, 1, MAX_UPLOAD_BYTES)
+    return body
+
+
+def decode_upload(body: bytes) -> list[Report]:
+    """The inverse of `encode_upload`."""
+    _check_length("upload", body, 1, MAX_UPLOAD_BYTES)
+    reader = Reader(body)
+    reports: list[Report] = []
+    while not reader.done:
+        header = ReportHeader.read(reader)
+        reports.append(Report(header, reader.opaque(2, 1, _MAX_SEALED)))
+        _check_count(len(reports))
+    return reports
+
+
+def encode_errors(statuses: Iterable[ReportStatus]) -> bytes:
+    """The body of a 200: empty when every report was accepted."""
+    body = b"".join(status.encode() for status in statuses)
+    _check_length("upload errors", body, 0, _STATUS_BYTES * MAX_REPORTS)
+    return body
+
+
+def decode_errors(body: bytes) -> list[ReportStatus]:
+    """The inverse of `encode_errors`."""
+    _check_length("upload errors", body, 0, _STATUS_BYTES * MAX_REPORTS)
+    reader = Reader(body)
+    statuses: list[ReportStatus] = []
+    while not reader.done:
+        statuses.append(ReportStatus(reader.take(_ID_BYTES), reader.uint(1)))
+    return statuses
+
+
+def _encode_extensions(extensions: tuple[Extension, ...]) -> bytes:
+    return opaque(b"".join(map(Extension.encode, extensions)), 2, 0, _MAX_EXTENSIONS)
+
+
+def _read_extensions(reader: Reader) -> tuple[Extension, ...]:
+    inner = Reader(reader.opaque(2, 0, _MAX_EXTENSIONS))
+    extensions: list[Extension] = []
+    while not inner.done:
+        extensions.append(Extension(inner.uint(2), inner.opaque(2, 0, _MAX_EXTENSIONS)))
+    return tuple(extensions)
+
+
+def _check_increasing(extensions: tuple[Extension, ...]) -> None:
+    types = [extension.type for extension in extensions]
+    if any(later <= earlier for earlier, later in pairwise(types)):
+        raise DecodeError(f"extension types must rise strictly, got {types[:8]}")
+    if sum(4 + len(extension.data) for extension in extensions) > _MAX_EXTENSIONS:
+        raise DecodeError(f"extensions must be at most {_MAX_EXTENSIONS} bytes together")
+
+
+def _check_padded(what: str, size: int) -> None:
+    blocks, odd = divmod(size, _SMALLEST_PLAINTEXT)
+    if odd or blocks < 1 or blocks & (blocks - 1):
+        raise DecodeError(f"{what} must be 64, 128, 256, … bytes, got {size}")
+
+
+def _check_uint(what: str, value: int, bits: int) -> None:
+    if not 0 <= value < 1 << bits:
+        raise DecodeError(f"{what} must be 0…{(1 << bits) - 1}, got {value}")
+
+
+def _check_length(what: str, data: bytes, low: int, high: int) -> None:
+    if not low <= len(data) <= high:
+        accepted = str(low) if low == high else f"{low}…{high}"
+        raise DecodeError(f"{what} must be {accepted} bytes, got {len(data)}")
+
+
+def _check_count(count: int) -> None:
+    if not 1 <= count <= MAX_REPORTS:
+        raise DecodeError(f"an upload must hold 1…{MAX_REPORTS} reports, got {count}")

@@ -1,0 +1,56 @@
+"""Manifests for tests: an ordinary one, and the same with any field changed behind its back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.canonical import canonical_json
+from deniable_shared.manifest import Manifest, parse_manifest
+from deniable_shared.manifest_fields import collection_id, identity_of, nest
+
+INGEST = ("https://telemetry.example.org",)
+
+SETTINGS = """\
+name = "settings"
+purpose = "Which settings do people turn on?"
+owner = "privacy@example.org"
+epsilon = "1"
+valid_from = 2026-12-01
+expires = 2027-06-01
+[domain]
+type = "bits"
+labels = ["dark_mode", "beta"]
+"""
+
+
+def settings(text: str = SETTINGS) -> Manifest:
+    """The manifest of PROTOCOL.md's example."""
+    return manifest_from_toml(text, ingest=INGEST)
+
+
+def body_with(
+    changes: Mapping[str, object], *, without: tuple[str, ...] = (), honest: bool = True
+) -> bytes:
+    """The example with values changed by path; an honest one has the id that follows, too."""
+    values = dict(settings().values) | dict(changes)
+    for path in without:
+        del values[path]
+    if honest:
+        values["collection"] = collection_id(str(values["name"]), identity_of(values))
+    return canonical_json(nest(values))
+
+
+def manifest_with(changes: Mapping[str, object]) -> Manifest:
+    """The example with values changed by path."""
+    return parse_manifest(body_with(changes))
+
+
+def next_version(old: Manifest, changes: Mapping[str, object]) -> Manifest:
+    """The version after `old`, honest in all but what `changes` says."""
+    chain = {"version": old.version + 1, "previous": old.digest.hex()}
+    values = dict(old.values) | chain | dict(changes)
+    values.setdefault("collection", old.collection)
+    if "collection" not in changes:
+        values["collection"] = collection_id(str(values["name"]), identity_of(values))
+    return parse_manifest(canonical_json(nest(values)))

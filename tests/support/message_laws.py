@@ -1,0 +1,120 @@
+"""Exact laws of messages, tallies and supports, all built from a mechanism's own pmf."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from deniable_aggregator import estimators
+from deniable_aggregator.channel import Channel, Counts
+from deniable_shared import mechanisms
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.contract import Mechanism
+
+Value = int | tuple[int, ...]
+Population = Mapping[Value, Fraction]
+
+
+@dataclass(frozen=True)
+class MessageLaw:
+    """Every message of a mechanism, what it adds to the tally, and its probability by input."""
+
+    mechanism: Mechanism
+
+    @cached_property
+    def estimator(self) -> estimators.Estimator:
+        return estimators.for_mechanism(self.mechanism)
+
+    @cached_property
+    def channel(self) -> Channel:
+        return Channel(self.mechanism.p, self.mechanism.q)
+
+    @cached_property
+    def inputs(self) -> list[Value]:
+        return list(self.mechanism.inputs())
+
+    @cached_property
+    def messages(self) -> list[bytes]:
+        return list(self.mechanism.pmf(self.inputs[0]))
+
+    @cached_property
+    def supports(self) -> Counts:
+        """(messages, labels): the tally of each message alone, by the real kernel."""
+        rows = [np.frombuffer(message, dtype=np.uint8)[None, :] for message in self.messages]
+        return np.array([self.estimator.tally(row) for row in rows])
+
+    def probabilities(self, population: Population) -> list[Fraction]:
+        """Of each message from a sender drawn from the population."""
+        rows = {value: self.mechanism.pmf(value) for value in population}
+        return [
+            sum((weight * rows[value][message] for value, weight in population.items()), Fraction())
+            for message in self.messages
+        ]
+
+    def frequencies(self, population: Population) -> list[Fraction]:
+        """True frequency of each label, by definition of the encoding."""
+        sums = [Fraction()] * self.mechanism.tally_size
+        for value, weight in population.items():
+            for label, held in enumerate(self.truth(value)):
+                sums[label] += weight * held
+        return sums
+
+    def truth(self, value: Value) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        return tuple(int(label == value) for label in range(self.mechanism.tally_size))
+
+    def uneven(self) -> dict[Value, Fraction]:
+        """A population in which every input has a weight of its own."""
+        total = len(self.inputs) * (len(self.inputs) + 1) // 2
+        return {value: Fraction(rank + 1, total) for rank, value in enumerate(self.inputs)}
+
+    def outcomes(self, population: Population, n: int) -> Iterator[tuple[Fraction, Counts]]:
+        """Every sequence of n messages: its exact probability and its tally."""
+        chances = self.probabilities(population)
+        for drawn in product(range(len(chances)), repeat=n):
+            chance = Fraction(1)
+            for message in drawn:
+                chance *= chances[message]
+            yield chance, self.supports[list(drawn)].sum(axis=0)
+
+    def draw_tallies(self, population: Population, n: int, replicates: int) -> Counts:
+        """(replicates, labels): tallies of n independent reports each, from the exact pmf."""
+        chances = np.array([float(chance) for chance in self.probabilities(population)])
+        chosen = _generator().multinomial(n, chances / chances.sum(), size=replicates)
+        return np.asarray(chosen @ self.supports)
+
+
+def laws(epsilons: tuple[str, ...], sizes: tuple[int, ...]) -> list[MessageLaw]:
+    """Each registered mechanism with each ε and each domain size that it takes."""
+    return [
+        MessageLaw(mechanism)
+        for id in mechanisms.known()
+        for epsilon, size in product(epsilons, sizes)
+        if (mechanism := _build(id, epsilon, size)) is not None
+    ]
+
+
+def law_of(id: str, epsilon: str, size: int) -> MessageLaw:
+    return MessageLaw(mechanisms.build(id, domain_size=size, epsilon=epsilon))
+
+
+def label(law: MessageLaw) -> str:
+    built = law.mechanism
+    return f"{built.id}-size{built.domain_size}-eps{float(built.epsilon):g}"
+
+
+def _build(id: str, epsilon: str, size: int) -> Mechanism | None:
+    try:
+        return mechanisms.build(id, domain_size=size, epsilon=epsilon)
+    except ParameterError:
+        return None
+
+
+def _generator() -> np.random.Generator:  # noqa: TID251  # simulates whole populations in tests
+    return np.random.default_rng()  # noqa: TID251

@@ -1,0 +1,122 @@
+"""Coins under a test's control: a given stream, or every path through a randomizer once.
+
+`exact_law` runs the shipped `randomize` on `Branching` coins and returns the exact probability of
+every payload, so that nothing it says rests on sampling.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from fractions import Fraction
+from typing import cast
+
+from deniable_shared.coins import Coins
+
+ENUMERATED_BITS = 8
+DRAWS = 2
+
+
+class Scripted(Coins):
+    """Reads a given stream, and fails where it ends."""
+
+    def __init__(self, stream: builtins.bytes) -> None:
+        super().__init__(b"")
+        self.rest = stream
+
+    def bytes(self, count: int) -> builtins.bytes:
+        assert count <= len(self.rest), "read past the script"
+        read, self.rest = self.rest[:count], self.rest[count:]
+        return read
+
+
+class TooManyDrawsError(Exception):
+    """A path of more rejected draws than are followed."""
+
+
+class Branching(Coins):
+    """Follows one path and notes down those that turn off it; `chance` is the path's probability.
+
+    A draw of few bits branches over all its values. A draw of many bits stays open until it is
+    compared, once, with a threshold, and branches over the two answers. The rest of `Coins` is as
+    shipped, but a Bernoulli vector: each of its lanes is a branch (test_coins ties the two).
+    """
+
+    def __init__(self, path: tuple[int, ...], pending: list[tuple[int, ...]]) -> None:
+        super().__init__(b"")
+        self.path, self.pending = path, pending
+        self.depth = self.draws = 0
+        self.chance = Fraction(1)
+
+    def choose(self, chances: list[Fraction]) -> int:
+        """The place of one possible outcome; the others are left for later paths."""
+        possible = [place for place, chance in enumerate(chances) if chance]
+        if self.depth == len(self.path):
+            self.pending += [(*self.path, place) for place in possible[1:]]
+            self.path += (possible[0],)
+        place = self.path[self.depth]
+        self.depth += 1
+        self.chance *= chances[place]
+        return place
+
+    def bits(self, count: int) -> int:
+        if count > ENUMERATED_BITS:
+            return cast(int, _Open(self, 1 << count))
+        if count == 0:
+            return 0
+        self.draws += 1
+        if self.draws > DRAWS:
+            raise TooManyDrawsError
+        return self.choose([Fraction(1, 1 << count)] * (1 << count))
+
+    def bernoulli_vector(self, threshold: int, length: int) -> int:
+        chance = Fraction(threshold, 1 << 64)
+        vector = 0
+        for _ in range(length):
+            vector = vector << 1 | self.choose([1 - chance, chance])
+        return vector
+
+
+class _Open:
+    """A uniform integer that nobody looked at yet, divided by `scale`."""
+
+    def __init__(self, coins: Branching, size: int, scale: Fraction = Fraction(1)) -> None:
+        self.coins, self.size, self.scale, self.fresh = coins, size, scale, True
+
+    def __truediv__(self, divisor: int) -> _Open:
+        return _Open(self.coins, self.size, self.scale * divisor)
+
+    def __lt__(self, bound: float | Fraction) -> bool:
+        return self._is_among(math.ceil(Fraction(bound) * self.scale))
+
+    def __le__(self, bound: float | Fraction) -> bool:
+        return self._is_among(math.floor(Fraction(bound) * self.scale) + 1)
+
+    def _is_among(self, smallest: int) -> bool:
+        assert self.fresh, "an open draw may be compared once"
+        self.fresh = False
+        chance = Fraction(min(max(smallest, 0), self.size), self.size)
+        return bool(self.coins.choose([1 - chance, chance]))
+
+
+def exact_law(run: Callable[[Coins], builtins.bytes]) -> dict[builtins.bytes, Fraction]:
+    """The exact probability of every result of `run`, over all its paths.
+
+    Paths of more than two draws by rejection are dropped and the rest scaled to 1: exact, since a
+    rejected draw leaves no trace. They must hold less than a quarter, as every draw is accepted
+    with probability over one half.
+    """
+    law: dict[builtins.bytes, Fraction] = defaultdict(Fraction)
+    pending: list[tuple[int, ...]] = [()]
+    while pending:
+        coins = Branching(pending.pop(), pending)
+        try:
+            result = run(coins)
+        except TooManyDrawsError:
+            continue
+        law[result] += coins.chance
+    followed = sum(law.values())
+    assert followed > Fraction(3, 4)
+    return {result: chance / followed for result, chance in law.items()}
