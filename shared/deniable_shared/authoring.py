@@ -13,11 +13,12 @@ from datetime import date, timedelta
 from deniable_shared import mechanisms
 from deniable_shared.canonical import MAX_JSON_BYTES, canonical_json, shown
 from deniable_shared.domain import parse_domain
-from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import DomainError, ManifestError, ParameterError
 from deniable_shared.manifest import Manifest, check_successor, parse_manifest
 from deniable_shared.manifest_fields import (
+    EPSILON_RANGE,
     SPEC,
+    FieldReader,
     check_supported,
     collection_id,
     identity_of,
@@ -105,7 +106,7 @@ def _choose_mechanism(values: dict[str, object]) -> None:
     domain = parse_domain(values["domain"])
     values["domain"] = domain.to_json()
     name = str(values.setdefault("mechanism.id", mechanisms.default_id(domain)))
-    epsilon = parse_epsilon(str(values["epsilon.report"]))
+    epsilon = FieldReader(values).epsilon("epsilon.report", *EPSILON_RANGE)
     mechanism = mechanisms.for_domain(name, domain, epsilon)
     values["mechanism.threshold"] = f"0x{mechanism.threshold:016x}"
 

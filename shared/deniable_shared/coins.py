@@ -26,6 +26,7 @@ PLANES = 64
 
 _BLOCK = 136  # one squeeze of SHAKE-256: asking for less costs the same
 _SMEAR_LANES = 256  # beyond, 64 operations on one plane are cheaper than 26 on all of them
+_FIRST_BITS = b"0" * 128 + b"1" * 128  # a byte's most significant bit, as a digit
 _SHORT = tuple(length.to_bytes(2, "big") for length in range(256))
 
 
@@ -95,8 +96,11 @@ class Coins:
         """
         size = (length + 7) >> 3
         width = size << 3
+        planes = self.bytes(size * PLANES)
+        if length == 1:
+            return _single(planes, threshold)
         below = _smear if width <= _SMEAR_LANES else _scan
-        return below(self.bytes(size * PLANES), threshold, width) >> (width - length)
+        return below(planes, threshold, width) >> (width - length)
 
 
 class _SystemCoins(Coins):
@@ -112,6 +116,12 @@ def _prefix(part: builtins.bytes) -> builtins.bytes:
     if len(part) >= 1 << 16:
         raise ParameterError(f"key and labels must be shorter than 65,536 bytes, got {len(part)}")
     return len(part).to_bytes(2, "big")
+
+
+def _single(planes: builtins.bytes, threshold: int) -> int:
+    """Whether the first lane is below the threshold."""
+    _check(threshold)
+    return int(int(planes.translate(_FIRST_BITS), 2) < threshold)
 
 
 def _smear(planes: builtins.bytes, threshold: int, width: int) -> int:

@@ -19,6 +19,7 @@ from deniable_shared.domain import Domain, parse_domain
 from deniable_shared.epochs import day_start, epoch_at
 from deniable_shared.errors import DecodeError, DomainError, ManifestError, ParameterError
 from deniable_shared.manifest_fields import (
+    EPSILON_RANGE,
     NAME_LENGTH,
     READS,
     SPEC,
@@ -45,7 +46,6 @@ MAX_BODY_BYTES = 768_000
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _THRESHOLD = re.compile(r"0x[0-9a-f]{16}")
-_EPSILON = (Fraction(1, 100), Fraction(20))
 _CENTRAL = (Fraction(0), Fraction(99))
 
 
@@ -157,10 +157,10 @@ def _parse(body: bytes) -> Manifest:
         given = shown(values["mechanism.parameters"])
         raise ManifestError(f"this version supports mechanism.parameters = {{}} only, got {given}")
     return Manifest(
+        name=read.name("name", NAME_LENGTH),
         collection=read.name("collection"),
         version=read.integer("version", 1, 0xFFFF),
         previous=_previous(read, values),
-        name=read.name("name", NAME_LENGTH),
         purpose=read.text("purpose"),
         owner=read.text("owner"),
         valid_from=read.day("valid_from"),
@@ -168,8 +168,8 @@ def _parse(body: bytes) -> Manifest:
         domain=parse_domain(values["domain"]),
         mechanism_id=read.one_of("mechanism.id", mechanisms.known()),
         threshold=_threshold(read),
-        epsilon_report=read.epsilon("epsilon.report", *_EPSILON),
-        epsilon_lifetime=read.epsilon("epsilon.lifetime", *_EPSILON),
+        epsilon_report=read.epsilon("epsilon.report", *EPSILON_RANGE),
+        epsilon_lifetime=read.epsilon("epsilon.lifetime", *EPSILON_RANGE),
         ledger_group=read.name("ledger_group"),
         repeat=str(read.supported("repeat")),
         epoch_seconds=read.integer("epoch_seconds", 1, 2_678_400),

@@ -19,6 +19,7 @@ from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ManifestError
 
 __all__ = [
+    "EPSILON_RANGE",
     "FIELDS",
     "NAME_LENGTH",
     "READS",
@@ -62,6 +63,9 @@ SUPPORTED: Mapping[str, tuple[object, ...]] = {
     "cohorts": (1,),
 }
 """What this version can carry out of what the protocol has; anything else is refused, by name."""
+
+EPSILON_RANGE = (Fraction(1, 100), Fraction(20))
+"""Least and greatest ε of a report, and of a lifetime."""
 
 NAME_LENGTH = 57
 """Longest name: an id is the name, a hyphen and six characters, 64 in all."""

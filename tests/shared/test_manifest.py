@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.canonical import canonical_json
+from deniable_shared.dyadic import threshold
 from deniable_shared.errors import DecodeError, ManifestError, SignatureError
 from deniable_shared.manifest import MANIFEST_TYPE, MAX_BODY_BYTES, Manifest, parse_manifest
-from deniable_shared.manifest_fields import FIELDS, SUPPORTED, Change
+from deniable_shared.manifest_fields import FIELDS, SUPPORTED, Change, Field, identity_of
 from support.manifests import body_with, manifest_with, settings
 from support.vectors import vectors
 
@@ -33,7 +34,7 @@ def test_the_example_reads_back() -> None:
     manifest = parse_manifest(EXAMPLE.body)
     assert manifest == EXAMPLE
     assert manifest.valid_from == date(2026, 12, 1)
-    assert (manifest.epsilon_report, manifest.epsilon_lifetime) == (1, 1)
+    assert manifest.epsilon_report == manifest.epsilon_lifetime == 1
     assert manifest.central_per_epoch == Fraction(1, 2)
     assert manifest.mechanism().id == "rr/1"
     assert manifest.mechanism() is manifest.mechanism()
@@ -62,13 +63,10 @@ def test_the_id_is_the_name_and_30_bits_of_the_identity() -> None:
     assert number == int.from_bytes(EXAMPLE.identity, "big") >> 226
 
 
-@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.path)
-def test_the_identity_covers_exactly_what_may_never_change(field: object) -> None:
-    assert isinstance(field, type(FIELDS[0]))
-    if field.path not in EXAMPLE.values:
-        return
-    from deniable_shared.manifest_fields import identity_of
-
+@pytest.mark.parametrize(
+    "field", [field for field in FIELDS if "once" in field.repeats], ids=lambda field: field.path
+)
+def test_the_identity_covers_exactly_what_may_never_change(field: Field) -> None:
     other = identity_of(dict(EXAMPLE.values) | {field.path: "something else"})
     assert (other != EXAMPLE.identity) == (field.change is Change.IDENTITY)
 
@@ -121,14 +119,14 @@ def test_an_epoch_that_begins_before_expiry_is_the_last() -> None:
         ("domain", {"type": "text"}, "domain type must be"),
         ("domain", {"type": "bits", "labels": ["a", "a"]}, "labels must differ"),
         ("domain", {"type": "bits", "labels": ["x" * 65]}, "1 to 64 bytes"),
-        ("domain", {"type": "bits", "labels": ["a"], "more": 1}, "domain has no field 'more'"),
+        ("domain", {"type": "bits", "labels": ["a"], "more": 1}, "more"),
         ("mechanism.id", "grr/1", "grr/1 answers for choice, not for bits"),
         ("mechanism.id", "none/1", "mechanism.id must be one of grr/1, rr/1"),
         ("mechanism.parameters", {"p": 1}, "this version supports mechanism.parameters = {} only"),
         ("mechanism.threshold", "0x0", '"0x" and 16 hex digits, got "0x0"'),
         ("mechanism.threshold", 7, '"0x" and 16 hex digits, got 7'),
         ("mechanism.threshold", "0x" + "F" * 16, '"0x" and 16 hex digits'),
-        ("mechanism.threshold", "0x" + "0" * 16, 'threshold must be "0x9f597e69de33312d", recomp'),
+        ("mechanism.threshold", "0x" + "0" * 16, 'threshold must be "0x9f597ea69a1c85f1", recomp'),
         ("epsilon.report", "0.009", 'epsilon.report must be 0.01…20, got "0.009"'),
         ("epsilon.report", "20.1", 'epsilon.report must be 0.01…20, got "20.1"'),
         ("epsilon.report", "1e5000000", "epsilon.report must be a decimal"),
@@ -182,7 +180,10 @@ def test_a_missing_field_is_refused_by_name(path: str) -> None:
 def test_an_unknown_field_is_refused_by_name(path: str) -> None:
     document = json.loads(EXAMPLE.body)
     group, _, name = path.rpartition(".")
-    (document[group] if group in document else document)[name if group in document else path] = 1
+    if group in document:
+        document[group][name] = 1
+    else:
+        document[path] = 1
     refused(canonical_json(document), f'a manifest has no field "{path}"')
 
 
@@ -297,19 +298,13 @@ def test_the_tallies_of_all_open_epochs_have_a_limit() -> None:
     changes: dict[str, object] = {
         "domain": {"type": "choice", "labels": labels},
         "mechanism.id": "grr/1",
-        "mechanism.threshold": f"0x{wide(97):016x}",
+        "mechanism.threshold": f"0x{threshold(Fraction(1), messages=97):016x}",
         "epoch_seconds": 1,
         "grace_seconds": 172_800,
         "ingest": LOOPBACK,
     }
     refused(body_with(changes), r"at most 16,777,216, got 173101 × 1 × 97: shorten the grace")
     assert manifest_with(changes | {"grace_seconds": 160_000}).mechanism().tally_size == 97
-
-
-def wide(size: int) -> int:
-    from deniable_shared.dyadic import threshold
-
-    return threshold(Fraction(1), messages=size)
 
 
 def test_what_this_version_supports_is_what_the_example_has() -> None:

@@ -131,5 +131,5 @@ def test_another_collection_is_no_successor() -> None:
     other = next_version(manifest_with({"name": "other"}), {})
     with pytest.raises(ManifestError, match="name may not change"):
         check_successor(FIRST, other, FIRST)
-    with pytest.raises(ManifestError, match="collection must be .* in all versions"):
+    with pytest.raises(ManifestError, match=r"collection must be .* in all versions"):
         check_successor(FIRST, next_version(FIRST, {}), manifest_with({"name": "other"}))

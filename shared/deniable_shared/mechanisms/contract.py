@@ -1,4 +1,4 @@
-"""What every local randomizer offers; see DESIGN §4."""
+"""What every local randomizer offers, so that both ends can use any of them."""
 
 from __future__ import annotations
 

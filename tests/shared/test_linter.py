@@ -1,0 +1,138 @@
+"""What a careful colleague says about a manifest."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import deniable_shared
+from deniable_shared.linter import Finding, lint
+from deniable_shared.manifest import Manifest
+from support.manifests import SETTINGS, settings
+
+NOW = 1_800_000_000.0  # January 2027
+GOOD = SETTINGS.replace("example.org", "deniable.test").replace("2027-06", "2027-05")
+
+
+def found(manifest: Manifest, field: str, level: str, *, now: float = NOW) -> str:
+    """The messages of one level on one field."""
+    findings = lint(manifest, now=now)
+    return " | ".join(
+        each.message for each in findings if (each.field, each.level) == (field, level)
+    )
+
+
+def choice(labels: int, **values: str) -> Manifest:
+    head, _, _ = GOOD.partition("[domain]")
+    for key, value in values.items():
+        head = "".join(line for line in head.splitlines(True) if not line.startswith(f"{key} "))
+        head += f"{key} = {value}\n"
+    names = ", ".join(f'"{each}"' for each in range(labels))
+    return settings(f'{head}[domain]\ntype = "choice"\nlabels = [{names}]\n')
+
+
+def test_a_good_manifest_gets_notes_only() -> None:
+    assert {each.level for each in lint(settings(GOOD), now=NOW)} == {"note"}
+
+
+def test_it_says_how_often_a_device_answers_and_the_least_ceiling() -> None:
+    manifest = settings(GOOD)
+    assert "answers 1 epoch" in found(manifest, "repeat", "note")
+    assert "epsilon_per_report 1, epsilon_lifetime 1" in found(manifest, "epsilon", "note")
+
+
+def test_it_says_what_is_never_spent() -> None:
+    manifest = settings('epsilon_lifetime = "4"\n' + GOOD)
+    assert "4 is never spent" in found(manifest, "epsilon.lifetime", "note")
+
+
+def test_it_says_how_precise_an_estimate_will_be() -> None:
+    """rr/1 of one bit at ε = 1: V = 1/(4 sinh²(1/2)) = 0.92067, so 3.03 % with 1,000 reports."""
+    manifest = settings(GOOD.replace('"dark_mode", "beta"', '"dark_mode"'))
+    message = found(manifest, "epsilon.report", "note")
+    assert "3.03 % with 1,000 reports, 0.30 % with 100,000; 1.00 % needs 9,207" in message
+
+
+def test_it_warns_of_more_labels_than_reports_can_tell_apart() -> None:
+    assert not found(choice(5), "domain.labels", "warning")
+    assert "cannot tell 300 labels apart" in found(choice(300), "domain.labels", "warning")
+
+
+def test_it_warns_where_another_mechanism_needs_fewer_reports() -> None:
+    """V of grr/1 over 4E/(E−1)² is (d−2+E)/4E: 9.3 for d = 100 at ε = 1."""
+    assert not found(choice(10), "mechanism.id", "warning")
+    assert "about 9.3 times" in found(choice(100), "mechanism.id", "warning")
+
+
+def test_it_warns_of_bits_that_share_too_little() -> None:
+    labels = ", ".join(f'"{each}"' for each in range(5))
+    text = GOOD.replace('"dark_mode", "beta"', labels)
+    assert "split over 5 bits" in found(settings(text), "domain.labels", "warning")
+    one_hot = settings(text + 'constraint = "one-hot"\n')
+    assert not found(one_hot, "domain.labels", "warning")
+
+
+def test_it_warns_of_a_high_epsilon() -> None:
+    assert not found(choice(2, epsilon='"4"'), "epsilon.report", "warning")
+    assert "99.33 % true" in found(choice(2, epsilon='"5"'), "epsilon.report", "warning")
+
+
+def test_it_warns_of_a_batch_that_shows_noise_only() -> None:
+    assert "std_error of" in found(choice(2, min_batch="2"), "min_batch", "warning")
+    assert not found(choice(2, min_batch="10"), "min_batch", "warning")
+
+
+@pytest.mark.parametrize(
+    ("now", "level", "field", "message"),
+    [
+        (1_809_129_600, "error", "expires", "expired on 2027-05-01"),
+        (1_809_129_599, "warning", "expires", "within 30 days"),
+        (1_790_000_000, "note", "valid_from", "no device answers before 2026-12-01"),
+    ],
+)
+def test_it_looks_at_the_calendar(now: int, level: str, field: str, message: str) -> None:
+    assert message in found(settings(GOOD), field, level, now=now)
+
+
+def test_it_warns_of_a_default_valid_from() -> None:
+    text = "".join(line for line in GOOD.splitlines(True) if not line.startswith("valid_from"))
+    assert "must not move when expires does" in found(settings(text), "valid_from", "warning")
+
+
+def test_it_asks_for_a_purpose_and_an_owner() -> None:
+    text = GOOD.replace("Which settings do people turn on?", "test")
+    assert "in a sentence" in found(settings(text), "purpose", "warning")
+    assert "an example" in found(settings(SETTINGS), "owner", "warning")
+    nobody = settings(GOOD.replace("privacy@deniable.test", "the team"))
+    assert "people can write to" in found(nobody, "owner", "warning")
+
+
+def test_it_says_when_only_this_machine_can_upload() -> None:
+    local = settings('ingest = ["http://localhost:8000"]\n' + GOOD)
+    assert "only this machine" in found(local, "ingest", "warning")
+
+
+def test_it_says_what_live_means() -> None:
+    assert "protects nobody" in found(settings(GOOD), "read", "note")
+    assert not found(settings('read = "closed"\n' + GOOD), "read", "note")
+
+
+def test_errors_come_first_and_notes_last() -> None:
+    levels = [each.level for each in lint(settings(SETTINGS), now=2e9)]
+    assert levels == sorted(levels, key=["error", "warning", "note"].index)
+    assert levels[0] == "error"
+
+
+def test_findings_are_plain_data() -> None:
+    assert Finding("note", "read", "x") == Finding("note", "read", "x")
+
+
+def test_no_module_of_the_wire_computes_with_floats() -> None:
+    package = Path(deniable_shared.__file__).parent
+    for path in package.rglob("*.py"):
+        constants = [
+            n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)
+        ]
+        assert not [each for each in constants if isinstance(each, float)], path.name
