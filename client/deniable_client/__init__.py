@@ -1,1 +1,40 @@
 """Randomize answers on the device, upload them deniable."""
+
+from __future__ import annotations
+
+from deniable_client.budget import Budget
+from deniable_client.ceiling import Ceiling
+from deniable_client.client import Client
+from deniable_client.consent import Consent
+from deniable_client.errors import (
+    ClientError,
+    ConfigurationError,
+    LogForkedError,
+    RefusedError,
+    RejectedError,
+    StorageError,
+    TransportError,
+)
+from deniable_client.outcome import Outcome
+from deniable_client.results import FlushResult, RefreshResult
+from deniable_client.transport import HttpTransport, Reply, Transport
+
+__all__ = [
+    "Budget",
+    "Ceiling",
+    "Client",
+    "ClientError",
+    "ConfigurationError",
+    "Consent",
+    "FlushResult",
+    "HttpTransport",
+    "LogForkedError",
+    "Outcome",
+    "RefreshResult",
+    "RefusedError",
+    "RejectedError",
+    "Reply",
+    "StorageError",
+    "Transport",
+    "TransportError",
+]

@@ -1,0 +1,91 @@
+"""What the client does about each answer of the aggregator, as data.
+
+| answer                          | action                                                   |
+| 2xx, id not listed              | done                                                     |
+| 0x0B outdated key               | fetch keys once, re-seal the same payload                |
+| 0x80 manifest unknown           | fetch the manifest; drop the report, do not re-randomize |
+| 0x09 too early                  | keep, retry after 6 h                                    |
+| other per-report codes          | drop, count                                              |
+| 400, 413, 415                   | drop the row, stop uploading in this process             |
+| 404, 410                        | drop the collection's queue                              |
+| 429, 503, other 5xx, no answer  | back off                                                 |
+| anything else                   | back off: only these answers may take a report away      |
+
+The last line is for what stands between: redirects, sign-in pages, proxies that ask for a password.
+It ends, like every back-off, when the epoch closes. No action randomizes anything again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+from deniable_shared.problems import ReportError
+
+__all__ = [
+    "BACK_OFF_BASE_SECONDS",
+    "BACK_OFF_CAP_SECONDS",
+    "BY_CODE",
+    "BY_STATUS",
+    "TOO_EARLY_SECONDS",
+    "Action",
+    "back_off_span",
+    "for_code",
+    "for_status",
+]
+
+BACK_OFF_BASE_SECONDS = 30.0
+BACK_OFF_CAP_SECONDS = 6 * 3600.0
+TOO_EARLY_SECONDS = 6 * 3600.0
+
+_LAST_DOUBLING = 10  # 30 s doubled ten times is past the cap
+
+
+class Action(StrEnum):
+    """What becomes of the report."""
+
+    DONE = "done"
+    RESEAL = "reseal"
+    FETCH_MANIFEST = "fetch-manifest"
+    LATER = "later"
+    DROP = "drop"
+    BACK_OFF = "back-off"
+    DROP_AND_STOP = "drop-and-stop"
+    DROP_COLLECTION = "drop-collection"
+
+
+BY_CODE: Mapping[int, Action] = MappingProxyType(
+    {
+        ReportError.OUTDATED_KEY: Action.RESEAL,
+        ReportError.MANIFEST_UNKNOWN: Action.FETCH_MANIFEST,
+        ReportError.TOO_EARLY: Action.LATER,
+    }
+)
+BY_STATUS: Mapping[int, Action] = MappingProxyType(
+    {
+        400: Action.DROP_AND_STOP,
+        404: Action.DROP_COLLECTION,
+        410: Action.DROP_COLLECTION,
+        413: Action.DROP_AND_STOP,
+        415: Action.DROP_AND_STOP,
+    }
+)
+
+
+def for_code(code: int) -> Action:
+    """The action for a report the aggregator listed as failed."""
+    return BY_CODE.get(code, Action.DROP)
+
+
+def for_status(status: int) -> Action:
+    """The action for a whole request."""
+    if 200 <= status < 300:
+        return Action.DONE
+    return BY_STATUS.get(status, Action.BACK_OFF)
+
+
+def back_off_span(attempts: int) -> float:
+    """Seconds among which the wait before the next attempt is drawn (full jitter)."""
+    doubled = BACK_OFF_BASE_SECONDS * (1 << min(max(attempts - 1, 0), _LAST_DOUBLING))
+    return min(doubled, BACK_OFF_CAP_SECONDS)

@@ -1,0 +1,73 @@
+"""Where the aggregator is, and where on it everything is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from deniable_client.errors import ConfigurationError
+from deniable_shared.errors import ManifestError
+from deniable_shared.origins import parse_origins
+
+__all__ = ["Address", "parse_address", "parse_trust"]
+
+_URL = re.compile(r"(?P<origin>[A-Za-z]+://[^/?#@]+)(?P<path>(?:/[A-Za-z0-9._~-]+)*)/?")
+_TRUST = re.compile(r"ed25519:[A-Za-z0-9_-]{43}")
+_MOST_KEYS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The aggregator's base URL; `origin` is the only place this app ever sends to."""
+
+    origin: str
+    path: str
+
+    @property
+    def keys(self) -> str:
+        """The operator's key list."""
+        return f"{self.origin}{self.path}/v1/keys"
+
+    def reports(self, collection: str) -> str:
+        """Where reports of a collection go; ids need no quoting."""
+        return f"{self.origin}{self.path}/v1/collections/{collection}/reports"
+
+    def manifest(self, name: str) -> str:
+        """The newest manifest of a name or id."""
+        return f"{self.origin}{self.path}/v1/collections/{name}/manifest"
+
+
+def parse_address(url: object) -> Address:
+    """An https URL, or http on loopback; ConfigurationError for any other."""
+    match = _URL.fullmatch(url) if isinstance(url, str) else None
+    if not match:
+        raise ConfigurationError(
+            'url must be like "https://telemetry.example.org", without user, query and fragment, '
+            f"got {url!r:.120}"
+        )
+    try:
+        (origin,) = parse_origins([_canonical(match["origin"])], "url")
+    except ManifestError as error:
+        raise ConfigurationError(str(error)) from error
+    return Address(origin, match["path"])
+
+
+def parse_trust(trust: object) -> tuple[str, ...]:
+    """The operator's public keys, sorted; ConfigurationError unless there are 1…8."""
+    given = [trust] if isinstance(trust, str) else trust
+    keys = list(given) if isinstance(given, list | tuple) else []
+    if not 1 <= len(keys) <= _MOST_KEYS or not all(map(_is_key, keys)):
+        raise ConfigurationError(
+            f'trust must be 1…{_MOST_KEYS} keys like "ed25519:" and 43 more characters, '
+            f"as `deniable init` prints it, got {trust!r:.120}"
+        )
+    return tuple(sorted(set(keys)))
+
+
+def _is_key(key: object) -> bool:
+    return isinstance(key, str) and _TRUST.fullmatch(key) is not None
+
+
+def _canonical(origin: str) -> str:
+    scheme, _, host = origin.lower().partition("://")
+    return f"{scheme}://{host.removesuffix({'https': ':443', 'http': ':80'}.get(scheme, ''))}"

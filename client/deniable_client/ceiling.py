@@ -1,0 +1,54 @@
+"""Limits an app is built with: no server, manifest or update of either can raise them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from deniable_client.errors import ConfigurationError
+from deniable_shared.dyadic import parse_epsilon
+from deniable_shared.errors import ParameterError
+
+__all__ = ["Ceiling"]
+
+_MOST_REPORT = Fraction(20)
+_MOST_LIFETIME = Fraction(99)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Ceiling:
+    """The most ε this app ever gives away about one person, whatever it is asked.
+
+    Of one report (0.01…20), of one hold's permanent answer (0.01…20), and of everything the
+    installation ever sends, all collections together (0.01…99). Strings, ints and Fractions are
+    exact; a float is refused.
+    """
+
+    epsilon_per_report: Fraction
+    epsilon_permanent: Fraction
+    epsilon_lifetime: Fraction
+
+    def __init__(
+        self,
+        epsilon_per_report: str | int | Fraction,
+        epsilon_permanent: str | int | Fraction,
+        epsilon_lifetime: str | int | Fraction,
+    ) -> None:
+        self._set("epsilon_per_report", epsilon_per_report, _MOST_REPORT)
+        self._set("epsilon_permanent", epsilon_permanent, _MOST_REPORT)
+        self._set("epsilon_lifetime", epsilon_lifetime, _MOST_LIFETIME)
+
+    def _set(self, argument: str, given: str | int | Fraction, most: Fraction) -> None:
+        try:
+            epsilon = parse_epsilon(given, argument=argument, high=most)
+        except ParameterError as error:
+            raise ConfigurationError(str(error)) from error
+        object.__setattr__(self, argument, epsilon)
+
+    def admits(self, epsilon_report: Fraction) -> bool:
+        """Whether one report of this ε may ever leave the device."""
+        return epsilon_report <= min(self.epsilon_per_report, self.epsilon_lifetime)
+
+    def lifetime(self, epsilon_lifetime: Fraction) -> Fraction:
+        """What a collection may cost in all: the lesser of its own lifetime and the app's."""
+        return min(epsilon_lifetime, self.epsilon_lifetime)

@@ -1,0 +1,273 @@
+"""The client: what an app holds in its hands."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from deniable_client import consent
+from deniable_client.address import parse_address, parse_trust
+from deniable_client.budget import Budget, budget_of
+from deniable_client.ceiling import Ceiling
+from deniable_client.consent import Consent
+from deniable_client.errors import ClientError, ConfigurationError, StorageError
+from deniable_client.installation import Gate
+from deniable_client.outbox import waiting_count
+from deniable_client.outcome import Outcome
+from deniable_client.recorder import Recorder
+from deniable_client.refresher import Refresher
+from deniable_client.results import FlushResult, RefreshResult
+from deniable_client.shelf import Shelf
+from deniable_client.state import ClosedError, State
+from deniable_client.transport import HttpTransport, Transport
+from deniable_client.uploader import Uploader
+from deniable_client.wakeups import WakeUps
+from deniable_shared.epochs import Clock
+
+if TYPE_CHECKING:
+    from deniable_client.delivery import Courier
+
+__all__ = ["Client"]
+
+_MOST_NOTES = 50
+_MOST_WANTED = 64
+_CHECKPOINT_SECONDS = 1.0
+
+
+class Client:
+    """Records answers that can always be denied, and uploads them in the background.
+
+    `url` is the aggregator's, `trust` the operator's public key or keys, `manifests` the signed
+    collections the app ships (paths or bytes), `state` the path of one file that belongs to this
+    installation and to no image, or ":memory:", `ceiling` the most ε this app ever gives away.
+    ConfigurationError for what only the developer can put right; trouble with the disk or the
+    network is never raised here nor by `record`.
+
+    Safe to use from many threads, from many processes on one state file, and across forks. For
+    tests: `transport`, `clock` (unix seconds) and `background=False`, which leaves sending to
+    `upload_due` and `flush`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        trust: str | Sequence[str],
+        manifests: Sequence[str | os.PathLike[str] | bytes] = (),
+        state: str | os.PathLike[str],
+        ceiling: Ceiling,
+        transport: Transport | None = None,
+        clock: Clock = time.time,
+        background: bool = True,
+    ) -> None:
+        address, keys = parse_address(url), parse_trust(trust)
+        if not isinstance(ceiling, Ceiling):
+            raise ConfigurationError(
+                "ceiling must be a Ceiling, like Ceiling(epsilon_per_report=2, "
+                f"epsilon_permanent=4, epsilon_lifetime=8), got {type(ceiling).__name__}"
+            )
+        line = HttpTransport() if transport is None else transport
+        self._address = address
+        self._trust = keys
+        self._ceiling = ceiling
+        self._clock = clock
+        self._background = background
+        self._notes: deque[ClientError] = deque(maxlen=_MOST_NOTES)
+        self._wanted: set[str] = set()
+        self._state = State(state)
+        self._gate = Gate(self._state)
+        self._shelf = Shelf(self._state, trust=keys, origin=address.origin, ceiling=ceiling)
+        self._recorder = Recorder(
+            self._state, gate=self._gate, shelf=self._shelf, ceiling=ceiling, clock=clock
+        )
+        self._refresher = Refresher(self._shelf, line, address=address, gate=self._gate)
+        self._uploader = Uploader(
+            self._state, line, gate=self._gate, make_courier=self._courier, clock=clock
+        )
+        self._wake_ups = WakeUps(self._wake_up)
+        self._state.in_child += (self._uploader.after_fork, self._wake_ups.after_fork)
+        self._start(manifests)
+
+    def consent(self, answer: str | None = None) -> Consent:
+        """The person's word: "granted" or "denied"; without an argument, what it is now.
+
+        Until it is granted nothing is recorded or sent. "denied" wipes queue and keys, and from
+        then on no socket is opened; what was spent stays spent, so a later "granted" brings no new
+        budget. StorageError if the answer could not be kept: after a "denied" this process keeps to
+        it all the same.
+        """
+        if answer is None:
+            self._gate.look()
+            return self._gate.consent
+        if consent.parse_consent(answer) is Consent.DENIED:
+            self._deny()
+        else:
+            self._grant()
+        return self._gate.consent
+
+    def record(self, collection: str, value: object) -> Outcome:
+        """Answer a collection, by name or id: the value is randomized now and goes no further.
+
+        Never raises, never waits for the network. For a bits collection {label: bool, …} or a
+        sequence of bools, for a choice its label or index.
+        """
+        try:
+            outcome = self._record(collection, value)
+        except ClosedError:
+            return Outcome.CLOSED
+        except StorageError as error:
+            self._notes.append(error)
+            return Outcome.DISABLED if error.permanent else Outcome.STORAGE_BUSY
+        except Exception as error:  # whatever it is, it is not the host application's
+            self._notes.append(ClientError(f"record failed with {type(error).__name__}"))
+            return Outcome.DISABLED
+        if outcome is Outcome.QUEUED:
+            self._ensure_background()
+        return outcome
+
+    def preview(self, collection: str, value: object) -> Outcome:
+        """What is wrong with a collection or a value, or QUEUED; looks at nothing else."""
+        examined = self._recorder.examine(collection, value)
+        return examined if isinstance(examined, Outcome) else Outcome.QUEUED
+
+    def budget(self) -> Budget:
+        """The ε spent and left, in all and by name. StorageError if the state cannot be read."""
+        with self._state.reading() as db:
+            return budget_of(db, self._ceiling.epsilon_lifetime, self._shelf.lifetimes)
+
+    def refresh(self, timeout: float = 10.0, *, names: Sequence[str] = ()) -> RefreshResult:
+        """Fetch manifests: of known collections, of `names`, of names `record` did not know.
+
+        Takes up to `timeout` seconds. Nothing is fetched without consent.
+        """
+        if isinstance(names, str):
+            raise ConfigurationError(f"names must be a list of names, got the single {names!r}")
+        result = self._refresher.refresh((*names, *self._wanted), timeout)
+        self._wanted -= set(result.collections)
+        return result
+
+    def flush(self, timeout: float = 10.0, early: bool = False) -> FlushResult:
+        """Send every report that is due, within `timeout` seconds.
+
+        `early` sends those too whose moment has not come. That moment is random so that when a
+        report arrives does not show when it was recorded, so `early` is for demonstrations, tests
+        and the last breath of a short-lived machine.
+        """
+        return self._told(self._uploader.flush(timeout, early=early))
+
+    def upload_due(self) -> FlushResult:
+        """Do what a wake-up does: send one new report and at most three retries, if due."""
+        return self._told(self._uploader.wake_up())
+
+    def forget(self) -> None:
+        """On uninstall: wipe everything, the tombstone too, delete the state file, and close."""
+        self._gate.vetoed = True
+        with suppress(StorageError):  # what cannot be overwritten is deleted all the same
+            self._deny()
+        self._wake_ups.stop()
+        self._state.erase()
+
+    def close(self) -> None:
+        """Stop the background thread, tidy the state file and close it. Nothing is sent."""
+        self._wake_ups.stop()
+        with suppress(StorageError):  # a file that cannot be tidied can still be closed
+            self._state.checkpoint(patience_seconds=_CHECKPOINT_SECONDS)
+        self._state.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _courier(self) -> Courier:
+        from deniable_client.delivery import Courier  # what only a device that sends has to load
+        from deniable_client.keyring import Keyring
+
+        keyring = Keyring(self._state, address=self._address, trust=self._trust, clock=self._clock)
+        return Courier(
+            self._state,
+            address=self._address,
+            keyring=keyring,
+            fetch_manifest=self._refresher.fetch,
+            clock=self._clock,
+        )
+
+    def _start(self, manifests: Sequence[str | os.PathLike[str] | bytes]) -> None:
+        try:
+            self._shelf.ship(manifests)
+            self._take_stock()
+            self._gate.look()
+            with self._state.reading() as db:
+                unsent = waiting_count(db)
+        except StorageError as error:
+            self._notes.append(error)
+        except BaseException:
+            self._state.close()
+            raise
+        else:
+            if unsent and self._gate.consent is Consent.GRANTED:
+                self._ensure_background()
+
+    def _record(self, collection: str, value: object) -> Outcome:
+        if self._state.closed:
+            return Outcome.CLOSED
+        self._take_stock()
+        outcome = self._recorder.record(collection, value)
+        if outcome is Outcome.UNKNOWN_COLLECTION:
+            self._want(collection)
+        return outcome
+
+    def _want(self, name: str) -> None:
+        if isinstance(name, str) and len(self._wanted) < _MOST_WANTED:
+            self._wanted.add(name)
+
+    def _take_stock(self) -> None:
+        if not self._shelf.stocked:
+            self._notes.extend(self._shelf.stock())
+
+    def _grant(self) -> None:
+        with self._state.transaction(durable=True) as db:
+            consent.grant(db)
+        self._gate.vetoed = False
+        self._gate.look()
+
+    def _deny(self) -> None:
+        self._gate.vetoed = True
+        with self._state.transaction(durable=True) as db:
+            consent.deny(db)
+        self._gate.look()
+        self._state.checkpoint(patience_seconds=_CHECKPOINT_SECONDS)
+
+    def _ensure_background(self) -> None:
+        if not self._background:
+            return
+        try:
+            self._wake_ups.ensure()
+        except RuntimeError as error:  # no more threads: the report waits for the next start
+            self._notes.append(ClientError(f"no background thread: {error}"))
+
+    def _wake_up(self) -> None:
+        try:
+            self._notes.extend(self._uploader.wake_up().problems)
+        except (
+            Exception
+        ) as error:  # a transport of the app's may raise anything; the thread goes on
+            self._notes.append(ClientError(f"an upload failed with {type(error).__name__}"))
+
+    def _told(self, result: FlushResult) -> FlushResult:
+        notes = []
+        while self._notes:
+            notes.append(self._notes.popleft())
+        return replace(result, problems=(*notes, *result.problems))

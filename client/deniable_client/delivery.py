@@ -1,0 +1,198 @@
+"""One report on its way: sealed late, sent once or twice, and what the answer makes of it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from deniable_client import actions, outbox
+from deniable_client.actions import Action
+from deniable_client.address import Address
+from deniable_client.errors import (
+    ClientError,
+    RefusedError,
+    RejectedError,
+    TransportError,
+)
+from deniable_client.keyring import Keyring
+from deniable_client.line import HaltedError, Line
+from deniable_client.outbox import Parcel, Waiting
+from deniable_client.state import State
+from deniable_client.transport import Reply
+from deniable_shared.coins import Coins
+from deniable_shared.envelope import seal
+from deniable_shared.epochs import Clock
+from deniable_shared.errors import DecodeError, EnvelopeError
+from deniable_shared.keylist import PublicKey
+from deniable_shared.problems import ReportError
+from deniable_shared.report import (
+    MEDIA_TYPE,
+    Plaintext,
+    Report,
+    ReportHeader,
+    decode_errors,
+    encode_upload,
+    padded_size,
+    seal_info,
+)
+
+__all__ = ["Answer", "Courier", "Delivered"]
+
+_JITTER_STEPS = 1 << 32
+_KEEPING = (Action.BACK_OFF, Action.LATER, Action.RESEAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the aggregator said about one report: the action, its name for it, its Retry-After."""
+
+    action: Action
+    problem: str = ""
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What became of one row in one run."""
+
+    sent: int = 0
+    accepted: int = 0
+    dropped: int = 0
+    stop: bool = False
+    problem: ClientError | None = None
+
+
+class Courier:
+    """Sends rows of the outbox, one by one; nothing here tosses a coin over a payload."""
+
+    def __init__(
+        self,
+        state: State,
+        *,
+        address: Address,
+        keyring: Keyring,
+        fetch_manifest: Callable[[str, Line], ClientError | None],
+        clock: Clock,
+    ) -> None:
+        self._state = state
+        self._address = address
+        self._keyring = keyring
+        self._fetch_manifest = fetch_manifest
+        self._clock = clock
+
+    def deliver(self, row: Waiting, line: Line) -> Delivered:
+        """Seal and send one row; a ClientError when there is no key to seal to."""
+        key = self._keyring.active(line)
+        with self._state.transaction(durable=True) as db:
+            parcel = outbox.mark_sending(db, row.collection, row.epoch)
+        if parcel is None:
+            return Delivered()
+        answer, sent = self._send(parcel, key, line), 1
+        if answer.action is Action.RESEAL:
+            answer, sent = self._reseal(parcel, line)
+        return self._conclude(parcel, answer, sent, line)
+
+    def _send(self, parcel: Parcel, key: PublicKey, line: Line) -> Answer:
+        url = self._address.reports(parcel.collection)
+        try:
+            reply = line.post(url, _sealed(parcel, key), MEDIA_TYPE)
+        except (TransportError, EnvelopeError) as error:
+            return Answer(Action.BACK_OFF, str(error))
+        return read_reply(reply, parcel.report_id)
+
+    def _reseal(self, parcel: Parcel, line: Line) -> tuple[Answer, int]:
+        try:
+            return self._send(parcel, self._keyring.renew(line), line), 2
+        except (TransportError, RefusedError, HaltedError) as error:
+            return Answer(Action.BACK_OFF, str(error)), 1
+
+    def _conclude(self, parcel: Parcel, answer: Answer, sent: int, line: Line) -> Delivered:
+        problem = self._problem(parcel, answer, line)
+        with self._state.transaction() as db:
+            dropped = self._write(db, parcel, answer)
+        return Delivered(
+            sent=sent,
+            accepted=int(answer.action is Action.DONE),
+            dropped=dropped,
+            stop=answer.action is Action.DROP_AND_STOP,
+            problem=problem,
+        )
+
+    def _problem(self, parcel: Parcel, answer: Answer, line: Line) -> ClientError | None:
+        if answer.action is Action.DONE:
+            return None
+        where = f"{parcel.collection}, epoch {parcel.epoch}"
+        if answer.action in _KEEPING:
+            return TransportError(f"{where}: {answer.problem}")
+        if answer.action is Action.FETCH_MANIFEST:
+            refusal = self._fetch_manifest(parcel.collection, line)
+            where += f"; {refusal}" if refusal else ""
+        return RejectedError(answer.problem, where)
+
+    def _write(self, db: sqlite3.Connection, parcel: Parcel, answer: Answer) -> int:
+        if answer.action is Action.DONE:
+            outbox.finish(db, parcel)
+            return 0
+        if answer.action is Action.DROP_COLLECTION:
+            return outbox.drop_collection(db, parcel.collection, answer.problem)
+        if answer.action in _KEEPING:
+            self._postpone(db, parcel, answer)
+            return 0
+        return outbox.drop(db, parcel, answer.problem)
+
+    def _postpone(self, db: sqlite3.Connection, parcel: Parcel, answer: Answer) -> None:
+        now = self._clock()
+        asked = actions.TOO_EARLY_SECONDS if answer.action is Action.LATER else answer.retry_after
+        wait = min(asked or 0.0, actions.BACK_OFF_CAP_SECONDS)
+        jitter = _below(actions.back_off_span(parcel.attempts))
+        if answer.action is Action.RESEAL:
+            jitter = 0.0  # the next wake-up is the wait
+        outbox.postpone(db, parcel, retry_at=now + wait + jitter, floor=now + wait if wait else 0.0)
+
+
+def read_reply(reply: Reply, report_id: bytes) -> Answer:
+    """The answer to a request with this one report."""
+    action = actions.for_status(reply.status)
+    if action is not Action.DONE:
+        return Answer(action, _problem_slug(reply), reply.retry_after)
+    try:
+        statuses = decode_errors(reply.body)
+    except DecodeError:
+        return Answer(Action.BACK_OFF, "the answer is not the aggregator's")
+    if any(status.report_id != report_id for status in statuses):
+        return Answer(Action.BACK_OFF, "the answer is about another report")
+    if not statuses:
+        return Answer(Action.DONE)
+    code = statuses[0].error
+    return Answer(actions.for_code(code), _code_slug(code), reply.retry_after)
+
+
+def _sealed(parcel: Parcel, key: PublicKey) -> bytes:
+    header = ReportHeader(parcel.report_id, parcel.epoch, parcel.manifest_version, key.id)
+    info = seal_info(parcel.collection, parcel.manifest_digest, header)
+    plaintext = Plaintext(parcel.payload).encode(padded_size(len(parcel.payload)))
+    sealed = seal(plaintext, public_key=key.public_key, info=info, suite=key.suite)
+    return encode_upload([Report(header, sealed)])
+
+
+def _code_slug(code: int) -> str:
+    known = code in set(ReportError)
+    return ReportError(code).slug if known else f"code-0x{code:02x}"
+
+
+def _problem_slug(reply: Reply) -> str:
+    """The aggregator's name for the problem, or the bare status: the body may be anybody's."""
+    try:
+        document = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        document = None
+    kind = document.get("type") if isinstance(document, dict) else None
+    slug = kind.removeprefix("urn:deniable:problem:") if isinstance(kind, str) else ""
+    simple = 0 < len(slug) <= 40 and slug.replace("-", "").isalnum() and slug.isascii()
+    return slug if simple and slug != kind else f"http-{reply.status}"
+
+
+def _below(seconds: float) -> float:
+    return seconds * Coins.system().below(_JITTER_STEPS) / _JITTER_STEPS

@@ -1,0 +1,200 @@
+"""Many real clients at once, to demonstrate, simulate, load: `python -m deniable_client.fleet`.
+
+Reads one JSON document on stdin:
+
+    {"url": …, "trust": …, "manifests": [DSSE text, …],
+     "answers": [{"<collection name>": value, …}, one object a user …], "workers": threads}
+
+and writes JSON lines on stdout, one about every 100 users and a last one with `"final": true`:
+
+    {"done": users, "sent": requests with a report, "accepted": reports, "duplicates": requests that
+     repeated a report, "rejected": reports dropped, "waiting": reports given up, "outcomes": {…}}
+
+Every user is a `Client` with a state of its own in memory, which consents, records and flushes. The
+users share one transport, the key list for some seconds, and the work of verifying manifests.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from deniable_client.ceiling import Ceiling
+from deniable_client.client import Client
+from deniable_client.errors import ClientError, ConfigurationError
+from deniable_client.outcome import Outcome
+from deniable_client.transport import HttpTransport, Reply, Transport
+
+__all__ = ["Fleet", "Tally", "main", "run"]
+
+_HIGHEST = Ceiling(epsilon_per_report=20, epsilon_permanent=20, epsilon_lifetime=99)
+_A_LINE = 100
+_MOST_WORKERS = 256
+_SHARED_SECONDS = 5.0
+_FLUSH_SECONDS = 30.0
+_PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of some users."""
+
+    done: int = 0
+    sent: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    waiting: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Tally) -> None:
+        """Count others in."""
+        self.done += other.done
+        self.sent += other.sent
+        self.accepted += other.accepted
+        self.rejected += other.rejected
+        self.waiting += other.waiting
+        self.outcomes += other.outcomes
+
+    def to_json(self) -> dict[str, object]:
+        """One line of progress."""
+        reports = self.outcomes[Outcome.QUEUED]
+        return {
+            "done": self.done,
+            "sent": self.sent,
+            "accepted": self.accepted,
+            "duplicates": max(0, self.sent - reports),
+            "rejected": self.rejected,
+            "waiting": self.waiting,
+            "outcomes": dict(sorted(self.outcomes.items())),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Whom the users answer, and how many at once; ConfigurationError for what cannot be."""
+
+    url: str
+    trust: str | Sequence[str]
+    manifests: tuple[bytes, ...]
+    workers: int
+    transport: Transport
+    pause: Callable[[float], None] = time.sleep
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.workers <= _MOST_WORKERS:
+            raise ConfigurationError(f"workers must be 1…{_MOST_WORKERS}, got {self.workers}")
+
+    def answer(self, answers: Mapping[str, object]) -> Tally:
+        """One user's whole life."""
+        with Client(
+            self.url,
+            trust=self.trust,
+            manifests=self.manifests,
+            state=":memory:",
+            ceiling=_HIGHEST,
+            transport=self.transport,
+            background=False,
+        ) as client:
+            client.consent("granted")
+            tally = Tally(done=1)
+            tally.outcomes.update(client.record(*answer).value for answer in answers.items())
+            self._flush(client, tally)
+        return tally
+
+    def _flush(self, client: Client, tally: Tally) -> None:
+        for pause in (*_PAUSES, 0.0):
+            result = client.flush(_FLUSH_SECONDS, early=True)
+            tally.sent += result.sent
+            tally.accepted += result.accepted
+            tally.rejected += result.dropped
+            tally.waiting = result.waiting
+            if not result.waiting or not pause:
+                return
+            self.pause(pause)
+
+
+class SharedReads:
+    """A transport whose GETs are answered from memory for some seconds; uploads go through."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self._lock = threading.Lock()
+        self._kept: dict[str, tuple[float, Reply]] = {}
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: bytes | None = None,
+        content_type: str | None = None,
+        timeout: float = 10.0,
+    ) -> Reply:
+        """See `deniable_client.Transport`."""
+        if method != "GET":
+            return self._inner.request(
+                method, url, body=body, content_type=content_type, timeout=timeout
+            )
+        with self._lock:
+            until, reply = self._kept.get(url, (0.0, None))
+            if reply is None or time.monotonic() >= until:
+                reply = self._inner.request(method, url, timeout=timeout)
+                if reply.status == 200:
+                    self._kept[url] = (time.monotonic() + _SHARED_SECONDS, reply)
+        return reply
+
+
+def run(
+    fleet: Fleet, answers: Iterable[Mapping[str, object]], report: Callable[[Tally], None]
+) -> Tally:
+    """Let every user answer; `report` hears the sums about every 100 users."""
+    total = Tally()
+    with ThreadPoolExecutor(fleet.workers, thread_name_prefix="fleet") as pool:
+        for tally in pool.map(fleet.answer, answers):
+            total.add(tally)
+            if total.done % _A_LINE == 0:
+                report(total)
+    return total
+
+
+def main(source: TextIO, target: TextIO) -> None:
+    """Read the document, run the fleet, write the lines; ConfigurationError for a wrong one."""
+
+    def write(tally: Tally, **more: object) -> None:
+        print(json.dumps(tally.to_json() | more), file=target, flush=True)
+
+    fleet, answers = _parse(source.read())
+    write(run(fleet, answers, write), final=True)
+
+
+def _parse(text: str) -> tuple[Fleet, list[dict[str, object]]]:
+    try:
+        document = json.loads(text)
+        answers = [dict(answer) for answer in document["answers"]]
+        fleet = Fleet(
+            url=document["url"],
+            trust=document["trust"],
+            manifests=tuple(envelope.encode() for envelope in document["manifests"]),
+            workers=int(document.get("workers", 8)),
+            transport=SharedReads(HttpTransport()),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ConfigurationError(
+            "stdin must be one JSON document with url, trust, manifests, answers and workers: "
+            f"{error!r}"
+        ) from error
+    return fleet, answers
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.stdin, sys.stdout)
+    except ClientError as problem:
+        sys.exit(str(problem))

@@ -1,0 +1,153 @@
+"""The manifests this installation goes by: verified once, checked against earlier ones, kept.
+
+Whatever offers a manifest, the app's own files or the aggregator, the same checks follow: the
+operator's signature, the rules of `deniable_shared.manifest`, origins the app was built with, one
+body for ever for one (collection, version), and a newer version that only changes what may change.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+
+from deniable_client.budget import join_account
+from deniable_client.errors import LogForkedError, RefusedError
+from deniable_shared.errors import DeniableError, ManifestError
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest, check_successor, parse_manifest
+
+__all__ = ["Offer", "enroll", "newest", "read_offer", "trust_digest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A manifest whose signature and own rules hold, and the SHA-256 of the envelope it came in."""
+
+    manifest: Manifest
+    envelope: bytes
+
+
+def trust_digest(trust: Sequence[str]) -> bytes:
+    """Names a set of trusted keys: what one set verified is not verified for another."""
+    return sha256("\n".join(sorted(trust)).encode()).digest()
+
+
+def read_offer(
+    db: sqlite3.Connection | None, envelope: bytes, *, trust: tuple[str, ...], origin: str
+) -> Offer:
+    """The manifest in a signed envelope; RefusedError says what is wrong with it.
+
+    An envelope this installation verified before under the same trust is recognised by its SHA-256,
+    without loading any cryptography. `db` is None while the state cannot be read.
+    """
+    digest = sha256(envelope).digest()
+    body = _remembered(db, digest, trust_digest(trust)) if db else None
+    try:
+        manifest = _verified(envelope, trust) if body is None else _parsed(body)
+    except DeniableError as error:
+        raise RefusedError(str(error)) from error
+    if set(manifest.ingest) != {origin}:
+        raise RefusedError(
+            f"{manifest.collection}: ingest must be {origin}, the origin this app was built with, "
+            f"got {', '.join(manifest.ingest)}"
+        )
+    return Offer(manifest, digest)
+
+
+def enroll(db: sqlite3.Connection, offer: Offer, trust: bytes) -> None:
+    """Remember an offer, in the caller's transaction.
+
+    RefusedError for a rollback or a change that is not allowed, LogForkedError for a second body of
+    a known version.
+    """
+    manifest = offer.manifest
+    known = _body(db, manifest.collection, manifest.version)
+    if known is None:
+        _check_order(db, manifest)
+    elif known != manifest.body:
+        raise LogForkedError(
+            f"{manifest.collection} version {manifest.version} was signed with two different bodies"
+        )
+    _store(db, offer, trust)
+    join_account(db, manifest.name, manifest.ledger_group)
+
+
+def newest(db: sqlite3.Connection, trust: bytes, origin: str) -> list[Manifest]:
+    """The newest version of every collection that these keys vouch for and this origin collects."""
+    rows = db.execute(
+        "SELECT body, max(version) FROM manifest WHERE trust = ?"
+        " GROUP BY collection ORDER BY collection",
+        (trust,),
+    ).fetchall()
+    manifests = (_parsed(body) for body, _ in rows)
+    return [manifest for manifest in manifests if set(manifest.ingest) == {origin}]
+
+
+def _check_order(db: sqlite3.Connection, manifest: Manifest) -> None:
+    versions = db.execute(
+        "SELECT version FROM manifest WHERE collection = ? ORDER BY version", (manifest.collection,)
+    ).fetchall()
+    if not versions:
+        return
+    last = versions[-1][0]
+    if manifest.version < last:
+        raise RefusedError(
+            f"{manifest.collection}: version {manifest.version} is a rollback: "
+            f"version {last} is known"
+        )
+    first, old = (_stored(db, manifest.collection, v) for v in (versions[0][0], last))
+    try:
+        check_successor(old, manifest, first)
+    except ManifestError as error:
+        raise RefusedError(f"{manifest.collection} version {manifest.version}: {error}") from error
+
+
+def _store(db: sqlite3.Connection, offer: Offer, trust: bytes) -> None:
+    manifest = offer.manifest
+    place = (manifest.collection, manifest.version)
+    db.execute(
+        "INSERT OR REPLACE INTO manifest (collection, version, name, trust, digest, body)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (*place, manifest.name, trust, manifest.digest, manifest.body),
+    )
+    db.execute(
+        "INSERT OR REPLACE INTO verified VALUES (?, ?, ?, ?)", (offer.envelope, trust, *place)
+    )
+
+
+def _remembered(db: sqlite3.Connection, envelope: bytes, trust: bytes) -> bytes | None:
+    row = db.execute(
+        "SELECT m.body FROM verified v JOIN manifest m USING (collection, version)"
+        " WHERE v.envelope = ? AND v.trust = ?",
+        (envelope, trust),
+    ).fetchone()
+    return row and bytes(row[0])
+
+
+def _body(db: sqlite3.Connection, collection: str, version: int) -> bytes | None:
+    row = db.execute(
+        "SELECT body FROM manifest WHERE collection = ? AND version = ?", (collection, version)
+    ).fetchone()
+    return row and bytes(row[0])
+
+
+def _stored(db: sqlite3.Connection, collection: str, version: int) -> Manifest:
+    body = _body(db, collection, version)
+    if body is None:
+        raise RefusedError(f"{collection} version {version} is gone from the state file")
+    return _parsed(body)
+
+
+# Both are pure functions of their arguments; the memory only saves work, across clients too.
+@lru_cache(maxsize=64)
+def _verified(envelope: bytes, trust: tuple[str, ...]) -> Manifest:
+    from deniable_shared import dsse  # a later start remembers what was verified, and needs it not
+
+    return _parsed(dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=trust))
+
+
+@lru_cache(maxsize=64)
+def _parsed(body: bytes) -> Manifest:
+    return parse_manifest(body)

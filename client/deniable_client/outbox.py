@@ -1,0 +1,153 @@
+"""The queue of randomized answers. A row is kept for ever; being done or dropped only empties it.
+
+A row's times are unix seconds. `send_at` spreads reports over the epoch, `retry_at` is this
+device's own back-off, `floor` is the aggregator's Retry-After, `closes_at` is when the epoch takes
+no more reports.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+__all__ = [
+    "MAX_WAITING",
+    "Parcel",
+    "Waiting",
+    "drop",
+    "drop_closed",
+    "drop_collection",
+    "finish",
+    "mark_sending",
+    "postpone",
+    "reason_counts",
+    "waiting",
+    "waiting_count",
+]
+
+MAX_WAITING = 1_000
+"""Most answers that wait: far more than an app ever asks between two uploads."""
+
+_LONGEST_SECONDS = 12 * 3600 + 1
+"""Retry-After and back-off last six hours each: a longer wait was written under another clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """When a row may be sent."""
+
+    collection: str
+    epoch: int
+    attempts: int
+    send_at: float
+    retry_at: float
+    floor: float
+
+    def due(self, now: float) -> bool:
+        """Whether the schedule lets it go."""
+        return self.send_at <= now and _passed(self.retry_at, now) and self.allowed(now)
+
+    def allowed(self, now: float) -> bool:
+        """Whether the aggregator lets it come; the schedule aside."""
+        return _passed(self.floor, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """What is needed to seal and send one row; the same for every attempt."""
+
+    collection: str
+    epoch: int
+    manifest_version: int
+    manifest_digest: bytes
+    report_id: bytes
+    payload: bytes
+    attempts: int
+
+
+def waiting(db: sqlite3.Connection) -> list[Waiting]:
+    """Everything that is not sent for good yet."""
+    rows = db.execute(
+        "SELECT collection, epoch, attempts, send_at, retry_at, floor FROM outbox"
+        " WHERE payload IS NOT NULL"
+    )
+    return [Waiting(*row) for row in rows]
+
+
+def waiting_count(db: sqlite3.Connection) -> int:
+    """How many rows wait."""
+    found = db.execute("SELECT count(*) FROM outbox WHERE payload IS NOT NULL").fetchone()
+    return int(found[0])
+
+
+def mark_sending(db: sqlite3.Connection, collection: str, epoch: int) -> Parcel | None:
+    """Note that this row's first byte is about to leave; None if it must not any more."""
+    db.execute(
+        "UPDATE outbox SET state = 'sending', attempts = attempts + 1"
+        " WHERE collection = ? AND epoch = ? AND payload IS NOT NULL"
+        " AND (SELECT consent = 'granted' AND forked IS NULL FROM installation)",
+        (collection, epoch),
+    )
+    if not db.execute("SELECT changes()").fetchone()[0]:
+        return None
+    row = db.execute(
+        "SELECT o.collection, o.epoch, o.manifest_version, m.digest, o.report_id, o.payload,"
+        " o.attempts FROM outbox o JOIN manifest m"
+        " ON m.collection = o.collection AND m.version = o.manifest_version"
+        " WHERE o.collection = ? AND o.epoch = ?",
+        (collection, epoch),
+    ).fetchone()
+    return Parcel(*row)
+
+
+def finish(db: sqlite3.Connection, parcel: Parcel) -> None:
+    """The aggregator has it."""
+    _empty(db, "done", None, "collection = ? AND epoch = ?", (parcel.collection, parcel.epoch))
+
+
+def drop(db: sqlite3.Connection, parcel: Parcel, reason: str) -> int:
+    """The aggregator will never take it; the number of rows dropped."""
+    return _empty(
+        db, "dropped", reason, "collection = ? AND epoch = ?", (parcel.collection, parcel.epoch)
+    )
+
+
+def drop_collection(db: sqlite3.Connection, collection: str, reason: str) -> int:
+    """The aggregator takes nothing of this collection; the number of rows dropped."""
+    return _empty(db, "dropped", reason, "collection = ?", (collection,))
+
+
+def drop_closed(db: sqlite3.Connection, now: float) -> int:
+    """Drop what would be refused because its epoch has closed; the number of rows."""
+    return _empty(db, "dropped", "epoch-closed", "closes_at < ?", (now,))
+
+
+def postpone(db: sqlite3.Connection, parcel: Parcel, *, retry_at: float, floor: float) -> None:
+    """Keep the row for a later attempt."""
+    db.execute(
+        "UPDATE outbox SET retry_at = ?, floor = ?"
+        " WHERE collection = ? AND epoch = ? AND payload IS NOT NULL",
+        (retry_at, floor, parcel.collection, parcel.epoch),
+    )
+
+
+def reason_counts(db: sqlite3.Connection) -> dict[str, int]:
+    """How many rows were ever dropped, by reason."""
+    rows = db.execute("SELECT reason, count(*) FROM outbox WHERE state = 'dropped' GROUP BY reason")
+    return {str(reason): int(count) for reason, count in rows}
+
+
+def _empty(
+    db: sqlite3.Connection, state: str, reason: str | None, which: str, values: tuple[object, ...]
+) -> int:
+    """Empty the rows `which` names, a condition written in this module."""
+    cursor = db.execute(
+        "UPDATE outbox SET state = ?, reason = ?, payload = NULL, report_id = NULL"  # noqa: S608
+        f" WHERE payload IS NOT NULL AND {which}",
+        (state, reason, *values),
+    )
+    return cursor.rowcount
+
+
+def _passed(moment: float, now: float) -> bool:
+    return moment <= now or moment > now + _LONGEST_SECONDS

@@ -1,0 +1,42 @@
+"""What became of one answer."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["Outcome"]
+
+
+class Outcome(StrEnum):
+    """The result of `Client.record`; everything but QUEUED, HELD and REPEATED left no trace."""
+
+    QUEUED = "queued"
+    """Randomized, charged and waiting to be sent."""
+    ALREADY_ANSWERED = "already-answered"
+    """This collection has this device's answer: one is all it ever gets."""
+    HELD = "held"
+    """An earlier answer of this hold speaks for this one (`repeat = "memoized"`)."""
+    REPEATED = "repeated"
+    """The last permanent answer was sent once more (`repeat = "memoized"`)."""
+    BUDGET_EXHAUSTED = "budget-exhausted"
+    """The answer would cost more ε than this device may still spend."""
+    OVER_CEILING = "over-ceiling"
+    """The collection asks for more ε than the app was built to give."""
+    NO_CONSENT = "no-consent"
+    """The person has not agreed, or has said no."""
+    DISABLED = "disabled"
+    """DO_NOT_TRACK, DENIABLE_DISABLE or a policy file denies, or the state file is beyond use."""
+    UNKNOWN_COLLECTION = "unknown-collection"
+    """No manifest of that name or id is here, or it has not started yet."""
+    EXPIRED = "expired"
+    """The collection is over."""
+    INVALID_VALUE = "invalid-value"
+    """The value is outside the collection's domain."""
+    QUEUE_FULL = "queue-full"
+    """As many answers wait to be sent as the state file takes."""
+    STORAGE_BUSY = "storage-busy"
+    """The state file was locked, full or unreachable; nothing was tossed, the app may try again."""
+    LOG_FORKED = "log-forked"
+    """The aggregator contradicted itself, so nothing is recorded or sent any more."""
+    CLOSED = "closed"
+    """This client was closed, or is a forked copy of one that lives in memory only."""

@@ -1,0 +1,115 @@
+"""What the state file holds, and how it came to hold it: one migration a version, never edited.
+
+* installation   consent, the operator's key list and log as last seen, the uploader's lease
+* name           one row a name the app calls: account (shared by a ledger group), ε spent, key
+* manifest       every (collection, version) ever accepted, with its verified body
+* verified       SHA-256 of every signed envelope verified, by the keys that were trusted
+* outbox         one row a (collection, epoch) ever answered: kept for ever, emptied once it is done
+
+ε is counted in integer millionths: a manifest's decimals have no more places, so every sum is
+exact.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from deniable_client.errors import ConfigurationError, StorageError
+
+__all__ = ["VERSION", "migrate"]
+
+_FIRST = (
+    """CREATE TABLE installation (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        consent TEXT NOT NULL,
+        forked TEXT,
+        keys_version INTEGER NOT NULL,
+        keys_envelope BLOB,
+        log_size INTEGER NOT NULL,
+        log_head TEXT,
+        lease_holder BLOB,
+        lease_until REAL NOT NULL
+    )""",
+    "INSERT INTO installation VALUES (1, 'unknown', NULL, 0, NULL, 0, NULL, NULL, 0)",
+    """CREATE TABLE name (
+        name TEXT PRIMARY KEY,
+        account TEXT NOT NULL,
+        spent INTEGER NOT NULL DEFAULT 0 CHECK (spent >= 0),
+        key BLOB
+    )""",
+    """CREATE TABLE manifest (
+        collection TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        trust BLOB NOT NULL,
+        digest BLOB NOT NULL,
+        body BLOB NOT NULL,
+        PRIMARY KEY (collection, version)
+    )""",
+    """CREATE TABLE verified (
+        envelope BLOB NOT NULL,
+        trust BLOB NOT NULL,
+        collection TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        PRIMARY KEY (envelope, trust)
+    )""",
+    """CREATE TABLE outbox (
+        collection TEXT NOT NULL,
+        epoch INTEGER NOT NULL,
+        manifest_version INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        report_id BLOB,
+        payload BLOB,
+        closes_at REAL NOT NULL,
+        send_at REAL NOT NULL,
+        retry_at REAL NOT NULL DEFAULT 0,
+        floor REAL NOT NULL DEFAULT 0,
+        attempts INTEGER NOT NULL DEFAULT 0,
+        reason TEXT,
+        PRIMARY KEY (collection, epoch)
+    )""",
+    "CREATE INDEX outbox_waiting ON outbox (collection) WHERE payload IS NOT NULL",
+)
+
+_MIGRATIONS = (_FIRST,)
+
+VERSION = len(_MIGRATIONS)
+"""The version this code reads and writes, kept in `PRAGMA user_version`."""
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Bring the file to VERSION in one transaction; nothing happens when it is there already.
+
+    StorageError for a file a later version wrote, ConfigurationError for a database that is not
+    ours.
+    """
+    if _version(db) == VERSION:
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        _apply(db, _version(db))  # read again: another process may have just done it
+        db.execute("COMMIT")
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
+def _apply(db: sqlite3.Connection, version: int) -> None:
+    if version > VERSION:
+        raise StorageError(
+            f"the state file has version {version}, this deniable_client reads up to {VERSION}: "
+            "it stays untouched until the app is up to date again",
+            permanent=True,
+        )
+    if version == 0 and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        raise ConfigurationError(
+            "state must name a file of its own: this one is another program's database"
+        )
+    for statements in _MIGRATIONS[version:]:
+        for statement in statements:
+            db.execute(statement)
+    db.execute(f"PRAGMA user_version = {VERSION:d}")
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])

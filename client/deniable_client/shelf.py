@@ -1,0 +1,165 @@
+"""All questions this client can be asked, in memory; the state file is their record."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+
+from deniable_client import installation, manifests
+from deniable_client.ceiling import Ceiling
+from deniable_client.errors import (
+    ClientError,
+    ConfigurationError,
+    LogForkedError,
+    RefusedError,
+    StorageError,
+)
+from deniable_client.manifests import Offer
+from deniable_client.outcome import Outcome
+from deniable_client.question import Question, prepare
+from deniable_client.state import State
+from deniable_shared.manifest import Manifest
+
+__all__ = ["Shelf", "Source"]
+
+Source = str | os.PathLike[str] | bytes
+"""A signed manifest: the path of its file, or its bytes."""
+
+
+class Shelf:
+    """Finds questions by name or id. What is refused is told once, in `stock`'s answer."""
+
+    def __init__(
+        self, state: State, *, trust: tuple[str, ...], origin: str, ceiling: Ceiling
+    ) -> None:
+        self._state = state
+        self._trust = trust
+        self._mark = manifests.trust_digest(trust)
+        self._origin = origin
+        self._ceiling = ceiling
+        self._all: tuple[Question, ...] = ()
+        self._found: Mapping[str, tuple[Question, ...]] = {}
+        self._shipped: tuple[Offer, ...] = ()
+        self.stocked = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all collections here."""
+        return tuple(sorted({question.manifest.name for question in self._all}))
+
+    @property
+    def lifetimes(self) -> dict[str, Fraction]:
+        """The most each name may cost by its manifests."""
+        found: dict[str, Fraction] = {}
+        for question in self._all:
+            manifest = question.manifest
+            found[manifest.name] = max(
+                manifest.epsilon_lifetime, found.get(manifest.name, Fraction(0))
+            )
+        return found
+
+    def ship(self, sources: Iterable[Source]) -> None:
+        """Take the manifests the app carries; ConfigurationError for one no device could use."""
+        if isinstance(sources, str | bytes | os.PathLike):
+            raise ConfigurationError("manifests must be a list of paths or bytes, got a single one")
+        offers = [self._read_shipped(source) for source in sources]
+        self._shipped = tuple(sorted(offers, key=lambda offer: offer.manifest.version))
+        self._arrange(offer.manifest for offer in self._shipped)
+
+    def stock(self) -> Sequence[ClientError]:
+        """Write down what was shipped and arrange all that is known; does nothing the second time.
+
+        StorageError leaves it for another time. The errors returned say which offers were refused,
+        and why.
+        """
+        if self.stocked:
+            return []
+        refused = [refusal for offer in self._shipped if (refusal := self._enroll(offer))]
+        self._rearrange()
+        self.stocked = True
+        return refused
+
+    def add(self, envelope: bytes, asked: str) -> RefusedError | LogForkedError | None:
+        """Take a manifest that was fetched under a name or id; the reason if it is refused."""
+        try:
+            offer = manifests.read_offer(None, envelope, trust=self._trust, origin=self._origin)
+        except RefusedError as error:
+            return RefusedError(f"{asked}: {error}")
+        if asked not in (offer.manifest.name, offer.manifest.collection):
+            return RefusedError(
+                f"{asked}: the aggregator answered with {offer.manifest.collection}"
+            )
+        refusal = self._enroll(offer)
+        self._rearrange()
+        return refusal
+
+    def find(self, name_or_id: str, now: float) -> Question | Outcome:
+        """The newest question of that name that can be answered now, or why there is none."""
+        candidates = self._found.get(name_or_id, ())
+        outcome = Outcome.UNKNOWN_COLLECTION
+        for question in candidates:
+            refusal = question.refusal(now)
+            if refusal is None:
+                return question
+            if outcome is Outcome.UNKNOWN_COLLECTION:
+                outcome = refusal
+        return outcome
+
+    def _read_shipped(self, source: Source) -> Offer:
+        envelope, label = _bytes_of(source)
+        try:
+            with self._state.reading() as db:
+                return manifests.read_offer(db, envelope, trust=self._trust, origin=self._origin)
+        except StorageError:
+            pass
+        except RefusedError as error:
+            raise ConfigurationError(f"manifest {label}: {error}") from error
+        try:
+            return manifests.read_offer(None, envelope, trust=self._trust, origin=self._origin)
+        except RefusedError as error:
+            raise ConfigurationError(f"manifest {label}: {error}") from error
+
+    def _enroll(self, offer: Offer) -> RefusedError | LogForkedError | None:
+        try:
+            with self._state.transaction() as db:
+                manifests.enroll(db, offer, self._mark)
+        except LogForkedError as error:
+            with self._state.transaction() as db:
+                installation.declare_fork(db, str(error))
+            return error
+        except RefusedError as error:
+            return error
+        return None
+
+    def _rearrange(self) -> None:
+        with self._state.reading() as db:
+            known = manifests.newest(db, self._mark, self._origin)
+        self._arrange(known)
+
+    def _arrange(self, known: Iterable[Manifest]) -> None:
+        questions = [prepare(manifest, self._ceiling) for manifest in known]
+        questions.sort(key=lambda question: question.starts, reverse=True)
+        found: dict[str, tuple[Question, ...]] = {}
+        for question in questions:
+            name = question.manifest.name
+            found[name] = (*found.get(name, ()), question)
+        self._found = found | {question.manifest.collection: (question,) for question in questions}
+        self._all = tuple(questions)
+
+
+def _bytes_of(source: Source) -> tuple[bytes, str]:
+    if isinstance(source, bytes):
+        return source, "given as bytes"
+    if not isinstance(source, str | os.PathLike):
+        raise ConfigurationError(
+            f"manifests must hold paths and bytes, got {type(source).__name__}"
+        )
+    try:
+        with open(source, "rb") as file:
+            return file.read(), os.fspath(source)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(
+            f"manifest {os.fspath(source)!r:.200} cannot be read: give the path of a file made by "
+            "`deniable collections export`, or its bytes"
+        ) from error

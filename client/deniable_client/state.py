@@ -1,0 +1,205 @@
+"""The state of one installation: one SQLite file, safe for many threads, processes and forks.
+
+All access goes through `transaction()` (read, then write) and `reading()` (one look). What SQLite
+raises becomes a StorageError, and a transaction that does not reach its end never happened.
+
+A connection must not live through a fork: SQLite's record of this process's locks would be a lie in
+the copy. So every file is closed before a fork and opened again on the next use, in parent and
+child alike. An in-memory state cannot be shared that way and is closed in the child: two devices
+must not have one key.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from deniable_client import schema, statefile
+from deniable_client.errors import StorageError
+
+__all__ = ["ClosedError", "State"]
+
+_BUSY_SECONDS = 0.5
+_CHECKPOINT_PAUSE = 0.02
+
+
+class ClosedError(StorageError):
+    """The client was closed."""
+
+
+class State:
+    """The open state; opened on first use, so a disk that is not there yet is no error."""
+
+    def __init__(self, state: str | os.PathLike[str]) -> None:
+        self.path = statefile.locate(state)
+        self._lock = threading.RLock()
+        self._db: sqlite3.Connection | None = None
+        self._pid = os.getpid()
+        self.closed = False
+        self.in_child: tuple[Callable[[], None], ...] = ()
+        with _forking:
+            _states.add(self)
+
+    @contextmanager
+    def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """BEGIN IMMEDIATE … COMMIT. `durable`: on the disk when this returns."""
+        with self._lock, _translated():
+            db = self._live()
+            if durable:
+                db.execute("PRAGMA synchronous = FULL")
+            try:
+                db.execute("BEGIN IMMEDIATE")
+                yield db
+                db.execute("COMMIT")
+            finally:
+                self._settle(db, durable)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """For single SELECTs."""
+        with self._lock, _translated():
+            yield self._live()
+
+    def checkpoint(self, *, patience_seconds: float) -> bool:
+        """Move the log into the file and empty it, so that no overwritten key is left.
+
+        False if other processes kept it busy all the time.
+        """
+        end = time.monotonic() + patience_seconds
+        while not self._truncate_log():
+            if time.monotonic() >= end:
+                return False
+            time.sleep(_CHECKPOINT_PAUSE)
+        return True
+
+    def close(self) -> None:
+        """Release the file; whatever comes later is refused with ClosedError."""
+        with self._lock:
+            self.closed = True
+            self._drop()
+        with _forking:
+            _states.discard(self)
+
+    def erase(self) -> None:
+        """Close and delete the file."""
+        self.close()
+        if self.path != statefile.MEMORY:
+            with suppress(OSError):
+                statefile.remove(self.path)
+
+    def before_fork(self) -> None:
+        """Let nobody be inside, and leave nothing of SQLite for the copy."""
+        self._lock.acquire()
+        if self.path != statefile.MEMORY:
+            self._drop()
+
+    def after_fork(self, *, child: bool) -> None:
+        """Let everybody in again."""
+        if child:
+            self.closed = self.closed or self.path == statefile.MEMORY
+            for renew in self.in_child:
+                renew()
+        self._lock.release()
+
+    def _live(self) -> sqlite3.Connection:
+        if self.closed:
+            raise ClosedError("this client is closed", permanent=True)
+        if self._db is None:
+            self._db = self._open()
+        elif self._pid != os.getpid():
+            raise StorageError(
+                "this process was forked by something that hides it from Python: "
+                "make the Client after the fork",
+                permanent=True,
+            )
+        return self._db
+
+    def _open(self) -> sqlite3.Connection:
+        with (
+            _forking
+        ):  # creating closes a descriptor of the file, which must not meet another's locks
+            db = statefile.connect(self.path, busy_seconds=_BUSY_SECONDS)
+        try:
+            schema.migrate(db)
+        except BaseException:
+            db.close()
+            raise
+        self._pid = os.getpid()
+        return db
+
+    def _settle(self, db: sqlite3.Connection, durable: bool) -> None:
+        try:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            if durable:
+                db.execute("PRAGMA synchronous = NORMAL")
+        except BaseException as error:  # a transaction left open would lock everybody out
+            self.closed = self.closed or self.path == statefile.MEMORY
+            self._drop()
+            if not isinstance(error, sqlite3.Error):
+                raise
+
+    def _truncate_log(self) -> bool:
+        with self._lock, _translated():
+            db = self._live()
+            db.execute("PRAGMA busy_timeout = 0")
+            try:
+                busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            except sqlite3.OperationalError:
+                busy = True
+            finally:
+                db.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000:.0f}")
+            return not busy
+
+    def _drop(self) -> None:
+        if self._db is not None:
+            with suppress(sqlite3.Error):
+                self._db.close()
+            self._db = None
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise StorageError(f"the state file is not usable now: {error}") from error
+    except sqlite3.Error as error:
+        raise StorageError(f"the state file is beyond use: {error}", permanent=True) from error
+
+
+# A fork copies the whole process, so the list of what to close before one is the process's too.
+_states: weakref.WeakSet[State] = weakref.WeakSet()
+_forking = threading.Lock()
+_one_fork = threading.Lock()
+_in_fork: list[State] = []
+
+
+def _before_fork() -> None:
+    _one_fork.acquire()
+    with _forking:
+        _in_fork.extend(_states)
+    for state in _in_fork:
+        state.before_fork()
+    _forking.acquire()
+
+
+def _after_fork(*, child: bool) -> None:
+    _forking.release()
+    for state in reversed(_in_fork):
+        state.after_fork(child=child)
+    _in_fork.clear()
+    _one_fork.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=lambda: _after_fork(child=False),
+        after_in_child=lambda: _after_fork(child=True),
+    )

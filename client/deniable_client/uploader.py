@@ -1,0 +1,203 @@
+"""Drains the outbox: a wake-up sends one new report and three retries, a flush all that may go.
+
+One run at a time: threads of a process take turns, processes take a lease. A run that dies leaves
+nothing worse than a report sent twice under one id, which is counted once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from deniable_client import installation, outbox
+from deniable_client.errors import (
+    ClientError,
+    LogForkedError,
+    RejectedError,
+    StorageError,
+)
+from deniable_client.installation import LEASE_SECONDS, Gate
+from deniable_client.line import HaltedError, Line
+from deniable_client.outbox import Waiting
+from deniable_client.results import FlushResult
+from deniable_client.state import ClosedError, State
+from deniable_client.transport import Transport
+from deniable_shared.coins import Coins
+from deniable_shared.epochs import Clock
+
+if TYPE_CHECKING:
+    from deniable_client.delivery import Courier, Delivered
+
+__all__ = ["Uploader"]
+
+_NEW_A_WAKE_UP = 1
+_RETRIES_A_WAKE_UP = 3
+_WAKE_UP_SECONDS = 60.0
+_CHECKPOINT_SECONDS = 0.2
+
+
+@dataclass(slots=True)
+class _Run:
+    """A run's sums."""
+
+    sent: int = 0
+    accepted: int = 0
+    dropped: int = 0
+    problems: list[ClientError] = field(default_factory=list)
+
+    def add(self, delivered: Delivered) -> None:
+        """Count one row in."""
+        self.sent += delivered.sent
+        self.accepted += delivered.accepted
+        self.dropped += delivered.dropped
+        if delivered.problem is not None:
+            self.problems.append(delivered.problem)
+
+    def result(self, waiting: int) -> FlushResult:
+        """The sums, closed."""
+        return FlushResult(self.sent, self.accepted, self.dropped, waiting, tuple(self.problems))
+
+
+_Choice = Callable[[list[Waiting], float], list[Waiting]]
+
+
+class Uploader:
+    """Runs uploads of one state file. `stopped`: the aggregator refuses this process's messages."""
+
+    def __init__(
+        self,
+        state: State,
+        transport: Transport,
+        *,
+        gate: Gate,
+        make_courier: Callable[[], Courier],
+        clock: Clock,
+    ) -> None:
+        self._state = state
+        self._transport = transport
+        self._gate = gate
+        self._make_courier = make_courier
+        self._courier: Courier | None = None
+        self._clock = clock
+        self._holder = os.urandom(16)
+        self._leased_at: float | None = None
+        self._turn = threading.Lock()
+        self.stopped = False
+
+    def after_fork(self) -> None:
+        """A copy of the process is another uploader; no thread of the original ends its turn."""
+        self._holder = os.urandom(16)
+        self._leased_at = None
+        self._turn = threading.Lock()
+
+    def wake_up(self) -> FlushResult:
+        """One new report and at most three retries, of those that are due."""
+        return self._run(_of_a_wake_up, _WAKE_UP_SECONDS)
+
+    def flush(self, timeout: float, *, early: bool) -> FlushResult:
+        """Every report that is due; `early`: every one not asked to come later."""
+        return self._run(_early if early else _due, timeout)
+
+    def _run(self, choose: _Choice, seconds: float) -> FlushResult:
+        run = _Run()
+        line = Line(self._transport, self._permit, seconds=seconds)
+        if not self._turn.acquire(timeout=max(0.0, seconds)):
+            run.problems.append(HaltedError("another thread is uploading"))
+            return run.result(self._waiting_count(run))
+        try:
+            self._upload(run, line, choose)
+            self._state.checkpoint(patience_seconds=_CHECKPOINT_SECONDS)
+        except ClosedError:
+            pass
+        except ClientError as error:
+            run.problems.append(error)
+        finally:
+            self._turn.release()
+        return run.result(self._waiting_count(run))
+
+    def _upload(self, run: _Run, line: Line, choose: _Choice) -> None:
+        if not self._gate.open():
+            if self._gate.forked:
+                raise LogForkedError(self._gate.forked)
+            return
+        if self.stopped:
+            raise RejectedError("stopped", "the aggregator refused this version's messages")
+        with self._state.transaction() as db:
+            run.dropped += outbox.drop_closed(db, self._clock())
+        with self._state.reading() as db:
+            rows = choose(outbox.waiting(db), self._clock())
+        if rows:
+            try:
+                self._permit()
+                self._deliver(run, line, rows)
+            finally:
+                self._release()
+
+    def _deliver(self, run: _Run, line: Line, rows: Sequence[Waiting]) -> None:
+        self._courier = courier = self._courier or self._make_courier()
+        for row in rows:
+            if line.left <= 0 or not self._gate.open():
+                return
+            delivered = courier.deliver(row, line)
+            run.add(delivered)
+            if delivered.stop:
+                self.stopped = True
+                return
+
+    def _permit(self) -> None:
+        """Asked before every request: all still allows it, and no other process uploads."""
+        if not self._gate.open():
+            raise HaltedError("uploading was stopped: no consent, a policy, or a forked log")
+        now = self._clock()
+        if self._leased_at is not None and 0 <= now - self._leased_at < LEASE_SECONDS / 3:
+            return
+        with self._state.transaction() as db:
+            if not installation.take_lease(db, self._holder, now):
+                raise HaltedError(
+                    "another process is uploading; if it died, its lease ends within "
+                    f"{LEASE_SECONDS:.0f} s"
+                )
+        self._leased_at = now
+
+    def _release(self) -> None:
+        if self._leased_at is None:
+            return
+        self._leased_at = None
+        with self._state.transaction() as db:
+            installation.release_lease(db, self._holder)
+
+    def _waiting_count(self, run: _Run) -> int:
+        try:
+            with self._state.reading() as db:
+                return outbox.waiting_count(db)
+        except StorageError as error:
+            if not isinstance(error, ClosedError):
+                run.problems.append(error)
+            return 0
+
+
+def _early(rows: list[Waiting], now: float) -> list[Waiting]:
+    return _shuffled([row for row in rows if row.allowed(now)])
+
+
+def _due(rows: list[Waiting], now: float) -> list[Waiting]:
+    return _shuffled([row for row in rows if row.due(now)])
+
+
+def _of_a_wake_up(rows: list[Waiting], now: float) -> list[Waiting]:
+    due = _due(rows, now)
+    new = [row for row in due if row.attempts == 0]
+    retries = [row for row in due if row.attempts > 0]
+    return _shuffled(new[:_NEW_A_WAKE_UP] + retries[:_RETRIES_A_WAKE_UP])
+
+
+def _shuffled(rows: list[Waiting]) -> list[Waiting]:
+    """In an order that shows nothing of when they were recorded."""
+    coins = Coins.system()
+    for last in range(len(rows) - 1, 0, -1):
+        other = coins.below(last + 1)
+        rows[last], rows[other] = rows[other], rows[last]
+    return rows

@@ -1,0 +1,65 @@
+"""The background thread: at start-up, then every 15 minutes or so, one run of the uploader.
+
+A daemon thread, started when there is something to send and started again in a forked copy of the
+process.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from deniable_shared.coins import Coins
+
+__all__ = ["WakeUps"]
+
+_EVERY_SECONDS = 900
+_JITTER_SECONDS = 180
+_PATIENCE_SECONDS = 1.0
+
+
+class WakeUps:
+    """Calls `work` on a thread of its own; `work` must not raise."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self._work = work
+        self._starting = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def ensure(self) -> None:
+        """Start the thread unless it runs."""
+        if self._thread is not None and self._thread.is_alive():
+            return
+        with self._starting:
+            if self._thread is None or not self._thread.is_alive():
+                self._start()
+
+    def stop(self) -> None:
+        """Ask the thread to end, and wait for it a moment; a request under way may outlive that."""
+        self._stop.set()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_PATIENCE_SECONDS)
+
+    def after_fork(self) -> None:
+        """No thread came along, and nobody holds the lock."""
+        self._starting = threading.Lock()
+        self._stop = threading.Event()
+        self._thread = None
+
+    def _start(self) -> None:
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, args=(self._stop,), name="deniable-upload", daemon=True
+        )
+        self._thread.start()
+
+    def _run(self, stop: threading.Event) -> None:
+        while not stop.is_set():
+            self._work()
+            stop.wait(_next_wait())
+
+
+def _next_wait() -> float:
+    return _EVERY_SECONDS - _JITTER_SECONDS + Coins.system().below(2 * _JITTER_SECONDS + 1)

@@ -1,0 +1,129 @@
+"""A device killed between any two statements never tosses a second coin and forgets no charge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deniable_client import Client, Outcome, Reply
+from deniable_client.installation import LEASE_SECONDS
+from support.client_world import OTHER, SETTINGS, Device, MakeDevice
+from support.crashes import Killed, Killer, killed_before
+
+
+@dataclass
+class Life:
+    """What one app did and was told until its process ended."""
+
+    device: Device
+    told: list[Outcome] = field(default_factory=list)
+    denied: bool = False
+
+    def live(self) -> None:
+        """First start, consent, an answer, a failed and a good upload, another answer, the end."""
+        self.device.aggregator.script.append(Reply(503))
+        client = self.device.open()
+        client.consent("granted")
+        self.told.append(client.record("settings", SETTINGS))
+        client.flush(early=True)
+        client.flush(early=True)
+        self.told.append(client.record("settings", OTHER))
+        client.close()
+
+    def object(self) -> None:
+        """Consent, an answer, a denial."""
+        client = self.device.open()
+        client.consent("granted")
+        self.told.append(client.record("settings", SETTINGS))
+        client.consent("denied")
+        self.denied = True
+        client.close()
+
+
+def every_death(make_device: MakeDevice, tmp_path: Path, way: str) -> Iterator[tuple[Life, Device]]:
+    """For each statement of a life: that life, ended before it, and the device as it was found."""
+    at, ended = 0, False
+    while not ended:
+        place = tmp_path / str(at)
+        place.mkdir()
+        life = Life(make_device(path=place / "state.db"))
+        killer = Killer(at, place / "state.db", place / "grave")
+        try:
+            with killed_before(killer):
+                getattr(life, way)()
+        except Killed:
+            life.device.clock.advance(LEASE_SECONDS)
+            yield (
+                life,
+                make_device(path=place / "grave" / "state.db", aggregator=life.device.aggregator),
+            )
+        ended = not killer.dead
+        life.device.close()
+        at += 1
+
+
+def live_on(found: Device) -> tuple[Client, Outcome]:
+    """The next start, with another value."""
+    client = found.open()
+    client.consent("granted")
+    outcome = client.record("settings", OTHER)
+    client.flush(early=True)
+    return client, outcome
+
+
+def test_there_is_never_a_second_coin(make_device: MakeDevice, tmp_path: Path) -> None:
+    deaths = 0
+    for _, found in every_death(make_device, tmp_path, "live"):
+        live_on(found)
+        received = found.aggregator.received
+        assert len({each.report.header.report_id for each in received}) == 1
+        assert len({each.payload for each in received}) == 1
+        deaths += 1
+    assert deaths > 60
+
+
+def test_what_was_acknowledged_is_delivered(make_device: MakeDevice, tmp_path: Path) -> None:
+    for life, found in every_death(make_device, tmp_path, "live"):
+        client, outcome = live_on(found)
+        if life.told:
+            assert outcome is Outcome.ALREADY_ANSWERED
+        assert found.aggregator.received
+        assert client.flush(early=True).waiting == 0
+
+
+def test_the_ledger_never_shows_less_than_was_charged(
+    make_device: MakeDevice, tmp_path: Path
+) -> None:
+    for life, found in every_death(make_device, tmp_path, "live"):
+        spent = found.open().budget().spent
+        assert spent >= len(life.told[:1])
+        live_on(found)
+        assert found.open().budget().spent == 1
+
+
+def test_a_denial_is_whole_or_did_not_happen(make_device: MakeDevice, tmp_path: Path) -> None:
+    for life, found in every_death(make_device, tmp_path, "object"):
+        client = found.open()
+        waiting = client.flush().waiting
+        with client._state.reading() as db:
+            (keys,) = db.execute("SELECT count(key) FROM name").fetchone()
+        if client.consent() == "denied":
+            assert (waiting, keys) == (0, 0)
+        assert client.consent() == "denied" or not life.denied
+        assert client.budget().spent >= len(life.told)
+
+
+def test_dying_in_the_middle_of_a_request_sends_the_same_again(device: Device) -> None:
+    client = device.granted()
+    client.record("settings", SETTINGS)
+    device.aggregator.script.append(Killed())
+    try:
+        client.flush(early=True)
+    except Killed:
+        device.clock.advance(LEASE_SECONDS)
+    _, outcome = live_on(device)
+    assert outcome is Outcome.ALREADY_ANSWERED
+    first, second = (each.report.header for each in device.aggregator.received)
+    assert first == second
+    assert len(set(device.payloads)) == 1

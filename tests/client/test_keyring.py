@@ -1,0 +1,152 @@
+"""Key lists: verified, never older, and one log for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from deniable_client import LogForkedError, Outcome, RefusedError
+from deniable_shared.keylist import KeyList
+from support.client_world import DAY, HEAD, SETTINGS, Device, MakeDevice, Operator, manifest
+
+PAIR = (manifest("a"), manifest("b"), manifest("c"))
+
+
+@pytest.fixture
+def pair(make_device: MakeDevice) -> Device:
+    """A device that has uploaded once under list version 5 of a log of 7 entries."""
+    device = make_device(*PAIR)
+    device.aggregator.key_list = replace(device.aggregator.key_list, version=5, log_size=7)
+    client = device.granted()
+    client.record("a", SETTINGS)
+    assert client.flush(early=True).accepted == 1
+    client.close()
+    return device
+
+
+def test_the_key_list_is_fetched_once_and_remembered_over_starts(pair: Device) -> None:
+    client = pair.open()
+    client.record("b", SETTINGS)
+    assert client.flush(early=True).accepted == 1
+    gets = [request for request in pair.transport.requests if request.method == "GET"]
+    assert len(gets) == 1
+
+
+def test_a_key_list_that_is_over_is_fetched_again(make_device: MakeDevice) -> None:
+    device = make_device(*PAIR)
+    device.aggregator.key_list = replace(
+        device.aggregator.key_list, expires=int(device.clock()) + DAY
+    )
+    client = device.granted()
+    client.record("a", SETTINGS)
+    client.flush(early=True)
+    client.record("b", SETTINGS)
+    device.clock.advance(DAY)
+    device.aggregator.key_list = replace(
+        device.aggregator.key_list, version=2, expires=int(device.clock()) + DAY
+    )
+    assert client.flush(early=True).accepted == 1
+    assert len([r for r in device.transport.requests if r.method == "GET"]) == 2
+
+
+Change = Callable[[KeyList], KeyList]
+
+FORKS: dict[str, Change] = {
+    "fell from version": lambda known: replace(known, version=4, log_size=9),
+    "log shrank": lambda known: replace(known, version=6, log_size=6),
+    "two different ways": lambda known: replace(known, version=6, log_head="cd" * 32),
+}
+
+
+def renewed(device: Device, change: Change) -> LogForkedError | None:
+    """Let the client ask for the key list again after the operator changed it."""
+    device.aggregator.key_list = change(device.aggregator.key_list)
+    client = device.open()
+    client.record("b", SETTINGS)
+    device.aggregator.script.append(0x0B)
+    problems = client.flush(early=True).problems
+    return next((each for each in problems if isinstance(each, LogForkedError)), None)
+
+
+@pytest.mark.parametrize("reason", FORKS)
+def test_a_log_that_contradicts_itself_stops_recording_and_uploading(
+    pair: Device, reason: str
+) -> None:
+    problem = renewed(pair, FORKS[reason])
+    assert problem is not None
+    assert reason in str(problem)
+    client = pair.open()
+    requests = len(pair.transport.requests)
+    assert client.record("c", SETTINGS) is Outcome.LOG_FORKED
+    assert isinstance(client.flush(early=True).problems[0], LogForkedError)
+    assert len(pair.transport.requests) == requests
+
+
+def test_a_fork_is_not_forgotten_by_a_new_consent(pair: Device) -> None:
+    renewed(pair, FORKS["log shrank"])
+    client = pair.open()
+    client.consent("denied")
+    client.consent("granted")
+    assert client.record("c", SETTINGS) is Outcome.LOG_FORKED
+
+
+EXTENSIONS: dict[str, Change] = {
+    "the same list": lambda known: known,
+    "a newer list of the same log": lambda known: replace(known, version=6),
+    "a longer log": lambda known: replace(known, version=6, log_size=8, log_head="cd" * 32),
+}
+
+
+@pytest.mark.parametrize("change", EXTENSIONS)
+def test_an_honest_operator_is_never_suspected(pair: Device, change: str) -> None:
+    assert renewed(pair, EXTENSIONS[change]) is None
+
+
+def test_a_key_list_by_a_stranger_is_refused(device: Device) -> None:
+    client = device.granted()
+    client.record("settings", SETTINGS)
+    device.aggregator.operator = replace(device.aggregator.operator, seed=Operator().seed)
+    result = client.flush(early=True)
+    assert (result.sent, result.waiting) == (0, 1)
+    assert isinstance(result.problems[0], RefusedError)
+
+
+def test_an_expired_key_list_is_refused_and_no_fork(device: Device) -> None:
+    client = device.granted()
+    client.record("settings", SETTINGS)
+    device.aggregator.key_list = replace(
+        device.aggregator.key_list, expires=int(device.clock()), issued=1
+    )
+    (problem,) = client.flush(early=True).problems
+    assert isinstance(problem, RefusedError)
+    assert "expired" in str(problem)
+
+
+def test_a_list_without_an_active_key_is_refused(device: Device) -> None:
+    client = device.granted()
+    client.record("settings", SETTINGS)
+    (key,) = device.aggregator.key_list.keys
+    pending = (replace(key, state="pending"),)
+    device.aggregator.key_list = replace(device.aggregator.key_list, keys=pending)
+    assert isinstance(client.flush(early=True).problems[0], RefusedError)
+
+
+def test_a_key_nothing_can_be_sealed_to_keeps_the_report(device: Device) -> None:
+    client = device.granted()
+    client.record("settings", SETTINGS)
+    (key,) = device.aggregator.key_list.keys
+    low_order = (replace(key, public_key=bytes(32)),)
+    device.aggregator.key_list = replace(device.aggregator.key_list, keys=low_order)
+    result = client.flush(early=True)
+    assert (result.accepted, result.waiting) == (0, 1)
+
+
+def test_the_first_list_ever_seen_is_taken_whatever_its_log(device: Device) -> None:
+    device.aggregator.key_list = replace(
+        device.aggregator.key_list, version=900, log_size=0, log_head=HEAD
+    )
+    client = device.granted()
+    client.record("settings", SETTINGS)
+    assert client.flush(early=True).accepted == 1
