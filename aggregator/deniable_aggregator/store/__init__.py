@@ -1,1 +1,1 @@
-""""""
+"""Where counts live: the contract and its SQLite implementation."""

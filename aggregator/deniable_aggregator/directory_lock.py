@@ -1,0 +1,43 @@
+"""One process a data directory: a lock that ends with its process, however that ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Self
+
+from deniable_aggregator.errors import LockedError
+
+__all__ = ["DirectoryLock"]
+
+NAME = "lock"
+
+
+class DirectoryLock:
+    """Held from `acquire` to `release`; the file says which process holds it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor: int | None = descriptor
+
+    @classmethod
+    def acquire(cls, data: Path) -> Self:
+        """LockedError, naming the process, where somebody holds it."""
+        descriptor = os.open(data / NAME, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(descriptor, 20).decode("ascii", "replace").strip() or "unknown"
+            os.close(descriptor)
+            raise LockedError(
+                f"process {holder} has {data} open: stop it, or reach it over HTTP with --url"
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
+        return cls(descriptor)
+
+    def release(self) -> None:
+        """Let the next one in; the second time changes nothing."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None

@@ -1,0 +1,46 @@
+"""What deniable_aggregator raises besides `Problem` (a refused request); a branch of DeniableError.
+
+* AggregatorError
+  x DataDirectoryError    a directory that `deniable init` has not prepared, or has prepared before
+  x KeyFileError          a key file that is missing, open to others or not what it claims to be
+  x LockedError           another process serves this data directory
+  x SettingsError         a setting that is unknown or out of range
+  x StoreError            the database refuses, or is of another version
+"""
+
+from __future__ import annotations
+
+from deniable_shared.errors import DeniableError
+
+__all__ = [
+    "AggregatorError",
+    "DataDirectoryError",
+    "KeyFileError",
+    "LockedError",
+    "SettingsError",
+    "StoreError",
+]
+
+
+class AggregatorError(DeniableError):
+    """The root of the tree."""
+
+
+class DataDirectoryError(AggregatorError):
+    """A directory that `deniable init` has not prepared, or has prepared before."""
+
+
+class KeyFileError(AggregatorError):
+    """A key file that is missing, open to others or not what it claims to be."""
+
+
+class LockedError(AggregatorError):
+    """Another process serves this data directory."""
+
+
+class SettingsError(AggregatorError, ValueError):
+    """A setting that is unknown or out of range."""
+
+
+class StoreError(AggregatorError):
+    """The database refuses, or is of another version."""

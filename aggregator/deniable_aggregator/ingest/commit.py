@@ -1,0 +1,156 @@
+"""Group commit: whoever finds no commit under way commits for all that wait; others wait for it.
+
+Nobody returns before the commit that holds their reports is durable. While one batch is on its way
+to the disk the next one gathers, so the slower the disk, the larger the batches.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Protocol
+
+from deniable_aggregator.problem import Problem, jittered
+from deniable_aggregator.store.contract import Arrival, Tally, Verdict
+
+__all__ = ["Committer", "GroupCommit"]
+
+MAX_BATCH = 4_000
+"""Reports in one transaction: bounds how long the last to wait has to wait."""
+
+RETRY_SECONDS = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+class Committer(Protocol):
+    """The part of a store that counts."""
+
+    def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]: ...
+
+
+class _Ticket:
+    """One submission on its way; `turn` is released when it is settled or its holder is to lead."""
+
+    __slots__ = ("arrivals", "error", "leads", "turn", "verdicts")
+
+    def __init__(self, arrivals: Sequence[Arrival]) -> None:
+        self.arrivals = arrivals
+        self.verdicts: list[Verdict] | None = None
+        self.error: BaseException | None = None
+        self.leads = False
+        self.turn = threading.Lock()
+        self.turn.acquire()
+
+
+class GroupCommit:
+    """Many threads submit, one at a time commits. Keeps no thread of its own."""
+
+    def __init__(self, store: Committer, tally: Tally, *, max_waiting: int = 50_000) -> None:
+        """`max_waiting` bounds the reports that wait besides those being committed."""
+        self._store = store
+        self._tally = tally
+        self._max_waiting = max_waiting
+        self._lock = threading.Lock()
+        self._queue: deque[_Ticket] = deque()
+        self._waiting = 0
+        self._busy = False
+
+    def require_room(self) -> None:
+        """Problem("unavailable") when too much waits: cheaper to say before reports are opened."""
+        if self._waiting > self._max_waiting:
+            raise self._full()
+
+    def submit(self, arrivals: Sequence[Arrival]) -> list[Verdict]:
+        """One verdict an arrival, once they are durable.
+
+        Problem("unavailable") when too much waits, and when the commit failed: then nothing of the
+        batch was counted, or, if only its last sync failed, counting it again changes nothing.
+        """
+        if not arrivals:
+            return []
+        ticket = _Ticket(arrivals)
+        if not self._enter(ticket):
+            self._await(ticket)
+        if ticket.leads:
+            self._lead()
+        if ticket.verdicts is None:
+            raise Problem(
+                "unavailable",
+                "the reports could not be stored",
+                retry_after=jittered(RETRY_SECONDS),
+            ) from ticket.error
+        return ticket.verdicts
+
+    def _enter(self, ticket: _Ticket) -> bool:
+        """Queue the ticket; True if its holder leads."""
+        with self._lock:
+            if self._waiting and self._waiting + len(ticket.arrivals) > self._max_waiting:
+                raise self._full()
+            self._queue.append(ticket)
+            self._waiting += len(ticket.arrivals)
+            ticket.leads = not self._busy
+            self._busy = True
+            return ticket.leads
+
+    def _full(self) -> Problem:
+        return Problem(
+            "unavailable",
+            f"{self._waiting} reports wait for the disk, at most {self._max_waiting} may",
+            retry_after=jittered(RETRY_SECONDS),
+        )
+
+    def _await(self, ticket: _Ticket) -> None:
+        try:
+            ticket.turn.acquire()
+        except BaseException:  # an interrupted waiter must not inherit the lead, nor drop it
+            self._leave(ticket)
+            raise
+
+    def _leave(self, ticket: _Ticket) -> None:
+        with self._lock:
+            if ticket in self._queue and not ticket.leads:
+                self._queue.remove(ticket)
+                self._waiting -= len(ticket.arrivals)
+        if ticket.leads:
+            self._lead()
+
+    def _lead(self) -> None:
+        """Commit the front of the queue, one's own ticket first; hand on to who waits longest."""
+        batch = self._take()
+        try:
+            self._commit(batch)
+        finally:
+            with self._lock:
+                heirs = list(self._queue)[:1]
+                self._busy = bool(heirs)
+                for heir in heirs:
+                    heir.leads = True
+            for ticket in heirs + batch[1:]:
+                ticket.turn.release()
+
+    def _take(self) -> list[_Ticket]:
+        with self._lock:
+            batch = [self._queue.popleft()]
+            size = len(batch[0].arrivals)
+            while self._queue and size + len(self._queue[0].arrivals) <= MAX_BATCH:
+                batch.append(self._queue.popleft())
+                size += len(batch[-1].arrivals)
+            self._waiting -= size
+            return batch
+
+    def _commit(self, batch: list[_Ticket]) -> None:
+        arrivals = [arrival for ticket in batch for arrival in ticket.arrivals]
+        try:
+            verdicts = iter(self._store.commit(arrivals, self._tally))
+        except BaseException as error:
+            logger.exception("a commit of %d reports failed", len(arrivals))
+            for ticket in batch:
+                ticket.error = error
+            if not isinstance(error, Exception):
+                raise
+            return
+        for ticket in batch:
+            ticket.verdicts = [next(verdicts) for _ in ticket.arrivals]

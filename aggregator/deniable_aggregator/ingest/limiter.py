@@ -1,0 +1,116 @@
+"""How much one network may send, counted in reports, in memory.
+
+Addresses are never kept: counters are named by a MAC of the network (/24 or /48) under a random key
+that is thrown away every hour, and the counters of a window go with the window.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import math
+import secrets
+import threading
+
+from limits import RateLimitItemPerSecond
+from limits.storage import Storage
+from limits.strategies import FixedWindowRateLimiter
+
+from deniable_aggregator.problem import Problem, jittered
+from deniable_shared.epochs import Clock
+
+__all__ = ["WINDOW_SECONDS", "PrefixLimiter", "network_prefix"]
+
+WINDOW_SECONDS = 10
+"""A burst may use up one window's reports at once: short windows keep bursts short."""
+
+KEY_SECONDS = 3_600
+
+
+def network_prefix(address: str) -> str:
+    """The /24 of an IPv4 address or the /48 of an IPv6 one; what is no address is one network."""
+    if ":" not in address:
+        return address.rpartition(".")[0]
+    try:
+        six = ipaddress.IPv6Address(address)
+    except ValueError:
+        return ""
+    four = six.ipv4_mapped
+    return six.packed[:6].hex() if four is None else str(four).rpartition(".")[0]
+
+
+class PrefixLimiter:
+    """Refuses a network's reports over the limit. Thread-safe."""
+
+    def __init__(self, reports_per_minute: int, *, clock: Clock) -> None:
+        self._windows = _Windows(clock)
+        self._strategy = FixedWindowRateLimiter(self._windows)
+        self._limit = RateLimitItemPerSecond(
+            math.ceil(reports_per_minute * WINDOW_SECONDS / 60), WINDOW_SECONDS
+        )
+        self._clock = clock
+        self._hour = 0
+        self._key = b""
+
+    def admit(self, prefix: str, reports: int = 1) -> None:
+        """Count the reports; Problem("too-many-requests") once the network's share is used up."""
+        if not self._strategy.hit(self._limit, self._pseudonym(prefix), cost=reports):
+            raise Problem(
+                "too-many-requests",
+                f"one network may send {self._limit.amount} reports in {WINDOW_SECONDS} s",
+                retry_after=jittered(WINDOW_SECONDS),
+            )
+
+    def _pseudonym(self, prefix: str) -> str:
+        hour = int(self._clock() // KEY_SECONDS)
+        if hour != self._hour:
+            self._key, self._hour = secrets.token_bytes(32), hour
+        return hashlib.blake2b(prefix.encode(), key=self._key, digest_size=16).hexdigest()
+
+
+class _Windows(Storage):
+    """Counters of the current window only, so that a flood of networks holds memory for seconds.
+
+    The library's own memory storage starts a thread every 10 ms, walks all keys in it and reads the
+    wall clock: neither bounded nor testable.
+    """
+
+    STORAGE_SCHEME = None
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._window = 0
+        self._counts: dict[str, int] = {}
+
+    @property
+    def base_exceptions(self) -> type[Exception]:
+        return ValueError
+
+    def incr(self, key: str, expiry: float, amount: int = 1) -> int:
+        window = int(self._clock() // expiry)
+        with self._lock:
+            if window != self._window:
+                self._window, self._counts = window, {}
+            count = self._counts.get(key, 0) + amount
+            self._counts[key] = count
+        return count
+
+    def get(self, key: str) -> int:
+        return self._counts.get(key, 0)
+
+    def get_expiry(self, key: str) -> float:
+        return self._clock()
+
+    def check(self) -> bool:
+        return True
+
+    def reset(self) -> int:
+        with self._lock:
+            held, self._counts = len(self._counts), {}
+        return held
+
+    def clear(self, key: str) -> None:
+        with self._lock:
+            self._counts.pop(key, None)

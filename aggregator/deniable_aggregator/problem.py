@@ -1,0 +1,49 @@
+"""A refusal of a whole request, raised anywhere and shown once, as an RFC 9457 document."""
+
+from __future__ import annotations
+
+import math
+import secrets
+
+from deniable_shared.problems import PROBLEMS, ProblemType, problem_document
+
+__all__ = ["Problem", "jittered"]
+
+
+def jittered(seconds: float) -> float:
+    """One to two times `seconds`: those who were refused together do not return together."""
+    return seconds * (1 + secrets.randbelow(1 << 20) / (1 << 20))
+
+
+class Problem(Exception):  # noqa: N818  (RFC 9457's word)
+    """Raised for a request that is refused as a whole.
+
+    `slug` is one of `deniable_shared.problems.PROBLEMS`; `retry_after` is in
+    seconds; `extra` are further members of the document.
+    """
+
+    def __init__(
+        self, slug: str, detail: str, *, retry_after: float | None = None, **extra: object
+    ) -> None:
+        super().__init__(detail)
+        self.slug = slug
+        self.detail = detail
+        self.retry_after = retry_after
+        self.extra = extra
+
+    @property
+    def type(self) -> ProblemType:
+        return PROBLEMS[self.slug]
+
+    @property
+    def status(self) -> int:
+        return self.type.status
+
+    def document(self) -> dict[str, object]:
+        return problem_document(self.slug, self.detail, **self.extra)
+
+    def headers(self) -> list[tuple[str, str]]:
+        """The header fields that go with the document, besides its content type."""
+        if self.retry_after is None:
+            return []
+        return [("Retry-After", str(math.ceil(self.retry_after)))]

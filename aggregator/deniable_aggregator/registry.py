@@ -1,0 +1,224 @@
+"""The collections this service knows: signed manifests, verified, parsed, then kept for good."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_aggregator import estimators
+from deniable_aggregator.errors import StoreError
+from deniable_aggregator.estimators import Estimator
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.store.contract import Cell, ManifestRow, Store
+from deniable_shared import dsse
+from deniable_shared.errors import DeniableError, ManifestError
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest, check_successor, parse_manifest
+from deniable_shared.mechanisms import Mechanism
+from deniable_shared.report import padded_size
+
+__all__ = ["Applied", "Collection", "Registry", "UnknownCollection"]
+
+SHOWN_CHARACTERS = 100
+
+
+class UnknownCollection(Problem):
+    """No collection has this id or name, or none of its manifests this version."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("unknown-collection", detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """The registered manifest; `created` is False when the very same was there."""
+
+    manifest: Manifest
+    created: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collection:
+    """A collection in all its versions, of which none changes the mechanism or the epochs' length.
+
+    `manifest`, `first_epoch` and `last_epoch` are the newest's; `plaintext_size` is in bytes.
+    """
+
+    id: str
+    name: str
+    manifest: Manifest
+    versions: Mapping[int, Manifest]
+    first: Manifest
+    state: str
+    mechanism: Mechanism
+    estimator: Estimator
+    first_epoch: int
+    last_epoch: int
+    plaintext_size: int
+
+    def followed_by(self, manifest: Manifest) -> Collection:
+        """With its next version."""
+        return replace(
+            self,
+            manifest=manifest,
+            versions={**self.versions, manifest.version: manifest},
+            last_epoch=manifest.last_epoch,
+        )
+
+
+class Registry:
+    """Collections by id and name, in memory as in the store. Thread-safe; readers take no lock."""
+
+    def __init__(self, store: Store, *, trusted: Sequence[str]) -> None:
+        """Reads every manifest back; StoreError for one the operator did not sign."""
+        self._store = store
+        self._trusted = tuple(trusted)
+        self._applying = threading.Lock()
+        self._collections: dict[str, Collection] = {}
+        self._names: dict[str, str] = {}
+        self._envelopes: dict[tuple[str, int], bytes] = {}
+        for row in store.manifests():
+            self._remember(self._read_back(row), row.envelope)
+        for collection in store.closed_collections():
+            self._mark_closed(collection)
+
+    def apply(self, envelope: bytes, *, replace: bool = False) -> Applied:
+        """Register a signed manifest; the same one again changes nothing.
+
+        Raises DecodeError or SignatureError for bytes the operator did not sign, ManifestError for
+        a manifest that may not follow, Problem("conflict") for a closed collection and, without
+        `replace`, for a name that belongs to another collection.
+        """
+        body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=self._trusted)
+        manifest = parse_manifest(body)
+        with self._applying:
+            if self._is_known(manifest):
+                return Applied(manifest, created=False)
+            self._check_place(manifest)
+            self._check_name(manifest, replace=replace)
+            self._store.add_manifest(
+                ManifestRow(
+                    collection=manifest.collection,
+                    version=manifest.version,
+                    name=manifest.name,
+                    digest=manifest.digest,
+                    envelope=envelope,
+                )
+            )
+            self._remember(manifest, envelope)
+        return Applied(manifest, created=True)
+
+    def get(self, id_or_name: str) -> Collection:
+        """By id, or by name the one it means now; raises UnknownCollection."""
+        found = self._collections.get(id_or_name)
+        if found is None:
+            found = self._collections.get(self._names.get(id_or_name, ""))
+        if found is None:
+            raise UnknownCollection(
+                f"no collection has the id or name {id_or_name[:SHOWN_CHARACTERS]!r}; "
+                "GET /v1/collections lists them"
+            )
+        return found
+
+    def manifest(self, collection: str, version: int) -> Manifest | None:
+        """One version of a collection, by id."""
+        found = self._collections.get(collection)
+        return None if found is None else found.versions.get(version)
+
+    def envelope(self, id_or_name: str, version: int | None = None) -> bytes:
+        """The DSSE bytes as the operator signed them, by default the newest; UnknownCollection."""
+        found = self.get(id_or_name)
+        wanted = found.manifest.version if version is None else version
+        try:
+            return self._envelopes[found.id, wanted]
+        except KeyError:
+            raise UnknownCollection(
+                f"{found.id} has versions 1…{found.manifest.version}, got {wanted}"
+            ) from None
+
+    def all(self) -> list[Collection]:
+        """Every collection, by name and id."""
+        return sorted(self._collections.values(), key=lambda found: (found.name, found.id))
+
+    def close(self, id: str) -> None:
+        """Take no more reports for this collection, for good."""
+        with self._applying:
+            if self.get(id).state == "open":
+                self._store.set_collection_closed(id)
+                self._mark_closed(id)
+
+    def tally(self, cell: Cell, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+        """The kernel the store counts with."""
+        return self._collections[cell.collection].estimator.tally(payloads)
+
+    def _read_back(self, row: ManifestRow) -> Manifest:
+        try:
+            body = dsse.verify(row.envelope, payload_type=MANIFEST_TYPE, trusted=self._trusted)
+            manifest = parse_manifest(body)
+        except DeniableError as error:
+            raise StoreError(
+                f"manifest {row.version} of {row.collection} in the database is refused: {error}"
+            ) from error
+        return manifest
+
+    def _is_known(self, manifest: Manifest) -> bool:
+        known = self.manifest(manifest.collection, manifest.version)
+        if known is not None and known.digest != manifest.digest:
+            raise ManifestError(
+                f"version {manifest.version} of {manifest.collection} is registered with another "
+                f"body: a change takes version {self.get(manifest.collection).manifest.version + 1}"
+            )
+        return known is not None
+
+    def _check_place(self, manifest: Manifest) -> None:
+        known = self._collections.get(manifest.collection)
+        wanted = 1 if known is None else known.manifest.version + 1
+        if known is not None and known.state == "closed":
+            raise Problem("conflict", f"{known.id} is closed: it takes no new version")
+        if manifest.version != wanted:
+            raise ManifestError(
+                f"version must be {wanted}, the next one here, got {manifest.version}"
+            )
+        if known is not None:
+            check_successor(known.manifest, manifest, known.first)
+
+    def _check_name(self, manifest: Manifest, *, replace: bool) -> None:
+        owner = self._names.get(manifest.name, manifest.collection)
+        if owner != manifest.collection and not replace:
+            raise Problem(
+                "conflict",
+                f"the name {manifest.name!r} means {owner}: give the new collection another name, "
+                "or replace it (its reports stay readable by id)",
+                collection=owner,
+            )
+
+    def _remember(self, manifest: Manifest, envelope: bytes) -> None:
+        known = self._collections.get(manifest.collection)
+        self._envelopes[manifest.collection, manifest.version] = envelope
+        self._collections[manifest.collection] = (
+            _first(manifest) if known is None else known.followed_by(manifest)
+        )
+        self._names[manifest.name] = manifest.collection
+
+    def _mark_closed(self, id: str) -> None:
+        self._collections[id] = replace(self._collections[id], state="closed")
+
+
+def _first(manifest: Manifest) -> Collection:
+    mechanism = manifest.mechanism()
+    return Collection(
+        id=manifest.collection,
+        name=manifest.name,
+        manifest=manifest,
+        versions={manifest.version: manifest},
+        first=manifest,
+        state="open",
+        mechanism=mechanism,
+        estimator=estimators.for_mechanism(mechanism),
+        first_epoch=manifest.first_epoch,
+        last_epoch=manifest.last_epoch,
+        plaintext_size=padded_size(mechanism.payload_size),
+    )

@@ -1,0 +1,96 @@
+"""What the application and the commands share, over one data directory: opened and closed once."""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from deniable_aggregator.directory_lock import DirectoryLock
+from deniable_aggregator.errors import DataDirectoryError
+from deniable_aggregator.ingest import Ingest
+from deniable_aggregator.keys import Keys
+from deniable_aggregator.registry import Collection, Registry
+from deniable_aggregator.settings import Settings
+from deniable_aggregator.store.contract import Store
+from deniable_shared.epochs import Clock, closes_at
+
+if TYPE_CHECKING:
+    from deniable_aggregator.auth import Tokens
+
+__all__ = ["Service"]
+
+
+class Service:
+    """Store, registry, keys, tokens and ingest of one data directory. Use `open`, then `close`."""
+
+    def __init__(
+        self, settings: Settings, *, store: Store, clock: Clock, lock: DirectoryLock
+    ) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.store = store
+        self._lock = lock
+        self.keys = Keys(settings.data, store=store, clock=clock)
+        self.registry = Registry(store, trusted=[self.keys.trust])
+        self.ingest = Ingest(
+            settings, store=store, registry=self.registry, keys=self.keys, clock=clock
+        )
+
+    @classmethod
+    def open(
+        cls, settings: Settings, *, clock: Clock = time.time, store: Store | None = None
+    ) -> Self:
+        """Take the directory's lock, bring the database up to date, read keys and manifests.
+
+        Raises LockedError where another process has it open, DataDirectoryError where nothing was
+        prepared, KeyFileError and StoreError. A given `store` is closed with the service.
+        """
+        if not settings.data.is_dir():
+            raise DataDirectoryError(f"there is no directory {settings.data}: run `deniable init`")
+        lock = DirectoryLock.acquire(settings.data)
+        opened = store
+        try:
+            opened = opened or _sqlite(settings)
+            return cls(settings, store=opened, clock=clock, lock=lock)
+        except BaseException:
+            if opened is not None:
+                opened.close()
+            lock.release()
+            raise
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """Bearer tokens."""
+        from deniable_aggregator.auth import Tokens
+
+        return Tokens(self.store, clock=self.clock)
+
+    def tick(self) -> None:
+        """Close due epochs, write the rejections, renew the key list. Call every few seconds."""
+        self.store.flush()
+        for collection in self.registry.all():
+            self._close_due_epochs(collection)
+        self.keys.renew()
+
+    def close(self) -> None:
+        """Write what is in memory, close the store, let the directory go."""
+        try:
+            self.store.close()
+        finally:
+            self._lock.release()
+
+    def _close_due_epochs(self, collection: Collection) -> None:
+        now, manifest = self.clock(), collection.manifest
+        for row in self.store.epochs(collection.id):
+            due = now > closes_at(row.epoch, manifest.epoch_seconds, manifest.grace_seconds)
+            if due and row.closed_at is None:
+                self.store.close_epoch(collection.id, row.epoch, now)
+
+
+def _sqlite(settings: Settings) -> Store:
+    from deniable_aggregator.keys import read_trust
+    from deniable_aggregator.store.sqlite import SqliteStore
+
+    read_trust(settings.data)  # a directory that was never prepared gets no database
+    return SqliteStore(settings.database)

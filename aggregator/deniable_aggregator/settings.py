@@ -1,0 +1,166 @@
+"""What an operator may set: in the environment, else in deniable.toml, else the default."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+from deniable_aggregator.errors import SettingsError
+
+__all__ = ["FILE_NAME", "PREFIX", "Settings"]
+
+PREFIX = "DENIABLE_"
+FILE_NAME = "deniable.toml"
+
+_OF_OTHERS = {"DENIABLE_DISABLE", "DENIABLE_POLICY", "DENIABLE_TOKEN", "DENIABLE_URL"}
+_FALSE, _TRUE = ("0", "false", "no", "off"), ("1", "true", "yes", "on")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Each field is a key of deniable.toml and, upper case behind DENIABLE_, a variable.
+
+    `reports_per_minute_per_prefix` is what one network (/24, /48) may send: by default a quarter of
+    the 20,000 reports a second that one process can open. `max_waiting_reports` bounds what waits
+    for the disk before uploads are told to come back later.
+    """
+
+    data: Path = Path("data")
+    store: str = ""
+    public_url: str = "http://127.0.0.1:8000"
+    host: str = "127.0.0.1"
+    port: int = 8000
+    threads: int = 32
+    trusted_proxy: bool = False
+    reports_per_minute_per_prefix: int = 300_000
+    max_waiting_reports: int = 50_000
+
+    def __post_init__(self) -> None:
+        _check_range("port", self.port, 1, 65_535)
+        _check_range("threads", self.threads, 1, 1_024)
+        _check_range("reports_per_minute_per_prefix", self.reports_per_minute_per_prefix, 1, 10**9)
+        _check_range("max_waiting_reports", self.max_waiting_reports, 1, 10**7)
+        _check_url("public_url", self.public_url)
+        if self.store and not self.store.startswith("sqlite:///"):
+            scheme = self.store.partition(":")[0]
+            raise SettingsError(
+                "store must be empty (SQLite in the data directory) or sqlite:///PATH: this "
+                f"version supports SQLite only, got {scheme!r}"
+            )
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str] = os.environ, file: Path | None = None) -> Self:
+        """Variables win over the file, the file over defaults; SettingsError for any other name.
+
+        Without `file`, deniable.toml in the data directory is read if it is there.
+        """
+        given = _from_environment(environ)
+        path = file or Path(given.get("data", "data")) / FILE_NAME
+        written = _from_file(path, must_exist=file is not None)
+        if file is None and "data" in written:
+            raise SettingsError(f"data cannot be set in {path}, which is looked for in it")
+        return cls(**{name: _convert(name, value) for name, value in {**written, **given}.items()})  # type: ignore[arg-type]
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file."""
+        return (
+            Path(self.store.removeprefix("sqlite:///")) if self.store else self.data / "deniable.db"
+        )
+
+    def environ(self) -> dict[str, str]:
+        """The variables that give a child process these very settings."""
+        return {
+            PREFIX + field.name.upper(): _spell(getattr(self, field.name)) for field in fields(self)
+        }
+
+
+_NAMES = tuple(field.name for field in fields(Settings))
+_KINDS: Mapping[str, str] = {field.name: str(field.type) for field in fields(Settings)}
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    found = {}
+    for variable, value in environ.items():
+        if variable.startswith(PREFIX) and variable not in _OF_OTHERS:
+            name = variable.removeprefix(PREFIX).lower()
+            _check_known(name, spelled=variable, spell=lambda known: PREFIX + known.upper())
+            found[name] = value
+    return found
+
+
+def _from_file(path: Path, *, must_exist: bool) -> dict[str, object]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if must_exist:
+            raise SettingsError(f"there is no settings file {path}") from None
+        return {}
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}") from error
+    for name in document:
+        _check_known(name, spelled=f"{name} in {path}", spell=str)
+    return document
+
+
+def _check_known(name: str, *, spelled: str, spell: Callable[[str], str]) -> None:
+    if name in _NAMES:
+        return
+    near = difflib.get_close_matches(name, _NAMES, n=1) or _NAMES
+    hint = ", ".join(spell(known) for known in near)
+    raise SettingsError(f"{spelled} is not a setting; did you mean {hint}?")
+
+
+def _convert(name: str, value: object) -> object:
+    convert = {"int": _integer, "bool": _boolean, "Path": _path}.get(_KINDS[name], _text)
+    return convert(name, value)
+
+
+def _integer(name: str, value: object) -> int:
+    try:
+        if isinstance(value, bool | float):
+            raise ValueError
+        return int(str(value))
+    except ValueError:
+        raise SettingsError(f"{name} must be a whole number, got {value!r}") from None
+
+
+def _boolean(name: str, value: object) -> bool:
+    text = str(value).strip().lower()
+    if text not in _FALSE + _TRUE:
+        raise SettingsError(f"{name} must be true or false, got {value!r}")
+    return text in _TRUE
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise SettingsError(f"{name} must be a string, got {value!r}")
+    return value.strip()
+
+
+def _path(name: str, value: object) -> Path:
+    text = _text(name, value)
+    if not text:
+        raise SettingsError(f"{name} must be a directory, got an empty string")
+    return Path(text).expanduser()
+
+
+def _check_range(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise SettingsError(f"{name} must be {low}…{high}, got {value}")
+
+
+def _check_url(name: str, value: str) -> None:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
+        raise SettingsError(f"{name} must be http(s)://host[:port] without a path, got {value!r}")
+
+
+def _spell(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,120 @@
+"""Connections to one SQLite file: one that writes, behind a lock, and one for each reader.
+
+Only the writing connection commits and checkpoints: two that do so at once met a corruption bug of
+SQLite 3.7.0 to 3.51.2 (the WAL-reset bug). The data directory's lock keeps a second process out.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlite_utils import Database
+
+from deniable_aggregator.errors import StoreError
+
+__all__ = ["Connections"]
+
+WRITER_CACHE_KIB = 32_768
+CHECKPOINT_PAGES = (
+    8_000  # 32 MB: random ids rewrite the same pages often, a longer log merges more of them
+)
+LOG_LIMIT_BYTES = 67_108_864
+BUSY_SECONDS = 10.0
+
+Factory = type[sqlite3.Connection]
+
+
+class Connections:
+    """`write()` and `read()` lend a `Database`; `close()` closes all of them."""
+
+    def __init__(self, path: Path, *, factory: Factory = sqlite3.Connection) -> None:
+        self._path = path
+        self._factory = factory
+        self._writing = threading.Lock()
+        self._lending = threading.Lock()
+        self._idle: list[Database] = []
+        self._closed = False
+        self._writer = self._open_writer()
+
+    @contextmanager
+    def write(self) -> Iterator[Database]:
+        """A transaction: on disk after the block, or rolled back. StoreError if SQLite refuses."""
+        with self._writing, _refusals():
+            self._writer.execute("begin immediate")
+            try:
+                yield self._writer
+                self._writer.commit()
+            except BaseException:
+                self._writer.rollback()
+                raise
+
+    @contextmanager
+    def read(self) -> Iterator[Database]:
+        """A connection of one's own that cannot write."""
+        with _refusals():
+            database = self._borrow()
+            try:
+                yield database
+            finally:
+                self._give_back(database)
+
+    def close(self) -> None:
+        """Close them all, the writing one last: it is the one that checkpoints."""
+        with self._writing:
+            with self._lending:
+                self._closed = True
+                while self._idle:
+                    self._idle.pop().close()
+            self._writer.close()
+
+    def _borrow(self) -> Database:
+        with self._lending:
+            if self._closed:
+                raise StoreError("the store is closed")
+            if self._idle:
+                return self._idle.pop()
+        return self._open_reader()
+
+    def _give_back(self, database: Database) -> None:
+        with self._lending:
+            if not self._closed:
+                self._idle.append(database)
+                return
+        database.close()
+
+    def _open_writer(self) -> Database:
+        database = self._connect()
+        database.execute("pragma journal_mode = wal")
+        database.execute("pragma synchronous = full")
+        database.execute(f"pragma cache_size = -{WRITER_CACHE_KIB}")
+        database.execute(f"pragma wal_autocheckpoint = {CHECKPOINT_PAGES}")
+        database.execute(f"pragma journal_size_limit = {LOG_LIMIT_BYTES}")
+        database.execute("pragma foreign_keys = on")
+        return database
+
+    def _open_reader(self) -> Database:
+        database = self._connect()
+        database.execute("pragma query_only = on")
+        return database
+
+    def _connect(self) -> Database:
+        connection = sqlite3.connect(
+            self._path,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=self._factory,
+        )
+        return Database(connection, execute_plugins=False)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"the database refuses: {error}") from error

@@ -1,0 +1,205 @@
+"""What a store keeps and promises; SQLite and PostgreSQL pass one and the same test-suite.
+
+A store holds counts and never a report. `commit` is the only way in: ids and counts change in one
+transaction or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_aggregator.auth import Token
+
+__all__ = [
+    "GENESIS",
+    "LOG_PAGE",
+    "PAGE_SIZE",
+    "Arrival",
+    "Cell",
+    "CellTally",
+    "EpochRow",
+    "KeyListRow",
+    "LogEntry",
+    "ManifestRow",
+    "Store",
+    "Tally",
+    "Verdict",
+]
+
+PAGE_SIZE = 4096
+"""Integers in one page of a tally: one report in a long vector rewrites 32 KiB, not all of it."""
+
+LOG_PAGE = 1000
+"""Most entries one call of `log` returns."""
+
+GENESIS = bytes(32)
+"""The head of an empty log."""
+
+Payloads = npt.NDArray[np.uint8]
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The finest thing that is counted: reports of one epoch under one manifest, in one cohort."""
+
+    collection: str
+    epoch: int
+    manifest_version: int
+    cohort: int = 0
+
+
+Tally = Callable[[Cell, Payloads], Counts]
+"""The estimator's kernel: (n, payload_size) uint8 of one cell -> int64[tally_size]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An opened, valid report on its way into a cell; lives in memory only."""
+
+    cell: Cell
+    report_id: bytes
+    payload: bytes
+
+
+class Verdict(StrEnum):
+    """What became of an arrival. Only COUNTED changed a number; a DUPLICATE was counted before."""
+
+    COUNTED = "counted"
+    DUPLICATE = "duplicate"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellTally:
+    """A cell's reports and their tally, int64[tally_size]."""
+
+    cell: Cell
+    n: int
+    tally: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRow:
+    """Reports of one epoch over all its cells; `closed_at` in unix seconds."""
+
+    epoch: int
+    n: int
+    closed_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestRow:
+    """One registered version; `envelope` holds the DSSE bytes as they came."""
+
+    collection: str
+    version: int
+    name: str
+    digest: bytes
+    envelope: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class KeyListRow:
+    """One signed key list; `digest` is the SHA-256 of its body, times in unix seconds."""
+
+    version: int
+    issued: int
+    expires: int
+    digest: bytes
+    envelope: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One link: the head after it is SHA-256(head before ‖ type ‖ body hash)."""
+
+    type: str
+    body_hash: bytes
+
+
+class Store(Protocol):
+    """Thread-safe. What writes is durable when it returns, or raises having changed nothing."""
+
+    def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
+        """Count the ids that are new, in one transaction that re-reads which epochs are closed.
+
+        One verdict an arrival, in order.
+        """
+        ...
+
+    def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
+        """Cells of the epochs first..last (inclusive), one snapshot, ordered by cell."""
+        ...
+
+    def epochs(self, collection: str) -> list[EpochRow]:
+        """Epochs that have reports or are closed, in order."""
+        ...
+
+    def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
+        """For good: refuse later reports, delete ids, freeze counts. False if it was closed."""
+        ...
+
+    def is_closed(self, collection: str, epoch: int) -> bool: ...
+
+    def count_rejections(self, collection: str, counts: Mapping[str, int]) -> None:
+        """Add to the counters by reason. In memory until `flush` or `close`: a kill loses some."""
+        ...
+
+    def rejections(self, collection: str) -> dict[str, int]:
+        """Counters by reason, those not yet written included."""
+        ...
+
+    def flush(self) -> None:
+        """Write what `count_rejections` still keeps in memory."""
+        ...
+
+    def add_manifest(self, row: ManifestRow) -> None:
+        """Append it and its log entry ("manifest"). StoreError if that version is there."""
+        ...
+
+    def manifests(self) -> list[ManifestRow]:
+        """Every registered version, oldest first."""
+        ...
+
+    def set_collection_closed(self, collection: str) -> None:
+        """Refuse this collection's reports for good."""
+        ...
+
+    def closed_collections(self) -> frozenset[str]: ...
+
+    def add_key_list(self, row: KeyListRow, *, log_size: int) -> bool:
+        """Append it and its log entry ("keys"), or False if the log has not `log_size` entries."""
+        ...
+
+    def latest_key_list(self) -> KeyListRow | None: ...
+
+    def append_log(self, type: str, body_hash: bytes) -> None: ...
+
+    def log(self, first: int = 0) -> list[LogEntry]:
+        """Entries from index `first` on, at most LOG_PAGE."""
+        ...
+
+    def log_head(self) -> tuple[int, str]:
+        """Number of entries and the head in hex."""
+        ...
+
+    def add_token(self, token: Token) -> None: ...
+
+    def tokens(self) -> list[Token]:
+        """Every token ever made, oldest first."""
+        ...
+
+    def revoke_token(self, token_id: str, now: float) -> bool:
+        """Invalid from now on; False if there is no such token. The first time stays."""
+        ...
+
+    def find_token(self, token_hash: bytes) -> Token | None: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,196 @@
+"""Exactly once, in SQL: ids and tallies change together. Called inside the store's transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from sqlite_utils import Database
+
+from deniable_aggregator.errors import StoreError
+from deniable_aggregator.store.contract import (
+    PAGE_SIZE,
+    Arrival,
+    Cell,
+    CellTally,
+    Counts,
+    EpochRow,
+    Tally,
+    Verdict,
+)
+
+__all__ = ["SWEEP_IDS", "close", "commit", "epochs", "is_closed", "leftovers", "sweep", "tallies"]
+
+ID_BYTES = 16
+
+SWEEP_IDS = 20_000
+"""Ids deleted in one transaction: a closing epoch of 10^7 never holds up an upload for long."""
+
+# All ids of an epoch travel as one blob: a statement for each would hand the interpreter to another
+# thread a thousand times in a commit, and wait to get it back.
+_IDS = """with recursive ids (n, id) as (
+    select 1, substr(:ids, 1, 16)
+    union all select n + 1, substr(:ids, 1 + 16 * n, 16) from ids where n < :count)"""
+_KNOWN_IDS = f"""{_IDS} select ids.id from ids cross join seen
+where seen.collection = :collection and seen.epoch = :epoch and seen.id = ids.id"""  # noqa: S608
+_INSERT_IDS = f"""insert into seen (collection, epoch, id)
+{_IDS} select :collection, :epoch, id from ids"""  # noqa: S608
+_CLOSED = "select 1 from closed_epochs where collection = ? and epoch = ?"
+_ADD_TO_CELL = """
+insert into cells (collection, epoch, manifest_version, cohort, n, tally_size)
+values (?, ?, ?, ?, ?, ?)
+on conflict (collection, epoch, manifest_version, cohort)
+do update set n = n + excluded.n where tally_size = excluded.tally_size
+returning number"""
+_READ_PAGE = "select counts from pages where cell = ? and page = ?"
+_WRITE_PAGE = """
+insert into pages (cell, page, counts) values (?, ?, ?)
+on conflict (cell, page) do update set counts = excluded.counts"""
+_TALLIES = """
+select cells.number, epoch, manifest_version, cohort, n, tally_size, page, counts
+from cells join collections on collections.number = cells.collection
+left join pages on pages.cell = cells.number
+where collections.id = ? and epoch between ? and ?
+order by epoch, manifest_version, cohort, page"""
+_EPOCHS = """
+select epoch, sum(n), max(closed_at) from (
+    select epoch, n, null as closed_at from cells where collection = :number
+    union all
+    select epoch, 0, closed_at from closed_epochs where collection = :number
+) group by epoch order by epoch"""
+_LEFTOVERS = """
+select collection, epoch from closed_epochs where exists (
+    select 1 from seen where seen.collection = closed_epochs.collection
+    and seen.epoch = closed_epochs.epoch)"""
+_BOUND = "select id from seen where collection = ? and epoch = ? order by id limit 1 offset ?"
+_SWEEP = "delete from seen where collection = ? and epoch = ?"
+
+
+def commit(
+    db: Database, numbers: Mapping[str, int], arrivals: Sequence[Arrival], tally: Tally
+) -> list[Verdict]:
+    """Insert the ids that are new, then add the tally of their reports, cell by cell."""
+    verdicts = [Verdict.DUPLICATE] * len(arrivals)
+    fresh: dict[Cell, list[bytes]] = {}
+    for (collection, epoch), places in _by_epoch(arrivals).items():
+        number = _number(numbers, collection)
+        if is_closed(db, number, epoch):
+            for place in places:
+                verdicts[place] = Verdict.CLOSED
+            continue
+        firsts = {arrivals[place].report_id: place for place in reversed(places)}
+        for report_id in _insert_new(db, number, epoch, list(firsts)):
+            place = firsts[report_id]
+            verdicts[place] = Verdict.COUNTED
+            fresh.setdefault(arrivals[place].cell, []).append(arrivals[place].payload)
+    for cell, payloads in fresh.items():
+        _add(db, _number(numbers, cell.collection), cell, payloads, tally)
+    return verdicts
+
+
+def tallies(db: Database, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
+    """One statement, hence one snapshot: n and pages always fit each other."""
+    cells: dict[int, CellTally] = {}
+    for number, epoch, version, cohort, n, size, page, counts in db.execute(
+        _TALLIES, (collection, first_epoch, last_epoch)
+    ):
+        if number not in cells:
+            cell = Cell(collection, epoch, version, cohort)
+            cells[number] = CellTally(cell, n, np.zeros(size, np.int64))
+        if counts is not None:
+            part = np.frombuffer(counts, "<i8")
+            cells[number].tally[page * PAGE_SIZE : page * PAGE_SIZE + len(part)] = part
+    return list(cells.values())
+
+
+def epochs(db: Database, number: int) -> list[EpochRow]:
+    """Epochs with reports or closed, in order."""
+    return [EpochRow(*row) for row in db.execute(_EPOCHS, {"number": number})]
+
+
+def is_closed(db: Database, number: int, epoch: int) -> bool:
+    """Whether the fact is stored."""
+    return bool(db.execute(_CLOSED, (number, epoch)).fetchall())
+
+
+def close(db: Database, number: int, epoch: int, now: float) -> bool:
+    """Store the fact; False if it was stored before."""
+    statement = (
+        "insert or ignore into closed_epochs (collection, epoch, closed_at) values (?, ?, ?)"
+    )
+    return bool(db.execute(statement, (number, epoch, int(now))).rowcount)
+
+
+def sweep(db: Database, number: int, epoch: int) -> bool:
+    """Delete up to SWEEP_IDS ids of a closed epoch; True when none is left.
+
+    Safe because reports of a closed epoch are refused; StoreError for an open one.
+    """
+    if not is_closed(db, number, epoch):
+        raise StoreError(
+            f"epoch {epoch} is open: its ids keep its reports from being counted twice"
+        )
+    bound = db.execute(_BOUND, (number, epoch, SWEEP_IDS)).fetchone()
+    if bound is None:
+        db.execute(_SWEEP, (number, epoch))
+    else:
+        db.execute(f"{_SWEEP} and id < ?", (number, epoch, *bound))
+    return bound is None
+
+
+def leftovers(db: Database) -> list[tuple[int, int]]:
+    """(collection number, epoch) of closed epochs whose sweep was interrupted."""
+    return [(number, epoch) for number, epoch in db.execute(_LEFTOVERS)]
+
+
+def _by_epoch(arrivals: Sequence[Arrival]) -> dict[tuple[str, int], list[int]]:
+    """(collection, epoch) → places in the batch, rising."""
+    places: dict[tuple[str, int], list[int]] = {}
+    for place, arrival in enumerate(arrivals):
+        cell = arrival.cell
+        places.setdefault((cell.collection, cell.epoch), []).append(place)
+    return places
+
+
+def _insert_new(db: Database, number: int, epoch: int, ids: list[bytes]) -> list[bytes]:
+    """Those of the different ids that were not there; no other writer can come between."""
+    known = {row[0] for row in db.execute(_KNOWN_IDS, _bound(number, epoch, ids))}
+    new = [report_id for report_id in ids if report_id not in known]
+    if new:
+        db.execute(_INSERT_IDS, _bound(number, epoch, new))
+    return new
+
+
+def _bound(number: int, epoch: int, ids: list[bytes]) -> dict[str, object]:
+    joined = b"".join(ids)
+    if len(joined) != ID_BYTES * len(ids):
+        raise StoreError(f"a report id must be {ID_BYTES} bytes")
+    return {"collection": number, "epoch": epoch, "ids": joined, "count": len(ids)}
+
+
+def _number(numbers: Mapping[str, int], collection: str) -> int:
+    try:
+        return numbers[collection]
+    except KeyError:
+        raise StoreError(f"collection {collection!r} has no manifest in this store") from None
+
+
+def _add(db: Database, number: int, cell: Cell, payloads: list[bytes], tally: Tally) -> None:
+    n = len(payloads)
+    delta = tally(cell, np.frombuffer(b"".join(payloads), np.uint8).reshape(n, -1))
+    key = (number, cell.epoch, cell.manifest_version, cell.cohort)
+    rows = db.execute(_ADD_TO_CELL, (*key, n, len(delta))).fetchall()
+    if not rows:
+        raise StoreError(f"the tally of {cell} has changed its length to {len(delta)}")
+    for page, part in _pages(delta):
+        stored = db.execute(_READ_PAGE, (*rows[0], page)).fetchone()
+        total = part if stored is None else part + np.frombuffer(stored[0], "<i8")
+        db.execute(_WRITE_PAGE, (*rows[0], page, total.astype("<i8", copy=False).tobytes()))
+
+
+def _pages(delta: Counts) -> Iterator[tuple[int, Counts]]:
+    """The pages that change."""
+    for page, start in enumerate(range(0, len(delta), PAGE_SIZE)):
+        part = delta[start : start + PAGE_SIZE]
+        if part.any():
+            yield page, part

@@ -1,0 +1,97 @@
+"""The append-only log over manifests and key lists. SQL triggers refuse any change."""
+
+from __future__ import annotations
+
+import hashlib
+
+from sqlite_utils import Database
+
+from deniable_aggregator.store.contract import (
+    GENESIS,
+    LOG_PAGE,
+    KeyListRow,
+    LogEntry,
+    ManifestRow,
+)
+
+__all__ = [
+    "add_key_list",
+    "add_manifest",
+    "append",
+    "chained",
+    "entries",
+    "head",
+    "latest_key_list",
+    "manifests",
+]
+
+
+def chained(head: bytes, entry: LogEntry) -> bytes:
+    """The head after an entry. Both hashes have 32 bytes: the type between them needs no length."""
+    return hashlib.sha256(head + entry.type.encode() + entry.body_hash).digest()
+
+
+def append(db: Database, entry: LogEntry) -> int:
+    """Add an entry; returns its position, from 1."""
+    size, last = head(db)
+    db.execute(
+        "insert into log (position, type, body_hash, head) values (?, ?, ?, ?)",
+        (size + 1, entry.type, entry.body_hash, chained(last, entry)),
+    )
+    return size + 1
+
+
+def head(db: Database) -> tuple[int, bytes]:
+    """(number of entries, head)."""
+    rows = db.execute("select position, head from log order by position desc limit 1").fetchall()
+    return rows[0] if rows else (0, GENESIS)
+
+
+def entries(db: Database, first: int) -> list[LogEntry]:
+    """At most LOG_PAGE entries from index `first`."""
+    rows = db.execute(
+        "select type, body_hash from log where position > ? order by position limit ?",
+        (first, LOG_PAGE),
+    )
+    return [LogEntry(*row) for row in rows]
+
+
+def add_manifest(db: Database, row: ManifestRow) -> int:
+    """Append a version and its log entry; returns the number that stands for the collection."""
+    position = append(db, LogEntry("manifest", row.digest))
+    db.execute("insert or ignore into collections (id) values (?)", (row.collection,))
+    [[number]] = db.execute("select number from collections where id = ?", (row.collection,))
+    db.execute(
+        "insert into manifests (position, collection, version, name, digest, envelope)"
+        " values (?, ?, ?, ?, ?, ?)",
+        (position, number, row.version, row.name, row.digest, row.envelope),
+    )
+    return int(number)
+
+
+def manifests(db: Database) -> list[ManifestRow]:
+    """Oldest first."""
+    rows = db.execute(
+        "select id, version, name, digest, envelope from manifests"
+        " join collections on number = collection order by position"
+    )
+    return [ManifestRow(*row) for row in rows]
+
+
+def add_key_list(db: Database, row: KeyListRow) -> None:
+    """Append a key list and its log entry."""
+    position = append(db, LogEntry("keys", row.digest))
+    db.execute(
+        "insert into key_lists (version, position, issued, expires, digest, envelope)"
+        " values (?, ?, ?, ?, ?, ?)",
+        (row.version, position, row.issued, row.expires, row.digest, row.envelope),
+    )
+
+
+def latest_key_list(db: Database) -> KeyListRow | None:
+    """The one of the highest version."""
+    rows = db.execute(
+        "select version, issued, expires, digest, envelope from key_lists"
+        " order by version desc limit 1"
+    ).fetchall()
+    return KeyListRow(*rows[0]) if rows else None

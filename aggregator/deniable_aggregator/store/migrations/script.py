@@ -1,0 +1,33 @@
+"""Runs the SQL script of a migration for the database at hand."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from alembic import op
+
+__all__ = ["run", "statements"]
+
+FOLDER = Path(__file__).parent
+
+
+def run(name: str) -> None:
+    """Execute `<dialect>/<name>.sql`, statement by statement, inside Alembic's transaction."""
+    connection = op.get_bind()
+    script = (FOLDER / connection.dialect.name / f"{name}.sql").read_text(encoding="utf-8")
+    for statement in statements(script):
+        connection.exec_driver_sql(statement)
+
+
+def statements(script: str) -> Iterator[str]:
+    """The complete statements of a script; a trigger's inner semicolons do not end it."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+    if pending.strip():
+        raise ValueError(f"the script ends inside a statement: {pending.strip()[:80]!r}")

@@ -1,0 +1,74 @@
+"""Brings a database file to this program's schema; Alembic loads only when there is work to do."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from deniable_aggregator.errors import StoreError
+
+__all__ = ["HEAD", "LEAST_SQLITE", "migrate", "revision_of"]
+
+HEAD = "0001"
+"""The newest revision in migrations/versions."""
+
+LEAST_SQLITE = (3, 37, 0)
+"""STRICT tables."""
+
+
+def migrate(path: Path) -> None:
+    """Create the file (0600) or upgrade it. Raises StoreError for a database of a newer program."""
+    _check_library()
+    _create(path)
+    revision = revision_of(path)
+    if revision is not None and revision > HEAD:
+        raise StoreError(
+            f"{path} has schema {revision}, this program knows up to {HEAD}: "
+            "install the deniable-aggregator that wrote it, or a newer one"
+        )
+    if revision != HEAD:
+        _upgrade(path)
+
+
+def revision_of(path: Path) -> str | None:
+    """The schema's revision; None in an empty file."""
+    with closing(sqlite3.connect(path)) as connection:
+        try:
+            row = connection.execute("select version_num from alembic_version").fetchone()
+        except sqlite3.OperationalError:
+            return None
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{path} is not a SQLite database: {error}") from error
+    return None if row is None else str(row[0])
+
+
+def _check_library() -> None:
+    if sqlite3.sqlite_version_info < LEAST_SQLITE:
+        wanted = ".".join(map(str, LEAST_SQLITE))
+        raise StoreError(f"SQLite must be {wanted} or newer, this is {sqlite3.sqlite_version}")
+
+
+def _create(path: Path) -> None:
+    """0600; SQLite gives -wal and -shm the mode of the database file."""
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def _upgrade(path: Path) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from sqlalchemy import create_engine, event, pool
+
+    # isolation_level None keeps the driver's hands off transactions: DDL rolls back like the rest.
+    engine = create_engine(
+        "sqlite://",
+        creator=lambda: sqlite3.connect(path, isolation_level=None),
+        poolclass=pool.NullPool,
+    )
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("begin immediate"))
+    config = Config()
+    config.set_main_option("script_location", "deniable_aggregator.store:migrations")
+    with engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")

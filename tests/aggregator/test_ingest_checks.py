@@ -1,0 +1,215 @@
+"""What a report must pass, and in which order: PROTOCOL §4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from deniable_aggregator.ingest import checks
+from deniable_aggregator.ingest.checks import Candidate, Circumstances, first_error
+from deniable_shared.envelope import Opener
+from deniable_shared.problems import ReportError
+from deniable_shared.report import Extension, Report
+from support.core_world import DAY, NOON, TODAY, TOML, World, authored
+
+FEBRUARY = int(NOON) // DAY + 17  # the first epoch after the collection's life
+STRANGE = (Extension(7, b"strange"),)
+
+
+def test_the_checks_stand_in_the_protocols_order() -> None:
+    assert [check.__name__ for check in checks.REPORT_CHECKS] == [
+        "token_fits",
+        "not_too_early",
+        "collection_has_started",
+        "collection_has_not_ended",
+        "epoch_is_open",
+        "manifest_is_known",
+        "key_is_current",
+        "header_extensions_are_known",
+        "opens",
+        "plaintext_extensions_are_known",
+        "payload_is_possible",
+    ]
+
+
+def around(world: World, opener: Callable[[int], Opener | None] | None = None) -> Circumstances:
+    return Circumstances(
+        collection=world.service.registry.get("settings"),
+        now=world.clock(),
+        token_error=None,
+        closed=frozenset({(world.manifest.collection, TODAY - 1)}),
+        opener=opener or world.service.keys.opener,
+    )
+
+
+def code(world: World, report: Report) -> ReportError | None:
+    return first_error(Candidate(report, around(world)))
+
+
+def test_an_honest_report_passes(world: World) -> None:
+    candidate = Candidate(world.report(payload=b"\x40"), around(world))
+    assert first_error(candidate) is None
+    assert candidate.plaintext.payload == b"\x40"
+
+
+@pytest.mark.parametrize(
+    ("epoch", "expected"),
+    [
+        (TODAY, None),
+        (TODAY + 1, ReportError.TOO_EARLY),
+        (2**32 - 1, ReportError.TOO_EARLY),
+        (TODAY - 15, ReportError.NOT_STARTED),
+        (0, ReportError.NOT_STARTED),
+        (TODAY - 14, ReportError.EPOCH_CLOSED),
+        (TODAY - 3, ReportError.EPOCH_CLOSED),
+        (TODAY - 2, None),
+        (TODAY - 1, ReportError.EPOCH_CLOSED),
+    ],
+)
+def test_an_epoch_is_taken_only_while_it_is_open(
+    world: World, epoch: int, expected: ReportError | None
+) -> None:
+    assert code(world, world.report(world.header(epoch=epoch))) == expected
+
+
+def test_a_report_may_be_five_minutes_early_and_no_more(world: World) -> None:
+    report = world.report(world.header(epoch=TODAY + 1))
+    world.clock.now = (TODAY + 1) * DAY - 300
+    assert code(world, report) is None
+    world.clock.now -= 0.001
+    assert code(world, report) == ReportError.TOO_EARLY
+
+
+def test_an_epoch_is_open_up_to_the_last_second_of_its_grace(world: World) -> None:
+    report = world.report(world.header(epoch=TODAY))
+    world.clock.now = (TODAY + 3) * DAY
+    assert code(world, report) is None
+    world.clock.now += 0.001
+    assert code(world, report) == ReportError.EPOCH_CLOSED
+
+
+def test_an_epoch_after_the_collections_life_is_refused_and_the_last_one_in_it_is_not(
+    world: World,
+) -> None:
+    last, after = (world.report(world.header(epoch=FEBRUARY - n)) for n in (1, 0))
+    world.clock.now = FEBRUARY * DAY + 60
+    assert code(world, last) is None
+    assert code(world, after) == ReportError.COLLECTION_EXPIRED
+
+
+def test_a_report_under_an_unknown_manifest_version_is_refused(world: World) -> None:
+    for version in (0, 2, 65_535):
+        report = world.report(world.header(manifest_version=version))
+        assert code(world, report) == ReportError.MANIFEST_UNKNOWN
+
+
+def test_a_report_to_an_unknown_key_is_outdated(world: World) -> None:
+    for key_id in (0, 2, 255):
+        report = world.report(world.header(key_id=key_id))
+        assert code(world, report) == ReportError.OUTDATED_KEY
+
+
+def test_an_unknown_extension_in_the_header_is_refused_before_anything_is_opened(
+    world: World,
+) -> None:
+    class Untouchable(Opener):
+        def __init__(self) -> None: ...
+
+        def open(self, sealed: bytes, *, info: bytes) -> bytes:
+            raise AssertionError("opened too soon")
+
+    report = world.report(world.header(extensions=STRANGE))
+    candidate = Candidate(report, around(world, lambda _: Untouchable()))
+    assert first_error(candidate) == ReportError.UNKNOWN_EXTENSION
+
+
+def test_an_unknown_extension_inside_is_refused(world: World) -> None:
+    assert code(world, world.report(extensions=STRANGE)) == ReportError.UNKNOWN_EXTENSION
+
+
+def test_no_byte_of_the_header_can_be_changed(world: World) -> None:
+    report = world.report()
+    for change in (
+        {"report_id": bytes(16)},
+        {"epoch": TODAY - 2},
+        {"manifest_version": 2},
+        {"key_id": 2},
+        {"extensions": STRANGE},
+    ):
+        forged = Report(replace(report.header, **change), report.sealed)
+        assert code(world, forged) is not None
+
+
+def test_a_report_sealed_under_another_manifest_does_not_open(world: World) -> None:
+    other = authored(TOML.replace('owner = "privacy', 'owner = "somebody'))
+    assert code(world, world.report(manifest=other)) == ReportError.CANNOT_OPEN
+
+
+@pytest.mark.parametrize("cut", [1, 16, 47, 48, 112])
+def test_a_cut_ciphertext_does_not_open(world: World, cut: int) -> None:
+    report = world.report()
+    shorter = Report(report.header, report.sealed[: max(1, len(report.sealed) - cut)])
+    assert code(world, shorter) == ReportError.CANNOT_OPEN
+
+
+@pytest.mark.parametrize(
+    "plaintext",
+    [
+        b"",
+        b"\x00\x01\xa0\x00\x00" + bytes(58),
+        b"\x00\x01\xa0\x00\x00" + bytes(60),
+        b"\x00\x01\xa0\x00\x00" + bytes(123),
+        b"\x00\x01\xa0\x00\x00" + bytes(58) + b"\x01",
+        b"\xff\xff" + bytes(62),
+        b"\x00\x00\x00\x00" + bytes(60),
+    ],
+    ids=["empty", "short", "long", "next size", "padding", "length", "no payload"],
+)
+def test_an_inside_that_is_no_message_is_invalid(world: World, plaintext: bytes) -> None:
+    assert code(world, world.report(plaintext=plaintext)) == ReportError.INVALID_MESSAGE
+
+
+@pytest.mark.parametrize("payload", [b"\x10", b"\xff", b"\xa0\x00"])
+def test_a_payload_no_device_can_make_is_invalid(world: World, payload: bytes) -> None:
+    assert code(world, world.report(payload=payload)) == ReportError.INVALID_MESSAGE
+
+
+FAULTS: list[tuple[ReportError, dict[str, object]]] = [
+    (ReportError.EPOCH_CLOSED, {"epoch": TODAY - 5}),
+    (ReportError.MANIFEST_UNKNOWN, {"manifest_version": 9}),
+    (ReportError.OUTDATED_KEY, {"key_id": 9}),
+    (ReportError.UNKNOWN_EXTENSION, {"extensions": STRANGE}),
+]
+
+
+@pytest.mark.parametrize("first", range(len(FAULTS)))
+def test_of_several_faults_the_earliest_is_answered(world: World, first: int) -> None:
+    wrong: dict[str, object] = {}
+    for _, fault in FAULTS[first:]:
+        wrong |= fault
+    report = world.report(world.header(**wrong), payload=b"\xff")  # type: ignore[arg-type]
+    assert code(world, report) == FAULTS[first][0]
+
+
+@pytest.mark.parametrize(
+    ("epoch", "expected"),
+    [
+        (TODAY + 40, ReportError.TOO_EARLY),  # and after the collection's life
+        (TODAY - 40, ReportError.NOT_STARTED),  # and closed long ago
+    ],
+)
+def test_the_epochs_own_faults_come_before_all_others(
+    world: World, epoch: int, expected: ReportError
+) -> None:
+    header = world.header(epoch=epoch, manifest_version=9, key_id=9, extensions=STRANGE)
+    assert code(world, world.report(header, payload=b"\xff")) == expected
+
+
+def test_a_missing_token_comes_before_all_others(world: World) -> None:
+    header = world.header(epoch=TODAY + 40)
+    candidate = Candidate(
+        world.report(header), replace(around(world), token_error=ReportError.TOKEN_REQUIRED)
+    )
+    assert first_error(candidate) == ReportError.TOKEN_REQUIRED

@@ -1,0 +1,104 @@
+"""Settings: where they come from, which of them wins, what a mistake is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deniable_aggregator.errors import SettingsError
+from deniable_aggregator.settings import Settings
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "deniable.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_defaults_need_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Settings.load({}) == Settings()
+    assert Settings().database == Path("data/deniable.db")
+
+
+def test_the_environment_wins_over_the_file_and_the_file_over_the_default(tmp_path: Path) -> None:
+    written(tmp_path, 'port = 9000\nhost = "::"\ntrusted_proxy = true\n')
+    environ = {"DENIABLE_DATA": str(tmp_path), "DENIABLE_PORT": "9100"}
+    found = Settings.load(environ)
+    assert found == Settings(data=tmp_path, port=9100, host="::", trusted_proxy=True)
+
+
+def test_a_named_file_is_read_instead_of_the_one_in_the_directory(tmp_path: Path) -> None:
+    path = written(tmp_path, f'data = "{tmp_path / "d"}"\nthreads = 4\n')
+    assert Settings.load({}, path) == Settings(data=tmp_path / "d", threads=4)
+
+
+def test_a_named_file_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="there is no settings file"):
+        Settings.load({}, tmp_path / "missing.toml")
+
+
+def test_settings_go_through_the_environment_to_a_child_unchanged(tmp_path: Path) -> None:
+    settings = Settings(
+        data=tmp_path,
+        store=f"sqlite:///{tmp_path}/elsewhere.db",
+        public_url="https://telemetry.example.org",
+        port=9000,
+        trusted_proxy=True,
+        reports_per_minute_per_prefix=7,
+    )
+    assert Settings.load(settings.environ()) == settings
+
+
+def test_what_others_read_from_the_environment_is_left_alone() -> None:
+    environ = {"DENIABLE_TOKEN": "dn_x", "DENIABLE_URL": "http://x", "DENIABLE_DISABLE": "1"}
+    assert Settings.load({**environ, "DENIABLE_POLICY": "/etc/policy"}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("environ", "message"),
+    [
+        ({"DENIABLE_PROT": "1"}, "DENIABLE_PROT is not a setting; did you mean DENIABLE_PORT?"),
+        ({"DENIABLE_PORT": "eight"}, "port must be a whole number, got 'eight'"),
+        ({"DENIABLE_PORT": ""}, "port must be a whole number, got ''"),
+        ({"DENIABLE_PORT": "0"}, "port must be 1…65535, got 0"),
+        ({"DENIABLE_PORT": "65536"}, "port must be 1…65535, got 65536"),
+        ({"DENIABLE_THREADS": "0"}, "threads must be 1…1024, got 0"),
+        ({"DENIABLE_TRUSTED_PROXY": "maybe"}, "trusted_proxy must be true or false, got 'maybe'"),
+        ({"DENIABLE_DATA": " "}, "data must be a directory, got an empty string"),
+        ({"DENIABLE_PUBLIC_URL": "telemetry"}, "public_url must be http"),
+        ({"DENIABLE_PUBLIC_URL": "https://a.example/x"}, "without a path"),
+        ({"DENIABLE_STORE": "postgresql://x"}, "supports SQLite only, got 'postgresql'"),
+        ({"DENIABLE_REPORTS_PER_MINUTE_PER_PREFIX": "0"}, "must be 1…1000000000, got 0"),
+        ({"DENIABLE_MAX_WAITING_REPORTS": "0"}, "must be 1…10000000, got 0"),
+    ],
+)
+def test_a_mistake_in_the_environment_is_told_with_its_cure(
+    environ: dict[str, str], message: str
+) -> None:
+    with pytest.raises(SettingsError) as error:
+        Settings.load(environ)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("prot = 1", "did you mean port?"),
+        ('port = "1.5"', "port must be a whole number"),
+        ("port = 1.5", "port must be a whole number, got 1.5"),
+        ("port = true", "port must be a whole number, got True"),
+        ("host = 5", "host must be a string, got 5"),
+        ("trusted_proxy = 2", "trusted_proxy must be true or false"),
+        ("port = = 1", "cannot be read"),
+        ('data = "/elsewhere"', "data cannot be set in"),
+    ],
+)
+def test_a_mistake_in_the_file_is_told_with_its_cure(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    written(tmp_path, text)
+    with pytest.raises(SettingsError) as error:
+        Settings.load({"DENIABLE_DATA": str(tmp_path)})
+    assert message in str(error.value)

@@ -1,0 +1,112 @@
+"""Killed between any two statements: a batch is counted whole or not at all, and a retry once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from deniable_aggregator.store.contract import KeyListRow
+from deniable_aggregator.store.sqlite import SqliteStore
+from support.stores import (
+    COLLECTION,
+    EPOCH,
+    Killed,
+    KillSwitch,
+    arrival,
+    arrivals,
+    as_left_behind,
+    counted,
+    database,
+    ids_kept,
+    manifest_row,
+    rows,
+    sums,
+)
+
+BEFORE = arrivals(range(5), bytes(5_000))
+BATCH = [*arrivals(range(3, 12), b"\x01" * 5_000), arrival(1, b"\x01" * 5_000, epoch=EPOCH + 1)]
+
+
+def killed_at(
+    statement: int, path: Path, action: Callable[[SqliteStore], object]
+) -> tuple[Path, bool]:
+    """What is on disk after a kill before that statement of `action`; False if it ended before."""
+    switch = KillSwitch()
+    store = SqliteStore(path, factory=switch.factory)
+    store.commit(BEFORE, sums)
+    switch.arm(statement)
+    try:
+        action(store)
+        alive = True
+    except Killed:
+        alive = False
+    left = as_left_behind(path, path.parent / f"left-{statement}")
+    switch.arm(None)
+    store.close()
+    return left, not alive
+
+
+def every_kill(tmp_path: Path, action: Callable[[SqliteStore], object]) -> list[tuple[Path, bool]]:
+    """One database for each statement of `action`, and one for after the last."""
+    found = []
+    for statement in range(100):
+        left, killed = killed_at(statement, database(tmp_path, f"{statement}.db"), action)
+        found.append((left, killed))
+        if not killed:
+            return found
+    raise AssertionError("the action has more statements than expected")
+
+
+def test_a_commit_that_is_killed_counts_everything_or_nothing(tmp_path: Path) -> None:
+    kills = every_kill(tmp_path, lambda store: store.commit(BATCH, sums))
+    assert len(kills) > 10
+    for left, killed in kills:
+        store = SqliteStore(left)
+        found = counted(store)
+        store.close()
+        untouched = found == {EPOCH: (5, [0] * 5_000)} and ids_kept(left) == 5
+        whole = found[EPOCH][0] == 12 and found[EPOCH][1] == [7] * 5_000 and ids_kept(left) == 13
+        assert untouched if killed else whole
+
+
+def test_a_retry_after_any_kill_counts_every_report_once(tmp_path: Path) -> None:
+    for left, _ in every_kill(tmp_path, lambda store: store.commit(BATCH, sums)):
+        store = SqliteStore(left)
+        store.commit(BATCH, sums)
+        found = counted(store)
+        store.close()
+        assert found == {EPOCH: (12, [7] * 5_000), EPOCH + 1: (1, [1] * 5_000)}
+
+
+def test_a_closing_that_is_killed_closed_and_deleted_or_did_neither(tmp_path: Path) -> None:
+    for left, killed in every_kill(tmp_path, lambda store: store.close_epoch(COLLECTION, EPOCH, 0)):
+        assert (rows(left, "closed_epochs"), ids_kept(left)) == ((0, 5) if killed else (1, 0))
+
+
+def test_a_manifest_and_its_log_entry_appear_together(tmp_path: Path) -> None:
+    row = manifest_row("other-aaaaaa")
+    for left, killed in every_kill(tmp_path, lambda store: store.add_manifest(row)):
+        found = [rows(left, table) for table in ("manifests", "log", "collections")]
+        assert found == ([1, 1, 1] if killed else [2, 2, 2])
+
+
+def test_a_key_list_and_its_log_entry_appear_together(tmp_path: Path) -> None:
+    row = KeyListRow(1, 0, 1, bytes(32), b"{}")
+    for left, killed in every_kill(tmp_path, lambda store: store.add_key_list(row, log_size=1)):
+        found = [rows(left, table) for table in ("key_lists", "log")]
+        assert found == ([0, 1] if killed else [1, 2])
+
+
+def test_an_interrupt_inside_a_commit_rolls_it_back_and_the_store_goes_on(
+    store: SqliteStore,
+) -> None:
+    def interrupted(cell: object, payloads: object) -> np.ndarray:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.commit(arrivals(range(5)), interrupted)
+    store.commit(arrivals(range(5)), sums)
+    assert counted(store) == {EPOCH: (5, [5])}

@@ -1,0 +1,101 @@
+"""Any history of batches, closings, restarts and kills, beside a model that fits in ten lines."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from deniable_aggregator.store.contract import Verdict
+from deniable_aggregator.store.sqlite import SqliteStore
+from support.stores import (
+    COLLECTION,
+    Killed,
+    KillSwitch,
+    arrival,
+    as_left_behind,
+    counted,
+    database,
+    ids_kept,
+    sums,
+)
+
+EPOCHS = st.integers(1, 3)
+BATCHES = st.lists(st.tuples(st.integers(0, 12), EPOCHS), max_size=8)
+
+
+class History(RuleBasedStateMachine):
+    """The model: which ids an epoch has counted, and which epochs are closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = database(Path(self.folder.name))
+        self.open()
+        self.seen: dict[int, set[int]] = {1: set(), 2: set(), 3: set()}
+        self.closed: set[int] = set()
+        self.lives = 0
+
+    def open(self) -> None:
+        self.switch = KillSwitch()
+        self.store = SqliteStore(self.path, factory=self.switch.factory)
+
+    @rule(batch=BATCHES)
+    def commit(self, batch: list[tuple[int, int]]) -> None:
+        verdicts = self.store.commit([arrival(n, epoch=epoch) for n, epoch in batch], sums)
+        assert verdicts == [self.expected(n, epoch) for n, epoch in batch]
+
+    def expected(self, number: int, epoch: int) -> Verdict:
+        if epoch in self.closed:
+            return Verdict.CLOSED
+        known = number in self.seen[epoch]
+        self.seen[epoch].add(number)
+        return Verdict.DUPLICATE if known else Verdict.COUNTED
+
+    @rule(epoch=EPOCHS)
+    def close_epoch(self, epoch: int) -> None:
+        assert self.store.close_epoch(COLLECTION, epoch, 0) == (epoch not in self.closed)
+        self.closed.add(epoch)
+
+    @rule()
+    def restart(self) -> None:
+        self.store.close()
+        self.open()
+
+    @precondition(lambda self: len(self.closed) < 3)
+    @rule(batch=BATCHES.filter(bool), statement=st.integers(0, 5))
+    def kill(self, batch: list[tuple[int, int]], statement: int) -> None:
+        """Before any statement up to the commit: the batch leaves no trace."""
+        self.switch.arm(statement)
+        try:
+            self.store.commit([arrival(n, epoch=epoch) for n, epoch in batch], sums)
+            for n, epoch in batch:
+                self.expected(n, epoch)
+        except Killed:
+            pass
+        self.lives += 1
+        self.path = as_left_behind(self.path, Path(self.folder.name) / str(self.lives))
+        self.switch.arm(None)
+        self.store.close()
+        self.open()
+
+    @invariant()
+    def counts_are_those_of_the_model(self) -> None:
+        wanted = {epoch: (len(ids), [len(ids)]) for epoch, ids in self.seen.items() if ids}
+        assert counted(self.store) == wanted
+
+    @invariant()
+    def ids_are_kept_for_open_epochs_only(self) -> None:
+        kept = sum(len(ids) for epoch, ids in self.seen.items() if epoch not in self.closed)
+        assert ids_kept(self.path) == kept
+
+    def teardown(self) -> None:
+        self.store.close()
+        self.folder.cleanup()
+
+
+TestHistory = History.TestCase
+TestHistory.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
