@@ -1,1 +1,25 @@
-""""""
+"""The HTTP API: one blueprint a topic, one Struct a document, one statement an operation."""
+
+from __future__ import annotations
+
+from flask import Flask
+
+from deniable_aggregator.api import (
+    collections,
+    epochs,
+    errors,
+    estimates,
+    health,
+    keys,
+    openapi,
+    tokens,
+)
+
+__all__ = ["register"]
+
+
+def register(app: Flask) -> None:
+    """Give the application every endpoint of the API and its error documents."""
+    errors.register(app)
+    for topic in (collections, epochs, estimates, health, keys, openapi, tokens):
+        app.register_blueprint(topic.blueprint)

@@ -1,0 +1,123 @@
+"""Query arguments and JSON bodies as Structs; what does not fit is named, with what would."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+from flask import Request
+
+from deniable_aggregator.problem import Problem
+
+Parsed = TypeVar("Parsed", bound=msgspec.Struct)
+
+SHOWN_CHARACTERS = 80
+_FIELD_OF = re.compile(r" - at `\$\.?([^`]*)`$")
+_MISSING = re.compile(r"^Object missing required field `([^`]+)`")
+_UNKNOWN = re.compile(r"^Object contains unknown field `([^`]+)`")
+
+
+def refuse(argument: str, *, accepted: str, given: object) -> Problem:
+    """The one shape of a refused argument."""
+    shown = str(given)
+    if len(shown) > SHOWN_CHARACTERS:
+        shown = shown[:SHOWN_CHARACTERS] + "…"
+    return Problem(
+        "invalid-argument",
+        f"{argument} must be {accepted}, got {shown!r}",
+        argument=argument,
+        accepted=accepted,
+        given=shown,
+    )
+
+
+def from_query(request: Request, model: type[Parsed]) -> Parsed:
+    """The query as `model`; invalid-argument for what is unknown, doubled or out of range."""
+    known = _accepted(model)
+    values: dict[str, str] = {}
+    for name, given in request.args.lists():
+        if name not in known:
+            raise _unknown(name, known)
+        if len(given) > 1:
+            raise refuse(name, accepted="given once", given=", ".join(given))
+        values[name] = given[0]
+    try:
+        return msgspec.convert(values, model, strict=False)
+    except msgspec.ValidationError as error:
+        raise _refused(str(error), model, values) from error
+
+
+def from_json(request: Request, model: type[Parsed]) -> Parsed:
+    """The JSON body as `model`; raises unsupported-media-type, too-large or invalid-argument."""
+    data = body(request, media_type="application/json")
+    try:
+        return msgspec.json.decode(data, type=model)
+    except msgspec.ValidationError as error:
+        raise _refused(str(error), model, {}) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        accepted = f"a JSON object with {', '.join(_accepted(model))}"
+        raise refuse("body", accepted=accepted, given=f"{len(data)} bytes that are none") from error
+
+
+def body(request: Request, *, media_type: str) -> bytes:
+    """The body, if it says it is of this type and how long it is.
+
+    Flask reads nothing of one longer than `request.max_content_length`; one that does not announce
+    its length it would cut there without a word, hence length-required.
+    """
+    if request.mimetype != media_type:
+        raise Problem(
+            "unsupported-media-type",
+            f"Content-Type must be {media_type}, got {request.mimetype[:SHOWN_CHARACTERS]!r}",
+        )
+    if request.content_length is None:
+        raise Problem("length-required", "the request must carry Content-Length, chunked or not")
+    return request.get_data(cache=False)
+
+
+@cache
+def _accepted(model: type[msgspec.Struct]) -> dict[str, str]:
+    """Argument → what it accepts, from the `description` of the Struct's fields."""
+    (_, components) = msgspec.json.schema_components([model])
+    properties: dict[str, dict[str, Any]] = components[model.__name__]["properties"]
+    return {name: _description(schema) for name, schema in properties.items()}
+
+
+def _description(schema: dict[str, Any]) -> str:
+    choices: Iterable[dict[str, Any]] = [schema, *schema.get("anyOf", [])]
+    return next((str(c["description"]) for c in choices if "description" in c), "as documented")
+
+
+def _unknown(name: str, known: Iterable[str]) -> Problem:
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    accepted = f"one of {', '.join(names)}" if names else "left out: none is taken here"
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return refuse(name[:SHOWN_CHARACTERS], accepted=accepted + hint, given=name)
+
+
+def _refused(message: str, model: type[msgspec.Struct], values: dict[str, str]) -> Problem:
+    known = _accepted(model)
+    if unknown := _UNKNOWN.match(message):
+        return _unknown(unknown[1], known)
+    if missing := _MISSING.match(message):
+        return refuse(missing[1], accepted=known.get(missing[1], "given"), given="nothing")
+    where = _FIELD_OF.search(message)
+    name = where[1] if where else ""
+    if name not in known:
+        return refuse("body", accepted=f"a JSON object with {_listed(known)}", given=message)
+    return refuse(name, accepted=known[name], given=values.get(name, _what(message)))
+
+
+def _listed(names: Iterable[str]) -> str:
+    given: Sequence[str] = sorted(names)
+    return ", ".join(given)
+
+
+def _what(message: str) -> str:
+    """msgspec's own words, which never repeat more of a body than one enum value."""
+    return _FIELD_OF.sub("", message)

@@ -1,0 +1,125 @@
+"""Collections: what is asked, under which signed manifest; registering and closing them."""
+
+from __future__ import annotations
+
+import msgspec
+from flask import Blueprint, Response
+from msgspec import UnsetType
+
+from deniable_aggregator.api.arguments import refuse
+from deniable_aggregator.api.documents import (
+    AppliedDocument,
+    ApplyArguments,
+    ClosedDocument,
+    CollectionDocument,
+    CollectionsDocument,
+    ManifestArguments,
+)
+from deniable_aggregator.api.operations import DSSE, JSON, answer, operation, service
+from deniable_aggregator.registry import Collection
+from deniable_shared import dsse
+from deniable_shared.dyadic import format_epsilon
+from deniable_shared.manifest import MANIFEST_TYPE, parse_manifest
+
+blueprint = Blueprint("collections", __name__)
+
+MAX_MANIFEST_BYTES = 1 << 20
+"""Longest signed manifest: what `dsse.verify` reads, enough for 65,536 labels of 10 bytes."""
+
+
+@blueprint.get("/v1/collections")
+@operation(tag="public", answers={200: {JSON: (CollectionsDocument,)}})
+def collections() -> Response:
+    """Every collection, as its newest manifest defines it."""
+    return answer(CollectionsDocument([summary(found) for found in service().registry.all()]))
+
+
+@blueprint.get("/v1/collections/<collection>/manifest")
+@operation(
+    tag="public",
+    query=ManifestArguments,
+    answers={200: {DSSE: ()}},
+    problems=("unknown-collection",),
+)
+def manifest(collection: str, query: ManifestArguments) -> Response:
+    """The signed manifest, byte for byte as the operator made it.
+
+    It is the newest one unless `version` asks for another.
+    """
+    version = None if isinstance(query.version, UnsetType) else query.version
+    return Response(service().registry.envelope(collection, version), content_type=DSSE)
+
+
+@blueprint.put("/v1/collections/<collection>")
+@operation(
+    tag="admin",
+    role="admin",
+    query=ApplyArguments,
+    body=DSSE,
+    max_body=MAX_MANIFEST_BYTES,
+    answers={200: {JSON: (AppliedDocument,)}, 201: {JSON: (AppliedDocument,)}},
+    problems=("manifest-refused", "conflict"),
+)
+def apply_manifest(collection: str, query: ApplyArguments, body: bytes) -> Response:
+    """Register a manifest signed with the operator's key; the same one again changes nothing.
+
+    The address is the manifest's collection id or name. A name that belongs to another collection
+    moves only with `replace=true`. The body is at most 1 MiB.
+    """
+    _require_address(collection, body)
+    applied = service().registry.apply(body, replace=query.replace)
+    return answer(
+        AppliedDocument(
+            collection=applied.manifest.collection,
+            name=applied.manifest.name,
+            version=applied.manifest.version,
+            created=applied.created,
+        ),
+        201 if applied.created else 200,
+    )
+
+
+@blueprint.post("/v1/collections/<collection>/close")
+@operation(
+    tag="admin",
+    role="admin",
+    answers={200: {JSON: (ClosedDocument,)}},
+    problems=("unknown-collection",),
+)
+def close_collection(collection: str) -> Response:
+    """Take no more reports for a collection, for good. Its estimates stay readable."""
+    found = service().registry.get(collection)
+    service().registry.close(found.id)
+    return answer(ClosedDocument(collection=found.id))
+
+
+def summary(found: Collection) -> CollectionDocument:
+    """What everybody may know of a collection."""
+    newest = found.manifest
+    return msgspec.convert(
+        {
+            "collection": found.id,
+            "name": newest.name,
+            "purpose": newest.purpose,
+            "owner": newest.owner,
+            "version": newest.version,
+            "state": found.state,
+            "mechanism": newest.mechanism_id,
+            "epsilon": format_epsilon(newest.epsilon_report),
+            "repeat": newest.repeat,
+            "read": newest.read,
+            "epoch_seconds": newest.epoch_seconds,
+            "valid_from": newest.valid_from.isoformat(),
+            "expires": newest.expires.isoformat(),
+            "domain": newest.domain.to_json(),
+        },
+        CollectionDocument,
+    )
+
+
+def _require_address(address: str, envelope: bytes) -> None:
+    body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=[service().keys.trust])
+    signed = parse_manifest(body)
+    if address not in (signed.collection, signed.name):
+        accepted = f"the manifest's own id or name, {signed.collection} or {signed.name}"
+        raise refuse("collection", accepted=accepted, given=address)

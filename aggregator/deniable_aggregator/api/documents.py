@@ -1,0 +1,254 @@
+"""The JSON documents of the HTTP API, field by field, and the arguments it takes.
+
+Structs are the one definition: requests are checked against them, answers are encoded from them,
+and the OpenAPI document is written from them. An argument's `description` is the `accepted` of its
+error.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+EpochOrDate = Annotated[
+    str,
+    Meta(
+        pattern="^([0-9]{1,10}|[0-9]{4}-[0-9]{2}-[0-9]{2})$",
+        description="an epoch index (0 to 4294967295) or a date (YYYY-MM-DD, UTC)",
+    ),
+]
+Identifier = Annotated[
+    str, Meta(description="id of the collection, which names its exact definition")
+]
+Role = Annotated[
+    Literal["viewer", "analyst", "admin", "relay"],
+    Meta(description="viewer, analyst, admin or relay"),
+]
+
+
+class Arguments(Struct, forbid_unknown_fields=True, frozen=True):
+    """No argument at all; the base of those that take some."""
+
+
+class EstimatesArguments(Arguments, frozen=True):
+    """What to estimate and how to show it."""
+
+    first: EpochOrDate | UnsetType = field(default=UNSET, name="from")
+    last: EpochOrDate | UnsetType = field(default=UNSET, name="to")
+    confidence: Annotated[
+        float, Meta(ge=0.5, le=0.9999, description="a number from 0.5 to 0.9999")
+    ] = 0.95
+    projection: Annotated[
+        Literal["none", "simplex", "clip"],
+        Meta(description="none, simplex (choices) or clip (bits)"),
+    ] = "none"
+    family: Annotated[
+        Literal["each", "all"],
+        Meta(description="each (an interval a label) or all (intervals that hold together)"),
+    ] = "each"
+    group_by: Annotated[Literal["epoch"], Meta(description="epoch")] | UnsetType = UNSET
+
+
+class ManifestArguments(Arguments, frozen=True):
+    """Which version; the newest when none is named."""
+
+    version: (
+        Annotated[int, Meta(ge=1, le=65535, description="a version from 1 to 65535")] | UnsetType
+    ) = UNSET
+
+
+class ApplyArguments(Arguments, frozen=True):
+    """Whether a name may move to another collection."""
+
+    replace: Annotated[bool, Meta(description="true or false")] = False
+
+
+class CloseEpochArguments(Arguments, frozen=True):
+    """Whether an epoch may close before its time."""
+
+    early: Annotated[bool, Meta(description="true or false")] = False
+
+
+class NewToken(Arguments, frozen=True, kw_only=True):
+    """A token to make."""
+
+    role: Role
+    label: Annotated[
+        str,
+        Meta(min_length=1, max_length=64, description="1 to 64 printable characters: whose it is"),
+    ]
+    expires_days: (
+        Annotated[int, Meta(ge=1, le=3650, description="whole days from 1 to 3650, or null")] | None
+    ) = None
+
+
+class DomainDocument(Struct, frozen=True, kw_only=True):
+    """What may be answered."""
+
+    type: Literal["bits", "choice"]
+    labels: list[str]
+    constraint: Literal["one-hot", "at-most"] | UnsetType = UNSET
+    at_most: int | UnsetType = UNSET
+
+
+class CollectionDocument(Struct, frozen=True, kw_only=True):
+    """One collection by its newest manifest. Dates are 00:00 UTC, `expires` is exclusive."""
+
+    collection: Identifier
+    name: str
+    purpose: str
+    owner: str
+    version: int
+    state: Literal["open", "closed"]
+    mechanism: str
+    epsilon: Annotated[str, Meta(description="ε of one whole report, exact: a decimal in a string")]
+    repeat: str
+    read: Literal["live", "closed", "releases"]
+    epoch_seconds: int
+    valid_from: str
+    expires: str
+    domain: DomainDocument
+
+
+class CollectionsDocument(Struct, frozen=True):
+    """Every collection."""
+
+    collections: list[CollectionDocument]
+
+
+class LabelEstimate(Struct, frozen=True, kw_only=True):
+    """One label: raw (it may lie outside [0, 1]), unbiased, null when nothing was reported."""
+
+    label: str
+    count: Annotated[float | None, Meta(description="people: n × frequency, not rounded")]
+    frequency: float | None
+    std_error: float | None
+    lower: float | None
+    upper: float | None
+    projected: float | UnsetType | None = UNSET
+    reports_to_leave_interval: Annotated[
+        int | None,
+        Meta(description="fewest fabricated reports that push the frequency out; null: none can"),
+    ]
+
+
+class TrustDocument(Struct, frozen=True):
+    """What fabricated reports can do."""
+
+    influence: Annotated[
+        float | None, Meta(description="most that one device can move a frequency")
+    ]
+
+
+class EstimatesDocument(Struct, frozen=True, kw_only=True):
+    """Debiased frequencies of some epochs, pooled."""
+
+    collection: Identifier
+    mechanism: str
+    epsilon: Annotated[str, Meta(description="ε of one whole report, exact: a decimal in a string")]
+    n: int
+    epochs: Annotated[list[int], Meta(description="the epochs that were added up")]
+    provisional: Annotated[bool, Meta(description="true when one of the epochs is still open")]
+    confidence: float
+    estimates: list[LabelEstimate]
+    trust: TrustDocument
+
+
+class EstimatesByEpochDocument(Struct, frozen=True):
+    """One document an epoch, and the epochs that have too few reports for one."""
+
+    epochs: list[EstimatesDocument]
+    too_few_reports: list[int]
+
+
+class EpochDocument(Struct, frozen=True, kw_only=True):
+    """One epoch; times are unix seconds. There is no `n` where only releases may be read."""
+
+    epoch: int
+    start: int
+    end: int
+    closes: int
+    state: Literal["open", "closed"]
+    n: int | UnsetType = UNSET
+
+
+class EpochsDocument(Struct, frozen=True, kw_only=True):
+    """The epochs of a collection. No `rejections` where only releases may be read."""
+
+    collection: Identifier
+    epoch_seconds: int
+    grace_seconds: int
+    epochs: list[EpochDocument]
+    rejections: dict[str, int] | UnsetType = UNSET
+
+
+class AppliedDocument(Struct, frozen=True, kw_only=True):
+    """What registering a manifest led to."""
+
+    collection: Identifier
+    name: str
+    version: int
+    created: bool
+
+
+class ClosedDocument(Struct, frozen=True, kw_only=True):
+    """A collection that takes no more reports."""
+
+    collection: Identifier
+    state: Literal["closed"] = "closed"
+
+
+class ClosedEpochDocument(Struct, frozen=True, kw_only=True):
+    """An epoch that takes no more reports; `changed` says whether it still did."""
+
+    collection: Identifier
+    epoch: int
+    state: Literal["closed"] = "closed"
+    changed: bool
+
+
+class TokenDocument(Struct, frozen=True, kw_only=True):
+    """A token, without the token. Times are unix seconds."""
+
+    id: str
+    role: Role
+    label: str
+    created: int
+    expires: int | None
+    revoked: int | None
+
+
+class TokensDocument(Struct, frozen=True):
+    """Every token ever made."""
+
+    tokens: list[TokenDocument]
+
+
+class CreatedTokenDocument(Struct, frozen=True, kw_only=True):
+    """A new token, shown this once."""
+
+    id: str
+    role: Role
+    label: str
+    token: str
+    expires: int | None
+
+
+class StatusDocument(Struct, frozen=True):
+    """One word."""
+
+    status: str
+
+
+class ProblemDocument(Struct, frozen=True, kw_only=True):
+    """RFC 9457: what went wrong, what is accepted, what was given, whether to try again."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    retry: bool
+    argument: str | UnsetType = UNSET
+    accepted: str | UnsetType = UNSET
+    given: str | UnsetType = UNSET

@@ -1,0 +1,127 @@
+"""Epochs: list them, close one for good."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+from msgspec import UNSET
+
+from deniable_aggregator.api.arguments import refuse
+from deniable_aggregator.api.documents import (
+    ClosedEpochDocument,
+    CloseEpochArguments,
+    EpochDocument,
+    EpochsDocument,
+)
+from deniable_aggregator.api.operations import JSON, answer, operation, service
+from deniable_aggregator.api.spans import epoch_index
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.store.contract import EpochRow
+from deniable_shared.epochs import closes_at, epoch_at, epoch_end, epoch_start
+from deniable_shared.manifest import Manifest
+
+blueprint = Blueprint("epochs", __name__)
+
+MOST_LISTED = 1000
+"""Most epochs listed where only releases may be read; the newest."""
+
+
+@blueprint.get("/v1/collections/<collection>/epochs")
+@operation(
+    tag="analysts",
+    role="viewer",
+    answers={200: {JSON: (EpochsDocument,)}},
+    problems=("unknown-collection",),
+)
+def epochs(collection: str) -> Response:
+    """The epochs that have reports or are closed, and the reports that were rejected, by reason.
+
+    Where only releases may be read, every epoch of the calendar is listed (the newest 1,000),
+    without `n` and without rejections: nothing here then depends on who reported.
+    """
+    found = service().registry.get(collection)
+    rows = service().store.epochs(found.id)
+    releases_only = found.manifest.read == "releases"
+    listed = (
+        _calendar(found, rows) if releases_only else [_counted(found.manifest, r) for r in rows]
+    )
+    return answer(
+        EpochsDocument(
+            collection=found.id,
+            epoch_seconds=found.manifest.epoch_seconds,
+            grace_seconds=found.manifest.grace_seconds,
+            epochs=listed,
+            rejections=UNSET if releases_only else service().store.rejections(found.id),
+        )
+    )
+
+
+@blueprint.post("/v1/collections/<collection>/epochs/<epoch>/close")
+@operation(
+    tag="admin",
+    role="admin",
+    query=CloseEpochArguments,
+    answers={200: {JSON: (ClosedEpochDocument,)}},
+    problems=("unknown-collection", "conflict"),
+)
+def close_epoch(collection: str, epoch: str, query: CloseEpochArguments) -> Response:
+    """Close an epoch for good: counts are frozen, report ids deleted, later reports refused.
+
+    Epochs close by themselves after their grace; `early=true` closes one that is still open. There
+    is no way back. Closing a closed epoch changes nothing.
+    """
+    found = service().registry.get(collection)
+    index = _started(found.manifest, epoch)
+    if not query.early:
+        _refuse_early(found.manifest, index)
+    changed = service().store.close_epoch(found.id, index, service().clock())
+    return answer(ClosedEpochDocument(collection=found.id, epoch=index, changed=changed))
+
+
+def _counted(manifest: Manifest, row: EpochRow) -> EpochDocument:
+    return _epoch(manifest, row.epoch, closed=row.closed_at is not None, n=row.n)
+
+
+def _calendar(collection: Collection, rows: list[EpochRow]) -> list[EpochDocument]:
+    manifest, now = collection.manifest, service().clock()
+    closed = {row.epoch for row in rows if row.closed_at is not None}
+    last = min(epoch_at(now, manifest.epoch_seconds), manifest.last_epoch)
+    first = max(collection.first.first_epoch, last - MOST_LISTED + 1)
+    return [
+        _epoch(manifest, epoch, closed=epoch in closed or now > _closes(manifest, epoch))
+        for epoch in range(first, last + 1)
+    ]
+
+
+def _epoch(manifest: Manifest, epoch: int, *, closed: bool, n: int | None = None) -> EpochDocument:
+    return EpochDocument(
+        epoch=epoch,
+        start=epoch_start(epoch, manifest.epoch_seconds),
+        end=epoch_end(epoch, manifest.epoch_seconds),
+        closes=_closes(manifest, epoch),
+        state="closed" if closed else "open",
+        n=UNSET if n is None else n,
+    )
+
+
+def _closes(manifest: Manifest, epoch: int) -> int:
+    return closes_at(epoch, manifest.epoch_seconds, manifest.grace_seconds)
+
+
+def _started(manifest: Manifest, text: str) -> int:
+    index = epoch_index("epoch", text)
+    current = epoch_at(service().clock(), manifest.epoch_seconds)
+    if index > current:
+        raise refuse("epoch", accepted=f"an epoch that has started: 0 to {current}", given=text)
+    return index
+
+
+def _refuse_early(manifest: Manifest, epoch: int) -> None:
+    closes = _closes(manifest, epoch)
+    if service().clock() <= closes and not service().store.is_closed(manifest.collection, epoch):
+        raise Problem(
+            "conflict",
+            f"epoch {epoch} takes reports until {closes} (unix seconds); early=true closes it now, "
+            "for good",
+            closes=closes,
+        )

@@ -1,0 +1,137 @@
+"""Debiased estimates as JSON or CSV."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from flask import Blueprint, Response, request
+from msgspec import UNSET, UnsetType
+
+from deniable_aggregator.api.arguments import refuse
+from deniable_aggregator.api.documents import (
+    EstimatesArguments,
+    EstimatesByEpochDocument,
+    EstimatesDocument,
+    LabelEstimate,
+    TrustDocument,
+)
+from deniable_aggregator.api.operations import CSV, JSON, answer, operation, service
+from deniable_aggregator.api.spans import span_of
+from deniable_aggregator.api.spreadsheet import Row, csv_text, epoch_rows, label_rows
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.reading import Reading, by_epoch, pooled, refuse_releases_only
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.trust import UNREACHABLE
+from deniable_shared.dyadic import format_epsilon
+
+blueprint = Blueprint("estimates", __name__)
+
+
+@blueprint.get("/v1/collections/<collection>/estimates")
+@operation(
+    tag="analysts",
+    role="viewer",
+    query=EstimatesArguments,
+    answers={200: {JSON: (EstimatesDocument, EstimatesByEpochDocument), CSV: ()}},
+    problems=("unknown-collection", "read-refused", "too-few-reports", "not-acceptable"),
+)
+def estimates(collection: str, query: EstimatesArguments) -> Response:
+    """Debiased frequencies with standard errors and intervals, raw: they may lie outside [0, 1].
+
+    `from` and `to` are inclusive; a date means all epochs that start on that UTC day. With
+    `group_by=epoch` there is one document an epoch. `Accept: text/csv` gives one row a label.
+    """
+    found = service().registry.get(collection)
+    refuse_releases_only(found)
+    media_type = _negotiated()
+    _check_projection(found, query.projection)
+    span = span_of(query.first, query.last, found.manifest.epoch_seconds)
+    if query.group_by == "epoch":
+        readings, few = by_epoch(service().store, found, span)
+        grouped = EstimatesByEpochDocument(
+            [_document(found, reading, query) for reading in readings], list(few)
+        )
+        return answer(grouped) if media_type == JSON else _csv(epoch_rows(grouped))
+    document = _document(found, pooled(service().store, found, span), query)
+    return answer(document) if media_type == JSON else _csv(label_rows(document))
+
+
+def _negotiated() -> str:
+    best = request.accept_mimetypes.best_match([JSON, CSV]) if request.accept_mimetypes else JSON
+    if best is None:
+        raise Problem("not-acceptable", f"Accept must allow {JSON} or {CSV}")
+    return best
+
+
+def _check_projection(collection: Collection, projection: str) -> None:
+    fitting = collection.estimator.default_projection
+    if projection not in ("none", fitting):
+        domain = collection.manifest.domain.type
+        raise refuse("projection", accepted=f"none or {fitting} for {domain}", given=projection)
+
+
+def _document(
+    collection: Collection, reading: Reading, query: EstimatesArguments
+) -> EstimatesDocument:
+    estimate = collection.estimator.estimate(
+        reading.tally,
+        reading.n,
+        confidence=query.confidence,
+        epochs=len(reading.epochs),
+        family=query.family,
+    )
+    projected: Iterable[float | UnsetType] = [UNSET] * len(estimate.frequencies)
+    if query.projection != "none":
+        projected = estimate.projected(query.projection).tolist()
+    columns = zip(
+        collection.manifest.domain.labels,
+        estimate.frequencies.tolist(),
+        estimate.std_errors.tolist(),
+        estimate.lower.tolist(),
+        estimate.upper.tolist(),
+        projected,
+        estimate.reports_to_leave.tolist(),
+        strict=True,
+    )
+    return EstimatesDocument(
+        collection=collection.id,
+        mechanism=collection.mechanism.id,
+        epsilon=format_epsilon(collection.mechanism.epsilon),
+        n=reading.n,
+        epochs=list(reading.epochs),
+        provisional=reading.provisional,
+        confidence=query.confidence,
+        estimates=[_row(reading.n, *column) for column in columns],
+        trust=TrustDocument(_finite(estimate.influence)),
+    )
+
+
+def _row(
+    n: int,
+    label: str,
+    frequency: float,
+    std_error: float,
+    lower: float,
+    upper: float,
+    projected: float | UnsetType,
+    reports: int,
+) -> LabelEstimate:
+    return LabelEstimate(
+        label=label,
+        count=_finite(n * frequency),
+        frequency=_finite(frequency),
+        std_error=_finite(std_error),
+        lower=_finite(lower),
+        upper=_finite(upper),
+        projected=projected if isinstance(projected, UnsetType) else _finite(projected),
+        reports_to_leave_interval=None if reports == UNREACHABLE else reports,
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _csv(rows: Iterable[Row]) -> Response:
+    return Response(csv_text(rows), content_type=f"{CSV}; charset=utf-8; header=present")

@@ -1,0 +1,121 @@
+"""What no Struct states of the OpenAPI document: addresses, envelopes, uploads, refusals."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from deniable_aggregator.api.operations import DSSE
+from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.problems import PROBLEM_MEDIA_TYPE, PROBLEMS
+from deniable_shared.report import ERRORS_MEDIA_TYPE, MAX_REPORTS, MAX_UPLOAD_BYTES, MEDIA_TYPE
+
+__all__ = [
+    "BODY_SCHEMAS",
+    "PATH_PARAMETERS",
+    "UPLOAD_PATH",
+    "Document",
+    "refused",
+    "upload_operation",
+]
+
+Document = dict[str, Any]
+
+UPLOAD_PATH = "/v1/collections/{collection}/reports"
+
+PATH_PARAMETERS: Mapping[str, Document] = {
+    "collection": {
+        "description": "id or name of a collection; a name means its newest valid manifest",
+        "schema": {"type": "string", "pattern": "^[a-z0-9-]{1,64}$"},
+    },
+    "epoch": {
+        "description": "epoch index: unix seconds divided by epoch_seconds, rounded down",
+        "schema": {"type": "string", "pattern": "^[0-9]{1,10}$"},
+    },
+    "token_id": {
+        "description": "id of a token, as GET /v1/tokens lists it",
+        "schema": {"type": "string", "pattern": "^[0-9a-f]{12}$"},
+    },
+}
+
+_BASE64: Document = {"type": "string", "contentEncoding": "base64"}
+_SIGNATURE: Document = {
+    "type": "object",
+    "required": ["keyid", "sig"],
+    "additionalProperties": False,
+    "properties": {
+        "keyid": {"type": "string", "pattern": "^ed25519:[A-Za-z0-9_-]{43}$"},
+        "sig": _BASE64,
+    },
+}
+
+BODY_SCHEMAS: Mapping[str, Document] = {
+    DSSE: {
+        "type": "object",
+        "description": "DSSE envelope of a manifest, signed with the operator's key",
+        "required": ["payload", "payloadType", "signatures"],
+        "additionalProperties": False,
+        "properties": {
+            "payload": _BASE64,
+            "payloadType": {"const": MANIFEST_TYPE},
+            "signatures": {"type": "array", "items": _SIGNATURE, "minItems": 1, "maxItems": 8},
+        },
+    }
+}
+
+UPLOAD_PROBLEMS = (
+    "collection-closed",
+    "internal",
+    "invalid-message",
+    "length-required",
+    "too-large",
+    "too-many-requests",
+    "unavailable",
+    "unknown-collection",
+    "unsupported-media-type",
+)
+
+
+def refused(slugs: Iterable[str]) -> Document:
+    """Responses of an operation that may answer these problems, by status."""
+    titles: defaultdict[int, list[str]] = defaultdict(list)
+    for slug in sorted(slugs):
+        titles[PROBLEMS[slug].status].append(f"{PROBLEMS[slug].title} (`{PROBLEMS[slug].uri}`)")
+    schema = {"$ref": "#/components/schemas/ProblemDocument"}
+    return {
+        str(status): {
+            "description": "; ".join(listed),
+            "content": {PROBLEM_MEDIA_TYPE: {"schema": schema}},
+        }
+        for status, listed in sorted(titles.items())
+    }
+
+
+def upload_operation(scheme: str) -> Document:
+    """POST of reports, which a bare WSGI endpoint answers in front of Flask."""
+    binary = {"schema": {"type": "string", "format": "binary"}}
+    return {
+        "operationId": "upload",
+        "tags": ["public"],
+        "summary": "Upload sealed reports.",
+        "description": (
+            f"The body is an UploadRequest, at most {MAX_UPLOAD_BYTES} bytes. Devices send one "
+            f"report a request and no token; up to {MAX_REPORTS} reports need a token of role "
+            "relay. 200 is sent once the counts are durable: with an empty body when every report "
+            "was accepted (a duplicate is accepted, counted once), else with UploadErrors naming "
+            "the others."
+        ),
+        "security": [{}, {scheme: []}],
+        "parameters": [
+            {"name": "collection", "in": "path", "required": True, **PATH_PARAMETERS["collection"]}
+        ],
+        "requestBody": {"required": True, "content": {MEDIA_TYPE: binary}},
+        "responses": {
+            "200": {
+                "description": "Counted, but for the reports that the body names",
+                "content": {ERRORS_MEDIA_TYPE: binary},
+            },
+            **refused(UPLOAD_PROBLEMS),
+        },
+    }

@@ -1,0 +1,135 @@
+"""One decorator states everything an operation promises, and holds it to what can be checked.
+
+Role, arguments and body are checked before the view runs; `openapi` writes the same statement down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, cast
+
+import msgspec
+from flask import Response, current_app, request
+
+from deniable_aggregator.api import arguments
+from deniable_aggregator.api.documents import Arguments
+from deniable_aggregator.auth import allows
+from deniable_aggregator.problem import Problem
+
+if TYPE_CHECKING:
+    from deniable_aggregator.service import Service
+
+JSON = "application/json"
+DSSE = "application/vnd.dsse.envelope+json"
+CSV = "text/csv"
+HTML = "text/html"
+
+MAX_JSON_BYTES = 16_384
+"""Longest JSON body; a token's description needs 200 bytes."""
+
+View = Callable[..., Response]
+Answers = Mapping[int, Mapping[str, tuple[type[msgspec.Struct], ...]]]
+"""Status → media type → the Structs it may hold; none for what is no JSON of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What one view takes, answers and refuses."""
+
+    role: str | None
+    query: type[Arguments] | None
+    body: type[Arguments] | str | None
+    max_body: int
+    answers: Answers
+    problems: frozenset[str]
+    tag: str
+
+    def refusals(self) -> frozenset[str]:
+        """Slugs of every problem the operation may answer, those of the checks included."""
+        implied = {"internal"}
+        if self.role is not None:
+            implied |= {"unauthorized", "forbidden"}
+        if self.query is not None or isinstance(self.body, type):
+            implied.add("invalid-argument")
+        if self.body is not None:
+            implied |= {"unsupported-media-type", "too-large", "invalid-message", "length-required"}
+        return self.problems | implied
+
+
+def operation(
+    *,
+    tag: str,
+    role: str | None = None,
+    query: type[Arguments] | None = Arguments,
+    body: type[Arguments] | str | None = None,
+    max_body: int = MAX_JSON_BYTES,
+    answers: Answers,
+    problems: tuple[str, ...] = (),
+) -> Callable[[View], View]:
+    """Check role and arguments, then call the view with `query=` and `body=` where it takes them.
+
+    `query=None` ignores the query string, the default refuses any. `body` is a Struct for JSON or
+    the media type of bytes; nothing of a body longer than `max_body` is read.
+    """
+    promised = Operation(role, query, body, max_body, answers, frozenset(problems), tag)
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def checked(**path: object) -> Response:
+            require(promised.role)
+            return view(**path, **_parsed(promised))
+
+        checked.operation = promised  # type: ignore[attr-defined]
+        return checked
+
+    return decorate
+
+
+def operation_of(view: object) -> Operation | None:
+    """The statement a decorated view carries."""
+    return cast("Operation | None", getattr(view, "operation", None))
+
+
+def require(role: str | None) -> None:
+    """Raise unauthorized or forbidden unless the token allows `role`; None allows everybody."""
+    if role is None:
+        return
+    token = service().tokens.authenticate(request.headers.get("Authorization"))
+    if token is None:
+        raise Problem(
+            "unauthorized",
+            f"this needs a valid token of role {role} or above: "
+            "send the header “Authorization: Bearer dn_…”",
+        )
+    if not allows(token.role, role):
+        raise Problem("forbidden", f"this needs role {role} or above, the token has {token.role}")
+
+
+def service() -> Service:
+    """The service behind the current application."""
+    return cast("Service", current_app.extensions["deniable"])
+
+
+def answer(document: msgspec.Struct, status: int = 200) -> Response:
+    """A Struct as JSON; NaN and infinity become null."""
+    return Response(msgspec.json.encode(document), status=status, content_type=JSON)
+
+
+def _parsed(promised: Operation) -> dict[str, object]:
+    parsed: dict[str, object] = {}
+    if promised.query is not None:
+        query = arguments.from_query(request, promised.query)
+        if promised.query is not Arguments:
+            parsed["query"] = query
+    if promised.body is not None:
+        request.max_content_length = promised.max_body
+        parsed["body"] = _body(promised.body)
+    return parsed
+
+
+def _body(expected: type[Arguments] | str) -> object:
+    if isinstance(expected, str):
+        return arguments.body(request, media_type=expected)
+    return arguments.from_json(request, expected)

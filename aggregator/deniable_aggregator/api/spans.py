@@ -1,0 +1,59 @@
+"""`from` and `to`: epoch indices or days, inclusive, as a span of epochs."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from msgspec import UnsetType
+
+from deniable_aggregator.api.arguments import refuse
+from deniable_aggregator.reading import LAST_EPOCH, Span
+from deniable_shared.epochs import day_start
+
+DAY_SECONDS = 86_400
+ACCEPTED = "an epoch index (0 to 4294967295) or a date (YYYY-MM-DD, UTC)"
+
+
+def span_of(first: str | UnsetType, last: str | UnsetType, epoch_seconds: int) -> Span:
+    """The epochs from `first` to `last`; a day stands for all epochs that start on it.
+
+    Raises invalid-argument for what is neither, and for a span that holds no epoch.
+    """
+    low = 0 if isinstance(first, UnsetType) else _bounds("from", first, epoch_seconds)[0]
+    high = LAST_EPOCH if isinstance(last, UnsetType) else _bounds("to", last, epoch_seconds)[1]
+    if low > high:
+        raise refuse("to", accepted=_not_before(first, low), given=last)
+    return Span(low, high)
+
+
+def epoch_index(argument: str, text: str) -> int:
+    """An epoch index written as digits; raises invalid-argument."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 10) or int(text) > LAST_EPOCH:
+        raise refuse(argument, accepted="an epoch index from 0 to 4294967295", given=text)
+    return int(text)
+
+
+def _bounds(argument: str, text: str, epoch_seconds: int) -> tuple[int, int]:
+    """First and last epoch of an argument; of a day, first > last when none starts on it."""
+    if "-" not in text:
+        index = epoch_index(argument, text)
+        return index, index
+    day = _day(argument, text)
+    first, after = (-(-second // epoch_seconds) for second in (day, day + DAY_SECONDS))
+    return min(first, LAST_EPOCH), min(after - 1, LAST_EPOCH)
+
+
+def _day(argument: str, text: str) -> int:
+    try:
+        day = day_start(date.fromisoformat(text.strip()))
+    except ValueError as error:
+        raise refuse(argument, accepted=ACCEPTED, given=text) from error
+    if day < 0:
+        raise refuse(argument, accepted="a date from 1970-01-01 on", given=text)
+    return day
+
+
+def _not_before(first: str | UnsetType, low: int) -> str:
+    """Says, too, when a day was given on which no epoch starts."""
+    since = "the first" if isinstance(first, UnsetType) else str(first)
+    return f"at or after epoch {low} ({since}), on a day when an epoch starts"

@@ -1,0 +1,59 @@
+"""Tokens: list, make, revoke."""
+
+from __future__ import annotations
+
+import msgspec
+from flask import Blueprint, Response
+
+from deniable_aggregator.api import arguments
+from deniable_aggregator.api.documents import (
+    CreatedTokenDocument,
+    NewToken,
+    TokenDocument,
+    TokensDocument,
+)
+from deniable_aggregator.api.operations import JSON, answer, operation, service
+from deniable_aggregator.problem import Problem
+
+blueprint = Blueprint("tokens", __name__)
+
+DAY_SECONDS = 86_400
+
+
+@blueprint.get("/v1/tokens")
+@operation(tag="admin", role="admin", answers={200: {JSON: (TokensDocument,)}})
+def tokens() -> Response:
+    """Every token ever made, without the tokens themselves."""
+    listed = service().tokens.list()
+    return answer(
+        TokensDocument(msgspec.convert(listed, list[TokenDocument], from_attributes=True))
+    )
+
+
+@blueprint.post("/v1/tokens")
+@operation(tag="admin", role="admin", body=NewToken, answers={201: {JSON: (CreatedTokenDocument,)}})
+def create_token(body: NewToken) -> Response:
+    """Make a token. It is shown in this answer and never again: only its SHA-256 is kept."""
+    if not body.label.isprintable():
+        raise arguments.refuse("label", accepted="printable characters only", given=body.label)
+    expires = None
+    if body.expires_days is not None:
+        expires = int(service().clock()) + body.expires_days * DAY_SECONDS
+    token_id, secret = service().tokens.create(body.role, body.label, expires=expires)
+    return answer(
+        CreatedTokenDocument(
+            id=token_id, role=body.role, label=body.label, token=secret, expires=expires
+        ),
+        201,
+    )
+
+
+@blueprint.delete("/v1/tokens/<token_id>")
+@operation(tag="admin", role="admin", answers={204: {}}, problems=("not-found",))
+def revoke_token(token_id: str) -> Response:
+    """Make a token invalid from now on. Revoking it again changes nothing."""
+    if not service().tokens.revoke(token_id):
+        raise Problem(
+            "not-found", f"no token has the id {token_id[:64]!r}; GET /v1/tokens lists them"
+        )
+    return Response(status=204)

@@ -1,0 +1,67 @@
+"""The application: Flask for the API and the pages, the upload endpoint in front of it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from flask import Flask, Response
+
+from deniable_aggregator import api, dashboard
+from deniable_aggregator.api.operations import MAX_JSON_BYTES
+from deniable_aggregator.ingest.endpoint import UploadEndpoint
+from deniable_aggregator.service import Service
+from deniable_shared.epochs import Clock
+
+if TYPE_CHECKING:
+    from deniable_aggregator.settings import Settings
+    from deniable_aggregator.store.contract import Store
+
+__all__ = ["SECURITY_HEADERS", "create_app"]
+
+UPLOAD_RULE = "/v1/collections/<collection>/reports"
+
+SECURITY_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def create_app(
+    settings: Settings | Service, *, clock: Clock = time.time, store: Store | None = None
+) -> Flask:
+    """A WSGI application over one service, which `app.extensions["deniable"]` holds.
+
+    A given Service stays the caller's to close; one opened here lives as long as the application.
+    There is no session, hence no cookie, and no CORS header.
+    """
+    if not isinstance(settings, Service):
+        settings = Service.open(settings, clock=clock, store=store)
+    app = Flask("deniable_aggregator", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = MAX_JSON_BYTES
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
+    app.url_map.merge_slashes = False
+    app.extensions["deniable"] = settings
+    api.register(app)
+    app.register_blueprint(dashboard.blueprint)
+    app.after_request(_with_security_headers)
+    _put_in_front(UploadEndpoint(settings, app.wsgi_app), app)
+    return app
+
+
+def _put_in_front(uploads: UploadEndpoint, app: Flask) -> None:
+    """Uploads go past Flask; the route tells Flask that other methods are not taken there."""
+    app.add_url_rule(UPLOAD_RULE, "upload", lambda collection: uploads, methods=["POST"])
+    app.wsgi_app = uploads  # type: ignore[method-assign]
+
+
+def _with_security_headers(response: Response) -> Response:
+    response.headers.update(SECURITY_HEADERS)
+    response.headers.setdefault("Cache-Control", "no-store")
+    return response

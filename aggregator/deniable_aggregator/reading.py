@@ -1,0 +1,136 @@
+"""What analysts may read: the epochs that `read` opens, with their tallies added up.
+
+Everything here reads. Only tallies and n are looked at: the cost does not grow with the reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from deniable_aggregator.channel import Counts
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.store.contract import CellTally, EpochRow, Store
+
+__all__ = ["LAST_EPOCH", "Reading", "Span", "by_epoch", "pooled", "refuse_releases_only"]
+
+LAST_EPOCH = 2**32 - 1
+
+INTEGERS_AT_ONCE = 1 << 21
+"""Integers of tallies held in memory at a time: 16 MiB."""
+
+MAX_ROWS = 200_000
+"""Most epochs × labels one answer by epoch may hold: about 40 MB of JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Epochs first..last, inclusive."""
+
+    first: int = 0
+    last: int = LAST_EPOCH
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.first <= self.last <= LAST_EPOCH:
+            raise ValueError(
+                f"first and last must satisfy 0 ≤ first ≤ last ≤ {LAST_EPOCH}, "
+                f"got {self.first} and {self.last}"
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """The reports of some epochs, added up; `provisional` when one of them is still open."""
+
+    epochs: tuple[int, ...]
+    provisional: bool
+    n: int
+    tally: Counts
+
+
+def refuse_releases_only(collection: Collection) -> None:
+    """Raise read-refused where only central releases may answer."""
+    if collection.manifest.read == "releases":
+        raise Problem(
+            "read-refused",
+            f"{collection.id} has read = “releases”: only central releases may be read",
+        )
+
+
+def pooled(store: Store, collection: Collection, span: Span) -> Reading:
+    """All readable epochs of the span as one; raises read-refused or too-few-reports."""
+    rows = _readable(store, collection, span)
+    _require_enough(collection, sum(row.n for row in rows))
+    return _added_up(store, collection, rows)
+
+
+def by_epoch(
+    store: Store, collection: Collection, span: Span
+) -> tuple[Iterator[Reading], tuple[int, ...]]:
+    """A reading for each readable epoch with enough reports, and the epochs that have too few.
+
+    Raises read-refused, too-few-reports (no epoch has enough), invalid-argument (too many epochs).
+    """
+    rows = _readable(store, collection, span)
+    _require_enough(collection, max((row.n for row in rows), default=0))
+    enough = [row for row in rows if row.n >= _needed(collection)]
+    most = max(1, MAX_ROWS // collection.mechanism.tally_size)
+    if len(enough) > most:
+        raise Problem(
+            "invalid-argument",
+            f"from and to must span at most {most} epochs when grouped, got {len(enough)}",
+            argument="group_by",
+            accepted=f"at most {most} epochs: narrow from and to",
+            given=f"{len(enough)} epochs",
+        )
+    few = tuple(row.epoch for row in rows if row.n < _needed(collection))
+    return (_added_up(store, collection, [row]) for row in enough), few
+
+
+def _readable(store: Store, collection: Collection, span: Span) -> list[EpochRow]:
+    refuse_releases_only(collection)
+    live = collection.manifest.read == "live"
+    return [
+        row
+        for row in store.epochs(collection.id)
+        if span.first <= row.epoch <= span.last and (live or row.closed_at is not None)
+    ]
+
+
+def _needed(collection: Collection) -> int:
+    return collection.manifest.min_batch  # at least 1: of no report there is no estimate
+
+
+def _require_enough(collection: Collection, n: int) -> None:
+    needed = _needed(collection)
+    if n < needed:
+        raise Problem(
+            "too-few-reports",
+            f"these epochs hold {n} readable reports and {needed} are needed: "
+            "widen from and to, or wait",
+            n=n,
+            needed=needed,
+        )
+
+
+def _added_up(store: Store, collection: Collection, rows: Sequence[EpochRow]) -> Reading:
+    epochs = tuple(row.epoch for row in rows)
+    cells = _cells(store, collection, epochs)
+    first = next(cells)  # there is one: the rows have reports
+    n, tally = first.n, first.tally.copy()
+    for cell in cells:
+        n += cell.n
+        tally += cell.tally
+    return Reading(epochs, any(row.closed_at is None for row in rows), n, tally)
+
+
+def _cells(store: Store, collection: Collection, epochs: Sequence[int]) -> Iterator[CellTally]:
+    """Every version's and cohort's cell of these epochs, some epochs at a time."""
+    wanted = frozenset(epochs)
+    step = max(1, INTEGERS_AT_ONCE // collection.mechanism.tally_size)
+    for start in range(0, len(epochs), step):
+        batch = epochs[start : start + step]
+        for cell in store.tallies(collection.id, batch[0], batch[-1]):
+            if cell.cell.epoch in wanted:
+                yield cell

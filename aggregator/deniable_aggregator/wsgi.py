@@ -1,0 +1,86 @@
+"""The way in for WSGI servers: one process, one service, one housekeeping thread.
+
+    granian --interface wsgi --factory deniable_aggregator.wsgi:app
+    gunicorn "deniable_aggregator.wsgi:app()"
+
+Importing this module opens nothing; calling `app` does. Servers that want an object instead of a
+factory find it under the name `application`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import cache
+from multiprocessing.util import Finalize
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+__all__ = ["ACCESS_LOG_FORMAT", "Housekeeping", "app"]
+
+ACCESS_LOG_FORMAT = "%(method)s %(path).200r %(status)d %(dt_ms).1f ms"
+"""Holds no address, no query string and no time (the epoch is the only time a report has).
+
+The path is quoted (`r`) and cut: no line break in it forges a line, no long one floods the log.
+"""
+
+TICK_SECONDS = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+class Housekeeping:
+    """Calls `tick` every few seconds on a daemon thread. A failing tick is logged."""
+
+    def __init__(self, tick: Callable[[], None], *, every_seconds: float = TICK_SECONDS) -> None:
+        self._tick = tick
+        self._every_seconds = every_seconds
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
+
+    def start(self) -> None:
+        """Tick once now and then regularly."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Return once no tick runs and none will."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._tick()
+            except Exception:  # whatever broke this tick, the next epoch still has to close
+                logger.exception("housekeeping failed; it tries again in %s s", self._every_seconds)
+            self._stopped.wait(self._every_seconds)
+
+
+@cache
+def app() -> Flask:
+    """The one application of this process, from the environment (DENIABLE_DATA, …)."""
+    from deniable_aggregator.app import create_app
+    from deniable_aggregator.service import Service
+    from deniable_aggregator.settings import Settings
+
+    service = Service.open(Settings.load())
+    housekeeping = Housekeeping(service.tick)
+
+    def finish() -> None:
+        housekeeping.stop()
+        service.close()
+
+    # Runs at exit of a worker process too, where atexit does not.
+    Finalize(None, finish, exitpriority=10)
+    created = create_app(service)
+    housekeeping.start()
+    return created
+
+
+def __getattr__(name: str) -> Flask:
+    if name == "application":
+        return app()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

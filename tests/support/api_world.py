@@ -1,0 +1,232 @@
+"""A real service with collections, tokens of every kind and a clock, for tests of the HTTP API.
+
+Opening migrates a database: that is done once a test session, and every world starts from a copy.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from deniable_aggregator.app import create_app
+from deniable_aggregator.keys import initialise, read_seed
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.service import Service
+from deniable_aggregator.settings import Settings
+from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_shared import dsse
+from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.coins import Coins
+from deniable_shared.envelope import seal
+from deniable_shared.keylist import verify_key_list
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from deniable_shared.report import (
+    MEDIA_TYPE,
+    Plaintext,
+    Report,
+    ReportHeader,
+    encode_upload,
+    padded_size,
+    seal_info,
+)
+
+NOW = 1_800_014_400.0  # 2027-01-15 12:00 UTC
+DAY = 86_400
+TODAY = int(NOW) // DAY
+INGEST = ("http://127.0.0.1:8000",)
+DSSE = "application/vnd.dsse.envelope+json"
+
+TOML = """\
+name = "{name}"
+purpose = "Which settings do people turn on?"
+owner = "privacy@example.org"
+epsilon = "2"
+valid_from = {valid_from}
+expires = {expires}
+read = "{read}"
+min_batch = {min_batch}
+epoch = "{epoch}"
+[domain]
+type = "{type}"
+labels = [{labels}]
+"""
+
+
+def authored(
+    name: str = "settings",
+    *,
+    type: str = "bits",
+    labels: Sequence[str] = ("dark_mode", "beta"),
+    read: str = "live",
+    min_batch: int = 3,
+    epoch: str = "1d",
+    valid_from: str = "2027-01-01",
+    expires: str = "2027-06-01",
+    previous: Manifest | None = None,
+) -> Manifest:
+    """A manifest, or the next version of `previous`."""
+    text = TOML.format(
+        name=name,
+        read=read,
+        min_batch=min_batch,
+        epoch=epoch,
+        valid_from=valid_from,
+        expires=expires,
+        type=type,
+        labels=", ".join(f'"{label}"' for label in labels),
+    )
+    return manifest_from_toml(text, ingest=INGEST, previous=previous)
+
+
+@dataclass
+class Moment:
+    """A clock that stands until it is moved."""
+
+    now: float = NOW
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class World:
+    """One service, its application, and one token of each role."""
+
+    service: Service
+    app: Flask
+    clock: Moment
+    operator_seed: bytes
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def client(self) -> FlaskClient:
+        """A client that carries no cookie from one request to the next."""
+        return self.app.test_client(use_cookies=False)
+
+    def authorization(self, role: str | None) -> dict[str, str]:
+        """The header of a role: viewer, analyst, admin, relay, revoked, expired or nobody."""
+        return {} if role is None else {"Authorization": f"Bearer {self.tokens[role]}"}
+
+    def get(self, path: str, role: str | None = "viewer", **headers: str) -> TestResponse:
+        headers = self.authorization(role) | headers
+        return self.client.get(path, headers=headers, buffered=True)
+
+    def send(
+        self, method: str, path: str, role: str | None = "admin", **arguments: object
+    ) -> TestResponse:
+        headers = self.authorization(role)
+        return self.client.open(path, method=method, headers=headers, **arguments)  # type: ignore[arg-type]
+
+    def signed(self, manifest: Manifest) -> bytes:
+        return dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=self.operator_seed)
+
+    def register(self, manifest: Manifest) -> Collection:
+        self.service.registry.apply(self.signed(manifest))
+        return self.service.registry.get(manifest.collection)
+
+    def count(
+        self, collection: Collection, values: Sequence[object], *, epoch: int = TODAY
+    ) -> None:
+        """Randomize the values and count them, without the way through HTTP."""
+        manifest = collection.manifest
+        arrivals = [
+            Arrival(
+                Cell(collection.id, epoch, manifest.version),
+                Coins.system().bytes(16),
+                manifest.mechanism().randomize(manifest.domain.encode(value), Coins.system()),
+            )
+            for value in values
+        ]
+        self.service.store.commit(arrivals, lambda _, rows: collection.estimator.tally(rows))
+
+    def report(self, collection: Collection, value: object, *, epoch: int = TODAY) -> Report:
+        """A sealed report, as a device makes it."""
+        manifest = collection.manifest
+        coins = Coins.system()
+        payload = manifest.mechanism().randomize(manifest.domain.encode(value), coins)
+        keys = verify_key_list(
+            self.service.keys.key_list(), trusted=[self.service.keys.trust], now=self.clock()
+        )
+        header = ReportHeader(coins.bytes(16), epoch, manifest.version, keys.active.id)
+        sealed = seal(
+            Plaintext(payload).encode(padded_size(len(payload))),
+            public_key=keys.active.public_key,
+            info=seal_info(manifest.collection, manifest.digest, header),
+        )
+        return Report(header, sealed)
+
+    def upload(
+        self, collection: Collection, *reports: Report, role: str | None = None
+    ) -> TestResponse:
+        return self.send(
+            "POST",
+            f"/v1/collections/{collection.id}/reports",
+            role,
+            data=encode_upload(reports),
+            content_type=MEDIA_TYPE,
+        )
+
+    def digest(self) -> list[str]:
+        """Every row of the database but the counters of rejected reports, which count refusals."""
+        import sqlite3
+
+        self.service.store.flush()
+        with sqlite3.connect(self.service.settings.database) as db:
+            lines = list(db.iterdump())
+        db.close()
+        return [line for line in lines if 'INSERT INTO "rejections"' not in line]
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[World]:
+    """A new world in an empty folder."""
+    prepared(folder)
+    clock = Moment()
+    service = Service.open(Settings(data=folder / "data"), clock=clock)
+    try:
+        yield World(
+            service,
+            create_app(service),
+            clock,
+            read_seed(folder / "operator.key"),
+            _tokens(service, clock),
+        )
+    finally:
+        service.close()
+
+
+def prepared(folder: Path) -> None:
+    """Copy an initialised data directory and its operator key into a folder."""
+    shutil.copytree(_template(), folder, dirs_exist_ok=True)
+
+
+@cache
+def _template() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="deniable-api-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    initialise(Settings(data=folder / "data"), operator_key=folder / "operator.key", now=NOW)
+    return folder
+
+
+def _tokens(service: Service, clock: Moment) -> dict[str, str]:
+    made = {
+        role: service.tokens.create(role, role) for role in ("viewer", "analyst", "admin", "relay")
+    }
+    revoked_id, revoked = service.tokens.create("admin", "revoked")
+    service.tokens.revoke(revoked_id)
+    _, expired = service.tokens.create("admin", "expired", expires=clock.now + 1)
+    clock.now += 2
+    return {role: secret for role, (_, secret) in made.items()} | {
+        "revoked": revoked,
+        "expired": expired,
+    }
