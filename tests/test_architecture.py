@@ -1,6 +1,6 @@
 """The house rules about who may import whom, held by reading the imports.
 
-client → shared ← aggregator, never sideways, never back; each member uses only what its pyproject declares.
+client → shared ← aggregator, never sideways, never back; each uses only what its pyproject declares.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 MEMBERS = ["aggregator", "client", "shared"]
-NUMPY_ROOMS = {"central", "estimators", "estimate.py", "planning.py", "scale", "simulate.py"}
+NUMPY_ROOMS = {
+    "central",
+    "estimators",
+    "planning.py",
+    "scale",
+    "simulate.py",
+    "store",
+    "registry.py",
+} | {f"{name}.py" for name in ("channel", "estimate", "intervals", "projection", "trust")}
 LONGEST_MODULE = 400
 
 
@@ -64,7 +72,9 @@ def test_member_imports_only_what_it_declares(member: str) -> None:
     assert undeclared == set()
 
 
-@pytest.mark.parametrize(("member", "stranger"), [("aggregator", "client"), ("client", "aggregator")])
+@pytest.mark.parametrize(
+    ("member", "stranger"), [("aggregator", "client"), ("client", "aggregator")]
+)
 def test_the_two_ends_never_import_each_other(member: str, stranger: str) -> None:
     guests = [p.name for p in modules(member) if f"deniable_{stranger}" in top_level(p.read_text())]
     assert guests == []
@@ -87,7 +97,7 @@ def test_numpy_stays_where_arithmetic_on_tallies_is() -> None:
         for path in modules("aggregator")
         if "numpy" in top_level(path.read_text())
     }
-    assert users <= NUMPY_ROOMS | {"intervals.py", "projection.py", "trust.py", "store", "ingest", "registry.py"}
+    assert users <= NUMPY_ROOMS
 
 
 def test_a_local_mechanism_is_two_files_of_one_name() -> None:
@@ -100,8 +110,8 @@ def test_a_local_mechanism_is_two_files_of_one_name() -> None:
 
 @pytest.mark.parametrize("member", MEMBERS)
 def test_no_module_outgrows_its_room(member: str) -> None:
-    long = {p.name: n for p in modules(member) if (n := len(p.read_text().splitlines())) > LONGEST_MODULE}
-    assert long == {}
+    lengths = {path.name: len(path.read_text().splitlines()) for path in modules(member)}
+    assert {name for name, lines in lengths.items() if lines > LONGEST_MODULE} == set()
 
 
 @pytest.mark.parametrize("member", MEMBERS)
@@ -125,5 +135,6 @@ def test_importing_the_contract_loads_neither_cryptography_nor_numpy() -> None:
     code = f"import sys\nfor n in {names!r}: __import__(n)\n" + (
         "print(sorted({m.split('.')[0] for m in sys.modules} & {'cryptography','numpy','httpx','ssl'}))"
     )
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = [sys.executable, "-c", code]
+    answer = subprocess.run(run, capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"

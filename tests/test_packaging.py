@@ -1,4 +1,4 @@
-"""What no resolver checks: versions move together, licences ship, the image's pins still fit the pyprojects."""
+"""What no resolver checks: versions move together, licences ship, the image's pins still fit."""
 
 from __future__ import annotations
 
@@ -77,13 +77,14 @@ def test_every_pin_of_the_image_lies_in_the_range_the_aggregator_asks_for() -> N
         if wanted.name != "deniable-shared":
             for pin in pinned[canonicalize_name(wanted.name)]:
                 version = next(iter(pin.specifier)).version
-                assert wanted.specifier.contains(version), f"run the export: {pin} does not fit {wanted}"
+                fits = wanted.specifier.contains(version)
+                assert fits, f"{pin} is not {wanted}: run deploy/export-requirements"
 
 
 def test_the_image_pins_everything_that_the_aggregator_brings() -> None:
     own = {f"deniable-{member}" for member in PROJECTS}
     missing = needed("deniable-aggregator", set()) - own - set(pins())
-    assert missing == set(), "deploy/requirements.txt is older than the pyprojects: run its export"
+    assert missing == set(), "run deploy/export-requirements: the pyprojects have moved on"
 
 
 def test_every_pin_carries_hashes_and_no_address() -> None:

@@ -124,7 +124,9 @@ def test_wide_draws_are_rejected_exactly_from_the_bound_on(bound: int, data: st.
     last = (1 << width) - 1
     over = st.lists(st.integers(bound, last), max_size=3) if bound <= last else st.just([])
     rejected = data.draw(over)
-    coins = Scripted(b"".join((draw << spare).to_bytes(size, "big") for draw in [*rejected, accepted]))
+    coins = Scripted(
+        b"".join((draw << spare).to_bytes(size, "big") for draw in [*rejected, accepted])
+    )
     assert coins.below(bound) == accepted
     assert coins.rest == b""
 

@@ -1,1 +1,46 @@
-""""""
+"""The `deniable` command. Modules load when their command is called, so that help is fast."""
+
+from __future__ import annotations
+
+import click
+
+from deniable_aggregator.cli.lazy import Entry, MainGroup
+
+__all__ = ["main"]
+
+HERE = "deniable_aggregator.cli"
+
+
+class Deniable(MainGroup):
+    """Every verb, in the order a person meets them."""
+
+    entries = {  # noqa: RUF012  (click reads it, nobody writes it)
+        "demo": Entry(f"{HERE}.demo", "demo", "See the whole way on this machine."),
+        "simulate": Entry(f"{HERE}.simulate", "simulate", "Try it on your own data."),
+        "init": Entry(f"{HERE}.init", "init", "Prepare a data directory: database, keys, token."),
+        "serve": Entry(f"{HERE}.serve", "serve", "Run the service."),
+        "collections": Entry(
+            f"{HERE}.collections", "collections", "Write, check, sign and register collections."
+        ),
+        "epochs": Entry(f"{HERE}.epochs", "epochs", "List and close a collection's epochs."),
+        "estimates": Entry(
+            f"{HERE}.estimates", "estimates", "Read debiased frequencies with their intervals."
+        ),
+        "tokens": Entry(f"{HERE}.tokens", "tokens", "Give and take away access."),
+        "doctor": Entry(f"{HERE}.doctor", "doctor", "Check this installation."),
+    }
+
+
+@click.group(cls=Deniable, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="deniable-aggregator", prog_name="deniable")
+def main() -> None:
+    """Statistics from answers nobody can be held to.
+
+    Answers are randomized on the device; this command runs the service that adds them up and
+    debiases the sums. Begin with `deniable demo`, then `deniable init` and `deniable serve`.
+
+    A command speaks HTTP to --url (or DENIABLE_URL, with the token in DENIABLE_TOKEN), else to the
+    service that runs in the data directory (--data, DENIABLE_DATA), else opens that directory.
+
+    Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 75 not ready yet.
+    """

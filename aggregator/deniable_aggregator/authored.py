@@ -1,0 +1,105 @@
+"""From a collection's TOML to a registered manifest: build on what is there, sign, put."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.connection import RefusedError
+from deniable_shared import dsse
+from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.dyadic import format_epsilon
+from deniable_shared.errors import ManifestError
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest, parse_manifest
+
+if TYPE_CHECKING:
+    from deniable_aggregator.connection import Connection
+
+__all__ = ["Ceiling", "next_manifest", "put", "registered", "sign"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The least limits compiled into an app that admit its collections."""
+
+    epsilon_per_report: Fraction
+    epsilon_lifetime: Fraction
+
+    def __str__(self) -> str:
+        """As an app writes it."""
+        limits = ", ".join(f'{name}="{text}"' for name, text in self.to_json().items())
+        return f"Ceiling({limits})"
+
+    def to_json(self) -> dict[str, str]:
+        """Exact decimals as text."""
+        return {
+            "epsilon_per_report": format_epsilon(self.epsilon_per_report),
+            "epsilon_lifetime": format_epsilon(self.epsilon_lifetime),
+        }
+
+    @classmethod
+    def admitting(cls, manifests: Sequence[Manifest]) -> Ceiling:
+        """A device answers each once; a ledger group never costs more than its largest lifetime."""
+        groups: dict[str, list[Manifest]] = {}
+        for manifest in manifests:
+            groups.setdefault(manifest.ledger_group, []).append(manifest)
+        return cls(
+            epsilon_per_report=max(manifest.epsilon_report for manifest in manifests),
+            epsilon_lifetime=sum(map(_cost, groups.values()), Fraction(0)),
+        )
+
+
+def _cost(group: Sequence[Manifest]) -> Fraction:
+    answers = sum((manifest.epsilon_report for manifest in group), Fraction(0))
+    return min(answers, max(manifest.epsilon_lifetime for manifest in group))
+
+
+def registered(connection: Connection, name: str, trust: str) -> Manifest | None:
+    """The newest manifest of a name or id, if there is one; its signature must be by `trust`."""
+    try:
+        envelope = connection.get(f"/v1/collections/{name}/manifest", accept=dsse.MEDIA_TYPE)
+    except RefusedError as error:
+        if error.slug == "unknown-collection":
+            return None
+        raise
+    return parse_manifest(dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=[trust]))
+
+
+def next_manifest(
+    text: str, previous: Manifest | None, *, ingest: Sequence[str], replace: bool
+) -> Manifest:
+    """What the TOML makes of `previous`: the same, the next version, or (`replace`) another id."""
+    if previous is not None and replace:
+        fresh = manifest_from_toml(text, ingest=ingest)
+        if fresh.collection != previous.collection:
+            return fresh
+    try:
+        return manifest_from_toml(text, ingest=ingest, previous=previous)
+    except ManifestError as error:
+        if previous is None or _same_collection(text, ingest, previous):
+            raise
+        raise ManifestError(f"{error}, or --replace to let the name move there") from error
+
+
+def _same_collection(text: str, ingest: Sequence[str], previous: Manifest) -> bool:
+    try:
+        return manifest_from_toml(text, ingest=ingest).collection == previous.collection
+    except ManifestError:
+        return True
+
+
+def sign(manifest: Manifest, seed: bytes) -> bytes:
+    """The DSSE envelope."""
+    return dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=seed)
+
+
+def put(
+    connection: Connection, collection: str, envelope: bytes, *, replace: bool = False
+) -> dict[str, object]:
+    """Register a signed manifest; `created` in the answer says whether it was new."""
+    params = {"replace": "true"} if replace else {}
+    return connection.put(
+        f"/v1/collections/{collection}", envelope, content_type=dsse.MEDIA_TYPE, **params
+    )

@@ -1,0 +1,201 @@
+"""What `deniable doctor` looks at: this machine, the data directory, the service."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import platform
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deniable_aggregator import server_file
+from deniable_aggregator.connection import Connection, RefusedError, UnreachableError
+from deniable_aggregator.directory_lock import DirectoryLock
+from deniable_aggregator.errors import AggregatorError, LockedError
+from deniable_shared import dsse
+from deniable_shared.errors import DeniableError
+from deniable_shared.keylist import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
+
+if TYPE_CHECKING:
+    from deniable_aggregator.settings import Settings
+
+__all__ = ["Check", "of_directory", "of_machine", "of_service", "sqlite_check"]
+
+OLDEST_PYTHON = (3, 11)
+WAL_RESET_BUG = ((3, 7, 0), (3, 51, 3))
+"""SQLite from the first to before the second can corrupt a WAL that two processes reset at once."""
+
+DAY_SECONDS = 86_400
+DELEGATION_DAYS = 60
+COLLECTION_DAYS = 30
+KEY_LIST_DAYS = 3
+LEAST_FREE_BYTES = 500 * 1024 * 1024
+OTHERS = 0o077
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line: how it is ("ok", "warn", "fail"), what was looked at, what was found, the cure."""
+
+    level: str
+    what: str
+    message: str
+
+    def __post_init__(self) -> None:
+        if self.level not in ("ok", "warn", "fail"):
+            raise ValueError(f"level must be ok, warn or fail, got {self.level!r}")
+
+
+def of_machine() -> Iterator[Check]:
+    """Python, SQLite, and whether demonstrations can run."""
+    sqlite3 = vars(importlib.import_module("sqlite_utils.utils"))["sqlite3"]  # may be pysqlite3
+    found = sys.version_info[:2]
+    yield Check(
+        "ok" if found >= OLDEST_PYTHON else "fail", "python", f"{platform.python_version()}"
+    )
+    yield sqlite_check(sqlite3.sqlite_version, sqlite3.__name__)
+    there = importlib.util.find_spec("deniable_client") is not None
+    yield Check(
+        "ok" if there else "warn",
+        "client",
+        "installed" if there else "demo and simulate need it: pip install deniable-client",
+    )
+
+
+def sqlite_check(version: str, module: str) -> Check:
+    """Whether this SQLite has the WAL-reset bug; a single writer, as ours, stays clear of it."""
+    first, fixed = WAL_RESET_BUG
+    number = tuple(int(part) for part in version.split(".")[:3])
+    if first <= number < fixed:
+        return Check(
+            "warn",
+            "sqlite",
+            f"{version} ({module}) can corrupt a database that two processes write (fixed in "
+            f"{'.'.join(map(str, fixed))}): one service writes it, let no other program",
+        )
+    return Check("ok", "sqlite", f"{version} ({module})")
+
+
+def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> Iterator[Check]:
+    """Permissions, keys, lock, leftovers, disk, clock."""
+    data = settings.data
+    if not (data / "trust").is_file():
+        yield Check("fail", "data", f"{data} is not prepared: deniable init --data {data}")
+        return
+    yield _closed_to_others(data, "data")
+    for path in sorted((data / "keys").glob("*.key")):
+        yield _closed_to_others(path, "keys")
+    yield from _operator_key_inside(data)
+    yield from _delegation(data, now())
+    yield _server(data)
+    yield _clock(settings, now())
+    free = shutil.disk_usage(data).free
+    level = "ok" if free >= LEAST_FREE_BYTES else "warn"
+    yield Check(level, "disk", f"{free / 2**30:.1f} GiB free")
+
+
+def of_service(
+    connection: Connection, trust: str | None, now: Callable[[], float] = time.time
+) -> Iterator[Check]:
+    """The key list it offers, verified where `trust` is known, and the collections it holds."""
+    try:
+        yield _key_list(connection.get("/v1/keys"), trust, now())
+        rows = connection.get_json("/v1/collections")["collections"]
+    except (RefusedError, UnreachableError, DeniableError) as error:
+        yield Check("fail", "service", str(error))
+        return
+    collections = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    yield Check("ok", "service", f"answers, with {len(collections)} collections")
+    for row in collections:
+        yield from _expiry(row, now())
+
+
+def _closed_to_others(path: Path, what: str) -> Check:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & OTHERS:
+        return Check("fail", what, f"{path} is open to others ({mode:04o}): chmod go-rwx {path}")
+    return Check("ok", what, f"{path} is closed to others")
+
+
+def _operator_key_inside(data: Path) -> Iterator[Check]:
+    """The key that signs manifests belongs elsewhere than the machine that could be broken into."""
+    from deniable_aggregator.keys import read_seed, read_trust
+
+    trust = read_trust(data)
+    for path in sorted(data.rglob("*.key")):
+        try:
+            inside = dsse.public_key(read_seed(path)) == trust
+        except AggregatorError:
+            continue
+        if inside:
+            yield Check("warn", "operator key", f"{path} lies in the data directory: move it away")
+
+
+def _delegation(data: Path, now: float) -> Iterator[Check]:
+    path = data / "keys" / "delegation.json"
+    try:
+        payload = dsse.unverified_payload(path.read_bytes(), payload_type=DELEGATION_TYPE)
+    except (OSError, DeniableError) as error:
+        yield Check("fail", "delegation", f"{path}: {error}")
+        return
+    yield _until("delegation", _expires(payload), now, warn_days=DELEGATION_DAYS)
+
+
+def _key_list(envelope: bytes, trust: str | None, now: float) -> Check:
+    if trust is not None:
+        verify_key_list(envelope, trusted=[trust], now=now)
+    signed = dsse.decode(envelope, payload_type=KEYS_TYPE, extra=frozenset({"delegation"}))
+    return _until("key list", _expires(signed.payload), now, warn_days=KEY_LIST_DAYS)
+
+
+def _expires(payload: bytes) -> int:
+    document = dsse.strict_json(payload)
+    return int(str(document["expires"])) if isinstance(document, dict) else 0
+
+
+def _until(what: str, expires: float, now: float, *, warn_days: int) -> Check:
+    left = (expires - now) / DAY_SECONDS
+    if left <= 0:
+        return Check("fail", what, f"expired on {_day(expires)}: devices refuse it")
+    level = "warn" if left < warn_days else "ok"
+    return Check(level, what, f"valid until {_day(expires)}")
+
+
+def _expiry(row: dict[str, object], now: float) -> Iterator[Check]:
+    expires = datetime.fromisoformat(f"{row['expires']}T00:00:00+00:00").timestamp()
+    if row["state"] == "open" and expires - now < COLLECTION_DAYS * DAY_SECONDS:
+        gone = "has expired" if expires <= now else "expires"
+        yield Check("warn", "collection", f"{row['collection']} {gone} on {_day(expires)}")
+
+
+def _server(data: Path) -> Check:
+    live = server_file.find(data)
+    if live is not None:
+        return Check("ok", "server", f"runs at {live.address}")
+    left = " (server.json is left over from one that was killed)" if server_file.read(data) else ""
+    try:
+        DirectoryLock.acquire(data).release()
+    except LockedError as error:
+        return Check("warn", "server", str(error))
+    return Check("warn" if left else "ok", "server", f"does not run{left}")
+
+
+def _clock(settings: Settings, now: float) -> Check:
+    """Nothing here was written in the future."""
+    newest = max(path.stat().st_mtime for path in settings.data.rglob("*") if path.is_file())
+    if newest > now + 60:
+        return Check(
+            "fail", "clock", f"it is {_day(now)}, and a file was written on {_day(newest)}"
+        )
+    return Check("ok", "clock", f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M} UTC")
+
+
+def _day(moment: float) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d}"

@@ -1,0 +1,86 @@
+"""Intervals drawn in text: one line each, all on one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["Scale", "scale_over"]
+
+TEN_PERCENT = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The characters a bar is drawn with."""
+
+    left: str
+    line: str
+    right: str
+    estimate: str
+    truth: str
+    both: str
+
+
+UNICODE = Marks(left="├", line="─", right="┤", estimate="●", truth="◇", both="◆")
+ASCII = Marks(left="|", line="-", right="|", estimate="o", truth="x", both="X")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A range of frequencies over `width` characters."""
+
+    low: float
+    high: float
+    width: int = 32
+    ascii_only: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high or self.width < 2:
+            raise ValueError(f"a scale needs low < high and width ≥ 2, got {self!r}")
+
+    def bar(
+        self,
+        lower: float,
+        upper: float,
+        frequency: float | None,
+        truth: float | None = None,
+    ) -> str:
+        """The interval with its estimate and, where it is known, the truth."""
+        marks = ASCII if self.ascii_only else UNICODE
+        first, last = self._column(lower), self._column(upper)
+        cells = [marks.line if first <= place <= last else " " for place in range(self.width)]
+        cells[first], cells[last] = marks.left, marks.right
+        if frequency is not None:
+            cells[self._column(frequency)] = marks.estimate
+        if truth is not None:
+            same = frequency is not None and self._column(truth) == self._column(frequency)
+            cells[self._column(truth)] = marks.both if same else marks.truth
+        return "".join(cells)
+
+    def legend(self) -> str:
+        """What the marks mean."""
+        marks = ASCII if self.ascii_only else UNICODE
+        bar = f"{marks.left}{marks.line}{marks.right}"
+        return f"{bar} interval  {marks.estimate} estimate  {marks.truth} truth  {marks.both} both"
+
+    def ends(self) -> str:
+        """The scale itself: its two ends, as percentages."""
+        low, high = f"{self.low:.0%}", f"{self.high:.0%}"
+        return low + high.rjust(self.width - len(low))
+
+    def _column(self, frequency: float) -> int:
+        share = (frequency - self.low) / (self.high - self.low)
+        return round(min(max(share, 0.0), 1.0) * (self.width - 1))
+
+
+def scale_over(values: Iterable[float], *, width: int = 32, ascii_only: bool = False) -> Scale:
+    """The least scale in tens of percent that holds 0 and every value."""
+    known = [0.0, *values]
+    low = _down(min(known))
+    high = -_down(-max(known))
+    return Scale(low, high if high > low else low + TEN_PERCENT, width, ascii_only)
+
+
+def _down(value: float) -> float:
+    return (value * 10 // 1) / 10

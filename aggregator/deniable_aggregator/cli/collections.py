@@ -1,0 +1,254 @@
+"""`deniable collections`: write, check, sign, register, hand out and end collections."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.output import emit, plain_table, rows_of
+
+if TYPE_CHECKING:
+    from deniable_aggregator.authored import Ceiling
+    from deniable_shared.linter import Finding
+    from deniable_shared.manifest import Manifest
+
+FILES = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+@click.group()
+def collections() -> None:
+    """Write, check, sign and register collections.
+
+    A collection is one agreed question with its privacy parameters: written in TOML, signed with
+    the operator's key, and fixed from then on.
+    """
+
+
+@collections.command(
+    epilog=example(
+        "deniable collections new settings --type bits --label dark_mode > settings.toml",
+        "deniable collections new theme --type choice --label light --label dark > theme.toml",
+    )
+)
+@click.argument("name")
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(["bits", "choice"]),
+    required=True,
+    help="bits: yes or no to every label; choice: one of the labels.",
+)
+@click.option("--label", "labels", multiple=True, required=True, help="Once for each label.")
+def new(name: str, kind: str, labels: tuple[str, ...]) -> None:
+    """Print a new collection's TOML, every field with its default."""
+    from deniable_shared.authoring import template
+
+    click.echo(template(name, type=kind, labels=labels), nl=False)
+
+
+@collections.command(
+    epilog=example(
+        "deniable collections lint settings.toml",
+        "deniable collections lint settings.toml theme.toml   # the ceiling that admits both",
+    )
+)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
+@service_options
+@json_option
+def lint(files: tuple[Path, ...], url: str | None, data: Path | None, as_json: bool) -> None:
+    """Check collections without registering them.
+
+    Says what a device pays, when it stops answering, and the least ceiling that admits all files.
+    Exit code 1 if a file cannot be registered.
+    """
+    origin = Target(url, data).origin()
+    manifests = [_parsed(path, ingest=origin) for path in files]
+    findings = [_findings(manifest) for manifest in manifests]
+    failed = any(finding.level == "error" for found in findings for finding in found)
+    if as_json:
+        emit(_document(manifests, findings))
+    else:
+        _tell(manifests, findings)
+    if failed:
+        sys.exit(1)
+
+
+@collections.command(
+    epilog=example(
+        "deniable collections apply settings.toml --key operator.key --dry-run",
+        "deniable collections apply settings.toml --key operator.key",
+    )
+)
+@click.argument("file", type=FILES)
+@click.option("--key", type=FILES, required=True, metavar="FILE", help="The operator's key.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
+@click.option("--replace", is_flag=True, help="Let the name move to a new collection.")
+@service_options
+@json_option
+def apply(
+    file: Path,
+    key: Path,
+    dry_run: bool,
+    replace: bool,
+    url: str | None,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Check, sign and register a collection.
+
+    Doing it again changes nothing. What may not change in a collection takes a new one: --replace
+    lets the name move there; devices keep the old budget.
+    """
+    from deniable_aggregator import authored
+    from deniable_aggregator.keys import read_seed
+    from deniable_shared import dsse
+
+    target = Target(url, data)
+    seed = read_seed(key)
+    first = _parsed(file, ingest=target.origin())
+    with target.connect() as connection:
+        ingest = [_origin(target, connection.address)]
+        previous = authored.registered(connection, first.name, dsse.public_key(seed))
+        text = file.read_text(encoding="utf-8")
+        manifest = authored.next_manifest(text, previous, ingest=ingest, replace=replace)
+        findings = _findings(manifest)
+        _refuse_errors(findings)
+        known = previous is not None and previous.body == manifest.body
+        if not (dry_run or known):
+            envelope = authored.sign(manifest, seed)
+            authored.put(connection, manifest.collection, envelope, replace=replace)
+    document = _document([manifest], [findings]) | {"created": not known, "dry_run": dry_run}
+    if as_json:
+        emit(document)
+    else:
+        _tell([manifest], [findings])
+        click.echo(_verdict(manifest, known=known, dry_run=dry_run))
+
+
+@collections.command(epilog=example("deniable collections export settings > settings.manifest"))
+@click.argument("collection")
+@click.option("--version", type=click.IntRange(1, 65535), help="Which; the newest by default.")
+@service_options
+def export(collection: str, version: int | None, url: str | None, data: Path | None) -> None:
+    """Print a signed manifest, for apps to ship."""
+    from deniable_shared.dsse import MEDIA_TYPE
+
+    with Target(url, data).connect() as connection:
+        envelope = connection.get(
+            f"/v1/collections/{collection}/manifest", accept=MEDIA_TYPE, version=version
+        )
+    click.echo(envelope, nl=False)
+
+
+@collections.command("list", epilog=example("deniable collections list"))
+@service_options
+@json_option
+def list_collections(url: str | None, data: Path | None, as_json: bool) -> None:
+    """Show the registered collections."""
+    with Target(url, data).connect() as connection:
+        document = connection.get_json("/v1/collections")
+    if as_json:
+        emit(document)
+        return
+    columns = ["collection", "version", "state", "mechanism", "epsilon", "expires", "purpose"]
+    rows = rows_of(document["collections"])
+    plain_table(columns, [[str(row.get(column, "")) for column in columns] for row in rows])
+
+
+@collections.command(epilog=example("deniable collections close settings-4kqz0m"))
+@click.argument("collection")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@service_options
+@json_option
+def close(collection: str, yes: bool, url: str | None, data: Path | None, as_json: bool) -> None:
+    """End a collection, for good: devices drop its queue, estimates can still be read."""
+    if not yes and sys.stdin.isatty():
+        click.confirm(f"End {collection} for good?", abort=True, err=True)
+    with Target(url, data).connect() as connection:
+        answer = connection.post(f"/v1/collections/{collection}/close")
+    if as_json:
+        emit(answer)
+    else:
+        click.echo(f"{answer['collection']} is closed")
+
+
+def _parsed(path: Path, *, ingest: str) -> Manifest:
+    from deniable_shared.authoring import manifest_from_toml
+    from deniable_shared.errors import ManifestError
+
+    try:
+        return manifest_from_toml(path.read_text(encoding="utf-8"), ingest=[ingest])
+    except (ManifestError, UnicodeDecodeError) as error:
+        raise CommandFailed(f"{path.name}: {error}") from error
+
+
+def _findings(manifest: Manifest) -> list[Finding]:
+    from deniable_shared.linter import lint
+
+    return lint(manifest, now=time.time())
+
+
+def _refuse_errors(findings: list[Finding]) -> None:
+    errors = [finding for finding in findings if finding.level == "error"]
+    if errors:
+        raise CommandFailed("; ".join(f"{error.field}: {error.message}" for error in errors))
+
+
+def _origin(target: Target, address: str) -> str:
+    """Where devices send reports when the TOML does not say: a live server's own port, too."""
+    from deniable_aggregator.settings import Settings
+
+    origin = target.origin()
+    unconfigured = origin == Settings().public_url
+    return address if unconfigured and address.startswith("http://127.0.0.1:") else origin
+
+
+def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[str, object]:
+    return {
+        "collections": [
+            {
+                "collection": manifest.collection,
+                "name": manifest.name,
+                "version": manifest.version,
+                "mechanism": manifest.mechanism_id,
+                "threshold": f"0x{manifest.threshold:016x}",
+                "epsilon": manifest.values["epsilon.report"],
+                "findings": [
+                    {"level": finding.level, "field": finding.field, "message": finding.message}
+                    for finding in found
+                ],
+            }
+            for manifest, found in zip(manifests, findings, strict=True)
+        ],
+        "ceiling": _ceiling(manifests).to_json(),
+    }
+
+
+def _tell(manifests: list[Manifest], findings: list[list[Finding]]) -> None:
+    for manifest, found in zip(manifests, findings, strict=True):
+        click.echo(
+            f"{manifest.collection}  version {manifest.version}, {manifest.mechanism_id}, "
+            f"T = 0x{manifest.threshold:016x}, ε = {manifest.values['epsilon.report']}"
+        )
+        for finding in found:
+            click.echo(f"  {finding.level:<8}{finding.field}: {finding.message}")
+    click.echo(f"The least ceiling that admits it: {_ceiling(manifests)}")
+
+
+def _ceiling(manifests: list[Manifest]) -> Ceiling:
+    from deniable_aggregator.authored import Ceiling
+
+    return Ceiling.admitting(manifests)
+
+
+def _verdict(manifest: Manifest, *, known: bool, dry_run: bool) -> str:
+    if known:
+        return f"{manifest.collection} version {manifest.version} is registered already"
+    did = "would be registered" if dry_run else "is registered"
+    return f"{manifest.collection} version {manifest.version} {did}"

@@ -1,0 +1,69 @@
+"""`deniable doctor`: is this installation well?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.output import emit
+
+if TYPE_CHECKING:
+    from deniable_aggregator.checkup import Check
+
+COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+@click.command(epilog=example("deniable doctor", "deniable doctor --url https://t.example.org"))
+@service_options
+@json_option
+def doctor(url: str | None, data: Path | None, as_json: bool) -> None:
+    """Check this installation.
+
+    One line a check: ok, warn or fail. Exit code 1 if anything fails.
+    """
+    checks = list(_checks(Target(url, data)))
+    if as_json:
+        emit(
+            {
+                "checks": [
+                    {"level": check.level, "what": check.what, "message": check.message}
+                    for check in checks
+                ]
+            }
+        )
+    else:
+        for check in checks:
+            level = click.style(f"{check.level:<4}", fg=COLOURS[check.level])
+            click.echo(f"{level}  {check.what:<12}  {check.message}")
+    if any(check.level == "fail" for check in checks):
+        sys.exit(1)
+
+
+def _checks(target: Target) -> Iterator[Check]:
+    from deniable_aggregator import checkup
+    from deniable_aggregator.errors import AggregatorError, SettingsError
+    from deniable_aggregator.keys import read_trust
+
+    yield from checkup.of_machine()
+    try:
+        settings = target.settings()
+    except SettingsError as error:
+        yield checkup.Check("fail", "settings", str(error))
+        return
+    yield checkup.Check("ok", "settings", f"data in {settings.data}, {settings.public_url}")
+    if target.url is None:
+        found = list(checkup.of_directory(settings))
+        yield from found
+        if any(check.level == "fail" for check in found):
+            return
+    try:
+        trust = read_trust(settings.data) if target.url is None else None
+        with target.connect() as connection:
+            yield from checkup.of_service(connection, trust)
+    except AggregatorError as error:
+        yield checkup.Check("fail", "service", str(error))

@@ -1,0 +1,93 @@
+"""`deniable epochs`: the time units reports are counted in."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.output import emit, plain_table, rows_of
+
+if TYPE_CHECKING:
+    from deniable_aggregator.connection import Connection
+
+
+@click.group()
+def epochs() -> None:
+    """List and close a collection's epochs."""
+
+
+@epochs.command("list", epilog=example("deniable epochs list settings"))
+@click.argument("collection")
+@service_options
+@json_option
+def list_epochs(collection: str, url: str | None, data: Path | None, as_json: bool) -> None:
+    """Show the epochs that hold reports, and how many reports were turned away and why."""
+    with Target(url, data).connect() as connection:
+        document = connection.get_json(f"/v1/collections/{collection}/epochs")
+    if as_json:
+        emit(document)
+        return
+    plain_table(
+        ["epoch", "starts", "closes", "state", "n"],
+        [
+            [
+                str(row["epoch"]),
+                _moment(row["start"]),
+                _moment(row["closes"]),
+                str(row["state"]),
+                f"{row['n']:,}" if "n" in row else "",
+            ]
+            for row in rows_of(document["epochs"])
+        ],
+    )
+    rejections = document.get("rejections")
+    for slug, count in rejections.items() if isinstance(rejections, dict) else ():
+        click.echo(f"{count:,} turned away: {slug}")
+
+
+@epochs.command(
+    epilog=example("deniable epochs close settings", "deniable epochs close settings --epoch 20780")
+)
+@click.argument("collection")
+@click.option("--epoch", type=click.IntRange(min=0), help="Which; needed if several are open.")
+@service_options
+@json_option
+def close(
+    collection: str, epoch: int | None, url: str | None, data: Path | None, as_json: bool
+) -> None:
+    """Close an epoch before its time, for good.
+
+    Reports for it that still arrive are refused and never counted. Epochs close by themselves when
+    their grace is over.
+    """
+    with Target(url, data).connect() as connection:
+        path = f"/v1/collections/{collection}/epochs"
+        number = _only_open(connection, path) if epoch is None else epoch
+        answer = connection.post(f"{path}/{number}/close?early=true")
+    if as_json:
+        emit(answer)
+    else:
+        was = "" if answer.get("changed", True) else " already"
+        click.echo(f"Epoch {number} of {answer['collection']} is{was} closed")
+
+
+def _only_open(connection: Connection, path: str) -> int:
+    rows = rows_of(connection.get_json(path)["epochs"])
+    numbers = [int(str(row["epoch"])) for row in rows if row["state"] == "open"]
+    if len(numbers) == 1:
+        return numbers[0]
+    if not numbers:
+        raise CommandFailed("no open epoch holds a report: there is nothing to close")
+    listed = ", ".join(map(str, numbers))
+    raise CommandFailed(f"epochs {listed} are open: name one with --epoch")
+
+
+def _moment(value: object) -> str:
+    if not isinstance(value, int):
+        return ""
+    return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,93 @@
+"""`deniable estimates`: debiased frequencies with their intervals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.output import emit, rows_of
+from deniable_aggregator.cli.tables import estimates_table
+
+
+@click.command(
+    epilog=example(
+        "deniable estimates settings",
+        "deniable estimates settings --from 2026-12-01 --projection clip --json",
+        "deniable estimates settings --csv > settings.csv",
+    )
+)
+@click.argument("collection")
+@click.option("--from", "first", metavar="EPOCH|DATE", help="First epoch, or a date.")
+@click.option("--to", "last", metavar="EPOCH|DATE", help="Last epoch, inclusive.")
+@click.option("--confidence", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True)
+@click.option(
+    "--projection",
+    type=click.Choice(["none", "simplex", "clip"]),
+    default="none",
+    show_default=True,
+    help="Also show frequencies made possible: simplex for choices, clip for bits.",
+)
+@click.option(
+    "--family",
+    type=click.Choice(["each", "all"]),
+    default="each",
+    show_default=True,
+    help="Whether each interval holds by itself, or all of them together.",
+)
+@click.option("--by-epoch", is_flag=True, help="One table an epoch.")
+@service_options
+@json_option
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one row a label.")
+def estimates(
+    collection: str,
+    first: str | None,
+    last: str | None,
+    confidence: float,
+    projection: str,
+    family: str,
+    by_epoch: bool,
+    url: str | None,
+    data: Path | None,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Read debiased frequencies with their intervals.
+
+    Frequencies are raw and unbiased, so a rare label's may be negative. Exit code 75: too few
+    reports yet.
+    """
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv exclude each other")
+    params = {
+        "from": first,
+        "to": last,
+        "confidence": confidence,
+        "projection": projection,
+        "family": family,
+        "group_by": "epoch" if by_epoch else None,
+    }
+    path = f"/v1/collections/{collection}/estimates"
+    with Target(url, data).connect() as connection:
+        if as_csv:
+            click.echo(connection.get(path, accept="text/csv", **params), nl=False)
+            return
+        document = connection.get_json(path, **params)
+    if as_json:
+        emit(document)
+    else:
+        _show(document)
+
+
+def _show(document: dict[str, object]) -> None:
+    if "estimates" in document:
+        estimates_table(document)
+        return
+    for epoch in rows_of(document["epochs"]):
+        numbers = epoch["epochs"]
+        click.echo(f"Epoch {', '.join(map(str, numbers)) if isinstance(numbers, list) else ''}")
+        estimates_table(epoch)
+    few = document.get("too_few_reports")
+    if isinstance(few, list) and few:
+        click.echo(f"Too few reports: {', '.join(map(str, few))}")

@@ -1,0 +1,109 @@
+"""Options that several commands share, and what they lead to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from deniable_aggregator.connection import Connection
+    from deniable_aggregator.settings import Settings
+
+__all__ = [
+    "Target",
+    "data_option",
+    "epsilon_option",
+    "example",
+    "json_option",
+    "service_options",
+    "settings_for",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The service a command speaks to."""
+
+    url: str | None
+    data: Path | None
+
+    def settings(self) -> Settings:
+        """The settings of the data directory."""
+        return settings_for(self.data)
+
+    def origin(self) -> str:
+        """Where devices send reports when a collection does not say."""
+        return self.url.rstrip("/") if self.url else self.settings().public_url
+
+    def connect(self) -> Connection:
+        """Open a connection to it."""
+        from deniable_aggregator.connection import connect
+
+        return connect(self.settings(), self.url)
+
+
+def settings_for(data: Path | None) -> Settings:
+    """Settings from the environment and the directory's file; `data` wins over DENIABLE_DATA."""
+    from deniable_aggregator.settings import Settings
+
+    chosen = {} if data is None else {"DENIABLE_DATA": str(data)}
+    return Settings.load({**os.environ, **chosen})
+
+
+def data_option(command: Callable[P, R]) -> Callable[P, R]:
+    """--data DIRECTORY."""
+    return click.option(
+        "--data",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIRECTORY",
+        help="The data directory. [DENIABLE_DATA; default: data]",
+    )(command)
+
+
+def service_options(command: Callable[P, R]) -> Callable[P, R]:
+    """--url and --data."""
+    with_url = click.option(
+        "--url",
+        envvar="DENIABLE_URL",
+        metavar="URL",
+        help="A running service; its token is read from DENIABLE_TOKEN. [DENIABLE_URL]",
+    )(command)
+    return data_option(with_url)
+
+
+def json_option(command: Callable[P, R]) -> Callable[P, R]:
+    """--json."""
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
+    )(command)
+
+
+def example(*lines: str) -> str:
+    """The examples that end a command's help, kept line by line."""
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def epsilon_option(command: Callable[P, R]) -> Callable[P, R]:
+    """--epsilon E, an exact decimal that stays text, as manifests write it."""
+    return click.option(
+        "--epsilon", required=True, callback=_epsilon, metavar="E", help="ε of one whole answer."
+    )(command)
+
+
+def _epsilon(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    from deniable_shared.dyadic import parse_epsilon
+    from deniable_shared.errors import ParameterError
+
+    try:
+        parse_epsilon(value)
+    except ParameterError as error:
+        raise click.BadParameter(str(error)) from error
+    return value

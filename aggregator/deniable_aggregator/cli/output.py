@@ -1,0 +1,83 @@
+"""What commands print: one JSON document, or tables; everything else goes to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = ["console", "emit", "escaped", "plain_table", "rows_of", "say", "speaks_unicode", "table"]
+
+PIPE_WIDTH = 100
+
+
+def emit(document: object) -> None:
+    """Print the one JSON document."""
+    click.echo(json.dumps(document, ensure_ascii=not speaks_unicode(sys.stdout), indent=2))
+
+
+def speaks_unicode(stream: TextIO) -> bool:
+    """Whether every character can be written as it is."""
+    return (stream.encoding or "").lower().startswith("utf")
+
+
+def say(message: str) -> None:
+    """A line for the person at the terminal, on standard error."""
+    click.echo(message, err=True)
+
+
+def console(stream: TextIO | None = None) -> Console:
+    """A rich console, on standard output unless told; 100 characters wide in a pipe."""
+    from rich.console import Console
+
+    file = stream or sys.stdout
+    return Console(file=file, width=None if file.isatty() else PIPE_WIDTH, highlight=False)
+
+
+def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table of text."""
+    shown = table(columns)
+    for row in rows:
+        shown.add_row(*map(escaped, row))
+    console().print(shown)
+
+
+def table(
+    columns: Sequence[str],
+    *,
+    title: str | None = None,
+    numbers: frozenset[str] = frozenset({"n"}),
+    whole: frozenset[str] = frozenset(),
+) -> Table:
+    """An empty table; columns in `numbers` are set to the right, those in `whole` never break."""
+    from rich import box
+    from rich.table import Table
+
+    shown = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+    for column in columns:
+        shown.add_column(
+            escaped(column),
+            justify="right" if column in numbers else "left",
+            no_wrap=column in whole,
+            overflow="fold",
+        )
+    return shown
+
+
+def rows_of(value: object) -> list[dict[str, object]]:
+    """The objects of a JSON array."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def escaped(text: str) -> str:
+    """Text that rich prints as it is."""
+    from rich.markup import escape
+
+    return escape(text)

@@ -1,0 +1,52 @@
+"""How far a simulation is: a bar on standard error at a terminal, silence in a pipe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.cli.output import console
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from deniable_aggregator.simulate import Watcher
+
+__all__ = ["watcher"]
+
+
+class Bar:
+    """Shows the stage, and the people who have answered."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task: TaskID = progress.add_task("", total=None, count="")
+
+    def stage(self, what: str) -> None:
+        """A new stage of unknown length."""
+        self._progress.remove_task(self._task)
+        self._task = self._progress.add_task(what, total=None, count="")
+
+    def people(self, done: int, total: int) -> None:
+        """So many have answered."""
+        count = f"{done:,} of {total:,}"
+        self._progress.update(self._task, completed=done, total=total, count=count)
+
+
+@contextmanager
+def watcher() -> Iterator[Watcher | None]:
+    """A bar while the block runs, gone afterwards; None where nobody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[count]}"),
+    )
+    with Progress(*columns, console=console(sys.stderr), transient=True) as progress:
+        yield Bar(progress)

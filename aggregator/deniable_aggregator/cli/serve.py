@@ -1,0 +1,65 @@
+"""`deniable serve`: the service, until Ctrl-C or SIGTERM."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.options import data_option, example, settings_for
+from deniable_aggregator.cli.output import say
+
+if TYPE_CHECKING:
+    from deniable_aggregator.settings import Settings
+
+
+@click.command(
+    epilog=example("deniable serve", "deniable serve --data /var/lib/deniable --port 9000")
+)
+@data_option
+@click.option("--host", metavar="ADDRESS", help="Address to listen on. [default: 127.0.0.1]")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Port; 0 picks a free one. [default: 8000]"
+)
+@click.option("--access-log", is_flag=True, help="Log requests, without addresses.")
+def serve(data: Path | None, host: str | None, port: int | None, access_log: bool) -> None:
+    """Run the service.
+
+    It listens on this machine only and speaks plain HTTP: put a proxy that ends TLS in front.
+    Ctrl-C or SIGTERM lets requests under way finish. Commands find it by the data directory.
+    """
+    from deniable_aggregator import serving
+
+    settings = _listening(settings_for(data), host, port)
+    if not _is_loopback(settings.host):
+        say(
+            f"Warning: plain HTTP on {settings.host} can be read on the way: "
+            "let a proxy end TLS in front of it."
+        )
+    with serving.signals_as_interrupt(), serving.running(settings, access_log=access_log) as server:
+        click.echo(f"Serving {settings.data} at {server.address} (Ctrl-C stops)")
+        try:
+            code = server.wait()
+        except KeyboardInterrupt:
+            say("Stopping: requests under way finish first.")
+            return
+    raise CommandFailed(f"the service stopped by itself (exit code {code})")
+
+
+def _listening(settings: Settings, host: str | None, port: int | None) -> Settings:
+    from deniable_aggregator.serving import free_port
+
+    chosen = settings.host if host is None else host
+    number = settings.port if port is None else port
+    return replace(settings, host=chosen, port=number or free_port(chosen))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,150 @@
+"""Estimates as tables: frequency, interval in numbers and as a bar, and the truth where known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.cli.bars import Scale, scale_over
+from deniable_aggregator.cli.output import console, escaped, rows_of, table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from deniable_aggregator.simulate import CollectionResult
+
+__all__ = ["estimates_table", "percent", "truth_table"]
+
+NARROWEST, WIDEST = 12, 40
+LONGEST_LABEL = 24
+NUMBERS = frozenset({"truth", "estimate", "frequency", "projected", "± 1 se", "to leave"})
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One label's row: the cells left of its bar, what the bar shows, the cell right of it."""
+
+    left: tuple[str, ...]
+    right: str
+    lower: float | None
+    upper: float | None
+    frequency: float | None
+    truth: float | None = None
+
+    def bar(self, scale: Scale) -> str:
+        """The bar; empty where nothing was reported."""
+        if self.lower is None or self.upper is None:
+            return ""
+        return scale.bar(self.lower, self.upper, self.frequency, self.truth)
+
+
+def estimates_table(document: dict[str, object]) -> None:
+    """One document of estimates, a row a label."""
+    rows = rows_of(document["estimates"])
+    columns = ["label", "frequency", "± 1 se", _interval_name(document["confidence"])]
+    projected = any("projected" in row for row in rows)
+    if projected:
+        columns.insert(2, "projected")
+    title = f"{document['collection']}: {document['mechanism']}, ε = {document['epsilon']}"
+    state = ", provisional: an epoch is open" if document.get("provisional") else ""
+    lines = [_estimated(row, projected=projected) for row in rows]
+    _print(f"{title}, n = {document['n']:,}{state}", columns, "to leave", lines)
+
+
+def truth_table(result: CollectionResult, confidence: float = 0.95) -> None:
+    """Estimates beside the truth, and whether each interval covers it, with a legend."""
+    columns = ["label", "truth", "estimate", "± 1 se", _interval_name(confidence)]
+    title = f"{result.collection}: {result.mechanism}, ε = {result.epsilon}, n = {result.n:,}"
+    lines = [
+        Line(
+            left=(
+                row.label,
+                percent(row.truth),
+                percent(row.frequency),
+                _points(row.std_error),
+                _interval(row.lower, row.upper),
+            ),
+            right="yes" if row.covers else "no",
+            lower=row.lower,
+            upper=row.upper,
+            frequency=row.frequency,
+            truth=row.truth,
+        )
+        for row in result.rows
+    ]
+    _print(title, columns, "covers", lines, legend=True)
+
+
+def percent(value: float | None) -> str:
+    """A frequency as a percentage with one decimal; a dash where there is none."""
+    return "–" if value is None else f"{value * 100:.1f}%"
+
+
+def _estimated(row: dict[str, object], *, projected: bool) -> Line:
+    frequency, lower, upper = (_number(row[name]) for name in ("frequency", "lower", "upper"))
+    leave = _number(row.get("reports_to_leave_interval"))
+    left = [
+        str(row["label"]),
+        percent(frequency),
+        _points(_number(row["std_error"])),
+        _interval(lower, upper),
+    ]
+    if projected:
+        left.insert(2, percent(_number(row.get("projected"))))
+    right = "–" if leave is None else f"{leave:,.0f}"
+    return Line(tuple(left), right, lower, upper, frequency)
+
+
+def _print(
+    title: str,
+    columns: Sequence[str],
+    last: str,
+    lines: Sequence[Line],
+    *,
+    legend: bool = False,
+) -> None:
+    screen = console()
+    scale = _scale(screen, [(*columns, last), *((*line.left, line.right) for line in lines)], lines)
+    names = [*columns, scale.ends(), last]
+    shown = table(names, title=escaped(title), numbers=NUMBERS, whole=frozenset(names) - {"label"})
+    shown.columns[0].min_width = min(max(len(line.left[0]) for line in lines), LONGEST_LABEL)
+    if legend:
+        shown.caption, shown.caption_justify = scale.legend(), "left"
+    for line in lines:
+        shown.add_row(*map(escaped, line.left), line.bar(scale), line.right)
+    screen.print(shown)
+
+
+def _scale(screen: Console, cells: Sequence[Sequence[str]], lines: Sequence[Line]) -> Scale:
+    """As wide as the screen has room for beside the other columns."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths[0] = min(widths[0], LONGEST_LABEL)
+    room = screen.width - sum(widths) - 3 * (len(widths) + 1) - 1
+    shown = (
+        value
+        for line in lines
+        for value in (line.lower, line.upper, line.frequency, line.truth)
+        if value is not None
+    )
+    return scale_over(
+        shown,
+        width=min(max(room, NARROWEST), WIDEST),
+        ascii_only=not screen.encoding.lower().startswith("utf"),
+    )
+
+
+def _points(value: float | None) -> str:
+    return "–" if value is None else f"{value * 100:.1f}"
+
+
+def _interval(lower: float | None, upper: float | None) -> str:
+    return f"{_points(lower)} to {_points(upper)}%"
+
+
+def _interval_name(confidence: object) -> str:
+    return f"{(_number(confidence) or 0) * 100:.4g}% interval"
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None

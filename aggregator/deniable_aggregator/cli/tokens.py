@@ -1,0 +1,93 @@
+"""`deniable tokens`: give and take away access."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.output import emit, plain_table, rows_of
+
+ROLES = ("viewer", "analyst", "admin", "relay")
+
+
+@click.group()
+def tokens() -> None:
+    """Give and take away access.
+
+    viewer reads estimates, analyst may also spend privacy budget, admin may do everything, relay
+    may only pass on many reports at once. Devices need no token.
+    """
+
+
+@tokens.command(
+    epilog=example("deniable tokens create viewer --label 'Grafana' --expires-days 365")
+)
+@click.argument("role", type=click.Choice(ROLES))
+@click.option("--label", required=True, help="Whose it is: 1 to 64 characters.")
+@click.option("--expires-days", type=click.IntRange(1, 3650), help="End after this many days.")
+@service_options
+@json_option
+def create(
+    role: str,
+    label: str,
+    expires_days: int | None,
+    url: str | None,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Make a token; it is printed this once."""
+    body: dict[str, object] = {"role": role, "label": label, "expires_days": expires_days}
+    with Target(url, data).connect() as connection:
+        made = connection.post("/v1/tokens", body)
+    if as_json:
+        emit(made)
+    else:
+        click.echo(made["token"])
+
+
+@tokens.command("list", epilog=example("deniable tokens list", "deniable tokens list --all"))
+@click.option("--all", "everything", is_flag=True, help="Those revoked or expired, too.")
+@service_options
+@json_option
+def list_tokens(url: str | None, data: Path | None, everything: bool, as_json: bool) -> None:
+    """Show who has access; a token itself is never shown again."""
+    with Target(url, data).connect() as connection:
+        document = connection.get_json("/v1/tokens")
+    now = datetime.now(UTC).timestamp()
+    shown = [row for row in rows_of(document["tokens"]) if everything or _is_valid(row, now)]
+    if as_json:
+        emit({"tokens": shown})
+        return
+    columns = ["id", "role", "label", "created", "expires", *(["revoked"] if everything else [])]
+    plain_table(columns, [[_shown(row, column) for column in columns] for row in shown])
+
+
+@tokens.command(epilog=example("deniable tokens revoke 3f9a01c2b4de"))
+@click.argument("token_id", metavar="ID")
+@service_options
+@json_option
+def revoke(token_id: str, url: str | None, data: Path | None, as_json: bool) -> None:
+    """End a token, at once and for good."""
+    with Target(url, data).connect() as connection:
+        connection.delete(f"/v1/tokens/{token_id}")
+    if as_json:
+        emit({"id": token_id, "revoked": True})
+    else:
+        click.echo(f"Revoked {token_id}")
+
+
+def _is_valid(row: dict[str, object], now: float) -> bool:
+    expires = row.get("expires")
+    return row.get("revoked") is None and not (isinstance(expires, int) and expires <= now)
+
+
+def _shown(row: dict[str, object], column: str) -> str:
+    value = row.get(column)
+    if value is None:
+        return "never" if column == "expires" else ""
+    if isinstance(value, int):
+        return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M} UTC"
+    return str(value)

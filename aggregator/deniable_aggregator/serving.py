@@ -1,0 +1,237 @@
+"""The service as a child process: granian on a port chosen before, ready when /readyz says so.
+
+The child is asked to drain with SIGTERM and killed only when it does not; if this process dies
+without asking, the launcher notices (its standard input closes) and drains by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from deniable_aggregator import server_file
+from deniable_aggregator.connection import remote
+from deniable_aggregator.errors import AggregatorError
+from deniable_aggregator.wsgi import ACCESS_LOG_FORMAT
+
+if TYPE_CHECKING:
+    import httpx
+
+    from deniable_aggregator.settings import Settings
+
+__all__ = [
+    "Server",
+    "ServingError",
+    "free_port",
+    "granian_arguments",
+    "running",
+    "signals_as_interrupt",
+]
+
+READY_SECONDS = 30.0
+DRAIN_SECONDS = 20.0
+POLL_SECONDS = 0.05
+HEADER_MILLISECONDS = 10_000
+WORKER_KILL_SECONDS = 15
+LOCAL_TOKEN = "deniable serve"  # noqa: S105  (a label, not a secret)
+
+
+class ServingError(AggregatorError):
+    """The service did not start, or stopped by itself."""
+
+
+class Server:
+    """A service that runs as a child of this process."""
+
+    def __init__(self, process: subprocess.Popen[bytes], *, address: str, token: str) -> None:
+        self.address = address
+        self.token = token
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        """The granian main process."""
+        return self._process.pid
+
+    def wait(self) -> int:
+        """Block until the service ends by itself; its exit code."""
+        return self._process.wait()
+
+    def await_ready(self, deadline: float) -> None:
+        """Return once /readyz answers 200; ServingError at the deadline or if the child ends."""
+        import httpx
+
+        with httpx.Client(base_url=self.address, timeout=2.0, trust_env=False) as client:
+            while not _is_ready(client):
+                if (code := self._process.poll()) is not None:
+                    raise ServingError(f"the service stopped while starting (exit code {code})")
+                if time.monotonic() > deadline:
+                    raise ServingError(
+                        f"the service was not ready at {self.address} after {READY_SECONDS:.0f} s"
+                    )
+                time.sleep(POLL_SECONDS)
+
+    def stop(self) -> None:
+        """Drain and end the child; a second Ctrl-C while it drains kills it."""
+        try:
+            self._process.terminate()
+            self._process.wait(timeout=DRAIN_SECONDS)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            pass
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+
+
+def _is_ready(client: httpx.Client) -> bool:
+    import httpx
+
+    try:
+        return client.get("/readyz").is_success
+    except httpx.HTTPError:
+        return False
+
+
+@contextmanager
+def running(
+    settings: Settings,
+    *,
+    log: IO[bytes] | int | None = None,
+    access_log: bool = False,
+    delete_if_orphaned: Path | None = None,
+) -> Iterator[Server]:
+    """A ready service on `settings.port`, named by server.json until the block ends.
+
+    `log` takes what granian prints (default: standard error). Raises ServingError when the port is
+    taken or the service does not come up, LockedError when another process holds the directory.
+    """
+    require_free(settings.host, settings.port)
+    token_id, token = _local_token(settings)
+    arguments = granian_arguments(settings, access_log=access_log)
+    process = _spawn(arguments, settings, log, delete_if_orphaned)
+    server = Server(process, address=_address(settings), token=token)
+    try:
+        server.await_ready(time.monotonic() + READY_SECONDS)
+        live = server_file.LiveServer(address=server.address, token=token, pid=server.pid)
+        server_file.write(settings.data, live)
+        yield server
+        _revoke(server, token_id)
+    finally:
+        server_file.remove(settings.data)
+        server.stop()
+
+
+def granian_arguments(settings: Settings, *, access_log: bool) -> list[str]:
+    """Everything granian is told; every limit it would otherwise leave open is set."""
+    return [
+        *("--interface", "wsgi", "--http", "1", "--no-ws", "--factory"),
+        *("--host", settings.host, "--port", str(settings.port)),
+        *("--workers", "1", "--blocking-threads", str(settings.threads)),
+        *("--backpressure", str(2 * settings.threads)),
+        *("--workers-kill-timeout", str(WORKER_KILL_SECONDS)),
+        *("--http1-header-read-timeout", str(HEADER_MILLISECONDS)),
+        *("--log-level", "error"),  # below that it only says that it starts and stops
+        *("--access-log-fmt", ACCESS_LOG_FORMAT),
+        "--access-log" if access_log else "--no-access-log",
+        "deniable_aggregator.wsgi:app",
+    ]
+
+
+def _spawn(
+    arguments: list[str],
+    settings: Settings,
+    log: IO[bytes] | int | None,
+    delete_if_orphaned: Path | None,
+) -> subprocess.Popen[bytes]:
+    own = [] if delete_if_orphaned is None else ["--delete", str(delete_if_orphaned.absolute())]
+    output = sys.stderr if log is None else log
+    command = [sys.executable, "-P", "-m", "deniable_aggregator.launcher"]
+    return subprocess.Popen(  # noqa: S603  (our own interpreter and module)
+        [*command, *own, "--", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=output,
+        cwd=settings.data,  # granian imports from where it stands: let that be ours
+        env={**os.environ, **_absolute(settings).environ()},
+        start_new_session=True,  # a Ctrl-C reaches only us: we ask the child to drain
+    )
+
+
+def _absolute(settings: Settings) -> Settings:
+    """The same places, wherever one stands."""
+    data, database = settings.data.absolute(), settings.database.absolute()
+    return replace(settings, data=data, store=f"sqlite:///{database}")
+
+
+def _local_token(settings: Settings) -> tuple[str, str]:
+    """Id and text of an admin token for this machine's commands; those of killed runs end."""
+    from deniable_aggregator.service import Service
+
+    service = Service.open(settings)
+    try:
+        for token in service.tokens.list():
+            if token.label == LOCAL_TOKEN and token.revoked is None:
+                service.tokens.revoke(token.id)
+        return service.tokens.create("admin", LOCAL_TOKEN)
+    finally:
+        service.close()
+
+
+def _revoke(server: Server, token_id: str) -> None:
+    """End the local token; where the service is gone already, its next start does that."""
+    with suppress(AggregatorError), remote(server.address, server.token, trust_env=False) as local:
+        local.delete(f"/v1/tokens/{token_id}")
+
+
+def _address(settings: Settings) -> str:
+    """How this machine reaches the service."""
+    everywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+    host = everywhere.get(settings.host, settings.host)
+    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port nobody listens on now."""
+    with socket.create_server((host, 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def require_free(host: str, port: int) -> None:
+    """Raise ServingError when host and port cannot be listened on."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        raise ServingError(
+            f"cannot listen on {host} port {port} ({error.strerror}): choose another with --port"
+        ) from error
+
+
+@contextmanager
+def signals_as_interrupt() -> Iterator[None]:
+    """Within the block SIGTERM and SIGHUP are a Ctrl-C: everything is cleaned up on the way out."""
+
+    def interrupt(number: int, frame: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # once is enough: what follows must finish
+        raise KeyboardInterrupt
+
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,232 @@
+"""The whole way on one machine: a service of its own, real clients, truth beside estimate.
+
+Everything lives in a temporary directory that is deleted when the block ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Protocol
+
+from deniable_aggregator import authored, fleet, serving
+from deniable_aggregator.connection import Connection, remote
+from deniable_aggregator.keys import initialise, read_seed
+from deniable_aggregator.settings import Settings
+from deniable_aggregator.study import Question, Study, StudyError
+from deniable_shared.authoring import manifest_from_toml
+
+__all__ = ["CollectionResult", "Outcome", "Row", "Silent", "Simulation", "Watcher", "simulated"]
+
+PROCESSES = 2
+CONFIDENCE = 0.95
+UNLIMITED_REPORTS_A_MINUTE = 10_000_000
+PREFIX = "deniable-"
+OPERATOR_KEY = "operator.key"
+LOG_CHARACTERS = 400
+
+
+class Watcher(Protocol):
+    """Hears how far a simulation is."""
+
+    def stage(self, what: str) -> None: ...
+    def people(self, done: int, total: int) -> None: ...
+
+
+class Silent:
+    """A watcher that says nothing."""
+
+    def stage(self, what: str) -> None:
+        """Nothing."""
+
+    def people(self, done: int, total: int) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One label: the share it is true of, and the estimate of that share with its interval."""
+
+    label: str
+    truth: float
+    frequency: float
+    std_error: float
+    lower: float
+    upper: float
+
+    @property
+    def covers(self) -> bool:
+        """Whether the interval holds the truth."""
+        return self.lower <= self.truth <= self.upper
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionResult:
+    """One collection's estimates beside the truth."""
+
+    collection: str
+    mechanism: str
+    epsilon: str
+    n: int
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a simulation showed, as `--json` prints it."""
+
+    collections: tuple[CollectionResult, ...]
+    uploads: fleet.Uploads
+    seconds: float
+
+    def document(self) -> dict[str, object]:
+        """The JSON document; reports that were given up show as sent and not accepted."""
+        document = asdict(self)
+        del document["uploads"]["waiting"]
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """A finished simulation, its service still running."""
+
+    outcome: Outcome
+    server: serving.Server
+    admin_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A question and the collection it became."""
+
+    question: Question
+    collection: str
+    envelope: str
+
+
+@contextmanager
+def simulated(
+    study: Study, *, port: int | None = None, watcher: Watcher | None = None
+) -> Iterator[Simulation]:
+    """Run the study; the service stays up until the block ends.
+
+    Raises FleetError, ServingError, ManifestError or RefusedError; nothing is left behind.
+    """
+    watcher = watcher or Silent()
+    began = time.monotonic()
+    fleet.require_client()
+    with _temporary_directory() as folder:
+        watcher.stage("Preparing keys and database")
+        settings = _settings(folder, port or serving.free_port())
+        keys = initialise(settings, operator_key=folder / OPERATOR_KEY, now=time.time())
+        watcher.stage("Starting the service")
+        with (
+            _service(settings, folder) as server,
+            remote(server.address, keys.admin_token, trust_env=False) as connection,
+        ):
+            registered = _register(connection, study, settings, folder)
+            envelopes = tuple(entry.envelope for entry in registered)
+            orders = fleet.Orders(server.address, keys.trust, envelopes)
+            watcher.stage("People answer")
+            uploads = _upload(orders, study, folder, watcher)
+            watcher.stage("Reading estimates")
+            results = tuple(_result(connection, entry, study) for entry in registered)
+            outcome = Outcome(results, uploads, round(time.monotonic() - began, 3))
+            yield Simulation(outcome, server, keys.admin_token)
+
+
+@contextmanager
+def _temporary_directory() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _service(settings: Settings, folder: Path) -> Iterator[serving.Server]:
+    """A service whose log is told when it does not come up: the file is about to be deleted."""
+    path = folder / "service.log"
+    with path.open("wb") as log:
+        try:
+            with serving.running(settings, log=log, delete_if_orphaned=folder) as server:
+                yield server
+        except serving.ServingError as error:
+            said = path.read_text(errors="replace").strip()[-LOG_CHARACTERS:]
+            raise serving.ServingError(f"{error}: {said}" if said else str(error)) from error
+
+
+def _settings(folder: Path, port: int) -> Settings:
+    return Settings(
+        data=folder / "data",
+        public_url=f"http://127.0.0.1:{port}",
+        port=port,
+        reports_per_minute_per_prefix=UNLIMITED_REPORTS_A_MINUTE,
+    )
+
+
+def _register(
+    connection: Connection, study: Study, settings: Settings, folder: Path
+) -> list[Registered]:
+    """Author, sign and put one manifest a question."""
+    seed = read_seed(folder / OPERATOR_KEY)
+    done = []
+    for question in study.questions:
+        manifest = manifest_from_toml(question.toml(time.time()), ingest=[settings.public_url])
+        envelope = authored.sign(manifest, seed)
+        authored.put(connection, manifest.collection, envelope)
+        done.append(Registered(question, manifest.collection, envelope.decode()))
+    return done
+
+
+def _upload(orders: fleet.Orders, study: Study, folder: Path, watcher: Watcher) -> fleet.Uploads:
+    total = len(study.people)
+    return fleet.upload(
+        orders,
+        study.people,
+        processes=min(PROCESSES, os.cpu_count() or 1),
+        logs=folder,
+        progress=lambda done: watcher.people(done, total),
+    )
+
+
+def _result(connection: Connection, entry: Registered, study: Study) -> CollectionResult:
+    """Close the epochs that hold reports, then read what their tallies say."""
+    path = f"/v1/collections/{entry.collection}"
+    for epoch in _epochs_with_reports(connection.get_json(f"{path}/epochs")):
+        connection.post(f"{path}/epochs/{epoch}/close?early=true")
+    document = connection.get_json(f"{path}/estimates", confidence=CONFIDENCE)
+    rows = zip(_estimates(document), entry.question.truth(study.people), strict=True)
+    return CollectionResult(
+        collection=str(document["collection"]),
+        mechanism=str(document["mechanism"]),
+        epsilon=str(document["epsilon"]),
+        n=int(str(document["n"])),
+        rows=tuple(_row(estimate, truth) for estimate, truth in rows),
+    )
+
+
+def _epochs_with_reports(document: dict[str, object]) -> list[int]:
+    epochs = document["epochs"]
+    if not isinstance(epochs, list):
+        raise StudyError("the service listed no epochs")
+    return [int(epoch["epoch"]) for epoch in epochs if epoch["n"]]
+
+
+def _estimates(document: dict[str, object]) -> Sequence[dict[str, float | str]]:
+    estimates = document["estimates"]
+    return estimates if isinstance(estimates, list) else []
+
+
+def _row(estimate: dict[str, float | str], truth: float) -> Row:
+    frequency, std_error, lower, upper = (
+        float(estimate[name]) for name in ("frequency", "std_error", "lower", "upper")
+    )
+    return Row(str(estimate["label"]), truth, frequency, std_error, lower, upper)

@@ -1,0 +1,195 @@
+"""`deniable serve`, as a real process, and what other commands make of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from deniable_aggregator import server_file
+from deniable_aggregator.serving import free_port, granian_arguments, running
+from deniable_aggregator.settings import Settings
+from support.deniable_command import Deniable, wait_until
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def deniable(tmp_path: Path) -> Deniable:
+    command = Deniable(tmp_path)
+    command.done("init")
+    return command
+
+
+@pytest.fixture
+def server(deniable: Deniable) -> Iterator[subprocess.Popen[str]]:
+    with deniable.process("serve", "--port", "0") as process:
+        wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
+        yield process
+
+
+@pytest.fixture(scope="module")
+def running_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deniable, str]]:
+    """A server that stays, and the line it printed."""
+    deniable = Deniable(tmp_path_factory.mktemp("running"))
+    deniable.done("init")
+    with deniable.process("serve", "--port", "0") as process:
+        assert process.stdout is not None
+        yield deniable, process.stdout.readline()
+
+
+def address(deniable: Deniable) -> str:
+    live = server_file.read(deniable.data)
+    assert live is not None
+    return live.address
+
+
+def test_it_says_where_it_is_and_is_ready_when_it_says_so(
+    running_one: tuple[Deniable, str],
+) -> None:
+    deniable, line = running_one
+    assert address(deniable) in line
+    assert httpx.get(address(deniable) + "/readyz").status_code == 200
+
+
+def test_server_json_is_the_owners_and_goes_when_it_stops(
+    deniable: Deniable, server: subprocess.Popen[str]
+) -> None:
+    file = deniable.data / server_file.NAME
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    server.send_signal(signal.SIGINT)
+    assert server.wait(timeout=20) == 0
+    assert not file.exists()
+
+
+def test_commands_reach_it_and_its_token_ends_with_it(
+    deniable: Deniable, server: subprocess.Popen[str]
+) -> None:
+    live = server_file.read(deniable.data)
+    assert live is not None
+    path = deniable.write("settings.toml")
+    assert deniable.json("collections", "apply", path, "--key", deniable.key)["created"]
+    manifest = httpx.get(f"{live.address}/v1/collections/settings/manifest")
+    assert manifest.text == deniable.done("collections", "export", "settings")
+    server.terminate()
+    assert server.wait(timeout=20) == 0
+    (token,) = (
+        t for t in deniable.json("tokens", "list", "--all")["tokens"] if "serve" in t["label"]
+    )
+    assert token["revoked"] is not None
+
+
+def test_a_url_and_a_token_reach_it_from_elsewhere(
+    running_one: tuple[Deniable, str], tmp_path: Path
+) -> None:
+    deniable, _ = running_one
+    elsewhere = Deniable(tmp_path / "nowhere")
+    url = address(deniable)
+    said = elsewhere.refused("tokens", "list", "--url", url)
+    assert said.startswith("A valid token is needed: ")
+    assert said.endswith("(set DENIABLE_TOKEN)")
+    elsewhere.environ["DENIABLE_TOKEN"] = deniable.done(
+        "tokens", "create", "admin", "--label", "remote"
+    ).strip()
+    assert len(elsewhere.json("tokens", "list", "--url", url)["tokens"]) == 3
+
+
+def test_a_second_server_is_refused_and_the_first_stays(
+    running_one: tuple[Deniable, str],
+) -> None:
+    deniable, _ = running_one
+    assert "open" in deniable.refused("serve", "--port", "0")
+    assert server_file.find(deniable.data) is not None
+
+
+def test_a_request_under_way_is_answered_before_it_stops(
+    deniable: Deniable, server: subprocess.Popen[str]
+) -> None:
+    host, port = address(deniable).removeprefix("http://").split(":")
+    head = b"PUT /v1/collections/x HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab"
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(head)
+        later = threading.Timer(0.5, connection.sendall, [b"cd"])
+        later.start()
+        server.terminate()
+        assert connection.recv(12) == b"HTTP/1.1 401"
+        later.join()
+
+
+def test_nothing_outlives_it_when_it_is_killed(
+    deniable: Deniable, server: subprocess.Popen[str]
+) -> None:
+    live = server_file.read(deniable.data)
+    assert live is not None
+    server.kill()
+    wait_until("the child drains", lambda: not Path(f"/proc/{live.pid}").exists())
+    assert server_file.find(deniable.data) is None
+    assert deniable.json("collections", "list") == {"collections": []}
+    checks = deniable.json("doctor")["checks"]
+    assert any("left over" in check["message"] for check in checks)
+
+
+def test_a_server_that_is_killed_ends_the_command_with_1(
+    deniable: Deniable, server: subprocess.Popen[str]
+) -> None:
+    live = server_file.read(deniable.data)
+    assert live is not None
+    os.kill(live.pid, signal.SIGKILL)
+    assert server.wait(timeout=20) == 1
+    assert server.stderr is not None
+    assert "the service stopped by itself" in server.stderr.read()
+
+
+def test_a_directory_full_of_strange_modules_changes_nothing(
+    deniable: Deniable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("secrets.py", "flask.py", "deniable_aggregator.py"):
+        deniable.write(name, "raise SystemExit('not this one')")
+    monkeypatch.chdir(deniable.folder)
+    settings = Settings(data=Path("data"), port=free_port())
+    with running(settings) as server:
+        assert httpx.get(f"{server.address}/readyz").status_code == 200
+
+
+def test_a_port_that_is_taken_is_named_with_the_cure(deniable: Deniable) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"port {port}" in deniable.refused("serve", "--port", str(port))
+
+
+def test_serving_needs_a_prepared_directory(tmp_path: Path) -> None:
+    said = Deniable(tmp_path).refused("serve", "--port", str(free_port()))
+    assert "deniable init" in said
+
+
+def test_no_line_of_the_access_log_holds_an_address(deniable: Deniable) -> None:
+    with deniable.process("serve", "--port", "0", "--access-log") as process:
+        wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
+        httpx.get(address(deniable) + "/v1/collections?who=127.0.0.1")
+        process.terminate()
+        _, logged = process.communicate(timeout=20)
+    lines = [line for line in logged.splitlines() if "/v1/collections" in line]
+    assert len(lines) == 1
+    assert "127.0.0.1" not in lines[0]
+
+
+def test_every_limit_granian_would_leave_open_is_set() -> None:
+    arguments = granian_arguments(Settings(threads=8), access_log=False)
+    for option in (
+        "--blocking-threads",
+        "--backpressure",
+        "--workers-kill-timeout",
+        "--http1-header-read-timeout",
+        "--access-log-fmt",
+    ):
+        assert option in arguments
+    assert "addr" not in json.dumps(arguments)

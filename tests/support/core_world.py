@@ -1,0 +1,153 @@
+"""A service over a prepared data directory, and sealed reports with any part of them made wrong.
+
+Preparing migrates a database and makes keys: that is done once a test session, then copied.
+"""
+
+from __future__ import annotations
+
+import atexit
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from deniable_aggregator.keys import initialise, read_seed
+from deniable_aggregator.service import Service
+from deniable_aggregator.settings import Settings
+from deniable_shared import dsse
+from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.envelope import seal
+from deniable_shared.keylist import KeyList, verify_key_list
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from deniable_shared.report import (
+    Extension,
+    Plaintext,
+    Report,
+    ReportHeader,
+    encode_upload,
+    padded_size,
+    seal_info,
+)
+
+NOON = 1_800_014_400.0  # 2027-01-15 12:00 UTC
+DAY = 86_400
+TODAY = int(NOON) // DAY
+
+TOML = """\
+name = "settings"
+purpose = "Which settings do people turn on?"
+owner = "privacy@example.org"
+epsilon = "1"
+valid_from = 2027-01-01
+expires = 2027-02-01
+grace = "2d"
+min_batch = 1
+[domain]
+type = "bits"
+labels = ["dark_mode", "beta", "sound"]
+"""
+
+
+@dataclass
+class Moment:
+    """A clock that stands until it is moved."""
+
+    now: float = NOON
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class World:
+    """A service with one collection, "settings", and the operator who signed it."""
+
+    service: Service
+    clock: Moment
+    operator_seed: bytes
+    manifest: Manifest
+
+    def signed(self, manifest: Manifest) -> bytes:
+        return dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=self.operator_seed)
+
+    def key_list(self) -> KeyList:
+        keys = self.service.keys
+        return verify_key_list(keys.key_list(), trusted=[keys.trust], now=self.clock())
+
+    def header(
+        self,
+        *,
+        report_id: bytes | None = None,
+        epoch: int = TODAY,
+        manifest_version: int = 1,
+        key_id: int = 1,
+        extensions: tuple[Extension, ...] = (),
+    ) -> ReportHeader:
+        """An honest header unless told otherwise."""
+        fresh = report_id or secrets.token_bytes(16)
+        return ReportHeader(fresh, epoch, manifest_version, key_id, extensions)
+
+    def report(
+        self,
+        header: ReportHeader | None = None,
+        *,
+        payload: bytes = b"\xa0",
+        extensions: tuple[Extension, ...] = (),
+        plaintext: bytes | None = None,
+        manifest: Manifest | None = None,
+    ) -> Report:
+        """A report sealed to the active key under its header and the manifest."""
+        header, manifest = header or self.header(), manifest or self.manifest
+        if plaintext is None:
+            plaintext = Plaintext(payload, extensions).encode(padded_size(len(payload)))
+        info = seal_info(manifest.collection, manifest.digest, header)
+        key = self.key_list().active.public_key
+        return Report(header, seal(plaintext, public_key=key, info=info))
+
+    def upload(self, *reports: Report, relay: bool = False) -> list[tuple[bytes, int]]:
+        """(report id, code) of those that were not accepted."""
+        failed = self.service.ingest.upload(
+            self.manifest.collection, encode_upload(reports), prefix="192.0.2", relay=relay
+        )
+        return [(status.report_id, status.error) for status in failed]
+
+    def n(self, epoch: int = TODAY) -> int:
+        """Reports counted in an epoch."""
+        rows = self.service.store.epochs(self.manifest.collection)
+        return sum(row.n for row in rows if row.epoch == epoch)
+
+
+def authored(text: str = TOML, previous: Manifest | None = None) -> Manifest:
+    """The manifest of a TOML text."""
+    return manifest_from_toml(text, ingest=["https://telemetry.example.org"], previous=previous)
+
+
+def prepared(folder: Path) -> Settings:
+    """Settings of a copy of a data directory that `initialise` made at NOON."""
+    shutil.copytree(_template(), folder, dirs_exist_ok=True)
+    return Settings(data=folder / "data")
+
+
+@contextmanager
+def opened(folder: Path, settings: Settings | None = None) -> Iterator[World]:
+    """A service over a prepared folder, its collection registered."""
+    clock = Moment()
+    service = Service.open(settings or prepared(folder), clock=clock)
+    try:
+        world = World(service, clock, read_seed(folder / "operator.key"), authored())
+        service.registry.apply(world.signed(world.manifest))
+        yield world
+    finally:
+        service.close()
+
+
+@cache
+def _template() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="deniable-core-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    initialise(Settings(data=folder / "data"), operator_key=folder / "operator.key", now=NOON)
+    return folder

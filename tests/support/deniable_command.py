@@ -1,0 +1,109 @@
+"""The `deniable` command in a directory of its own, in this process or as a real one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from deniable_aggregator.cli import main
+
+SETTINGS_TOML = """\
+name = "settings"
+purpose = "Which settings do people turn on?"
+owner = "privacy@example.org"
+epsilon = "1"
+valid_from = 2026-01-01
+expires = 2099-01-01
+[domain]
+type = "bits"
+labels = ["dark_mode", "beta"]
+"""
+
+
+class Deniable:
+    """Runs commands on the data directory `folder`/data."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.key = folder / "operator.key"
+        self.environ: dict[str, str | None] = {
+            name: None for name in os.environ if name.startswith("DENIABLE_")
+        }
+        self.environ["DENIABLE_DATA"] = str(self.data)
+
+    def __call__(self, *arguments: str | Path) -> Result:
+        """The result, whatever the exit code; an error nobody foresaw is raised."""
+        result = CliRunner(env=self.environ).invoke(main, [str(part) for part in arguments])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    def done(self, *arguments: str | Path) -> str:
+        """Standard output of a command that must succeed."""
+        result = self(*arguments)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    def json(self, *arguments: str | Path) -> dict[str, Any]:
+        """The one JSON document a command prints on standard output."""
+        document = json.loads(self.done(*arguments, "--json"))
+        assert isinstance(document, dict)
+        return document
+
+    def refused(self, *arguments: str | Path, code: int = 1) -> str:
+        """What a command that must fail says: one line on standard error, nothing on output."""
+        result = self(*arguments)
+        assert result.exit_code == code, result.output
+        assert result.stdout == ""
+        said = result.stderr.strip()
+        assert said.startswith("Error: ")
+        assert "\n" not in said
+        return said.removeprefix("Error: ")
+
+    def write(self, name: str, text: str = SETTINGS_TOML) -> Path:
+        """A file beside the data directory."""
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def process_environ(self) -> dict[str, str]:
+        """The environment of a real process."""
+        return {**os.environ, **{k: v for k, v in self.environ.items() if v is not None}}
+
+    @contextmanager
+    def process(self, *arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
+        """A real `deniable` process; killed at the end if it still runs."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "deniable_aggregator", *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.process_environ(),
+        )
+        with process:
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    process.send_signal(signal.SIGTERM)
+                    process.wait(timeout=30)
+
+
+def wait_until(what: str, holds: object, seconds: float = 20.0) -> None:
+    """Poll `holds()` until it is true; AssertionError naming `what` at the deadline."""
+    assert callable(holds)
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
+        time.sleep(0.02)

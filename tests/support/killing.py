@@ -1,0 +1,79 @@
+"""Connections that die between any two statements, as a process does that is killed there."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from unittest.mock import patch
+
+Result = TypeVar("Result")
+
+__all__ = ["Fuse", "Killed", "killable", "mortal_clients"]
+
+
+class Killed(BaseException):
+    """The process is gone; nothing that catches Exception may see it."""
+
+
+@dataclass
+class Fuse:
+    """Burns down one statement at a time; at zero every later statement finds nobody alive."""
+
+    left: int | None = None
+    after: bool = False
+
+    def light(self, statements: int, *, after: bool) -> None:
+        """Die at that statement: before it runs, or when it has run and nobody was told."""
+        self.left, self.after = statements, after
+
+    def put_out(self) -> None:
+        self.left = None
+
+    def burn(self) -> bool:
+        """Whether this statement is the last one."""
+        if self.left is None:
+            return False
+        self.left -= 1
+        return self.left < 0
+
+
+def killable(fuse: Fuse) -> type[sqlite3.Connection]:
+    """A connection class whose statements burn the fuse."""
+
+    class Mortal(sqlite3.Connection):
+        def execute(self, *arguments: Any) -> sqlite3.Cursor:
+            return self._mortally(super().execute, *arguments)
+
+        def executemany(self, *arguments: Any) -> sqlite3.Cursor:
+            return self._mortally(super().executemany, *arguments)
+
+        def commit(self) -> None:
+            self._mortally(super().commit)
+
+        def _mortally(self, act: Callable[..., Result], *arguments: Any) -> Result:
+            if not fuse.burn():
+                return act(*arguments)
+            fuse.put_out()  # a real kill needs no rollback; this one's must run
+            if fuse.after:
+                act(*arguments)
+            raise Killed
+
+    return Mortal
+
+
+@contextmanager
+def mortal_clients(fuse: Fuse) -> Iterator[None]:
+    """Every state file opened in this block burns the fuse."""
+    connect = sqlite3.connect
+
+    def mortal(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(
+            *arguments, **{"factory": killable(fuse), **options}
+        )
+        return connection
+
+    with patch("sqlite3.connect", mortal):
+        yield
