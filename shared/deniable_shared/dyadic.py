@@ -8,6 +8,9 @@ probability T/2^bits:
 E is transcendental for every rational ε > 0, so it is enclosed between two rationals and the
 precision doubles until both give the same T. Hence (T/w)/((2^bits − T)/(K − w)) ≤ e^ε exactly, and
 T + 1 would exceed it: privacy is never rounded in our favour. Nothing here is a float.
+
+Where a report renews a permanent answer, each symbol is kept with probability A/2^bits, else drawn
+anew among all K; `renewal_threshold` is the A that spends ε on one such report, in the same way.
 """
 
 from __future__ import annotations
@@ -18,7 +21,14 @@ from functools import lru_cache
 
 from deniable_shared.errors import ParameterError
 
-__all__ = ["at_most_exp", "exp_bounds", "format_epsilon", "parse_epsilon", "threshold"]
+__all__ = [
+    "at_most_exp",
+    "exp_bounds",
+    "format_epsilon",
+    "parse_epsilon",
+    "renewal_threshold",
+    "threshold",
+]
 
 _DECIMAL = re.compile(r"[0-9]{1,2}(\.[0-9]{1,6})?")
 _MICRO = 10**6
@@ -131,6 +141,42 @@ def threshold(epsilon: Fraction, *, messages: int = 2, favoured: int = 1, bits: 
 def _floor_share(e: Fraction, messages: int, favoured: int, bits: int) -> int:
     inside = favoured * e.numerator
     return (inside << bits) // (inside + (messages - favoured) * e.denominator)
+
+
+@lru_cache(maxsize=1024)
+def renewal_threshold(
+    permanent_threshold: int, epsilon: Fraction, *, messages: int = 2, bits: int = 64
+) -> int:
+    """The largest A < 2^bits with which one renewed report costs at most ε: exact, never above.
+
+        A = ⌊2^bits · (E − 1)/(E − 1 + K) / g⌋        g = P − Q
+
+    P = T/2^bits and Q = (1 − P)/(K − 1) are the chances of the true symbol and of each other one in
+    the permanent answer; T is `permanent_threshold`, K = messages, E = e^ε. With a = A/2^bits one
+    report has p = aP + (1 − a)/K and q = aQ + (1 − a)/K, and p/q ≤ E is a·g ≤ (E − 1)/(E − 1 + K).
+    ParameterError if the permanent answer costs no more than ε: there is nothing to renew.
+    """
+    gap = Fraction(messages * permanent_threshold - (1 << bits), (messages - 1) << bits)
+    precision = max(_FIRST_BITS, 2 * bits)
+    while gap > 0:
+        low, high = (
+            _floor_kept(bound, messages, gap, bits) for bound in exp_bounds(epsilon, bits=precision)
+        )
+        if low >> bits:
+            break
+        if low == high:
+            return low
+        precision *= 2
+    raise ParameterError(
+        f"permanent must cost more than one report, whose epsilon is {_shown(epsilon)} a symbol: "
+        "raise permanent or lower epsilon"
+    )
+
+
+def _floor_kept(e: Fraction, messages: int, gap: Fraction, bits: int) -> int:
+    above = e.numerator - e.denominator
+    spread = (above + messages * e.denominator) * gap.numerator
+    return (above * gap.denominator << bits) // spread
 
 
 def at_most_exp(ratio: Fraction, epsilon: Fraction) -> bool:

@@ -16,8 +16,8 @@ YES_NO = Bits(("a", "b", "c"))
 COLOURS = Choice(("red", "green", "blue"))
 
 
-def test_registry_knows_both_mechanisms() -> None:
-    assert known() == ("grr/1", "rr/1")
+def test_registry_knows_all_three_mechanisms() -> None:
+    assert known() == ("grr/1", "rr-sampled/1", "rr/1")
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", Fraction(1, 2)])
@@ -28,9 +28,9 @@ def test_text_and_fraction_build_equal_mechanisms(epsilon: str | Fraction) -> No
 
 
 def test_unknown_id_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ParameterError, match="one of grr/1, rr/1, got 'oue/1'"):
+    with pytest.raises(ParameterError, match="one of grr/1, rr-sampled/1, rr/1, got 'oue/1'"):
         build("oue/1", domain_size=3, epsilon="1")
-    with pytest.raises(ParameterError, match="one of grr/1, rr/1"):
+    with pytest.raises(ParameterError, match="one of grr/1, rr-sampled/1, rr/1"):
         for_domain("rr/2", YES_NO, Fraction(1))
 
 
@@ -44,7 +44,7 @@ def test_unknown_parameters_are_refused_with_those_it_takes() -> None:
 @pytest.mark.parametrize("number", ["3", 3.0, True, None])
 def test_sizes_that_are_no_integers_are_refused(number: object) -> None:
     with pytest.raises(ParameterError, match="domain_size must be an integer"):
-        build("rr/1", domain_size=number, epsilon="1")  # type: ignore[arg-type]
+        build("rr/1", domain_size=number, epsilon="1")  # type: ignore[call-overload]
     with pytest.raises(ParameterError, match="distance must be an integer"):
         build("rr/1", domain_size=3, epsilon="1", distance=number)
 
@@ -52,7 +52,7 @@ def test_sizes_that_are_no_integers_are_refused(number: object) -> None:
 @pytest.mark.parametrize("epsilon", ["1e5000000", "0", "21", 0.5])
 def test_epsilon_is_checked_where_a_mechanism_is_built(epsilon: object) -> None:
     with pytest.raises(ParameterError, match="epsilon must"):
-        build("grr/1", domain_size=3, epsilon=epsilon)  # type: ignore[arg-type]
+        build("grr/1", domain_size=3, epsilon=epsilon)  # type: ignore[call-overload]
 
 
 def test_each_domain_gets_its_mechanism() -> None:

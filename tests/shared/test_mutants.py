@@ -65,7 +65,7 @@ class FloatCoin(GeneralizedResponse):
 
     __slots__ = ()
 
-    def randomize(self, value: Value, coins: Coins) -> bytes:
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
         assert isinstance(value, int)
         e = math.exp(self.epsilon)
         truthful = coins.bits(53) / 2**53 < e / (e + self.domain_size - 1)
@@ -78,7 +78,7 @@ class AtMostThreshold(GeneralizedResponse):
 
     __slots__ = ()
 
-    def randomize(self, value: Value, coins: Coins) -> bytes:
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
         assert isinstance(value, int)
         truthful = coins.bits(64) <= self.threshold
         other = coins.below(self.domain_size - 1)
@@ -90,7 +90,7 @@ class ModuloBias(GeneralizedResponse):
 
     __slots__ = ()
 
-    def randomize(self, value: Value, coins: Coins) -> bytes:
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
         assert isinstance(value, int)
         truthful = coins.bernoulli(self.threshold)
         other = coins.bits(8) % (self.domain_size - 1)
@@ -102,7 +102,7 @@ class ForgottenSkip(GeneralizedResponse):
 
     __slots__ = ()
 
-    def randomize(self, value: Value, coins: Coins) -> bytes:
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
         assert isinstance(value, int)
         truthful = coins.bernoulli(self.threshold)
         other = coins.below(self.domain_size - 1)
@@ -114,7 +114,7 @@ class FirstChoiceAsItIs(GeneralizedResponse):
 
     __slots__ = ()
 
-    def randomize(self, value: Value, coins: Coins) -> bytes:
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
         return bytes(1) if value == 0 else super().randomize(value, coins)
 
 
@@ -123,7 +123,7 @@ class TruthAsItIs(BitwiseResponse):
 
     __slots__ = ()
 
-    def randomize(self, value: Value, coins: Coins) -> bytes:
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
         assert not isinstance(value, int)
         return super().randomize(value, coins) if any(value) else bytes(self.payload_size)
 
@@ -133,7 +133,7 @@ class LastBitNotFlipped(BitwiseResponse):
 
     __slots__ = ()
 
-    def randomize(self, value: Value, coins: Coins) -> bytes:
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
         assert not isinstance(value, int)
         payload = super().randomize([*value[:-1], 0], coins)[0] & 0b1100_0000
         return bytes([payload | value[-1] << 5])
@@ -144,7 +144,7 @@ class OneCoinForAllBits(BitwiseResponse):
 
     __slots__ = ()
 
-    def randomize(self, value: Value, coins: Coins) -> bytes:
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
         assert not isinstance(value, int)
         flip = coins.bernoulli(2**64 - self.threshold)
         return bytes([sum((bit ^ flip) << 7 - place for place, bit in enumerate(value))])

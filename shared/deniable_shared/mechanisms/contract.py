@@ -8,7 +8,7 @@ from typing import Protocol
 
 from deniable_shared.coins import Coins
 
-__all__ = ["Mechanism"]
+__all__ = ["Chain", "Mechanism", "Renewable"]
 
 
 class Mechanism(Protocol):
@@ -40,7 +40,7 @@ class Mechanism(Protocol):
 
     @property
     def threshold(self) -> int:
-        """T of 2^64: the integer whose law ε certifies."""
+        """T of 2^64: the integer whose law ε certifies; of a chain, its permanent answer's."""
 
     @property
     def p(self) -> Fraction:
@@ -50,8 +50,14 @@ class Mechanism(Protocol):
     def q(self) -> Fraction:
         """Exact probability that a report supports one thing that is not true."""
 
-    def randomize(self, value: int | Sequence[int], coins: Coins) -> bytes:
-        """One payload; DomainError, which never repeats the value, unless it is encoded."""
+    def randomize(
+        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
+    ) -> bytes:
+        """One payload; DomainError, which never repeats the value, unless it is encoded.
+
+        `coins` are keyed by the value. What a report tells openly, such as which bits it speaks of,
+        is tossed with `public`, keyed by anything but the value; with `coins` if there are none.
+        """
 
     def validate(self, payload: bytes) -> None:
         """Return for payloads `randomize` can give, raise DecodeError for all others."""
@@ -61,3 +67,69 @@ class Mechanism(Protocol):
 
     def inputs(self) -> Iterator[int | tuple[int, ...]]:
         """Every input the ε speaks of: any two of them are covered by it."""
+
+
+class Renewable(Mechanism, Protocol):
+    """A mechanism whose payload is symbols that can be kept or drawn anew, each by itself."""
+
+    @property
+    def symbols(self) -> int:
+        """K: how many values one symbol can take."""
+
+    @property
+    def places(self) -> int:
+        """How many symbols a payload has."""
+
+    @property
+    def differing(self) -> int:
+        """The most symbols in which two inputs can differ: ε is split over so many."""
+
+    @property
+    def public_choices(self) -> int:
+        """How many equally likely things a payload may tell openly; 1 if it tells none."""
+
+    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+        """Each symbol of a payload kept with probability keep/2^64, else uniform among all K."""
+
+    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `renewed` can give."""
+
+
+class Chain(Mechanism, Protocol):
+    """A permanent answer, renewed for each report: `randomize` is `permanent`, then `renew`.
+
+    All reports of one permanent answer together cost `epsilon_permanent`, each alone `epsilon`.
+    p, q and pmf are those of one report.
+    """
+
+    @property
+    def epsilon_permanent(self) -> Fraction:
+        """Of one permanent answer, and so of any number of reports that renew it."""
+
+    @property
+    def permanent_threshold(self) -> int:
+        """T of 2^64 of the permanent answer."""
+
+    @property
+    def renewal_threshold(self) -> int:
+        """A of 2^64: a symbol of the permanent answer is kept with that chance."""
+
+    def permanent(
+        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
+    ) -> bytes:
+        """The answer to keep, tossed once a hold; the coins are those of `randomize`."""
+
+    def renew(self, permanent: bytes, coins: Coins) -> bytes:
+        """One report of it; DecodeError unless `permanent` is a payload.
+
+        The coins are new for each report, keyed by the permanent answer and by no value.
+        """
+
+    def pmf_history(
+        self, values: Sequence[int | Sequence[int]]
+    ) -> dict[tuple[bytes, ...], Fraction]:
+        """Exact probability of every sequence of reports in one hold, one for each of the values.
+
+        The permanent answer is that of the first value, later ones are not used. ParameterError
+        beyond 65,536 sequences.
+        """

@@ -57,13 +57,41 @@ class GeneralizedResponse:
         """Exact probability that one given other choice is reported."""
         return Fraction(_SCALE - self.threshold, _SCALE * (self.domain_size - 1))
 
-    def randomize(self, value: int | Sequence[int], coins: Coins) -> bytes:
+    @property
+    def symbols(self) -> int:
+        """A symbol is a choice."""
+        return self.domain_size
+
+    @property
+    def places(self) -> int:
+        """The payload is one symbol."""
+        return 1
+
+    @property
+    def differing(self) -> int:
+        """One symbol has all of ε."""
+        return 1
+
+    @property
+    def public_choices(self) -> int:
+        """Nothing is told openly."""
+        return 1
+
+    def randomize(
+        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
+    ) -> bytes:
         """The index or another one; DomainError unless 0 ≤ value < d."""
         index = self._checked(value)
         truthful = coins.bernoulli(self.threshold)
         other = coins.below(self.domain_size - 1)  # always drawn: work must not tell the outcome
         other += other >= index  # skip over the true index
         return (other, index)[truthful].to_bytes(self.payload_size, "big")
+
+    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+        """The index kept with probability keep/2^64, else any of the d."""
+        kept = coins.bernoulli(keep)
+        drawn = coins.below(self.domain_size)  # always drawn: work must not tell the outcome
+        return (drawn, int.from_bytes(permanent, "big"))[kept].to_bytes(self.payload_size, "big")
 
     def _checked(self, value: int | Sequence[int]) -> int:
         if not isinstance(value, int) or not 0 <= value < self.domain_size:
@@ -79,10 +107,17 @@ class GeneralizedResponse:
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
         """Exact probability of every payload."""
-        truth, p, q = self._checked(value), self.p, self.q
+        return self._law(self._checked(value), self.p, self.q)
+
+    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `renewed` can give."""
+        drawn = Fraction(_SCALE - keep, _SCALE * self.domain_size)
+        return self._law(int.from_bytes(permanent, "big"), Fraction(keep, _SCALE) + drawn, drawn)
+
+    def _law(self, index: int, likely: Fraction, other: Fraction) -> dict[bytes, Fraction]:
         return {
-            index.to_bytes(self.payload_size, "big"): p if index == truth else q
-            for index in range(self.domain_size)
+            told.to_bytes(self.payload_size, "big"): likely if told == index else other
+            for told in range(self.domain_size)
         }
 
     def inputs(self) -> Iterator[int]:

@@ -67,9 +67,41 @@ class BitwiseResponse:
         """Exact probability that a bit is flipped."""
         return Fraction(self._flip, _SCALE)
 
-    def randomize(self, value: int | Sequence[int], coins: Coins) -> bytes:
+    @property
+    def symbols(self) -> int:
+        """A symbol is a bit."""
+        return 2
+
+    @property
+    def places(self) -> int:
+        """One symbol a bit."""
+        return self.domain_size
+
+    @property
+    def differing(self) -> int:
+        """k."""
+        return self.distance
+
+    @property
+    def public_choices(self) -> int:
+        """Nothing is told openly."""
+        return 1
+
+    def randomize(
+        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
+    ) -> bytes:
         """The bits, each flipped by a coin of its own; DomainError unless m zeros and ones."""
         told = self._packed(value) ^ coins.bernoulli_vector(self._flip, self.domain_size)
+        return self._payload(told)
+
+    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+        """Each bit kept with probability keep/2^64, else a fair coin."""
+        kept = coins.bernoulli_vector(keep, self.domain_size)
+        drawn = coins.bits(self.domain_size)  # always drawn: work must not tell the outcome
+        told = int.from_bytes(permanent, "big") >> self._padding
+        return self._payload(drawn ^ (drawn ^ told) & kept)
+
+    def _payload(self, told: int) -> bytes:
         return (told << self._padding).to_bytes(self.payload_size, "big")
 
     def _packed(self, value: int | Sequence[int]) -> int:
@@ -89,16 +121,19 @@ class BitwiseResponse:
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
         """Exact probability of every payload, for up to 16 bits; ParameterError beyond."""
-        m, truth = self.domain_size, self._packed(value)
+        return self._law(self._packed(value), self.q)
+
+    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `renewed` can give, for up to 16 bits."""
+        told = int.from_bytes(permanent, "big") >> self._padding
+        return self._law(told, Fraction(_SCALE - keep, 2 * _SCALE))
+
+    def _law(self, truth: int, flip: Fraction) -> dict[bytes, Fraction]:
+        m = self.domain_size
         if m > _MAX_PMF_BITS:
             raise ParameterError(f"domain_size must be at most {_MAX_PMF_BITS} for a pmf, got {m}")
-        by_flips = [self.p ** (m - flips) * self.q**flips for flips in range(m + 1)]
-        return {
-            (told << self._padding).to_bytes(self.payload_size, "big"): by_flips[
-                (told ^ truth).bit_count()
-            ]
-            for told in range(1 << m)
-        }
+        by_flips = [(1 - flip) ** (m - flips) * flip**flips for flips in range(m + 1)]
+        return {self._payload(told): by_flips[(told ^ truth).bit_count()] for told in range(1 << m)}
 
     def inputs(self) -> Iterator[tuple[int, ...]]:
         """All vectors if k = m, else all of at most k/2 ones: any two within distance k."""

@@ -1,0 +1,178 @@
+"""Chains: a permanent answer, renewed for each report, so that it can be asked for years.
+
+    permanent   each symbol as the mechanism tells it at ε_permanent: true with P, each other with Q
+    renewed     each symbol kept with probability a = A/2^64, else drawn uniformly among all K
+
+    p = aP + (1 − a)/K        q = aQ + (1 − a)/K        A: the largest integer that keeps ε
+
+One report has the law of the mechanism itself at ε, as close as 64 bits allow; any number of them
+is post-processing of the permanent answer and costs ε_permanent. What changes inside a hold is not
+reported at all. Sources: Erlingsson, Pihur, Korolova 2014; the exact second round: local-dp §9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from deniable_shared.coins import Coins
+from deniable_shared.dyadic import parse_epsilon, renewal_threshold
+from deniable_shared.errors import ParameterError
+
+if TYPE_CHECKING:  # the registry of mechanisms imports this module
+    from deniable_shared.mechanisms.contract import Renewable
+
+__all__ = ["MAX_HISTORIES", "Renewed"]
+
+MAX_HISTORIES = 65_536
+_SCALE = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """The chain of a mechanism `first`, built at ε_permanent, and of `epsilon`, that of one report.
+
+    ParameterError unless epsilon < ε_permanent.
+    """
+
+    first: Renewable
+    epsilon: Fraction
+    renewal_threshold: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        epsilon = parse_epsilon(self.epsilon)
+        if not epsilon < self.first.epsilon:
+            raise ParameterError(
+                f"permanent must be more than epsilon = {epsilon}, got {self.first.epsilon}: "
+                "the permanent answer costs more than one report of it"
+            )
+        kept = renewal_threshold(
+            self.first.threshold, epsilon / self.first.differing, messages=self.first.symbols
+        )
+        object.__setattr__(self, "renewal_threshold", kept)
+
+    @property
+    def id(self) -> str:
+        """That of the mechanism: one report is one of its reports."""
+        return self.first.id
+
+    @property
+    def domain_types(self) -> frozenset[str]:
+        """Those of the mechanism."""
+        return self.first.domain_types
+
+    @property
+    def domain_size(self) -> int:
+        """That of the mechanism."""
+        return self.first.domain_size
+
+    @property
+    def epsilon_permanent(self) -> Fraction:
+        """Of one permanent answer, and so of any number of reports that renew it."""
+        return self.first.epsilon
+
+    @property
+    def payload_size(self) -> int:
+        """That of the mechanism."""
+        return self.first.payload_size
+
+    @property
+    def tally_size(self) -> int:
+        """That of the mechanism."""
+        return self.first.tally_size
+
+    @property
+    def threshold(self) -> int:
+        """T of the permanent answer."""
+        return self.first.threshold
+
+    @property
+    def permanent_threshold(self) -> int:
+        """T of the permanent answer."""
+        return self.first.threshold
+
+    @property
+    def kept(self) -> Fraction:
+        """Exact probability a that a symbol of the permanent answer is kept."""
+        return Fraction(self.renewal_threshold, _SCALE)
+
+    @property
+    def blurred(self) -> Fraction:
+        """Exact probability (1 − a)/K that a symbol is drawn anew and becomes a given one."""
+        return (1 - self.kept) / self.first.symbols
+
+    @property
+    def p(self) -> Fraction:
+        """Exact probability that one report supports what is true."""
+        return self.kept * self.first.p + self.blurred
+
+    @property
+    def q(self) -> Fraction:
+        """Exact probability that one report supports one thing that is not true."""
+        return self.kept * self.first.q + self.blurred
+
+    def randomize(
+        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
+    ) -> bytes:
+        """The first report of a permanent answer that nobody keeps."""
+        return self.renew(self.permanent(value, coins, public), coins)
+
+    def permanent(
+        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
+    ) -> bytes:
+        """The answer to keep; DomainError unless the value is encoded."""
+        return self.first.randomize(value, coins, public)
+
+    def renew(self, permanent: bytes, coins: Coins) -> bytes:
+        """One report; DecodeError unless `permanent` is a payload."""
+        self.first.validate(permanent)
+        return self.first.renewed(permanent, self.renewal_threshold, coins)
+
+    def validate(self, payload: bytes) -> None:
+        """Return for payloads of the mechanism, raise DecodeError for all others."""
+        self.first.validate(payload)
+
+    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
+        """Exact probability of every payload of one report."""
+        return {reports[0]: chance for reports, chance in self.pmf_history([value]).items()}
+
+    def pmf_history(
+        self, values: Sequence[int | Sequence[int]]
+    ) -> dict[tuple[bytes, ...], Fraction]:
+        """Exact probability of every sequence of reports in one hold, one for each of the values.
+
+        The permanent answer is that of the first value, later ones are not used. ParameterError
+        for no values, and beyond 65,536 sequences.
+        """
+        if not values:
+            raise ParameterError("values must hold at least one value")
+        permanents = self.first.pmf(values[0])
+        if len(permanents) ** len(values) > MAX_HISTORIES:
+            raise ParameterError(
+                f"values must allow at most {MAX_HISTORIES:,} sequences of reports, "
+                f"got {len(permanents)} payloads in each of {len(values)} epochs"
+            )
+        history: dict[tuple[bytes, ...], Fraction] = {}
+        for permanent, chance in permanents.items():
+            once = self.first.renewed_pmf(permanent, self.renewal_threshold)
+            for reports, kept in _repeated(once, len(values)):
+                history[reports] = history.get(reports, Fraction()) + chance * kept
+        return history
+
+    def inputs(self) -> Iterator[int | tuple[int, ...]]:
+        """Every input the ε speaks of: any two of them are covered by it."""
+        return self.first.inputs()
+
+
+def _repeated(
+    law: dict[bytes, Fraction], times: int
+) -> Iterator[tuple[tuple[bytes, ...], Fraction]]:
+    """Every sequence of independent draws and its probability."""
+    if times == 0:
+        yield (), Fraction(1)
+        return
+    for drawn, chance in _repeated(law, times - 1):
+        for payload, likely in law.items():
+            yield (*drawn, payload), chance * likely

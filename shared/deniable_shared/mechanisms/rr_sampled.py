@@ -1,0 +1,214 @@
+"""Randomized response on t of m bits: which ones is tossed openly, without the value.
+
+    t places of m, each set equally likely, then each of their bits told truthfully with probability
+
+        p = T/2^64        q = 1 − p        (p/q)^min(t, k) ≤ e^ε, as close as 64 bits allow
+
+k is the most places in which two valid vectors differ. In t places two vectors differ in at most
+min(t, k), and in just that many for some set of places: so ε is split over min(t, k), no more and
+no less, and as every set is as likely under all values, the whole report costs ε.
+
+If t is not given it is the one of least variance at frequency ½, which is the one of largest
+t·(p − q)². The best real t is ε/2.1773 (u = ε/2t solves sinh 2u = 4u); its neighbours are compared
+in integers. From t = k on the split is over, so all m bits are the other candidate.
+
+Payload: for each place told, in rising order, 2·place + bit, big-endian, in as few whole bytes as
+hold 2m − 1. Sources: Nguyên et al. 2016; Cormode, Kulkarni, Srivastava 2018; local-dp §1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations, pairwise, product
+from math import comb
+from typing import ClassVar
+
+from deniable_shared.coins import Coins
+from deniable_shared.domain import MAX_BITS, bytes_for, pack
+from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.errors import DecodeError, DomainError, ParameterError
+
+__all__ = ["SampledResponse", "best_sample"]
+
+_SCALE = 1 << 64
+_BEST_SHARE = Fraction(21773, 10000)
+_MAX_PAYLOADS = 65_536
+
+
+def best_sample(domain_size: int, epsilon: Fraction, distance: int) -> int:
+    """How many bits to tell so that the variance at frequency ½ is least; the fewer in a tie."""
+    near = round(epsilon / _BEST_SHARE)
+    split = {min(max(t, 1), distance) for t in (near - 1, near, near + 1)}
+
+    def worth(t: int) -> int:
+        return t * (2 * threshold(epsilon / min(t, distance)) - _SCALE) ** 2
+
+    return max(sorted({*split, domain_size}), key=worth)
+
+
+@dataclass(frozen=True, slots=True)
+class SampledResponse:
+    """t = `sampled` of m = `domain_size` bits, each flipped equally often; k = `distance`."""
+
+    id: ClassVar[str] = "rr-sampled/1"
+    domain_types: ClassVar[frozenset[str]] = frozenset({"bits"})
+    domain_size: int
+    epsilon: Fraction
+    distance: int
+    sampled: int
+    threshold: int = field(init=False)
+    payload_size: int = field(init=False)
+    _flip: int = field(init=False, repr=False)
+    _width: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        m, k, t = self.domain_size, self.distance, self.sampled
+        if not 1 <= m <= MAX_BITS:
+            raise ParameterError(f"domain_size must lie in [1, {MAX_BITS}], got {m}")
+        if not 1 <= k <= m:
+            raise ParameterError(f"distance must lie in [1, {m}], got {k}")
+        if not 1 <= t <= m:
+            raise ParameterError(f"sampled must lie in [1, {m}], got {t}")
+        width = bytes_for(2 * m)
+        object.__setattr__(self, "threshold", threshold(parse_epsilon(self.epsilon) / min(t, k)))
+        object.__setattr__(self, "payload_size", t * width)
+        object.__setattr__(self, "_flip", _SCALE - self.threshold)
+        object.__setattr__(self, "_width", width)
+
+    @property
+    def tally_size(self) -> int:
+        """For each bit how often it was told, then for each bit how often as a one."""
+        return 2 * self.domain_size
+
+    @property
+    def p(self) -> Fraction:
+        """Exact probability that a bit that is told is told truthfully."""
+        return Fraction(self.threshold, _SCALE)
+
+    @property
+    def q(self) -> Fraction:
+        """Exact probability that a bit that is told is flipped."""
+        return Fraction(self._flip, _SCALE)
+
+    @property
+    def symbols(self) -> int:
+        """A symbol is a bit."""
+        return 2
+
+    @property
+    def places(self) -> int:
+        """One symbol a bit that is told."""
+        return self.sampled
+
+    @property
+    def differing(self) -> int:
+        """min(t, k)."""
+        return min(self.sampled, self.distance)
+
+    @property
+    def public_choices(self) -> int:
+        """The sets of t places."""
+        return comb(self.domain_size, self.sampled)
+
+    def randomize(
+        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
+    ) -> bytes:
+        """t places by `public`, their bits by `coins`; DomainError unless m zeros and ones."""
+        vector, last = self._packed(value), self.domain_size - 1
+        places = self._sample(coins if public is None else public)
+        flips = coins.bernoulli_vector(self._flip, self.sampled)
+        return self._payload(places, _gathered(vector, places, last) ^ flips)
+
+    def _packed(self, value: int | Sequence[int]) -> int:
+        if isinstance(value, int) or len(value) != self.domain_size:
+            raise DomainError(f"value must be a sequence of {self.domain_size} zeros and ones")
+        try:
+            return pack(value)
+        except (ValueError, TypeError):  # its text would repeat the value
+            raise DomainError("value must hold only zeros and ones") from None
+
+    def _sample(self, coins: Coins) -> list[int]:
+        """t of m places, every set equally likely, rising (Floyd's way: one draw a place)."""
+        chosen: set[int] = set()
+        for last in range(self.domain_size - self.sampled, self.domain_size):
+            place = coins.below(last + 1)
+            chosen.add(last if place in chosen else place)
+        return sorted(chosen)
+
+    def _payload(self, places: Sequence[int], bits: int) -> bytes:
+        """`bits` are those of the places in their order, the last one least significant."""
+        codes = [2 * place + (bits >> shift & 1) for shift, place in enumerate(reversed(places))]
+        codes.reverse()
+        if self._width == 1:
+            return bytes(codes)
+        return b"".join(code.to_bytes(self._width, "big") for code in codes)
+
+    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+        """The same places; each bit kept with probability keep/2^64, else a fair coin."""
+        codes = self._codes(permanent)
+        kept = coins.bernoulli_vector(keep, self.sampled)
+        drawn = coins.bits(self.sampled)  # always drawn: work must not tell the outcome
+        told = pack([code & 1 for code in codes])
+        return self._payload([code >> 1 for code in codes], drawn ^ (drawn ^ told) & kept)
+
+    def _codes(self, payload: bytes) -> list[int]:
+        if self._width == 1:
+            return list(payload)
+        starts = range(0, len(payload), self._width)
+        return [int.from_bytes(payload[at : at + self._width], "big") for at in starts]
+
+    def validate(self, payload: bytes) -> None:
+        """DecodeError unless `payload` names t places below m in rising order."""
+        if len(payload) != self.payload_size:
+            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
+        places = [code >> 1 for code in self._codes(payload)]
+        if places[-1] >= self.domain_size:
+            raise DecodeError(f"payload must name places in [0, {self.domain_size - 1}]")
+        if any(place >= after for place, after in pairwise(places)):
+            raise DecodeError(f"payload must name {self.sampled} places in rising order")
+
+    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
+        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
+        vector, m, t = self._packed(value), self.domain_size, self.sampled
+        if self.public_choices << t > _MAX_PAYLOADS:
+            raise ParameterError(
+                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {self.public_choices} "
+                f"sets of {t} bits: use fewer bits"
+            )
+        law: dict[bytes, Fraction] = {}
+        for places in combinations(range(m), t):
+            truth = _gathered(vector, places, m - 1)
+            law |= self._law(places, truth, self.q, Fraction(1, self.public_choices))
+        return law
+
+    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `renewed` can give."""
+        codes = self._codes(permanent)
+        places, told = [code >> 1 for code in codes], pack([code & 1 for code in codes])
+        return self._law(places, told, Fraction(_SCALE - keep, 2 * _SCALE), Fraction(1))
+
+    def _law(
+        self, places: Sequence[int], truth: int, flip: Fraction, chance: Fraction
+    ) -> dict[bytes, Fraction]:
+        t = self.sampled
+        by_flips = [chance * (1 - flip) ** (t - flips) * flip**flips for flips in range(t + 1)]
+        return {
+            self._payload(places, told): by_flips[(told ^ truth).bit_count()]
+            for told in range(1 << t)
+        }
+
+    def inputs(self) -> Iterator[tuple[int, ...]]:
+        """All vectors if k = m, else all of at most k/2 ones: any two within distance k."""
+        m = self.domain_size
+        most = m if self.distance == m else self.distance // 2
+        return (bits for bits in product((0, 1), repeat=m) if sum(bits) <= most)
+
+
+def _gathered(vector: int, places: Sequence[int], last: int) -> int:
+    """The bits at `places` of a vector whose place 0 is bit `last`, in their order."""
+    bits = 0
+    for place in places:
+        bits = bits << 1 | (vector >> (last - place) & 1)
+    return bits
