@@ -9,31 +9,36 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from fractions import Fraction
 
 from deniable_shared import mechanisms
 from deniable_shared.canonical import MAX_JSON_BYTES, canonical_json, shown
-from deniable_shared.domain import parse_domain
+from deniable_shared.domain import Domain, parse_domain, spelled
+from deniable_shared.dyadic import format_epsilon
+from deniable_shared.epochs import day_start, epoch_at, holds_in
 from deniable_shared.errors import DomainError, ManifestError, ParameterError
+from deniable_shared.field_reader import FieldReader
 from deniable_shared.manifest import Manifest, check_successor, parse_manifest
 from deniable_shared.manifest_fields import (
     EPSILON_RANGE,
+    PARAMETERS,
     SPEC,
-    FieldReader,
-    check_supported,
+    check_repeat,
     collection_id,
     identity_of,
     nest,
 )
+from deniable_shared.manifest_rules import thresholds
 from deniable_shared.templates import template
 from deniable_shared.toml_keys import read_keys
 
 __all__ = ["manifest_from_toml", "template"]
 
 _YEAR = timedelta(days=365)
+_LONGEST_EPOCH = 2_678_400
 _REQUIRED = ("name", "purpose", "owner", "epsilon", "expires", "domain")
 _DEFAULTS: Mapping[str, object] = {
     "spec": SPEC,
-    "mechanism.parameters": {},
     "repeat": "once",
     "epoch_seconds": 86_400,
     "grace_seconds": 172_800,
@@ -57,8 +62,9 @@ def manifest_from_toml(
     """The manifest of a TOML text; ManifestError names what is wrong and the cure.
 
     With `previous` it is the next version of that, or `previous` itself if the text says the same.
-    What the text leaves out comes from there: valid_from (else 365 days before expires) and ingest
-    (else the argument).
+    What the text leaves out comes from there: valid_from (else 365 days before expires),
+    hold_epochs (else the life divided by the holds that the lifetime pays) and ingest (else the
+    argument).
     """
     try:
         values = _values(_table(text), ingest, previous)
@@ -91,24 +97,80 @@ def _values(
     for key in _REQUIRED:
         if key not in table:
             raise ManifestError(f"{key} is missing: every collection needs {', '.join(_REQUIRED)}")
-    check_supported("repeat", table.get("repeat", "once"))
+    check_repeat(table.get("repeat", "once"))
     values = dict(_DEFAULTS) | read_keys(table)
     values.setdefault("ledger_group", values["name"])
-    values.setdefault("epsilon.lifetime", values["epsilon.report"])
     values.setdefault("ingest", list(previous.ingest if previous else ingest))
     if "valid_from" not in values:
         values["valid_from"] = str(previous.valid_from) if previous else _year_before(values)
-    _choose_mechanism(values)
+    domain = parse_domain(values["domain"])
+    values["domain"] = domain.to_json()
+    if values["default"] is not None:
+        values["default"] = _default(domain, values["default"])
+    _spend(values)
+    if values["repeat"] == "memoized" and "hold_epochs" not in values:
+        values["hold_epochs"] = previous.hold_epochs if previous else _hold_epochs(values)
+    _choose_mechanism(domain, values)
     return values
 
 
-def _choose_mechanism(values: dict[str, object]) -> None:
-    domain = parse_domain(values["domain"])
-    values["domain"] = domain.to_json()
+def _default(domain: Domain, value: object) -> object:
+    try:
+        return spelled(domain, value)
+    except DomainError as error:
+        raise ManifestError(f"default must be an answer of the domain: {error}") from error
+
+
+def _spend(values: dict[str, object]) -> None:
+    """Multiples of ε where the text does not say, as far as any ε may go."""
+    repeat, report = values["repeat"], _epsilon(values, "epsilon.report")
+    price, times = report, 10 if repeat == "fresh" else 1
+    if repeat == "memoized":
+        values.setdefault("epsilon.permanent", _multiple(report, 2))
+        price, times = _epsilon(values, "epsilon.permanent"), 2
+        if price <= report:
+            raise ManifestError(
+                f"epsilon_permanent must be more than epsilon = {format_epsilon(report)}, "
+                f"got {shown(values['epsilon.permanent'])}"
+            )
+    values.setdefault("epsilon.lifetime", _multiple(price, times))
+
+
+def _epsilon(values: Mapping[str, object], path: str) -> Fraction:
+    return FieldReader(values).epsilon(path, *EPSILON_RANGE)
+
+
+def _multiple(epsilon: Fraction, times: int) -> str:
+    return format_epsilon(min(times * epsilon, EPSILON_RANGE[1]))
+
+
+def _hold_epochs(values: Mapping[str, object]) -> int:
+    """So long that the holds which the lifetime pays last for the collection's life."""
+    read = FieldReader(values)
+    seconds = read.integer("epoch_seconds", 1, _LONGEST_EPOCH)
+    first = epoch_at(day_start(read.day("valid_from")), seconds)
+    last = epoch_at(day_start(read.day("expires")) - 1, seconds)
+    paid = _epsilon(values, "epsilon.lifetime") // _epsilon(values, "epsilon.permanent")
+    return max(1, holds_in(last - first + 1, max(1, paid)))
+
+
+def _choose_mechanism(domain: Domain, values: dict[str, object]) -> None:
     name = str(values.setdefault("mechanism.id", mechanisms.default_id(domain)))
-    epsilon = FieldReader(values).epsilon("epsilon.report", *EPSILON_RANGE)
-    mechanism = mechanisms.for_domain(name, domain, epsilon)
-    values["mechanism.threshold"] = f"0x{mechanism.threshold:016x}"
+    report = _epsilon(values, "epsilon.report")
+    permanent = _epsilon(values, "epsilon.permanent") if "epsilon.permanent" in values else None
+    once = mechanisms.for_domain(name, domain, report, parameters=_parameters(values))
+    values["mechanism.parameters"] = {
+        each: getattr(once, each) for each in PARAMETERS.get(name, ())
+    }
+    mechanism = mechanisms.for_domain(
+        name, domain, report, permanent=permanent, parameters=_parameters(values)
+    )
+    values |= thresholds(mechanism, str(values["repeat"]))
+
+
+def _parameters(values: Mapping[str, object]) -> Mapping[str, object]:
+    given = values.get("mechanism.parameters")
+    return given if isinstance(given, dict) else {}
 
 
 def _year_before(values: Mapping[str, object]) -> str:

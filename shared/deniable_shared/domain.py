@@ -22,6 +22,7 @@ __all__ = [
     "bytes_for",
     "pack",
     "parse_domain",
+    "spelled",
 ]
 
 Value = object
@@ -121,6 +122,10 @@ class Bits:
         size = (self.size + 7) >> 3
         return (pack(encoded) << ((size << 3) - self.size)).to_bytes(size, "big")
 
+    def named(self, encoded: tuple[int, ...]) -> dict[str, bool]:
+        """The answer as a manifest spells it: {label: bool, …}, every label named."""
+        return dict(zip(self.labels, map(bool, encoded), strict=True))
+
     def to_json(self) -> dict[str, object]:
         """The document `parse_domain` reads."""
         document: dict[str, object] = {"type": self.type, "labels": list(self.labels)}
@@ -164,12 +169,23 @@ class Choice:
         """The index, big-endian, as wide as the last one: what keys this answer's coins."""
         return encoded.to_bytes(bytes_for(self.size), "big")
 
+    def named(self, encoded: int) -> str:
+        """The answer as a manifest spells it: its label."""
+        return self.labels[encoded]
+
     def to_json(self) -> dict[str, object]:
         """The document `parse_domain` reads."""
         return {"type": self.type, "labels": list(self.labels)}
 
 
 Domain = Bits | Choice
+
+
+def spelled(domain: Domain, value: object) -> object:
+    """A value in the one spelling a manifest has for it; DomainError unless it is one."""
+    if isinstance(domain, Bits):
+        return domain.named(domain.encode(value))
+    return domain.named(domain.encode(value))
 
 
 def parse_domain(document: object) -> Domain:

@@ -1,4 +1,8 @@
-"""Epochs: the only time a report carries. Boundaries are unix seconds, UTC, half open."""
+"""Epochs: the only time a report carries. Boundaries are unix seconds, UTC, half open.
+
+A hold is a run of epochs behind which stands one permanent answer. Holds are counted from the
+collection's first epoch; the last one may be cut short by the collection's end.
+"""
 
 from __future__ import annotations
 
@@ -40,3 +44,23 @@ def starts_too_early(epoch: int, epoch_seconds: int, now: float) -> bool:
 def day_start(day: date) -> int:
     """Unix second of 00:00 UTC of a date."""
     return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+
+
+def hold_at(epoch: int, *, first_epoch: int, hold_epochs: int) -> int:
+    """Index of the hold an epoch lies in; negative before the collection's first epoch."""
+    return (epoch - first_epoch) // hold_epochs
+
+
+def hold_start(hold: int, *, first_epoch: int, hold_epochs: int) -> int:
+    """First epoch of the hold."""
+    return first_epoch + hold * hold_epochs
+
+
+def hold_end(hold: int, *, first_epoch: int, hold_epochs: int) -> int:
+    """First epoch after the hold."""
+    return hold_start(hold + 1, first_epoch=first_epoch, hold_epochs=hold_epochs)
+
+
+def holds_in(epochs: int, hold_epochs: int) -> int:
+    """How many holds so many epochs begin, the last one counted even if it is cut short."""
+    return -(-epochs // hold_epochs)

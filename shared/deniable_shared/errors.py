@@ -4,6 +4,7 @@
   x DecodeError       bytes or JSON that are not what they claim to be
   x DomainError       a value outside the collection's domain
   x EnvelopeError     a sealed report that does not open
+  x ForkError         a log or a key list that does not continue the one known
   x ManifestError     a collection's definition that breaks a rule
   x ParameterError    a mechanism asked for something it cannot be
   x SignatureError    a signature that is missing, wrong, expired or by someone else
@@ -16,6 +17,7 @@ __all__ = [
     "DeniableError",
     "DomainError",
     "EnvelopeError",
+    "ForkError",
     "ManifestError",
     "ParameterError",
     "SignatureError",
@@ -36,6 +38,10 @@ class DomainError(DeniableError, ValueError):
 
 class EnvelopeError(DeniableError):
     """A sealed report that does not open."""
+
+
+class ForkError(DeniableError):
+    """A log or a key list that does not continue the one known: rolled back, changed or forked."""
 
 
 class ManifestError(DeniableError, ValueError):

@@ -12,24 +12,28 @@ from datetime import date
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
+from typing import cast
 
 from deniable_shared import mechanisms
-from deniable_shared.canonical import canonical_json, shown, strict_json
+from deniable_shared.canonical import canonical_json, strict_json
 from deniable_shared.domain import Domain, parse_domain
 from deniable_shared.epochs import day_start, epoch_at
 from deniable_shared.errors import DecodeError, DomainError, ManifestError, ParameterError
+from deniable_shared.field_reader import FieldReader
+from deniable_shared.linkage import linkage
 from deniable_shared.manifest_fields import (
     EPSILON_RANGE,
     NAME_LENGTH,
+    PRESENCES,
     READS,
     SPEC,
-    FieldReader,
     flatten,
     identity_of,
 )
 from deniable_shared.manifest_rules import check_limits, check_successor
-from deniable_shared.mechanisms import Mechanism
+from deniable_shared.mechanisms import Chain, Mechanism
 from deniable_shared.origins import parse_origins
+from deniable_shared.schedule import Schedule
 
 __all__ = [
     "MANIFEST_TYPE",
@@ -45,7 +49,7 @@ MAX_BODY_BYTES = 768_000
 """Longest body: in base64 and with signatures it stays under a signed envelope's 1 MiB."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_THRESHOLD = re.compile(r"0x[0-9a-f]{16}")
+_SCALE = 1 << 64
 _CENTRAL = (Fraction(0), Fraction(99))
 
 
@@ -67,14 +71,16 @@ class Manifest:
     domain: Domain
     mechanism_id: str
     threshold: int
+    renewal_threshold: int | None
     epsilon_report: Fraction
+    epsilon_permanent: Fraction | None
     epsilon_lifetime: Fraction
     ledger_group: str
     repeat: str
+    hold_epochs: int
     epoch_seconds: int
     grace_seconds: int
     presence: str
-    default: object
     sampling: Fraction
     linkable: bool
     read: str
@@ -106,12 +112,80 @@ class Manifest:
         return flatten(strict_json(self.body))
 
     @cached_property
-    def _mechanism(self) -> Mechanism:
-        return mechanisms.for_domain(self.mechanism_id, self.domain, self.epsilon_report)
+    def default(self) -> object:
+        """What a device answers when nothing was recorded, as `domain.encode` takes it, or None."""
+        return self.values["default"]
+
+    @cached_property
+    def parameters(self) -> Mapping[str, object]:
+        """Of the mechanism, besides domain and ε: {"sampled": t} or nothing."""
+        parameters = self.values["mechanism.parameters"]
+        return parameters if isinstance(parameters, dict) else {}
+
+    @cached_property
+    def _mechanism(self) -> Mechanism | Chain:
+        return mechanisms.for_domain(
+            self.mechanism_id,
+            self.domain,
+            self.epsilon_report,
+            permanent=self.epsilon_permanent,
+            parameters=self.parameters,
+        )
 
     def mechanism(self) -> Mechanism:
-        """The randomizer of this collection."""
+        """The randomizer of this collection; of a memoized one its chain."""
         return self._mechanism
+
+    def chain(self) -> Chain:
+        """The same for a memoized collection; ManifestError for another one."""
+        if self.epsilon_permanent is None:
+            raise ManifestError(f'a collection of repeat = "{self.repeat}" has no permanent answer')
+        return cast(Chain, self._mechanism)
+
+    @cached_property
+    def linkage(self) -> float:
+        """Bits that two reports of one permanent answer share; 0 where there is none."""
+        return linkage(self._mechanism)
+
+    @property
+    def sampling_threshold(self) -> int:
+        """A device is asked in a hold when 64 bits of its sampling coin are below this integer."""
+        return self.sampling.numerator * _SCALE // self.sampling.denominator
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """What a device pays and when it stops, under the manifest's own lifetime."""
+        return self.schedule_under(self.epsilon_lifetime)
+
+    def schedule_under(self, ceiling: Fraction) -> Schedule:
+        """The same where an app's own ceiling may be lower."""
+        return Schedule(
+            repeat=self.repeat,
+            price=self.epsilon_permanent or self.epsilon_report,
+            lifetime=min(ceiling, self.epsilon_lifetime),
+            first_epoch=self.first_epoch,
+            last_epoch=self.last_epoch,
+            hold_epochs=self.hold_epochs,
+        )
+
+    def hold_at(self, epoch: int) -> int:
+        """The toss an epoch belongs to, as it keys the coins: see Schedule."""
+        return self.schedule.hold_at(epoch)
+
+    @property
+    def paid_holds(self) -> int:
+        """Tosses that the lifetime pays: see Schedule."""
+        return self.schedule.paid_holds
+
+    @property
+    def paid_epochs(self) -> int:
+        """Epochs that those can serve: see Schedule."""
+        return self.schedule.paid_epochs
+
+    @property
+    def answers(self) -> str:
+        """When a device stops, in words that follow "a device"."""
+        return self.schedule.words
 
     @property
     def first_epoch(self) -> int:
@@ -153,9 +227,7 @@ def _parse(body: bytes) -> Manifest:
     if canonical_json(document) != body:
         raise ManifestError("a manifest must be canonical JSON: sorted keys, no spaces, UTF-8")
     read = FieldReader(values)
-    if values["mechanism.parameters"] != {}:
-        given = shown(values["mechanism.parameters"])
-        raise ManifestError(f"this version supports mechanism.parameters = {{}} only, got {given}")
+    memoized = values["repeat"] == "memoized"
     return Manifest(
         name=read.name("name", NAME_LENGTH),
         collection=read.name("collection"),
@@ -167,17 +239,19 @@ def _parse(body: bytes) -> Manifest:
         expires=read.day("expires"),
         domain=parse_domain(values["domain"]),
         mechanism_id=read.one_of("mechanism.id", mechanisms.known()),
-        threshold=_threshold(read),
+        threshold=read.threshold("mechanism." + ("permanent_" * memoized) + "threshold"),
+        renewal_threshold=read.threshold("mechanism.renewal_threshold") if memoized else None,
         epsilon_report=read.epsilon("epsilon.report", *EPSILON_RANGE),
+        epsilon_permanent=(read.epsilon("epsilon.permanent", *EPSILON_RANGE) if memoized else None),
         epsilon_lifetime=read.epsilon("epsilon.lifetime", *EPSILON_RANGE),
         ledger_group=read.name("ledger_group"),
-        repeat=str(read.supported("repeat")),
+        repeat=str(values["repeat"]),
+        hold_epochs=read.integer("hold_epochs", 1, 0xFFFF_FFFF) if memoized else 1,
         epoch_seconds=read.integer("epoch_seconds", 1, 2_678_400),
         grace_seconds=read.integer("grace_seconds", 0, 2_678_400),
-        presence=str(read.supported("presence")),
-        default=read.supported("default"),
-        sampling=Fraction(str(read.supported("sampling"))),
-        linkable=bool(read.supported("linkable")),
+        presence=read.one_of("presence", PRESENCES),
+        sampling=read.share("sampling"),
+        linkable=read.flag("linkable"),
         read=read.one_of("read", READS),
         central_per_epoch=read.epsilon("central.per_epoch", *_CENTRAL),
         central_per_installation=read.epsilon("central.per_installation", *_CENTRAL),
@@ -194,7 +268,3 @@ def _previous(read: FieldReader, values: Mapping[str, object]) -> str | None:
     if values["previous"] is None:
         return None
     return read.matching("previous", _DIGEST, "null or 64 hex digits")
-
-
-def _threshold(read: FieldReader) -> int:
-    return int(read.matching("mechanism.threshold", _THRESHOLD, '"0x" and 16 hex digits'), 16)

@@ -5,35 +5,34 @@ Identity, `check_successor`, the check of names and the table in PROTOCOL.md com
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from enum import StrEnum
 from fractions import Fraction
 from hashlib import sha256
-from typing import NoReturn
 
 from deniable_shared.canonical import canonical_json, shown
-from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ManifestError
 
 __all__ = [
     "EPSILON_RANGE",
     "FIELDS",
     "NAME_LENGTH",
+    "PARAMETERS",
+    "PRESENCES",
     "READS",
     "REPEATS",
     "SPEC",
     "SUPPORTED",
     "Change",
     "Field",
-    "FieldReader",
+    "check_repeat",
     "check_supported",
     "collection_id",
     "flatten",
     "identity_of",
     "nest",
+    "threshold_paths",
 ]
 
 
@@ -53,15 +52,11 @@ class Change(StrEnum):
 SPEC = "deniable/manifest/1"
 REPEATS = ("once", "fresh", "memoized")
 READS = ("live", "closed", "releases")
+PRESENCES = ("on_event", "always")
+PARAMETERS: Mapping[str, tuple[str, ...]] = {"rr-sampled/1": ("sampled",)}
+"""What mechanism.parameters must name besides the domain and ε: nothing where no line says so."""
 
-SUPPORTED: Mapping[str, tuple[object, ...]] = {
-    "repeat": ("once",),
-    "presence": ("on_event",),
-    "default": (None,),
-    "sampling": ("1",),
-    "linkable": (False,),
-    "cohorts": (1,),
-}
+SUPPORTED: Mapping[str, tuple[object, ...]] = {"cohorts": (1, 64)}
 """What this version can carry out of what the protocol has; anything else is refused, by name."""
 
 EPSILON_RANGE = (Fraction(1, 100), Fraction(20))
@@ -92,33 +87,61 @@ FIELDS = (
     Field("valid_from", Change.IDENTITY, "first day, 00:00 UTC"),
     Field("expires", Change.EXPIRY, "day after the last one, 00:00 UTC"),
     Field("domain", Change.IDENTITY, "what may be answered: bits or choice, with labels"),
-    Field("mechanism.id", Change.IDENTITY, 'the randomizer: "rr/1" or "grr/1"'),
-    Field("mechanism.parameters", Change.IDENTITY, "{} in this version"),
+    Field("mechanism.id", Change.IDENTITY, 'the randomizer: "rr/1", "rr-sampled/1" or "grr/1"'),
+    Field(
+        "mechanism.parameters",
+        Change.IDENTITY,
+        'of rr-sampled/1 {"sampled": t}, the bits a report tells; else {}',
+    ),
     Field(
         "mechanism.threshold",
         Change.IDENTITY,
         '"0x" and 16 hex digits: T, recomputed from epsilon.report by both ends',
         ("once", "fresh"),
     ),
-    Field("mechanism.permanent_threshold", Change.IDENTITY, "T of the first round", ("memoized",)),
-    Field("mechanism.renewal_threshold", Change.IDENTITY, "A of the second round", ("memoized",)),
+    Field(
+        "mechanism.permanent_threshold",
+        Change.IDENTITY,
+        "T of the permanent answer, recomputed from epsilon.permanent",
+        ("memoized",),
+    ),
+    Field(
+        "mechanism.renewal_threshold",
+        Change.IDENTITY,
+        "A of the second round, recomputed from T and epsilon.report",
+        ("memoized",),
+    ),
     Field("epsilon.report", Change.IDENTITY, "ε of one whole report, 0.01…20"),
-    Field("epsilon.permanent", Change.IDENTITY, "ε of one permanent answer", ("memoized",)),
-    Field("epsilon.lifetime", Change.LOWER, "ε of all one device ever answers, report…20"),
+    Field(
+        "epsilon.permanent",
+        Change.IDENTITY,
+        "ε of one permanent answer, more than report, up to 20",
+        ("memoized",),
+    ),
+    Field("epsilon.lifetime", Change.LOWER, "ε of all one device ever answers, up to 20"),
     Field("ledger_group", Change.IDENTITY, "name under which devices keep the spent ε"),
     Field("repeat", Change.IDENTITY, "once, fresh or memoized"),
-    Field("hold_epochs", Change.IDENTITY, "epochs one permanent answer serves", ("memoized",)),
+    Field(
+        "hold_epochs",
+        Change.IDENTITY,
+        "epochs one permanent answer serves, 1…4,294,967,295",
+        ("memoized",),
+    ),
     Field("epoch_seconds", Change.IDENTITY, "3,600…2,678,400; from 1 on loopback"),
     Field("grace_seconds", Change.IDENTITY, "0…2,678,400: how long an ended epoch takes reports"),
     Field("presence", Change.IDENTITY, "on_event: that one answered is visible; always: it is not"),
-    Field("default", Change.IDENTITY, "what a device answers when nothing was recorded; null"),
-    Field("sampling", Change.IDENTITY, "share of devices asked"),
+    Field(
+        "default",
+        Change.IDENTITY,
+        "what a device answers when nothing was recorded: null, or of presence always a value",
+    ),
+    Field("sampling", Change.IDENTITY, "share of devices asked: a decimal above 0, up to 1"),
     Field("linkable", Change.IDENTITY, "consent to answers that point to one device"),
     Field("read", Change.NARROW, "what analysts read besides releases: live, closed, releases"),
     Field("central.per_epoch", Change.LOWER, "central ε an epoch, 0…99"),
     Field("central.per_installation", Change.LOWER, "central ε an installation, 0…99"),
     Field("central.delta", Change.LOWER, "central δ, 0…0.01"),
-    Field("cohorts", Change.IDENTITY, "disjoint groups the reports are tallied in"),
+    Field("cohorts", Change.IDENTITY, "disjoint groups the reports are tallied in: 1 or 64"),
     Field("min_batch", Change.RAISE, "fewest reports shown, 1…1,000,000,000"),
     Field("retention_days", Change.LOWER, "days tallies are kept, 1…3,650"),
     Field("ingest", Change.NEVER, "origins that take the reports, https or loopback"),
@@ -126,12 +149,6 @@ FIELDS = (
 
 _GROUPS = frozenset({"mechanism", "epsilon", "central"})
 _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
-_NAME = re.compile(r"[a-z0-9-]{1,64}")
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_DELTA = re.compile(r"0(\.[0-9]{1,12})?")
-_MAX_DELTA = Fraction(1, 100)
-_MAX_TEXT = 200
-_ANY = Fraction(100)
 
 
 def flatten(document: object) -> dict[str, object]:
@@ -140,14 +157,13 @@ def flatten(document: object) -> dict[str, object]:
         raise ManifestError(f"a manifest must be an object, got {shown(document)}")
     if document.get("spec") != SPEC:
         raise ManifestError(f'spec must be "{SPEC}", got {shown(document.get("spec"))}')
-    repeat = document.get("repeat")
-    check_supported("repeat", repeat)
+    repeat = check_repeat(document.get("repeat"))
     values = _paths(document)
     known = {field.path: field for field in FIELDS}
     for path in values.keys() - known.keys():
         raise ManifestError(f"a manifest has no field {shown(path)}")
     for field in FIELDS:
-        _check_presence(field, str(repeat), field.path in values)
+        _check_presence(field, repeat, field.path in values)
     return values
 
 
@@ -177,85 +193,6 @@ def collection_id(name: str, identity: bytes) -> str:
     return f"{name}-" + "".join(_BASE32[bits >> shift & 31] for shift in range(25, -1, -5))
 
 
-class FieldReader:
-    """Reads flat values one by one; each ManifestError names field, accepted range, value given."""
-
-    __slots__ = ("_values",)
-
-    def __init__(self, values: Mapping[str, object]) -> None:
-        self._values = values
-
-    def one_of(self, path: str, accepted: tuple[str, ...]) -> str:
-        """One of a few words."""
-        value = self._values[path]
-        if not isinstance(value, str) or value not in accepted:
-            self._refuse(path, "one of " + ", ".join(accepted))
-        return value
-
-    def supported(self, path: str) -> object:
-        """A value of those this version can carry out."""
-        check_supported(path, self._values[path])
-        return self._values[path]
-
-    def text(self, path: str) -> str:
-        """1…200 printable characters."""
-        value = self._values[path]
-        if not isinstance(value, str) or not 1 <= len(value) <= _MAX_TEXT:
-            self._refuse(path, f"1…{_MAX_TEXT} characters")
-        if not value.isprintable():
-            self._refuse(path, "printable characters in one line")
-        return value
-
-    def name(self, path: str, longest: int = 64) -> str:
-        """An identifier."""
-        value = self._values[path]
-        if not isinstance(value, str) or not _NAME.fullmatch(value) or len(value) > longest:
-            self._refuse(path, f"1…{longest} characters of a-z, 0-9 and -")
-        return value
-
-    def matching(self, path: str, pattern: re.Pattern[str], form: str) -> str:
-        """Text of a fixed form."""
-        value = self._values[path]
-        if not isinstance(value, str) or not pattern.fullmatch(value):
-            self._refuse(path, form)
-        return value
-
-    def integer(self, path: str, low: int, high: int) -> int:
-        """An integer within bounds."""
-        value = self._values[path]
-        if type(value) is not int or not low <= value <= high:
-            self._refuse(path, f"an integer in {low:,}…{high:,}")
-        return value
-
-    def epsilon(self, path: str, low: Fraction, high: Fraction) -> Fraction:
-        """A decimal string, read exactly; its form is checked before any arithmetic."""
-        value = self._values[path]
-        if not isinstance(value, str):
-            self._refuse(path, 'a decimal in a string, like "0.5"')
-        epsilon = parse_epsilon(value, argument=path, low=Fraction(0), high=_ANY)
-        if not low <= epsilon <= high:
-            self._refuse(path, f"{format_epsilon(low)}…{format_epsilon(high)}")
-        return epsilon
-
-    def delta(self, path: str) -> Fraction:
-        """A decimal string in 0…0.01."""
-        value = self.matching(path, _DELTA, 'a decimal in a string, like "0.000001"')
-        if Fraction(value) > _MAX_DELTA:
-            self._refuse(path, "0…0.01")
-        return Fraction(value)
-
-    def day(self, path: str) -> date:
-        """A date, YYYY-MM-DD."""
-        value = self.matching(path, _DAY, "a date, like 2027-06-01")
-        try:
-            return date.fromisoformat(value)
-        except ValueError:
-            self._refuse(path, "a date of the calendar, like 2027-06-01")
-
-    def _refuse(self, path: str, accepted: str) -> NoReturn:
-        raise ManifestError(f"{path} must be {accepted}, got {shown(self._values[path])}")
-
-
 def _paths(document: Mapping[str, object]) -> dict[str, object]:
     values: dict[str, object] = {}
     for name, value in document.items():
@@ -274,6 +211,22 @@ def _check_presence(field: Field, repeat: str, present: bool) -> None:
         raise ManifestError(f'{field.path} belongs to repeat = {where}, not to repeat = "{repeat}"')
     if repeat in field.repeats and not present:
         raise ManifestError(f"{field.path} is missing from the manifest: {field.meaning}")
+
+
+def threshold_paths(repeat: str) -> tuple[str, ...]:
+    """The fields that hold integers computed from ε; their last parts name a mechanism's own."""
+    return tuple(
+        field.path
+        for field in FIELDS
+        if field.path.endswith("threshold") and repeat in field.repeats
+    )
+
+
+def check_repeat(value: object) -> str:
+    """The word, or ManifestError."""
+    if not isinstance(value, str) or value not in REPEATS:
+        raise ManifestError(f"repeat must be one of {', '.join(REPEATS)}, got {shown(value)}")
+    return value
 
 
 def check_supported(path: str, value: object) -> None:

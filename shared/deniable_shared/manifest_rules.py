@@ -7,22 +7,42 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from deniable_shared.canonical import shown
+from deniable_shared.canonical import canonical_json, shown
+from deniable_shared.domain import spelled
 from deniable_shared.epochs import EARLY_SECONDS
-from deniable_shared.errors import ManifestError
-from deniable_shared.manifest_fields import FIELDS, READS, Change, collection_id
+from deniable_shared.errors import DomainError, ManifestError
+from deniable_shared.manifest_fields import (
+    FIELDS,
+    PARAMETERS,
+    READS,
+    Change,
+    collection_id,
+    threshold_paths,
+)
+from deniable_shared.mechanisms import Mechanism
 from deniable_shared.origins import is_loopback
 
 if TYPE_CHECKING:
     from deniable_shared.manifest import Manifest
 
-__all__ = ["MAX_EXTENSION", "MAX_OPEN_INTEGERS", "check_limits", "check_successor", "epochs_open"]
+__all__ = [
+    "MAX_EXTENSION",
+    "MAX_LINKAGE",
+    "MAX_OPEN_INTEGERS",
+    "check_limits",
+    "check_successor",
+    "epochs_open",
+    "thresholds",
+]
 
 MAX_EXTENSION = timedelta(days=365)
 """How far after the first version's the expiry may move, in all."""
 
 MAX_OPEN_INTEGERS = 1 << 24
 """Most integers in the tallies of all open epochs."""
+
+MAX_LINKAGE = 1
+"""Most bits that two reports of one permanent answer may share without linkable = true."""
 
 _SHORTEST_EPOCH = 3_600
 _LARGEST_EPOCH_INDEX = (1 << 32) - 1
@@ -35,11 +55,8 @@ def epochs_open(epoch_seconds: int, grace_seconds: int) -> int:
 
 def check_limits(manifest: Manifest) -> None:
     """ManifestError unless the fields fit each other, the id and the threshold."""
-    _check_version(manifest)
-    _check_dates(manifest)
-    _check_epsilon(manifest)
-    _check_epochs(manifest)
-    _check_sizes(manifest)
+    for check in _CHECKS:
+        check(manifest)
     wanted = collection_id(manifest.name, manifest.identity)
     if manifest.collection != wanted:
         raise ManifestError(
@@ -128,18 +145,78 @@ def _check_dates(manifest: Manifest) -> None:
 
 
 def _check_epsilon(manifest: Manifest) -> None:
-    if manifest.epsilon_lifetime < manifest.epsilon_report:
+    least, least_path = manifest.epsilon_report, "epsilon.report"
+    if manifest.epsilon_permanent is not None:
+        if manifest.epsilon_permanent <= least:
+            raise ManifestError(
+                "epsilon.permanent must be more than epsilon.report, "
+                f"got {shown(manifest.values['epsilon.permanent'])} "
+                f"and {shown(manifest.values['epsilon.report'])}"
+            )
+        least, least_path = manifest.epsilon_permanent, "epsilon.permanent"
+    if manifest.epsilon_lifetime < least:
         raise ManifestError(
-            "epsilon.lifetime must be at least epsilon.report, "
+            f"epsilon.lifetime must be at least {least_path}, "
             f"got {shown(manifest.values['epsilon.lifetime'])} "
-            f"and {shown(manifest.values['epsilon.report'])}"
+            f"and {shown(manifest.values[least_path])}"
         )
-    wanted = manifest.mechanism().threshold
-    if manifest.threshold != wanted:
+
+
+def _check_parameters(manifest: Manifest) -> None:
+    given = manifest.values["mechanism.parameters"]
+    names = PARAMETERS.get(manifest.mechanism_id, ())
+    if not isinstance(given, dict) or given.keys() != set(names):
+        wanted = ", ".join(f'"{name}": …' for name in names)
         raise ManifestError(
-            f'mechanism.threshold must be "0x{wanted:016x}", recomputed from epsilon.report, '
-            f'got "0x{manifest.threshold:016x}"'
+            f"mechanism.parameters of {manifest.mechanism_id} must be {{{wanted}}}, "
+            f"got {shown(given)}"
         )
+
+
+def thresholds(mechanism: Mechanism, repeat: str) -> dict[str, str]:
+    """{manifest path: value} of the integers that follow from ε."""
+    return {
+        path: f"0x{getattr(mechanism, path.partition('.')[2]):016x}"
+        for path in threshold_paths(repeat)
+    }
+
+
+def _check_thresholds(manifest: Manifest) -> None:
+    for path, wanted in thresholds(manifest.mechanism(), manifest.repeat).items():
+        if manifest.values[path] != wanted:
+            raise ManifestError(
+                f"{path} must be {shown(wanted)}, recomputed from epsilon, "
+                f"got {shown(manifest.values[path])}"
+            )
+
+
+def _check_linkage(manifest: Manifest) -> None:
+    if manifest.linkage > MAX_LINKAGE and not manifest.linkable:
+        raise ManifestError(
+            f"linkable must be true: two reports of one permanent answer share "
+            f"{manifest.linkage:.2f} bits, more than {MAX_LINKAGE}, and so point to one device; "
+            "say so, or lower epsilon.report, or ask for less at once"
+        )
+
+
+def _check_presence(manifest: Manifest) -> None:
+    default = manifest.default
+    if manifest.presence == "on_event":
+        if default is not None:
+            raise ManifestError(
+                'default must be null where presence = "on_event": a device that records nothing '
+                f"says nothing, got {shown(default)}"
+            )
+        return
+    try:
+        wanted = spelled(manifest.domain, default)
+    except DomainError as error:
+        raise ManifestError(
+            'default must be an answer of the domain where presence = "always": '
+            f"{error}, got {shown(default)}"
+        ) from error
+    if canonical_json(default) != canonical_json(wanted):
+        raise ManifestError(f"default must be spelled {shown(wanted)}, got {shown(default)}")
 
 
 def _check_epochs(manifest: Manifest) -> None:
@@ -160,3 +237,16 @@ def _check_sizes(manifest: Manifest) -> None:
             f"{MAX_OPEN_INTEGERS:,}, got {epochs} × {manifest.cohorts} × {mechanism.tally_size}: "
             "shorten the grace, or lengthen the epoch"
         )
+
+
+_CHECKS: tuple[Callable[[Manifest], None], ...] = (
+    _check_version,
+    _check_dates,
+    _check_epsilon,
+    _check_parameters,
+    _check_thresholds,
+    _check_linkage,
+    _check_presence,
+    _check_epochs,
+    _check_sizes,
+)

@@ -94,6 +94,16 @@ def _decimal(value: object, name: str) -> object:
     return str(int(match[1])) + (f".{part}" if part else "")
 
 
+def _sampled(value: object, name: str) -> object:
+    if type(value) is not int:
+        raise ManifestError(f"{name} must be how many bits a report tells, got {shown(value)}")
+    return {name: value}
+
+
+def _as_written(value: object, name: str) -> object:
+    return value
+
+
 def _duration(value: object, name: str) -> object:
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
@@ -132,6 +142,7 @@ KEYS: Mapping[str, Key] = {
     "expires": Key("expires", _day),
     "domain": Key("domain", _domain),
     "mechanism": Key("mechanism.id", _plain),
+    "sampled": Key("mechanism.parameters", _sampled),
     "epsilon": Key("epsilon.report", _decimal),
     "epsilon_permanent": Key("epsilon.permanent", _decimal),
     "epsilon_lifetime": Key("epsilon.lifetime", _decimal),
@@ -143,7 +154,7 @@ KEYS: Mapping[str, Key] = {
     "grace": Key("grace_seconds", _duration),
     "grace_seconds": Key("grace_seconds", _plain),
     "presence": Key("presence", _plain),
-    "default": Key("default", _plain),
+    "default": Key("default", _as_written),
     "sampling": Key("sampling", _decimal),
     "linkable": Key("linkable", _plain),
     "read": Key("read", _plain),

@@ -12,6 +12,7 @@ from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import journal
 from deniable_aggregator.store.contract import KeyListRow, LogEntry
 from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_shared.journal import extend
 from support.stores import COLLECTION, manifest_row, register
 
 
@@ -54,8 +55,7 @@ def test_a_reader_can_follow_the_chain_page_by_page(
     head, first = bytes(32), 0
     while page := store.log(first):
         assert len(page) <= 3
-        for entry in page:
-            head = journal.chained(head, entry)
+        head = extend(head, page)
         first += len(page)
     assert (first, head.hex()) == store.log_head()
 

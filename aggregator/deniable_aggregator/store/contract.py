@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.auth import Token
+from deniable_shared.journal import GENESIS, LOG_PAGE, LogEntry
 
 __all__ = [
     "GENESIS",
@@ -34,12 +35,6 @@ __all__ = [
 
 PAGE_SIZE = 4096
 """Integers in one page of a tally: one report in a long vector rewrites 32 KiB, not all of it."""
-
-LOG_PAGE = 1000
-"""Most entries one call of `log` returns."""
-
-GENESIS = bytes(32)
-"""The head of an empty log."""
 
 Payloads = npt.NDArray[np.uint8]
 Counts = npt.NDArray[np.int64]
@@ -114,14 +109,6 @@ class KeyListRow:
     expires: int
     digest: bytes
     envelope: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class LogEntry:
-    """One link: the head after it is SHA-256(head before ‖ type ‖ body hash)."""
-
-    type: str
-    body_hash: bytes
 
 
 class Store(Protocol):

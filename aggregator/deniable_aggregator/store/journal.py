@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from sqlite_utils import Database
 
 from deniable_aggregator.store.contract import (
@@ -13,12 +11,12 @@ from deniable_aggregator.store.contract import (
     LogEntry,
     ManifestRow,
 )
+from deniable_shared.journal import extend
 
 __all__ = [
     "add_key_list",
     "add_manifest",
     "append",
-    "chained",
     "entries",
     "head",
     "latest_key_list",
@@ -26,17 +24,12 @@ __all__ = [
 ]
 
 
-def chained(head: bytes, entry: LogEntry) -> bytes:
-    """The head after an entry. Both hashes have 32 bytes: the type between them needs no length."""
-    return hashlib.sha256(head + entry.type.encode() + entry.body_hash).digest()
-
-
 def append(db: Database, entry: LogEntry) -> int:
     """Add an entry; returns its position, from 1."""
     size, last = head(db)
     db.execute(
         "insert into log (position, type, body_hash, head) values (?, ?, ?, ?)",
-        (size + 1, entry.type, entry.body_hash, chained(last, entry)),
+        (size + 1, entry.type, entry.body_hash, extend(last, [entry])),
     )
     return size + 1
 
