@@ -262,9 +262,7 @@ class Client:
     def _wake_up(self) -> None:
         try:
             self._notes.extend(self._uploader.wake_up().problems)
-        except (
-            Exception
-        ) as error:  # a transport of the app's may raise anything; the thread goes on
+        except Exception as error:  # an app's own transport may raise anything
             self._notes.append(ClientError(f"an upload failed with {type(error).__name__}"))
 
     def _told(self, result: FlushResult) -> FlushResult:

@@ -116,9 +116,7 @@ class State:
         return self._db
 
     def _open(self) -> sqlite3.Connection:
-        with (
-            _forking
-        ):  # creating closes a descriptor of the file, which must not meet another's locks
+        with _forking:  # creating closes a descriptor, which would drop another connection's locks
             db = statefile.connect(self.path, busy_seconds=_BUSY_SECONDS)
         try:
             schema.migrate(db)

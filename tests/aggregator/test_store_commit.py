@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store.contract import Arrival, Cell, Verdict
+from deniable_aggregator.store.contract import Cell, Verdict
 from deniable_aggregator.store.sqlite import SqliteStore
 from support.stores import (
     COLLECTION,
