@@ -1,6 +1,6 @@
 """The house rules about who may import whom, held by reading the imports.
 
-client → shared ← aggregator, never sideways, never back; each uses only what its pyproject declares.
+client → shared ← aggregator, never sideways, never back; each uses what its pyproject declares.
 """
 
 from __future__ import annotations
@@ -132,9 +132,9 @@ def test_importing_the_contract_loads_neither_cryptography_nor_numpy() -> None:
         for path in modules("shared")
         if path.stem != "__init__"
     ]
-    code = f"import sys\nfor n in {names!r}: __import__(n)\n" + (
-        "print(sorted({m.split('.')[0] for m in sys.modules} & {'cryptography','numpy','httpx','ssl'}))"
-    )
+    heavy = {"cryptography", "httpx", "numpy", "ssl"}
+    code = f"import sys\nfor name in {names!r}: __import__(name)\n"
+    code += f"print(sorted({{m.partition('.')[0] for m in sys.modules}} & {heavy!r}))"
     run = [sys.executable, "-c", code]
     answer = subprocess.run(run, capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"

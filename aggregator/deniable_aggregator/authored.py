@@ -25,6 +25,7 @@ class Ceiling:
     """The least limits compiled into an app that admit its collections."""
 
     epsilon_per_report: Fraction
+    epsilon_permanent: Fraction
     epsilon_lifetime: Fraction
 
     def __str__(self) -> str:
@@ -36,6 +37,7 @@ class Ceiling:
         """Exact decimals as text."""
         return {
             "epsilon_per_report": format_epsilon(self.epsilon_per_report),
+            "epsilon_permanent": format_epsilon(self.epsilon_permanent),
             "epsilon_lifetime": format_epsilon(self.epsilon_lifetime),
         }
 
@@ -45,8 +47,10 @@ class Ceiling:
         groups: dict[str, list[Manifest]] = {}
         for manifest in manifests:
             groups.setdefault(manifest.ledger_group, []).append(manifest)
+        largest = max(manifest.epsilon_report for manifest in manifests)
         return cls(
-            epsilon_per_report=max(manifest.epsilon_report for manifest in manifests),
+            epsilon_per_report=largest,
+            epsilon_permanent=largest,
             epsilon_lifetime=sum(map(_cost, groups.values()), Fraction(0)),
         )
 

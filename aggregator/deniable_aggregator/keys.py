@@ -42,8 +42,9 @@ DELEGATION_SECONDS = 800 * 86_400
 """How long the operator's word for the online key holds; `renew_delegation` gives it anew."""
 
 _HPKE = "hpke-1"
-_REPORT_KEY = re.compile(r"report-([0-9]{1,3})\.key")
+_REPORT_KEY = re.compile(r"report-(0|[1-9][0-9]{0,2})\.key")
 _FIRST_REPORT_KEY = "report-1.key"
+_OURS = re.compile(r"keys|trust(\.new)?|lock|deniable\.(db(-\w+)?|toml)|server\.json|lost\+found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +93,12 @@ class Keys:
 def initialise(settings: Settings, *, operator_key: Path, now: float) -> Initialised:
     """Prepare the data directory, or finish what an interrupted run began.
 
-    An operator key that is there is used. DataDirectoryError if the directory is prepared already.
+    An operator key that is there is used. DataDirectoryError if the directory is prepared already
+    or holds anything else.
     """
     from deniable_aggregator.directory_lock import DirectoryLock
 
+    _refuse_foreign_files(settings.data)
     key_files.make_directory(settings.data)
     lock = DirectoryLock.acquire(settings.data)
     try:
@@ -151,6 +154,16 @@ def read_trust(data: Path) -> str:
     except (OSError, ValueError) as error:
         raise KeyFileError(f"{path} must hold the operator's public key: {error}") from error
     return trust
+
+
+def _refuse_foreign_files(data: Path) -> None:
+    """A directory with a life of its own would be closed to the others who use it."""
+    names = sorted(path.name for path in data.iterdir()) if data.is_dir() else []
+    foreign = [name for name in names if not _OURS.fullmatch(name)]
+    if foreign:
+        raise DataDirectoryError(
+            f"{data} must be an empty directory or a new one, it holds {foreign[0]!r}"
+        )
 
 
 def _prepare_files(data: Path, operator_key: Path, now: float) -> str:

@@ -68,6 +68,11 @@ class Settings:
         return cls(**{name: _convert(name, value) for name, value in {**written, **given}.items()})  # type: ignore[arg-type]
 
     @property
+    def operator_key(self) -> Path:
+        """Where the operator's key is looked for: beside the data directory, never in it."""
+        return self.data.absolute().parent / "operator.key"
+
+    @property
     def database(self) -> Path:
         """The SQLite file."""
         return (

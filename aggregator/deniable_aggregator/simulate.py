@@ -28,7 +28,6 @@ PROCESSES = 2
 CONFIDENCE = 0.95
 UNLIMITED_REPORTS_A_MINUTE = 10_000_000
 PREFIX = "deniable-"
-OPERATOR_KEY = "operator.key"
 LOG_CHARACTERS = 400
 
 
@@ -124,13 +123,13 @@ def simulated(
     with _temporary_directory() as folder:
         watcher.stage("Preparing keys and database")
         settings = _settings(folder, port or serving.free_port())
-        keys = initialise(settings, operator_key=folder / OPERATOR_KEY, now=time.time())
+        keys = initialise(settings, operator_key=settings.operator_key, now=time.time())
         watcher.stage("Starting the service")
         with (
             _service(settings, folder) as server,
             remote(server.address, keys.admin_token, trust_env=False) as connection,
         ):
-            registered = _register(connection, study, settings, folder)
+            registered = _register(connection, study, settings)
             envelopes = tuple(entry.envelope for entry in registered)
             orders = fleet.Orders(server.address, keys.trust, envelopes)
             watcher.stage("People answer")
@@ -172,11 +171,9 @@ def _settings(folder: Path, port: int) -> Settings:
     )
 
 
-def _register(
-    connection: Connection, study: Study, settings: Settings, folder: Path
-) -> list[Registered]:
+def _register(connection: Connection, study: Study, settings: Settings) -> list[Registered]:
     """Author, sign and put one manifest a question."""
-    seed = read_seed(folder / OPERATOR_KEY)
+    seed = read_seed(settings.operator_key)
     done = []
     for question in study.questions:
         manifest = manifest_from_toml(question.toml(time.time()), ingest=[settings.public_url])

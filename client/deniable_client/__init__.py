@@ -8,7 +8,9 @@ from deniable_client.client import Client
 from deniable_client.consent import Consent
 from deniable_client.errors import (
     ClientError,
+    ClosedError,
     ConfigurationError,
+    HaltedError,
     LogForkedError,
     RefusedError,
     RejectedError,
@@ -24,9 +26,11 @@ __all__ = [
     "Ceiling",
     "Client",
     "ClientError",
+    "ClosedError",
     "ConfigurationError",
     "Consent",
     "FlushResult",
+    "HaltedError",
     "HttpTransport",
     "LogForkedError",
     "Outcome",

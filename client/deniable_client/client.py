@@ -16,7 +16,7 @@ from deniable_client.address import parse_address, parse_trust
 from deniable_client.budget import Budget, budget_of
 from deniable_client.ceiling import Ceiling
 from deniable_client.consent import Consent
-from deniable_client.errors import ClientError, ConfigurationError, StorageError
+from deniable_client.errors import ClientError, ClosedError, ConfigurationError, StorageError
 from deniable_client.installation import Gate
 from deniable_client.outbox import waiting_count
 from deniable_client.outcome import Outcome
@@ -24,7 +24,7 @@ from deniable_client.recorder import Recorder
 from deniable_client.refresher import Refresher
 from deniable_client.results import FlushResult, RefreshResult
 from deniable_client.shelf import Shelf
-from deniable_client.state import ClosedError, State
+from deniable_client.state import State
 from deniable_client.transport import HttpTransport, Transport
 from deniable_client.uploader import Uploader
 from deniable_client.wakeups import WakeUps
@@ -177,6 +177,7 @@ class Client:
         """Stop the background thread, tidy the state file and close it. Nothing is sent."""
         self._wake_ups.stop()
         with suppress(StorageError):  # a file that cannot be tidied can still be closed
+            self._uploader.release()
             self._state.checkpoint(patience_seconds=_CHECKPOINT_SECONDS)
         self._state.close()
 
@@ -229,7 +230,7 @@ class Client:
             self._want(collection)
         return outcome
 
-    def _want(self, name: str) -> None:
+    def _want(self, name: object) -> None:
         if isinstance(name, str) and len(self._wanted) < _MOST_WANTED:
             self._wanted.add(name)
 
@@ -261,9 +262,7 @@ class Client:
     def _wake_up(self) -> None:
         try:
             self._notes.extend(self._uploader.wake_up().problems)
-        except (
-            Exception
-        ) as error:  # a transport of the app's may raise anything; the thread goes on
+        except Exception as error:  # an app's own transport may raise anything
             self._notes.append(ClientError(f"an upload failed with {type(error).__name__}"))
 
     def _told(self, result: FlushResult) -> FlushResult:

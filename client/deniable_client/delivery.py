@@ -12,12 +12,13 @@ from deniable_client.actions import Action
 from deniable_client.address import Address
 from deniable_client.errors import (
     ClientError,
+    HaltedError,
     RefusedError,
     RejectedError,
     TransportError,
 )
 from deniable_client.keyring import Keyring
-from deniable_client.line import HaltedError, Line
+from deniable_client.line import Line
 from deniable_client.outbox import Parcel, Waiting
 from deniable_client.state import State
 from deniable_client.transport import Reply

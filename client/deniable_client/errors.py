@@ -3,10 +3,12 @@
 * ClientError
   x ConfigurationError    the host application must fix this
   x TransportError        temporary; the outbox keeps the report
+  x HaltedError           a request was not made: it may not be now, or the time was over
   x RejectedError         permanent; the report was dropped, .problem says why
   x RefusedError          what the aggregator offered breaks a rule and is not used
   x LogForkedError        the aggregator contradicts itself; recording and uploading have stopped
   x StorageError          the state file cannot be used, now or (.permanent) at all
+    + ClosedError         as the client was closed
 
 `record()` raises none of them. `flush()`, `upload_due()` and `refresh()` hand them over in
 `.problems`.
@@ -16,7 +18,9 @@ from __future__ import annotations
 
 __all__ = [
     "ClientError",
+    "ClosedError",
     "ConfigurationError",
+    "HaltedError",
     "LogForkedError",
     "RefusedError",
     "RejectedError",
@@ -35,6 +39,10 @@ class ConfigurationError(ClientError, ValueError):
 
 class TransportError(ClientError):
     """No usable answer: no connection, a time-out, a server that is not ready."""
+
+
+class HaltedError(ClientError):
+    """A request that was not made: nothing may be sent now, or the time was over."""
 
 
 class RejectedError(ClientError):
@@ -59,3 +67,10 @@ class StorageError(ClientError):
     def __init__(self, message: str, *, permanent: bool = False) -> None:
         super().__init__(message)
         self.permanent = permanent
+
+
+class ClosedError(StorageError):
+    """The client was closed, or is a forked copy of one that lives in memory only."""
+
+    def __init__(self) -> None:
+        super().__init__("this client is closed", permanent=True)

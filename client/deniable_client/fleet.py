@@ -31,8 +31,9 @@ from deniable_client.client import Client
 from deniable_client.errors import ClientError, ConfigurationError
 from deniable_client.outcome import Outcome
 from deniable_client.transport import HttpTransport, Reply, Transport
+from deniable_shared.epochs import Clock
 
-__all__ = ["Fleet", "Tally", "main", "run"]
+__all__ = ["Fleet", "SharedReads", "Tally", "main", "run"]
 
 _HIGHEST = Ceiling(epsilon_per_report=20, epsilon_permanent=20, epsilon_lifetime=99)
 _A_LINE = 100
@@ -86,6 +87,7 @@ class Fleet:
     workers: int
     transport: Transport
     pause: Callable[[float], None] = time.sleep
+    clock: Clock = time.time
 
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= _MOST_WORKERS:
@@ -100,6 +102,7 @@ class Fleet:
             state=":memory:",
             ceiling=_HIGHEST,
             transport=self.transport,
+            clock=self.clock,
             background=False,
         ) as client:
             client.consent("granted")

@@ -5,16 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from deniable_client.errors import ClientError, TransportError
+from deniable_client.errors import HaltedError, TransportError
 from deniable_client.transport import Reply, Transport
 
-__all__ = ["HaltedError", "Line"]
+__all__ = ["Line"]
 
 _LONGEST_REQUEST = 10.0
-
-
-class HaltedError(ClientError):
-    """A request that was not made: it may not be, or the time is over."""
 
 
 class Line:

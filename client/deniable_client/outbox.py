@@ -8,7 +8,7 @@ no more reports.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = [
     "MAX_WAITING",
@@ -20,7 +20,6 @@ __all__ = [
     "finish",
     "mark_sending",
     "postpone",
-    "reason_counts",
     "waiting",
     "waiting_count",
 ]
@@ -32,8 +31,7 @@ _LONGEST_SECONDS = 12 * 3600 + 1
 """Retry-After and back-off last six hours each: a longer wait was written under another clock."""
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(NamedTuple):
     """When a row may be sent."""
 
     collection: str
@@ -52,8 +50,7 @@ class Waiting:
         return _passed(self.floor, now)
 
 
-@dataclass(frozen=True, slots=True)
-class Parcel:
+class Parcel(NamedTuple):
     """What is needed to seal and send one row; the same for every attempt."""
 
     collection: str
@@ -97,7 +94,7 @@ def mark_sending(db: sqlite3.Connection, collection: str, epoch: int) -> Parcel 
         " WHERE o.collection = ? AND o.epoch = ?",
         (collection, epoch),
     ).fetchone()
-    return Parcel(*row)
+    return row and Parcel(*row)
 
 
 def finish(db: sqlite3.Connection, parcel: Parcel) -> None:
@@ -129,12 +126,6 @@ def postpone(db: sqlite3.Connection, parcel: Parcel, *, retry_at: float, floor: 
         " WHERE collection = ? AND epoch = ? AND payload IS NOT NULL",
         (retry_at, floor, parcel.collection, parcel.epoch),
     )
-
-
-def reason_counts(db: sqlite3.Connection) -> dict[str, int]:
-    """How many rows were ever dropped, by reason."""
-    rows = db.execute("SELECT reason, count(*) FROM outbox WHERE state = 'dropped' GROUP BY reason")
-    return {str(reason): int(count) for reason, count in rows}
 
 
 def _empty(

@@ -60,13 +60,9 @@ class Question:
     starts: int
     ends: int
 
-    def refusal(self, now: float) -> Outcome | None:
-        """Why nobody can answer it now, whatever they answered before."""
-        if now < self.starts:
-            return Outcome.UNKNOWN_COLLECTION
-        if now >= self.ends:
-            return Outcome.EXPIRED
-        return None if self.admitted else Outcome.OVER_CEILING
+    def live(self, now: float) -> bool:
+        """Whether it has started and is not over."""
+        return self.starts <= now < self.ends
 
     def encode(self, value: object) -> tuple[Encoded, bytes]:
         """What is randomized, and what keys its coins; DomainError for no value of the domain."""

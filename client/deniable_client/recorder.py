@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from deniable_client import keychain, outbox
 from deniable_client.budget import join_account, millionths
@@ -41,8 +42,7 @@ _QUEUE = (
 _SPREAD = 1 << 32
 
 
-@dataclass(frozen=True, slots=True)
-class _Standing:
+class _Standing(NamedTuple):
     """Where this installation stands towards one question. ε in millionths."""
 
     consent: str
@@ -121,9 +121,7 @@ class Recorder:
             return question
         try:
             encoded, canonical = question.encode(value)
-        except (
-            Exception
-        ):  # a host's own Mapping may raise anything, and its text may hold the value
+        except Exception:  # a host's own Mapping may raise anything, with the value in its text
             return Outcome.INVALID_VALUE
         return Draft(question, encoded, canonical, now)
 
@@ -164,7 +162,7 @@ def _commit_to(db: sqlite3.Connection, draft: Draft, key: bytes) -> None:
 
 
 def _late_key(db: sqlite3.Connection, question: Question) -> bytes:
-    """A key for a name that has none: consent was granted before the name was known here."""
+    """A key for a name that has lost its row: the file was replaced under a running app."""
     join_account(db, question.manifest.name, question.manifest.ledger_group)
     return keychain.new_key()
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 
 from deniable_client.address import Address
-from deniable_client.errors import ClientError, RefusedError
+from deniable_client.errors import ClientError, HaltedError, RefusedError
 from deniable_client.installation import Gate
-from deniable_client.line import HaltedError, Line
+from deniable_client.line import Line
 from deniable_client.results import RefreshResult
 from deniable_client.shelf import Shelf
 from deniable_client.transport import Transport

@@ -95,16 +95,13 @@ class Shelf:
         return refusal
 
     def find(self, name_or_id: str, now: float) -> Question | Outcome:
-        """The newest question of that name that can be answered now, or why there is none."""
+        """The newest question of that name that is asked now, or why there is none to answer."""
         candidates = self._found.get(name_or_id, ())
-        outcome = Outcome.UNKNOWN_COLLECTION
         for question in candidates:
-            refusal = question.refusal(now)
-            if refusal is None:
-                return question
-            if outcome is Outcome.UNKNOWN_COLLECTION:
-                outcome = refusal
-        return outcome
+            if question.live(now):
+                return question if question.admitted else Outcome.OVER_CEILING
+        over = any(now >= question.ends for question in candidates)
+        return Outcome.EXPIRED if over else Outcome.UNKNOWN_COLLECTION
 
     def _read_shipped(self, source: Source) -> Offer:
         envelope, label = _bytes_of(source)

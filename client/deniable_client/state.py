@@ -20,16 +20,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from deniable_client import schema, statefile
-from deniable_client.errors import StorageError
+from deniable_client.errors import ClosedError, StorageError
 
-__all__ = ["ClosedError", "State"]
+__all__ = ["State"]
 
 _BUSY_SECONDS = 0.5
 _CHECKPOINT_PAUSE = 0.02
-
-
-class ClosedError(StorageError):
-    """The client was closed."""
 
 
 class State:
@@ -108,7 +104,7 @@ class State:
 
     def _live(self) -> sqlite3.Connection:
         if self.closed:
-            raise ClosedError("this client is closed", permanent=True)
+            raise ClosedError
         if self._db is None:
             self._db = self._open()
         elif self._pid != os.getpid():
@@ -120,9 +116,7 @@ class State:
         return self._db
 
     def _open(self) -> sqlite3.Connection:
-        with (
-            _forking
-        ):  # creating closes a descriptor of the file, which must not meet another's locks
+        with _forking:  # creating closes a descriptor, which would drop another connection's locks
             db = statefile.connect(self.path, busy_seconds=_BUSY_SECONDS)
         try:
             schema.migrate(db)

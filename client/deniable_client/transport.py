@@ -109,7 +109,8 @@ def _ssl_context() -> ssl.SSLContext:
 
 def _read(response: httpx.Response, deadline: float) -> bytes:
     data = bytearray()
-    for chunk in response.iter_raw():
+    chunks = (response.content,) if response.is_stream_consumed else response.iter_raw()
+    for chunk in chunks:
         data += chunk
         if len(data) > _MAX_REPLY_BYTES:
             raise OSError(f"the answer is longer than {_MAX_REPLY_BYTES} bytes")

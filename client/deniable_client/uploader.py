@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING
 from deniable_client import installation, outbox
 from deniable_client.errors import (
     ClientError,
+    ClosedError,
+    HaltedError,
     LogForkedError,
     RejectedError,
     StorageError,
 )
 from deniable_client.installation import LEASE_SECONDS, Gate
-from deniable_client.line import HaltedError, Line
+from deniable_client.line import Line
 from deniable_client.outbox import Waiting
 from deniable_client.results import FlushResult
-from deniable_client.state import ClosedError, State
+from deniable_client.state import State
 from deniable_client.transport import Transport
 from deniable_shared.coins import Coins
 from deniable_shared.epochs import Clock
@@ -101,6 +103,14 @@ class Uploader:
         """Every report that is due; `early`: every one not asked to come later."""
         return self._run(_early if early else _due, timeout)
 
+    def release(self) -> None:
+        """Let another process upload."""
+        if self._leased_at is None:
+            return
+        self._leased_at = None
+        with self._state.transaction() as db:
+            installation.release_lease(db, self._holder)
+
     def _run(self, choose: _Choice, seconds: float) -> FlushResult:
         run = _Run()
         line = Line(self._transport, self._permit, seconds=seconds)
@@ -134,7 +144,7 @@ class Uploader:
                 self._permit()
                 self._deliver(run, line, rows)
             finally:
-                self._release()
+                self.release()
 
     def _deliver(self, run: _Run, line: Line, rows: Sequence[Waiting]) -> None:
         self._courier = courier = self._courier or self._make_courier()
@@ -161,13 +171,6 @@ class Uploader:
                     f"{LEASE_SECONDS:.0f} s"
                 )
         self._leased_at = now
-
-    def _release(self) -> None:
-        if self._leased_at is None:
-            return
-        self._leased_at = None
-        with self._state.transaction() as db:
-            installation.release_lease(db, self._holder)
 
     def _waiting_count(self, run: _Run) -> int:
         try:

@@ -21,8 +21,14 @@ _PATIENCE_SECONDS = 1.0
 class WakeUps:
     """Calls `work` on a thread of its own; `work` must not raise."""
 
-    def __init__(self, work: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        work: Callable[[], object],
+        *,
+        wait: Callable[[threading.Event, float], object] = threading.Event.wait,
+    ) -> None:
         self._work = work
+        self._wait = wait
         self._starting = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -50,15 +56,16 @@ class WakeUps:
 
     def _start(self) -> None:
         self._stop = threading.Event()
-        self._thread = threading.Thread(
+        thread = threading.Thread(
             target=self._run, args=(self._stop,), name="deniable-upload", daemon=True
         )
-        self._thread.start()
+        thread.start()
+        self._thread = thread
 
     def _run(self, stop: threading.Event) -> None:
         while not stop.is_set():
             self._work()
-            stop.wait(_next_wait())
+            self._wait(stop, _next_wait())
 
 
 def _next_wait() -> float:

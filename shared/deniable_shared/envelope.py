@@ -23,19 +23,20 @@ KEY_BYTES = {1: 32}
 class Opener:
     """Opens what was sealed to one key; the key is parsed once. Safe to share between threads."""
 
-    __slots__ = ("_key", "_suite")
+    __slots__ = ("_failures", "_key", "_suite")
 
     def __init__(self, private_key: bytes, suite: int = 1) -> None:
+        from cryptography.exceptions import InvalidTag
+
+        self._failures = (InvalidTag, ValueError)
         self._suite = _suite(suite)
         self._key = _private(private_key)
 
     def open(self, sealed: bytes, *, info: bytes) -> bytes:
         """The plaintext; EnvelopeError for another key, another info or any other byte."""
-        from cryptography.exceptions import InvalidTag
-
         try:
             return self._suite.decrypt(sealed, self._key, info=info)
-        except (InvalidTag, ValueError) as error:
+        except self._failures as error:
             raise EnvelopeError("the report does not open with this key and this header") from error
 
 

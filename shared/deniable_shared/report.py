@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from deniable_shared.codec import Reader, lp, opaque
@@ -51,7 +52,7 @@ _MAX_EXTENSIONS = 4096
 _MAX_SEALED = 0xFFFF
 _SMALLEST_PLAINTEXT = 64
 _FRAME_BYTES = 6
-_FIXED = struct.Struct(">16sIHB")
+_FIXED = struct.Struct(">16sIHBH")
 _STATUS_BYTES = 17
 
 
@@ -90,14 +91,15 @@ class ReportHeader:
 
     def encode(self) -> bytes:
         """25 bytes, and the extensions."""
-        fixed = _FIXED.pack(self.report_id, self.epoch, self.manifest_version, self.key_id)
-        return fixed + _encode_extensions(self.extensions)
+        extensions = _encode_extensions(self.extensions)
+        fixed = (self.report_id, self.epoch, self.manifest_version, self.key_id)
+        return _FIXED.pack(*fixed, len(extensions)) + extensions
 
     @classmethod
     def read(cls, reader: Reader) -> ReportHeader:
         """The header at the reader's place."""
-        report_id, epoch, version, key_id = _FIXED.unpack(reader.take(_FIXED.size))
-        return cls(report_id, epoch, version, key_id, _read_extensions(reader))
+        *fixed, length = _FIXED.unpack(reader.take(_FIXED.size))
+        return cls(*fixed, _read_extensions(reader, length))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,8 @@ class Plaintext:
 
     def encode(self, size: int) -> bytes:
         """Exactly `size` bytes, zeros at the end; `size` comes from `padded_size`."""
-        message = opaque(self.payload, 2, 1, _MAX_PAYLOAD) + _encode_extensions(self.extensions)
+        extensions = lp(_encode_extensions(self.extensions))
+        message = opaque(self.payload, 2, 1, _MAX_PAYLOAD) + extensions
         _check_padded("size", size)
         if len(message) > size:
             raise DecodeError(f"size must be at least {len(message)} bytes here, got {size}")
@@ -139,10 +142,12 @@ class Plaintext:
         """DecodeError unless the padding is zero and the length is 64·2^k."""
         _check_padded("plaintext length", len(data))
         reader = Reader(data)
-        plaintext = cls(reader.opaque(2, 1, _MAX_PAYLOAD), _read_extensions(reader))
-        if any(reader.rest()):
+        payload = reader.opaque(2, 1, _MAX_PAYLOAD)
+        extensions = _read_extensions(reader, reader.uint(2))
+        padding = reader.rest()
+        if padding.count(0) != len(padding):
             raise DecodeError("padding must be zero bytes")
-        return plaintext
+        return cls(payload, extensions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +175,12 @@ def padded_size(payload_size: int, extension_bytes: int = 0) -> int:
 
 def seal_info(collection: str, manifest_digest: bytes, header: ReportHeader) -> bytes:
     """HPKE `info`: what a sealed report is bound to. One other byte, and it does not open."""
-    parts = (b"deniable/1 report", collection.encode(), manifest_digest, header.encode())
-    return b"".join(map(lp, parts))
+    return _bound_to_collection(collection, manifest_digest) + lp(header.encode())
+
+
+@lru_cache(maxsize=256)
+def _bound_to_collection(collection: str, manifest_digest: bytes) -> bytes:
+    return b"".join(map(lp, (b"deniable/1 report", collection.encode(), manifest_digest)))
 
 
 def encode_upload(reports: Sequence[Report]) -> bytes:
@@ -212,11 +221,15 @@ def decode_errors(body: bytes) -> list[ReportStatus]:
 
 
 def _encode_extensions(extensions: tuple[Extension, ...]) -> bytes:
-    return opaque(b"".join(map(Extension.encode, extensions)), 2, 0, _MAX_EXTENSIONS)
+    return b"".join(map(Extension.encode, extensions))
 
 
-def _read_extensions(reader: Reader) -> tuple[Extension, ...]:
-    inner = Reader(reader.opaque(2, 0, _MAX_EXTENSIONS))
+def _read_extensions(reader: Reader, length: int) -> tuple[Extension, ...]:
+    if length > _MAX_EXTENSIONS:
+        raise DecodeError(f"extensions must be at most {_MAX_EXTENSIONS} bytes, got {length}")
+    if not length:
+        return ()
+    inner = Reader(reader.take(length))
     extensions: list[Extension] = []
     while not inner.done:
         extensions.append(Extension(inner.uint(2), inner.opaque(2, 0, _MAX_EXTENSIONS)))
@@ -224,6 +237,8 @@ def _read_extensions(reader: Reader) -> tuple[Extension, ...]:
 
 
 def _check_increasing(extensions: tuple[Extension, ...]) -> None:
+    if not extensions:
+        return
     types = [extension.type for extension in extensions]
     if any(later <= earlier for earlier, later in pairwise(types)):
         raise DecodeError(f"extension types must rise strictly, got {types[:8]}")

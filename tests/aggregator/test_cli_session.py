@@ -142,7 +142,21 @@ def test_lint_finds_the_ceiling_that_admits_all_files(deniable: Deniable) -> Non
     one = deniable.write("one.toml")
     two = SETTINGS_TOML.replace('"settings"', '"other"').replace('epsilon = "1"', 'epsilon = "0.5"')
     document = deniable.json("collections", "lint", one, deniable.write("two.toml", two))
-    assert document["ceiling"] == {"epsilon_per_report": "1", "epsilon_lifetime": "1.5"}
+    assert document["ceiling"] == {
+        "epsilon_per_report": "1",
+        "epsilon_permanent": "1",
+        "epsilon_lifetime": "1.5",
+    }
+
+
+def test_apply_finds_the_operator_key_beside_the_data_directory(deniable: Deniable) -> None:
+    assert deniable.json("collections", "apply", deniable.write("settings.toml"))["created"]
+
+
+def test_apply_without_an_operator_key_says_where_it_looked(deniable: Deniable) -> None:
+    deniable.key.unlink()
+    path = deniable.write("settings.toml")
+    assert str(deniable.key) in deniable.refused("collections", "apply", path)
 
 
 def test_lint_prints_its_findings_and_fails_on_an_error(deniable: Deniable) -> None:

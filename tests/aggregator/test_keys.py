@@ -72,6 +72,23 @@ def test_init_refuses_a_prepared_directory_and_changes_nothing_in_it(tmp_path: P
     assert not (tmp_path / "other.key").exists()
 
 
+def test_init_refuses_a_directory_that_others_use(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    before = mode(tmp_path)
+    with pytest.raises(DataDirectoryError, match=r"must be an empty directory .* 'thesis\.txt'"):
+        initialise(Settings(data=tmp_path), operator_key=tmp_path / "operator.key", now=NOON)
+    assert mode(tmp_path) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_init_keeps_settings_that_were_put_there_before(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "deniable.toml").write_text("port = 9000\n")
+    initialise(Settings(data=data), operator_key=tmp_path / "operator.key", now=NOON)
+    assert Settings.load({"DENIABLE_DATA": str(data)}).port == 9000
+
+
 @pytest.mark.parametrize("step", ["_prepare_files", "Keys"])
 def test_init_finishes_what_an_interrupted_run_began(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str

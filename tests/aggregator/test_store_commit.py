@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store.contract import Arrival, Cell, Verdict
+from deniable_aggregator.store.contract import Cell, Verdict
 from deniable_aggregator.store.sqlite import SqliteStore
 from support.stores import (
     COLLECTION,
@@ -119,10 +119,12 @@ def test_an_unknown_collection_is_refused_and_the_rest_of_the_batch_with_it(
     assert counted(store) == {}
 
 
-@pytest.mark.parametrize("length", [0, 15, 17])
-def test_an_id_of_another_length_is_refused(store: SqliteStore, length: int) -> None:
-    with pytest.raises(StoreError, match="16 bytes"):
-        store.commit([Arrival(Cell(COLLECTION, EPOCH, 1), bytes(length), b"\x01")], sums)
+@pytest.mark.parametrize("size", [1, 2, 127, 128, 129, 300])
+def test_a_batch_of_any_size_half_of_it_known_is_told_apart(store: SqliteStore, size: int) -> None:
+    store.commit(arrivals(range(0, size, 2)), sums)
+    wanted = [COUNTED if number % 2 else DUPLICATE for number in range(size)]
+    assert store.commit(arrivals(range(size)), sums) == wanted
+    assert counted(store) == {EPOCH: (size, [size])}
 
 
 def test_a_large_batch_is_one_transaction(store: SqliteStore) -> None:

@@ -110,6 +110,11 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
         SqliteStore(path)
 
 
+def test_a_database_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be opened: No such file or directory"):
+        SqliteStore(tmp_path / "missing" / "new.db")
+
+
 def test_an_older_sqlite_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
     with pytest.raises(StoreError, match=r"3\.37\.0 or newer"):

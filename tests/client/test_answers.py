@@ -1,4 +1,4 @@
-"""For every answer of the aggregator: no second payload, no second coin, and the action of the table."""
+"""For every answer of the aggregator: no second payload, and the action of the table."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_report_is_either_done_or_dropped_or_still_waiting(name: str, device: 
 @pytest.mark.parametrize("code", range(256))
 def test_every_code_has_an_action_and_all_but_three_drop(code: int) -> None:
     reply = Reply(200, encode_errors([ReportStatus(ID, code)]))
-    expected = {
+    expected: dict[int, Action] = {
         ReportError.OUTDATED_KEY: Action.RESEAL,
         ReportError.MANIFEST_UNKNOWN: Action.FETCH_MANIFEST,
         ReportError.TOO_EARLY: Action.LATER,

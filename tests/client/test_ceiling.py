@@ -28,7 +28,7 @@ def test_what_is_not_an_exact_epsilon_in_range_is_refused_by_name(given: object)
 
 
 def test_a_float_is_refused_with_the_cure() -> None:
-    with pytest.raises(ConfigurationError, match='write it as a string, like "0.5"'):
+    with pytest.raises(ConfigurationError, match=r'write it as a string, like "0\.5"'):
         Ceiling(0.5, 4, 8)  # type: ignore[arg-type]
 
 

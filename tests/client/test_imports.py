@@ -1,4 +1,4 @@
-"""What an app pays for the client: only the standard library until something is verified or sent."""
+"""What an app pays for the client: the standard library alone until something is sent."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def test_recording_on_a_second_start_loads_nothing_heavy(
     code = f"""
 from deniable_client import Ceiling, Client
 arguments = json.loads(sys.argv[1])
-client = Client({URL!r}, ceiling=Ceiling(2, 4, 8), background=False, clock=lambda: {device.clock()}, **arguments)
+now = lambda: {device.clock()}
+client = Client({URL!r}, ceiling=Ceiling(2, 4, 8), background=False, clock=now, **arguments)
 print(client.record("settings", {{"dark_mode": True, "beta": False}}))
 client.flush()
 client.close()
@@ -50,7 +51,8 @@ def test_the_background_thread_loads_nothing_heavy_before_something_is_due(
     device.close()
     code = f"""
 from deniable_client import Ceiling, Client
-client = Client({URL!r}, ceiling=Ceiling(2, 4, 8), clock=lambda: {device.clock()}, **json.loads(sys.argv[1]))
+now = lambda: {device.clock()}
+client = Client({URL!r}, ceiling=Ceiling(2, 4, 8), clock=now, **json.loads(sys.argv[1]))
 client.close()
 """
     arguments = {"trust": operator.trust, "state": str(device.path)}

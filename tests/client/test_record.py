@@ -112,6 +112,15 @@ def test_a_name_means_its_newest_collection_that_is_not_over(make_device: MakeDe
     assert device.aggregator.received[0].collection == old.collection
 
 
+def test_a_newest_collection_over_the_ceiling_does_not_fall_back_to_an_older_one(
+    make_device: MakeDevice,
+) -> None:
+    newer = manifest(valid_from="2026-12-15", epsilon='"3"')
+    client = make_device(manifest(), newer).granted()
+    assert client.record("settings", SETTINGS) is Outcome.OVER_CEILING
+    assert client.record(manifest().collection, SETTINGS) is Outcome.QUEUED
+
+
 def test_a_queue_that_is_full_takes_no_more(
     make_device: MakeDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,11 +1,12 @@
-"""When reports are sent: spread, one new at a wake-up, backed off, and never after their epoch closed."""
+"""When reports are sent: spread, one new at a wake-up, backed off, never after their epoch."""
 
 from __future__ import annotations
 
 import pytest
 
-from deniable_client import Client, Reply, TransportError, actions
+from deniable_client import Client, FlushResult, Reply, TransportError, actions
 from deniable_client.installation import LEASE_SECONDS
+from deniable_client.testing import Request
 from deniable_shared.epochs import closes_at, epoch_at
 from support.client_world import DAY, SETTINGS, START, Device, MakeDevice, manifest
 
@@ -175,12 +176,12 @@ def test_another_uploader_waits_for_the_lease_of_the_first(device: Device) -> No
     one, other = device.granted(), device.open()
     one.record("settings", SETTINGS)
     answer = device.transport.answer
-    seen = []
+    seen: list[FlushResult] = []
 
-    def look_in(request: object) -> Reply:
+    def look_in(request: Request) -> Reply:
         if not seen:
             seen.append(other.flush(early=True))
-        return answer(request)  # type: ignore[arg-type]
+        return answer(request)
 
     device.transport.answer = look_in
     assert one.flush(early=True).accepted == 1
@@ -189,12 +190,9 @@ def test_another_uploader_waits_for_the_lease_of_the_first(device: Device) -> No
 
 
 def test_the_lease_of_an_uploader_that_died_runs_out(device: Device) -> None:
-    class Died(BaseException):
-        pass
-
     dead, heir = device.granted(), device.open()
     dead.record("settings", SETTINGS)
-    dead._uploader._release = lambda: None  # type: ignore[method-assign]
+    dead._uploader.release = lambda: None  # type: ignore[method-assign]
     device.aggregator.script.append(TransportError("cut"))
     dead.flush(early=True)
     assert heir.flush(early=True).sent == 0
@@ -205,7 +203,7 @@ def test_the_lease_of_an_uploader_that_died_runs_out(device: Device) -> None:
 def test_a_lease_from_a_clock_far_ahead_holds_nobody_up(device: Device) -> None:
     dead, heir = device.granted(), device.open()
     dead.record("settings", SETTINGS)
-    dead._uploader._release = lambda: None  # type: ignore[method-assign]
+    dead._uploader.release = lambda: None  # type: ignore[method-assign]
     device.aggregator.script.append(TransportError("cut"))
     device.clock.advance(DAY)
     dead.flush(early=True)
@@ -221,3 +219,25 @@ def test_a_transport_that_breaks_leaves_the_report_waiting(device: Device) -> No
         client.flush(early=True)
     assert client.flush(early=True).accepted == 1
     assert len(set(device.payloads)) == 1
+
+
+def test_a_row_is_marked_on_the_disk_before_its_first_byte_leaves(device: Device) -> None:
+    client = device.granted()
+    client.record("settings", SETTINGS)
+    said: list[str] = []
+    answer = device.transport.answer
+
+    def look(request: Request) -> Reply:
+        if request.method == "POST":
+            said.append("POST")
+        return answer(request)
+
+    device.transport.answer = look
+    with client._state.reading() as db:
+        db.set_trace_callback(said.append)
+    client.flush(early=True)
+    (full,) = (at for at, each in enumerate(said) if each == "PRAGMA synchronous = FULL")
+    post = said.index("POST")
+    assert full < said.index("COMMIT", full) < post
+    assert any("state = 'sending'" in each for each in said[full:post])
+    assert said.index("PRAGMA synchronous = NORMAL", full) < post

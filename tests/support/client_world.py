@@ -1,7 +1,7 @@
 """A device and the aggregator it talks to, without a network: the client's tests live in here.
 
-`Operator` signs as `deniable init` and `collections apply` do. `Aggregator` answers requests from a
-script, opens what it accepts, and remembers everything. Nothing here needs the aggregator's package.
+`Operator` signs as `deniable init` and `collections apply` do. `Aggregator` answers from a script,
+opens what it gets, and remembers everything. Nothing here needs the aggregator's package.
 """
 
 from __future__ import annotations

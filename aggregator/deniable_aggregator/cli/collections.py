@@ -86,14 +86,19 @@ def lint(files: tuple[Path, ...], url: str | None, data: Path | None, as_json: b
     )
 )
 @click.argument("file", type=FILES)
-@click.option("--key", type=FILES, required=True, metavar="FILE", help="The operator's key.")
+@click.option(
+    "--key",
+    type=FILES,
+    metavar="FILE",
+    help="The operator's key. [default: operator.key beside the data directory]",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
 @click.option("--replace", is_flag=True, help="Let the name move to a new collection.")
 @service_options
 @json_option
 def apply(
     file: Path,
-    key: Path,
+    key: Path | None,
     dry_run: bool,
     replace: bool,
     url: str | None,
@@ -110,7 +115,7 @@ def apply(
     from deniable_shared import dsse
 
     target = Target(url, data)
-    seed = read_seed(key)
+    seed = read_seed(key or target.settings().operator_key)
     first = _parsed(file, ingest=target.origin())
     with target.connect() as connection:
         ingest = [_origin(target, connection.address)]

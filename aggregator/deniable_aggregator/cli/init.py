@@ -12,8 +12,6 @@ import click
 from deniable_aggregator.cli.options import data_option, example, json_option, settings_for
 from deniable_aggregator.cli.output import emit
 
-OPERATOR_KEY = "operator.key"
-
 
 @click.command(
     epilog=example(
@@ -48,7 +46,7 @@ def init(
     settings = settings_for(data)
     if public_url is not None:
         settings = replace(settings, public_url=public_url.rstrip("/"))
-    key = operator_key or settings.data.absolute().parent / OPERATOR_KEY
+    key = operator_key or settings.operator_key
     made = keys.initialise(settings, operator_key=key, now=time.time())
     if public_url is not None:
         written = f"public_url = {json.dumps(settings.public_url)}\n"

@@ -150,5 +150,7 @@ def first_error(candidate: Candidate) -> ReportError | None:
 
 
 def _unknown_extension(extensions: tuple[Extension, ...]) -> ReportError | None:
+    if not extensions:
+        return None
     known = all(extension.type in KNOWN_EXTENSIONS for extension in extensions)
     return None if known else ReportError.UNKNOWN_EXTENSION

@@ -24,6 +24,7 @@ CHECKPOINT_PAGES = (
 )
 LOG_LIMIT_BYTES = 67_108_864
 BUSY_SECONDS = 10.0
+CACHED_STATEMENTS = 256
 
 Factory = type[sqlite3.Connection]
 
@@ -108,6 +109,7 @@ class Connections:
             isolation_level=None,
             check_same_thread=False,
             factory=self._factory,
+            cached_statements=CACHED_STATEMENTS,
         )
         return Database(connection, execute_plugins=False)
 

@@ -52,7 +52,10 @@ def _check_library() -> None:
 
 def _create(path: Path) -> None:
     """0600; SQLite gives -wal and -shm the mode of the database file."""
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise StoreError(f"{path} cannot be opened: {error.strerror}") from error
 
 
 def _upgrade(path: Path) -> None:

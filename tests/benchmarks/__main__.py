@@ -1,0 +1,79 @@
+"""uv run --project tests/benchmarks python -m benchmarks [--quick] [--only NAME]…"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # budgets are those of one core
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import importlib
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from benchmarks import display, machine, peers
+from benchmarks.measure import FULL, QUICK, Effort
+from benchmarks.results import Result
+
+NAMES = ("randomize", "record", "imports", "tally", "estimate", "upload", "memory")
+COMMAND = "uv run --project tests/benchmarks python -m benchmarks"
+RESULTS = Path(__file__).parent / "RESULTS.md"
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Short slices and small data: figures are rough.")
+@click.option("--only", multiple=True, type=click.Choice(NAMES), help="Run just these.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Where to write the tables (default: RESULTS.md, after a full run only).",
+)
+@click.option(
+    "--ids",
+    type=click.IntRange(min=1),
+    help="Report ids on disk while the aggregator's memory is looked at (default 1,000,000).",
+)
+@click.option("--remark", default="", help="A line about the machine for the header.")
+def main(
+    quick: bool, only: tuple[str, ...], output: Path | None, ids: int | None, remark: str
+) -> None:
+    """What each step costs, beside the peers and the machine's own limits."""
+    console = Console()
+    effort = QUICK if quick else FULL
+    effort = replace(effort, ids=ids or effort.ids)
+    started, before = time.monotonic(), machine.load()
+    results = [_run(name, console, effort) for name in only or NAMES]
+    header = [
+        *machine.describe(),
+        (
+            "load average before / after",
+            f"{before}; {machine.load()} (1 / 5 minutes, ours included)",
+        ),
+        ("date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())),
+        ("took", f"{time.monotonic() - started:.0f} s"),
+        *([("to know", remark)] if remark else []),
+    ]
+    display.show_budgets(console, [v for result in results for v in result.verdicts])
+    whole = not quick and not only
+    if (path := output or (RESULTS if whole else None)) is not None:
+        options = [*(["--quick"] if quick else []), *(f"--only {name}" for name in only)]
+        options += [f"--ids {ids}"] if ids else []
+        command = " ".join([COMMAND, *options])
+        text = display.markdown(results, command=command, machine=header, peers=peers.report())
+        path.write_text(text, encoding="utf-8")
+        console.print(f"written: {path.name}")
+
+
+def _run(name: str, console: Console, effort: Effort) -> Result:
+    with console.status(f"{name} …"):
+        result: Result = importlib.import_module(f"benchmarks.{name}").run(effort)
+    display.show(console, result)
+    return result
+
+
+if __name__ == "__main__":
+    main()

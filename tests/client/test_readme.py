@@ -1,0 +1,36 @@
+"""The README is true: its example runs, its table is complete."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from deniable_client import Outcome
+from support.client_world import Operator, manifest
+
+README = Path(__file__).parent.parent.parent / "client" / "README.md"
+
+
+def test_the_first_example_runs_as_printed(
+    operator: Operator,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    today = datetime.now(UTC).date()
+    valid = manifest(valid_from=str(today), expires=str(today + timedelta(days=90)))
+    (tmp_path / "settings.manifest").write_bytes(operator.sign(valid))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (example, *_) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    promised = re.findall(r"print\(.*\)  # (.*)", example)
+    exec(example.replace("ed25519:…", operator.trust), {})  # noqa: S102  (our own README)
+    assert capsys.readouterr().out.split() == promised
+
+
+def test_every_outcome_is_explained() -> None:
+    text = README.read_text()
+    assert [each for each in Outcome if f"`{each}`" not in text] == []

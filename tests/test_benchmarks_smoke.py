@@ -1,0 +1,78 @@
+"""The benchmarks still run on today's code. No peer is needed and no time is judged."""
+
+from __future__ import annotations
+
+import importlib
+import math
+
+import pytest
+
+from benchmarks import display, machine
+from benchmarks.measure import Contender, Effort, Line, race
+from benchmarks.results import Result, Verdict, at_least_share, at_most
+
+SMOKE = Effort(rounds=1, slice_seconds=0.001, scale=0.01, peers=False, ids=1_000)
+IN_PROCESS = ("randomize", "record", "imports", "tally", "estimate")
+WITH_SERVERS = ("upload", "memory")
+
+
+def assert_sane(result: Result) -> None:
+    assert result.title
+    assert result.cases
+    assert result.verdicts
+    for case in result.cases:
+        assert case.ours.values
+        for line in case.lines:
+            assert len(line.values) == len(case.ours.values)
+            assert all(math.isfinite(value) for value in line.values)
+    for verdict in result.verdicts:
+        assert verdict.reached
+        assert verdict.met == (verdict.word == "met")
+
+
+@pytest.mark.parametrize("name", IN_PROCESS)
+def test_a_benchmark_of_ours_returns_figures_for_every_line(name: str) -> None:
+    result = importlib.import_module(f"benchmarks.{name}").run(SMOKE)
+    assert_sane(result)
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("name", WITH_SERVERS)
+def test_a_benchmark_with_a_real_server_returns_figures_for_every_line(name: str) -> None:
+    result = importlib.import_module(f"benchmarks.{name}").run(SMOKE)
+    assert_sane(result)
+
+
+def test_contenders_take_as_many_rounds_as_asked_for() -> None:
+    lines = race([Contender("a", "ours", list), Contender("b", "limit", dict)], SMOKE)
+    assert [len(line.values) for line in lines] == [1, 1]
+
+
+def test_speed_is_compared_in_the_direction_of_the_unit() -> None:
+    quick, slow = Line("q", "ours", "µs", (1.0, 1.0)), Line("s", "peer", "µs", (2.0, 4.0))
+    many = Line("m", "ours", "requests/s", (8.0,), higher_is_better=True)
+    few = Line("f", "limit", "requests/s", (4.0,), higher_is_better=True)
+    assert quick.speed_over(slow) == (3.0, 2.0, 4.0)
+    assert many.speed_over(few) == (2.0, 2.0, 2.0)
+
+
+def test_a_missed_budget_says_by_how_much() -> None:
+    line = Line("ours", "ours", "µs", (6.0,))
+    half = Line("half", "limit", "requests/s", (10.0,), higher_is_better=True)
+    ours = Line("ours", "ours", "requests/s", (4.0,), higher_is_better=True)
+    assert at_most("step", 3.0, line, bound="").word == "missed by 2.00 ×"
+    assert at_most("step", 6.0, line, bound="").word == "met"
+    assert not at_least_share("upload", 0.5, ours, half, bound="").met
+
+
+def test_results_name_command_machine_and_budgets() -> None:
+    verdict = Verdict("step", "1 of 2 µs", 2.0, "nothing")
+    page = display.markdown(
+        [Result("Step", (), (verdict,))],
+        command="run it",
+        machine=machine.describe(),
+        peers=[("peer", "1.0", "remark")],
+    )
+    assert "`run it`" in page
+    assert "| step | 1 of 2 µs | met | nothing |" in page
+    assert "| peer | 1.0 | remark |" in page

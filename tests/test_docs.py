@@ -1,0 +1,139 @@
+"""What the documentation says is so: snippets run, commands, settings, addresses are all there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import click
+import pytest
+
+from deniable_aggregator.app import create_app
+from deniable_aggregator.cli import main
+from deniable_aggregator.service import Service
+from deniable_aggregator.settings import PREFIX, Settings
+from deniable_shared.problems import PROBLEMS
+from support.api_world import prepared
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted(
+    path
+    for path in ROOT.glob("**/*.md")
+    if not {".venv", "node_modules", "dist"} & set(path.relative_to(ROOT).parts)
+)
+AGGREGATOR = (ROOT / "aggregator" / "README.md").read_text()
+NUMBER = re.compile(r"-?\d+\.\d+")
+
+
+def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command that does something, as its words."""
+    if isinstance(group, click.Group):
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            yield from commands(command, (*path, name))
+    else:
+        yield path
+
+
+def fenced(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.S | re.M)
+
+
+def command_lines() -> Iterator[tuple[str, list[str]]]:
+    """Every `deniable …` line of a shell block, without its comment."""
+    for page in PAGES:
+        for block in fenced(page, "sh"):
+            for line in re.sub(r"\\\n\s*", " ", block).splitlines():
+                words = shlex.split(line, comments=True)
+                if "deniable" in words:
+                    words = words[words.index("deniable") + 1 :]
+                    stop = next(
+                        (n for n, word in enumerate(words) if word in {">", "|", "&&"}), None
+                    )
+                    yield page.name, words[:stop]
+
+
+def as_written(rule: str) -> str:
+    """A route as people write it."""
+    return re.sub(r"<(?:int:)?(.*?)>", r"{\1}", rule).replace("{collection}", "{id}")
+
+
+@pytest.mark.parametrize("path", sorted(commands(main)), ids=" ".join)
+def test_every_command_is_in_the_readme(path: tuple[str, ...]) -> None:
+    assert f"`deniable {' '.join(path)}`" in AGGREGATOR
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Settings)])
+def test_every_setting_is_in_the_readme_with_its_default(name: str) -> None:
+    row = next(
+        line for line in AGGREGATOR.splitlines() if line.startswith(f"| `{PREFIX}{name.upper()}`")
+    )
+    default = getattr(Settings(), name)
+    shown = str(default).lower() if isinstance(default, bool) else str(default)
+    assert f"| `{shown}` |" in row or (shown == "" and "| empty |" in row)
+
+
+def test_every_address_is_in_the_readme_and_no_other(tmp_path: Path) -> None:
+    prepared(tmp_path)
+    service = Service.open(Settings(data=tmp_path / "data"))
+    rules = list(create_app(service).url_map.iter_rules())
+    service.close()
+    routes = {
+        f"{method} {as_written(rule.rule)}"
+        for rule in rules
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        if "static" not in rule.endpoint
+    }
+    listed = set(re.findall(r"^\| `((?:GET|POST|PUT|DELETE) /.*?)` \|", AGGREGATOR, re.M))
+    assert listed == routes
+
+
+@pytest.mark.parametrize("slug", PROBLEMS)
+def test_every_problem_is_in_the_readme(slug: str) -> None:
+    kind = PROBLEMS[slug]
+    retry = "yes" if kind.retry else "no"
+    assert f"| `{slug}` | {kind.status} | {retry} | {kind.title} |" in AGGREGATOR
+
+
+@pytest.mark.parametrize(("page", "words"), list(command_lines()), ids=lambda part: str(part)[:60])
+def test_every_command_line_in_the_docs_is_one_the_command_takes(
+    page: str, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for word in words:
+        if word.endswith((".toml", ".csv", ".key")):
+            (tmp_path / word).touch()
+    command: click.Command = main
+    context = click.Context(main, info_name="deniable")
+    while isinstance(command, click.Group) and words:
+        found = command.get_command(context, words[0])
+        assert found is not None, f"{page}: deniable has no command {words[0]}"
+        command, words = found, words[1:]
+    command.make_context(command.name, list(words), parent=context)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "shared" / "README.md"], ids=str)
+def test_first_example_runs_and_prints_what_the_page_shows_but_for_the_coins(page: Path) -> None:
+    code, shown = fenced(page, "python")[0], fenced(page, "text")[0]
+    run = [sys.executable, "-W", "error", "-c", code]
+    said = subprocess.run(run, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert re.sub(r"\s", "", NUMBER.sub("0", said)) == re.sub(r"\s", "", NUMBER.sub("0", shown))
+    told, printed = (list(map(float, NUMBER.findall(text))) for text in (shown, said))
+    assert printed == pytest.approx(told, abs=0.1)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_readme_example_is_at_most_twelve_lines() -> None:
+    assert len(fenced(ROOT / "README.md", "python")[0].splitlines()) <= 12
