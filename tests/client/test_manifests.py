@@ -54,9 +54,9 @@ HOSTILE: Mapping[str, tuple[Mapping[str, object], str]] = {
     "ε as a float": ({"epsilon.report": 1}, "epsilon.report"),
     "wrong T": ({"mechanism.threshold": "0xffffffffffffffff"}, "threshold"),
     "other domain": ({"domain": {"type": "bits", "labels": ["dark_mode"]}}, "threshold"),
-    "memoized": ({"repeat": "memoized"}, "this version supports repeat"),
-    "sampling": ({"sampling": "0.5"}, "this version supports sampling"),
-    "always": ({"presence": "always"}, "this version supports presence"),
+    "memoized": ({"repeat": "memoized"}, "threshold belongs to repeat"),
+    "sampling": ({"sampling": "0.5"}, "collection must be"),
+    "always": ({"presence": "always"}, "default must be an answer"),
     "other id": ({"collection": "settings-000000"}, "collection must be"),
     "unknown field": ({"surprise": 1}, "surprise"),
     "other server": (

@@ -121,8 +121,10 @@ def test_an_epoch_that_begins_before_expiry_is_the_last() -> None:
         ("domain", {"type": "bits", "labels": ["x" * 65]}, "1 to 64 bytes"),
         ("domain", {"type": "bits", "labels": ["a"], "more": 1}, "more"),
         ("mechanism.id", "grr/1", "grr/1 answers for choice, not for bits"),
-        ("mechanism.id", "none/1", "mechanism.id must be one of grr/1, rr/1"),
-        ("mechanism.parameters", {"p": 1}, "this version supports mechanism.parameters = {} only"),
+        ("mechanism.id", "none/1", "mechanism.id must be one of grr/1, rr-sampled/1, rr/1"),
+        ("mechanism.parameters", {"p": 1}, "mechanism.parameters of rr/1 must be {}, got {'p': 1}"),
+        ("mechanism.parameters", [], "mechanism.parameters of rr/1 must be {}"),
+        ("mechanism.id", "rr-sampled/1", 'rr-sampled/1 must be {"sampled": …}, got {}'),
         ("mechanism.threshold", "0x0", '"0x" and 16 hex digits, got "0x0"'),
         ("mechanism.threshold", 7, '"0x" and 16 hex digits, got 7'),
         ("mechanism.threshold", "0x" + "F" * 16, '"0x" and 16 hex digits'),
@@ -139,24 +141,30 @@ def test_an_epoch_that_begins_before_expiry_is_the_last() -> None:
         ("epsilon.lifetime", "0.5", 'lifetime must be at least epsilon.report, got "0.5" and "1"'),
         ("epsilon.lifetime", "21", "epsilon.lifetime must be 0.01…20"),
         ("ledger_group", "a b", "ledger_group must be 1…64 characters"),
-        ("repeat", "memoized", 'this version supports repeat = "once" only, got "memoized"'),
-        ("repeat", "fresh", 'this version supports repeat = "once" only, got "fresh"'),
+        ("repeat", "sometimes", 'repeat must be one of once, fresh, memoized, got "sometimes"'),
+        ("repeat", ["once"], "repeat must be one of once, fresh, memoized"),
+        ("repeat", "memoized", 'threshold belongs to repeat = "once" or "fresh", not to'),
         ("epoch_seconds", 0, "epoch_seconds must be an integer in 1…2,678,400, got 0"),
         ("epoch_seconds", 2_678_401, "epoch_seconds must be an integer"),
         ("epoch_seconds", 3_599, "epoch_seconds must be 3,600…2,678,400 unless every ingest"),
         ("grace_seconds", -1, "grace_seconds must be an integer in 0…2,678,400"),
-        ("presence", "always", 'this version supports presence = "on_event" only'),
-        ("default", {"dark_mode": False}, "this version supports default = null only"),
-        ("sampling", "0.5", 'this version supports sampling = "1" only, got "0.5"'),
-        ("linkable", True, "this version supports linkable = false only, got true"),
-        ("linkable", 0, "this version supports linkable = false only, got 0"),
+        ("presence", "never", "presence must be one of on_event, always"),
+        ("presence", "always", 'default must be an answer of the domain where presence = "always"'),
+        ("default", {"dark_mode": False}, 'default must be null where presence = "on_event"'),
+        ("sampling", "0", 'sampling must be a decimal in a string, above "0" and up to "1"'),
+        ("sampling", "0.50", 'sampling must be a decimal .* without zeros at its end, got "0.50"'),
+        ("sampling", "1.0", "sampling must be a decimal"),
+        ("sampling", "1.5", "sampling must be a decimal"),
+        ("sampling", "1/3", "sampling must be a decimal"),
+        ("sampling", 1, "sampling must be a decimal in a string"),
+        ("linkable", 0, "linkable must be true or false, got 0"),
         ("read", "everybody", "read must be one of live, closed, releases"),
         ("central.per_epoch", "100.5", "central.per_epoch must be a decimal"),
         ("central.per_installation", "99.5", 'per_installation must be 0…99, got "99.5"'),
         ("central.delta", "0.1", "central.delta must be 0…0.01"),
         ("central.delta", "1e-9", "central.delta must be a decimal"),
-        ("cohorts", 2, "this version supports cohorts = 1 only, got 2"),
-        ("cohorts", True, "this version supports cohorts = 1 only, got true"),
+        ("cohorts", 2, "this version supports cohorts = 1 or 64 only, got 2"),
+        ("cohorts", True, "this version supports cohorts = 1 or 64 only, got true"),
         ("min_batch", 0, "min_batch must be an integer in 1…1,000,000,000"),
         ("min_batch", 10**18, "min_batch must be an integer"),
         ("retention_days", 3_651, "retention_days must be an integer in 1…3,650"),
@@ -305,6 +313,19 @@ def test_the_tallies_of_all_open_epochs_have_a_limit() -> None:
     }
     refused(body_with(changes), r"at most 16,777,216, got 173101 × 1 × 97: shorten the grace")
     assert manifest_with(changes | {"grace_seconds": 160_000}).mechanism().tally_size == 97
+
+
+def test_cohorts_count_towards_the_limit() -> None:
+    labels = [str(each) for each in range(60_000)]
+    changes: dict[str, object] = {
+        "domain": {"type": "choice", "labels": labels},
+        "mechanism.id": "grr/1",
+        "mechanism.threshold": f"0x{threshold(Fraction(1), messages=60_000):016x}",
+        "cohorts": 64,
+        "grace_seconds": 259_200,
+    }
+    refused(body_with(changes), r"at most 16,777,216, got 5 × 64 × 60000")
+    assert manifest_with({"cohorts": 64}).cohorts == 64
 
 
 def test_what_this_version_supports_is_what_the_example_has() -> None:

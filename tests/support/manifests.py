@@ -24,16 +24,41 @@ labels = ["dark_mode", "beta"]
 """
 
 
+MEMOIZED = """\
+repeat = "memoized"
+epsilon_permanent = "2"
+epsilon_lifetime = "4"
+"""
+SAMPLED = """\
+mechanism = "rr-sampled/1"
+sampled = 1
+"""
+
+
 def settings(text: str = SETTINGS) -> Manifest:
     """The manifest of PROTOCOL.md's example."""
     return manifest_from_toml(text, ingest=INGEST)
 
 
+def memoized(text: str = "") -> Manifest:
+    """The same question, asked again and again: two holds of 91 days."""
+    return settings(MEMOIZED + text + SETTINGS)
+
+
+def fresh(text: str = "") -> Manifest:
+    """The same question, answered anew on the first ten days."""
+    return settings('repeat = "fresh"\n' + text + SETTINGS)
+
+
 def body_with(
-    changes: Mapping[str, object], *, without: tuple[str, ...] = (), honest: bool = True
+    changes: Mapping[str, object],
+    *,
+    of: Manifest | None = None,
+    without: tuple[str, ...] = (),
+    honest: bool = True,
 ) -> bytes:
     """The example with values changed by path; an honest one has the id that follows, too."""
-    values = dict(settings().values) | dict(changes)
+    values = dict((of or settings()).values) | dict(changes)
     for path in without:
         del values[path]
     if honest:
@@ -41,9 +66,9 @@ def body_with(
     return canonical_json(nest(values))
 
 
-def manifest_with(changes: Mapping[str, object]) -> Manifest:
-    """The example with values changed by path."""
-    return parse_manifest(body_with(changes))
+def manifest_with(changes: Mapping[str, object], *, of: Manifest | None = None) -> Manifest:
+    """The example, or another one, with values changed by path."""
+    return parse_manifest(body_with(changes, of=of))
 
 
 def next_version(old: Manifest, changes: Mapping[str, object]) -> Manifest:
