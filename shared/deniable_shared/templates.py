@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from deniable_shared.domain import parse_domain
 from deniable_shared.epochs import Clock
+from deniable_shared.manifest_fields import check_repeat
 
 __all__ = ["template"]
 
@@ -20,8 +21,7 @@ purpose = {purpose}      # shown to people; may change later
 owner = {owner}          # whom to ask about it; may change later
 
 epsilon = "1"             # of one whole report, everything in it together: 0.01…20
-repeat = "once"           # one report from each device, ever
-epsilon_lifetime = "1"    # all this collection may ever cost a device
+{repeat}
 read = "live"             # live | closed | releases: what analysts may read; may narrow later
 
 valid_from = {valid_from}   # first day, 00:00 UTC
@@ -32,11 +32,13 @@ min_batch = 100           # fewest reports shown; may rise later
 retention_days = 400      # tallies are kept this long; may fall later
 
 mechanism = "{mechanism}"
+# sampled = 1             # of rr-sampled/1: how many of the bits a report tells; default: the best
 ledger_group = {name}     # devices keep the spent ε under this name
-presence = "on_event"     # that a device answered is visible, what it answered is not
-sampling = "1"            # every device is asked
-linkable = false
-cohorts = 1
+presence = "on_event"     # that a device answered is visible; always: it answers in any case
+# default = …             # of always: what it answers when nothing was recorded
+sampling = "1"            # share of the devices that are asked, above 0
+linkable = false          # true: reports of one device may be recognised as such
+cohorts = 1               # 1 or 64 disjoint groups, for errors of statistics that are no sums
 # ingest = ["https://telemetry.example.org"]   # where reports go; default: the server's own address
 
 [central]                 # budget of central releases; may be lowered later
@@ -49,8 +51,32 @@ type = "{type}"
 labels = {labels}
 """
 
+_REPEATS: Mapping[str, str] = {
+    "once": """\
+repeat = "once"           # one report from each device, ever
+epsilon_lifetime = "1"    # all this collection may ever cost a device
+""",
+    "fresh": """\
+repeat = "fresh"          # a new draw each epoch, as long as the lifetime pays
+epsilon_lifetime = "10"   # all this collection may ever cost a device: 10 epochs
+""",
+    "memoized": """\
+repeat = "memoized"       # a permanent answer in each hold, behind every report
+epsilon_permanent = "2"   # of one permanent answer, and so of all reports in its hold
+epsilon_lifetime = "4"    # all this collection may ever cost a device: 2 holds
+hold_epochs = 182         # epochs one permanent answer serves
+""",
+}
 
-def template(name: str, *, type: str, labels: Sequence[str], clock: Clock = time.time) -> str:
+
+def template(
+    name: str,
+    *,
+    type: str,
+    labels: Sequence[str],
+    repeat: str = "once",
+    clock: Clock = time.time,
+) -> str:
     """TOML for a new collection from today, for 52 weeks; ManifestError for labels of no domain."""
     from deniable_shared.mechanisms import default_id
 
@@ -63,6 +89,7 @@ def template(name: str, *, type: str, labels: Sequence[str], clock: Clock = time
         valid_from=today,
         expires=today + _LIFE,
         mechanism=default_id(domain),
+        repeat=_REPEATS[check_repeat(repeat)].rstrip(),
         type=domain.type,
         labels="[" + ", ".join(map(_quoted, labels)) + "]",
     )

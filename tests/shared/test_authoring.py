@@ -11,7 +11,7 @@ from deniable_shared.authoring import manifest_from_toml, template
 from deniable_shared.errors import ManifestError
 from deniable_shared.linter import lint
 from deniable_shared.manifest import Manifest, parse_manifest
-from deniable_shared.manifest_fields import FIELDS, Change
+from deniable_shared.manifest_fields import FIELDS, REPEATS, Change
 from deniable_shared.toml_keys import KEYS
 from support.manifests import INGEST, SETTINGS, settings
 
@@ -20,9 +20,11 @@ name = "settings"
 purpose = "Which settings do people turn on?"
 owner = "privacy@example.org"
 epsilon = "1"             # of one whole report, all bits together
-repeat = "once"           # once | fresh | memoized
+repeat = "memoized"       # once | fresh (each epoch costs ε) | memoized (a permanent answer, …)
+epsilon_permanent = "2"   # memoized: of one hold's permanent answer (default 2 × epsilon)
 epsilon_lifetime = "4"    # all this collection may ever cost a device
 read = "live"             # live | closed | releases: what analysts may read besides releases
+# every other manifest field (PROTOCOL §2) may stand here too
 epoch = "1d"
 expires = 2027-06-01
 min_batch = 100
@@ -49,8 +51,10 @@ def refused(text: str, reason: str, previous: Manifest | None = None) -> None:
 def test_the_example_of_the_design_is_a_manifest() -> None:
     manifest = settings(LIKE_THE_DESIGN)
     assert manifest.epsilon_report == 1
+    assert manifest.epsilon_permanent == 2
     assert manifest.epsilon_lifetime == 4
     assert str(manifest.valid_from) == "2026-06-01"
+    assert manifest.answers == "answers 2 holds of 183 epochs, all there are"
     assert manifest.ingest == INGEST
     assert manifest.domain.labels == ("dark_mode", "beta", "notifications")
 
@@ -206,35 +210,51 @@ class TestNextVersion:
 class TestTemplate:
     """What `collections new` writes."""
 
-    text = template("lunch", type="choice", labels=["soup", 'a "big" salad'], clock=lambda: NOON)
+    @staticmethod
+    def write(repeat: str) -> str:
+        labels = ["soup", 'a "big" salad']
+        return template("lunch", type="choice", labels=labels, repeat=repeat, clock=lambda: NOON)
 
-    def test_it_is_a_manifest_at_once(self) -> None:
-        manifest = settings(self.text)
+    @pytest.mark.parametrize("repeat", REPEATS)
+    def test_it_is_a_manifest_at_once(self, repeat: str) -> None:
+        manifest = settings(self.write(repeat))
+        assert manifest.repeat == repeat
         assert manifest.domain.labels == ("soup", 'a "big" salad')
         assert str(manifest.valid_from) == "2027-01-15"
         assert not [found for found in lint(manifest, now=NOON) if found.level == "error"]
 
-    def test_every_value_in_it_is_the_default(self) -> None:
+    @pytest.mark.parametrize("repeat", REPEATS)
+    def test_every_value_in_it_is_the_default(self, repeat: str) -> None:
+        text = self.write(repeat)
         plain = "".join(
             line + "\n"
-            for line in self.text.splitlines()
+            for line in text.splitlines()
             if line.split(" ")[0]
-            in ("name", "purpose", "owner", "epsilon", "valid_from", "expires")
+            in ("name", "purpose", "owner", "epsilon", "repeat", "valid_from", "expires")
         )
-        domain = self.text[self.text.index("[domain]") :]
-        assert settings(plain + domain).body == settings(self.text).body
+        domain = text[text.index("[domain]") :]
+        assert settings(plain + domain).body == settings(text).body
 
-    def test_it_has_a_line_for_every_field(self) -> None:
-        table = tomllib.loads(self.text.replace("# ingest", "ingest"))
+    @pytest.mark.parametrize("repeat", REPEATS)
+    def test_it_has_a_line_for_every_field(self, repeat: str) -> None:
+        text = self.write(repeat)
+        for key in ("ingest", "sampled", "default"):
+            text = text.replace(f"# {key}", key)
+        table = tomllib.loads(text.replace("…", "1"))
         given = {KEYS[key].path for key in table if key in KEYS}
         given |= {f"central.{key}" for key in table["central"]}
-        derived = {"spec", "mechanism.parameters", "mechanism.threshold", "default"}
         asked = {
             field.path
             for field in FIELDS
-            if "once" in field.repeats and field.change is not Change.NEXT
+            if repeat in field.repeats
+            and field.change is not Change.NEXT
+            and not field.path.endswith("threshold")
         }
-        assert given == asked - derived
+        assert given == asked - {"spec"}
+
+    def test_a_repeat_that_does_not_exist_is_refused(self) -> None:
+        with pytest.raises(ManifestError, match="repeat must be one of once, fresh, memoized"):
+            self.write("sometimes")
 
     def test_labels_of_no_domain_are_refused(self) -> None:
         with pytest.raises(ManifestError, match="labels"):
