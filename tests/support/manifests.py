@@ -24,11 +24,6 @@ labels = ["dark_mode", "beta"]
 """
 
 
-MEMOIZED = """\
-repeat = "memoized"
-epsilon_permanent = "2"
-epsilon_lifetime = "4"
-"""
 SAMPLED = """\
 mechanism = "rr-sampled/1"
 sampled = 1
@@ -42,7 +37,7 @@ def settings(text: str = SETTINGS) -> Manifest:
 
 def memoized(text: str = "") -> Manifest:
     """The same question, asked again and again: two holds of 91 days."""
-    return settings(MEMOIZED + text + SETTINGS)
+    return settings('repeat = "memoized"\n' + text + SETTINGS)
 
 
 def fresh(text: str = "") -> Manifest:
