@@ -1,6 +1,8 @@
 """Which keys reports are sealed to: a list signed by an online key that the operator key delegates.
 
 operator key (offline, in the app's `trust`) → delegation → online key → key list
+
+How a list may follow another one is in `key_succession`.
 """
 
 from __future__ import annotations
@@ -8,11 +10,11 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from deniable_shared import dsse
 from deniable_shared.canonical import canonical_json, shown, strict_json
-from deniable_shared.envelope import KEY_BYTES
+from deniable_shared.envelope import KEY_BYTES, suites
 from deniable_shared.errors import DecodeError, SignatureError
 
 __all__ = [
@@ -65,7 +67,11 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyList:
-    """The keys, and the head of the operator's log, at one moment. Times are unix seconds, UTC."""
+    """The keys, and the head of the operator's log, at one moment. Times are unix seconds, UTC.
+
+    `delegated_until` is when the online key that signed it loses the operator's word: known of a
+    list that was verified, and no part of the list.
+    """
 
     version: int
     issued: int
@@ -73,6 +79,7 @@ class KeyList:
     log_size: int
     log_head: str
     keys: tuple[PublicKey, ...]
+    delegated_until: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         _check_integer("version", self.version, 1, _MAX_INTEGER)
@@ -87,11 +94,23 @@ class KeyList:
 
     @property
     def active(self) -> PublicKey:
-        """The active key of the strongest suite known here; DecodeError if there is none."""
-        known = [key for key in self.keys if key.state == "active" and key.suite in KEY_BYTES]
+        """The key to seal to: active, of the strongest suite that can be used here.
+
+        Of several the one of the highest id; DecodeError if there is none.
+        """
+        here = suites()
+        known = [key for key in self.keys if key.state == "active" and key.suite in here]
         if not known:
-            raise DecodeError(f"keys has no active key of the suites {sorted(KEY_BYTES)}")
+            raise DecodeError(f"keys has no active key of the suites {list(here)}")
         return max(known, key=lambda key: (key.suite, key.id))
+
+    def usable(self, now: float) -> bool:
+        """Whether a report may be sealed under it: in time, delegated, with an active key."""
+        ends = self.expires if self.delegated_until is None else self.delegated_until
+        here = suites()
+        return now < min(self.expires, ends) and any(
+            key.state == "active" and key.suite in here for key in self.keys
+        )
 
     def encode(self) -> bytes:
         """The canonical JSON body."""
@@ -134,20 +153,21 @@ def verify_key_list(envelope: bytes, *, trusted: Sequence[str], now: float) -> K
     """The list, if a trusted operator key delegates the key that signed it and nothing expired.
 
     SignatureError says which link is broken; DecodeError when the bytes are not a key list.
-    That versions never fall is for the caller, who remembers the last one.
+    That it follows the one before is for the caller, who remembers that: `check_successor_keys`.
     """
     found = dsse.decode(envelope, payload_type=KEYS_TYPE, extra=_DELEGATION)
     if len(found.signatures) != 1:
         raise DecodeError(f"a key list has one signature, got {len(found.signatures)}")
-    online_key = _delegated_key(found.signatures[0].extra["delegation"], trusted, now)
+    delegation = found.signatures[0].extra["delegation"]
+    online_key, delegated_until = _delegated(delegation, trusted, now)
     dsse.check(found, trusted=[online_key])
     key_list = _parse(found.payload)
     if now >= key_list.expires:
         raise SignatureError(f"the key list expired at {key_list.expires}, now is {int(now)}")
-    return key_list
+    return replace(key_list, delegated_until=delegated_until)
 
 
-def _delegated_key(document: object, trusted: Sequence[str], now: float) -> str:
+def _delegated(document: object, trusted: Sequence[str], now: float) -> tuple[str, int]:
     delegation = dsse.decode_document(document, payload_type=DELEGATION_TYPE)
     dsse.check(delegation, trusted=trusted)
     names = {"spec", "online_key", "issued", "expires"}
@@ -158,7 +178,7 @@ def _delegated_key(document: object, trusted: Sequence[str], now: float) -> str:
     if now >= expires:
         raise SignatureError(f"the delegation expired at {expires}, now is {int(now)}")
     dsse.key_bytes(body["online_key"])
-    return str(body["online_key"])
+    return str(body["online_key"]), expires
 
 
 def _parse(payload: bytes) -> KeyList:

@@ -14,6 +14,7 @@ from deniable_shared import dsse, envelope, keylist
 from deniable_shared.canonical import canonical_json
 from deniable_shared.errors import DecodeError, SignatureError
 from deniable_shared.keylist import DELEGATION_TYPE, KEYS_TYPE, KeyList, PublicKey
+from support.older_cryptography import without_hybrid
 
 OPERATOR, ONLINE = dsse.generate_key(), dsse.generate_key()
 TRUSTED = [dsse.public_key(OPERATOR)]
@@ -67,10 +68,34 @@ def test_a_key_list_is_canonical_json() -> None:
     )  # fmt: skip
 
 
-def test_the_active_key_is_the_strongest_this_version_knows() -> None:
-    later = PublicKey(3, 2, bytes(1216), "active")
-    pending = PublicKey(4, 1, POINT, "pending")
-    assert replace(LIST, keys=(*LIST.keys, later, pending)).active == LIST.keys[1]
+HYBRID = PublicKey(1, 2, bytes(1216), "active")
+
+
+def test_the_active_key_is_of_the_strongest_suite_and_then_of_the_highest_id() -> None:
+    unknown, pending = PublicKey(9, 3, b"x", "active"), PublicKey(8, 2, bytes(1216), "pending")
+    older, newer = LIST.keys[1], PublicKey(3, 1, POINT, "active")
+    assert replace(LIST, keys=(older, newer, unknown, pending)).active == newer
+    assert replace(LIST, keys=(older, newer, unknown, HYBRID)).active == HYBRID
+
+
+def test_a_suite_that_the_installed_library_lacks_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    without_hybrid(monkeypatch)
+    assert replace(LIST, keys=(HYBRID, LIST.keys[1])).active == LIST.keys[1]
+    with pytest.raises(DecodeError, match=r"no active key of the suites \[1\]"):
+        _ = replace(LIST, keys=(HYBRID,)).active
+    assert not replace(LIST, keys=(HYBRID,)).usable(NOW)
+
+
+def test_a_list_is_usable_until_it_or_the_delegation_expires() -> None:
+    assert LIST.usable(NOW + 99)
+    assert not LIST.usable(NOW + 100)
+    found = verify(SIGNED)
+    assert found.delegated_until == NOW + 50
+    assert found.usable(NOW + 49)
+    assert not found.usable(NOW + 50)
+    assert not replace(LIST, keys=LIST.keys[:1]).usable(NOW)
 
 
 def test_without_an_active_key_there_is_nothing_to_seal_to() -> None:
@@ -161,6 +186,7 @@ def test_two_signatures_are_one_too_many() -> None:
         (changed(keys=[key(suite=0)]), "suite must be 1…255"),
         (changed(keys=[key(state="stolen")]), "state must be one of"),
         (changed(keys=[key(public_key="AAAA")]), "must be 32 bytes, got 3"),
+        (changed(keys=[key(suite=2)]), "must be 1216 bytes, got 32"),
         (changed(keys=[key(suite=9, public_key="")]), "must be 1…4096 bytes, got 0"),
         (changed(keys=[key(public_key="A")]), "must be base64url"),
         (changed(keys=[key(public_key="AB")]), "must be base64url"),
