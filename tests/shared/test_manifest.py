@@ -51,6 +51,8 @@ def test_the_published_manifests_are_what_this_code_makes(vector: dict[str, str]
     assert manifest.body.decode() == vector["body"]
     assert manifest.collection == vector["collection"]
     assert f"0x{manifest.threshold:016x}" == vector["threshold"]
+    if manifest.renewal_threshold is not None:
+        assert f"0x{manifest.renewal_threshold:016x}" == vector["renewal_threshold"]
     assert manifest.identity.hex() == vector["identity"]
     assert manifest.digest.hex() == vector["digest"]
 

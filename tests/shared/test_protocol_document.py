@@ -12,14 +12,19 @@ import pytest
 from deniable_shared import envelope, keylist, report
 from deniable_shared.canonical import canonical_json
 from deniable_shared.dsse import public_key
+from deniable_shared.journal import GENESIS, LOG_PAGE, LogPage, parse_log_page
+from deniable_shared.key_succession import NEXT_STATES
 from deniable_shared.manifest import MANIFEST_TYPE, MAX_BODY_BYTES
-from deniable_shared.manifest_fields import FIELDS, SUPPORTED
+from deniable_shared.manifest_fields import FIELDS, REPEATS, SUPPORTED
 from deniable_shared.problems import PROBLEMS, ReportError
 from support.walkthrough import PRIVATE_KEY, walkthrough
+from support.walkthrough_memoized import EPOCH, HOLD, memoized_walkthrough
 from support.wire import from_fields
 
 DOCUMENT = (Path(__file__).parents[2] / "shared" / "PROTOCOL.md").read_text()
-WALK = walkthrough()
+WALK, AGAIN = walkthrough(), memoized_walkthrough()
+STATE_COLUMNS = ("state", "in the next list it may be", "meaning")
+BLOCKS = WALK.blocks | AGAIN.blocks
 
 
 def block(name: str) -> bytes:
@@ -35,13 +40,29 @@ def rows(*columns: str) -> list[list[str]]:
     return [line.strip("| ").split(" | ") for line in table.splitlines()]
 
 
-@pytest.mark.parametrize("name", sorted(WALK.blocks))
+@pytest.mark.parametrize("name", sorted(BLOCKS))
 def test_the_walk_through_is_what_the_code_sends(name: str) -> None:
-    assert block(name).hex() == WALK.blocks[name].hex()
+    assert block(name).hex() == BLOCKS[name].hex()
 
 
 def test_the_hex_blocks_are_all_compared() -> None:
-    assert set(re.findall(r"^```hex (\w+)$", DOCUMENT, re.MULTILINE)) == set(WALK.blocks)
+    assert set(re.findall(r"^```hex (\w+)$", DOCUMENT, re.MULTILINE)) == set(BLOCKS)
+
+
+def test_the_memoized_collection_is_the_one_that_is_walked_through() -> None:
+    manifest = AGAIN.manifest
+    assert manifest.hold_at(EPOCH) == HOLD
+    assert manifest.values["epsilon.permanent"] == "2"
+    assert manifest.values["epsilon.lifetime"] == "4"
+    assert (manifest.hold_epochs, manifest.schedule.epochs) == (91, 182)
+    for text in (
+        manifest.identity.hex(),
+        manifest.collection,
+        f"0x{manifest.threshold:016x}",
+        f"0x{manifest.renewal_threshold:016x}",
+    ):
+        assert f"`{text}`" in DOCUMENT
+    assert f"{manifest.linkage:.2f} bits" in DOCUMENT
 
 
 def test_the_report_of_the_document_opens_and_says_what_it_claims() -> None:
@@ -98,6 +119,32 @@ def test_the_table_of_problems_is_that_of_the_code() -> None:
         [str(kind.status), f"`{kind.slug}`", kind.title, "yes" if kind.retry else "no"]
         for kind in PROBLEMS.values()
     ]
+
+
+def test_the_table_of_suites_is_that_of_the_code() -> None:
+    columns = ("suite", "KEM", "KDF, AEAD", "public key", "private key", "sealed is longer by")
+    found = [(row[0], row[3], row[4].split(":")[0], row[5]) for row in rows(*columns)]
+    assert found == [
+        (str(suite), str(key), str(envelope.PRIVATE_BYTES), str(envelope.SEALED_BYTES[suite]))
+        for suite, key in envelope.KEY_BYTES.items()
+    ]
+
+
+def test_the_table_of_states_is_that_of_the_code() -> None:
+    found = {row[0]: set(row[1].split(", ")) for row in rows(*STATE_COLUMNS)}
+    assert found == {state: set(after) for state, after in NEXT_STATES.items()}
+
+
+def test_the_table_of_repeats_is_that_of_the_code() -> None:
+    found = rows("`repeat`", "a device reports", "and pays", "it stops")
+    assert [row[0] for row in found] == [f"`{repeat}`" for repeat in REPEATS]
+
+
+def test_the_log_of_the_document_is_that_of_the_code() -> None:
+    assert f"at most {LOG_PAGE:,} entries" in DOCUMENT
+    members = parse_log_page(LogPage(0, GENESIS, ()).encode(), first=0)
+    assert members.size == 0
+    assert '`{"size": …, "head": "<hex>", "entries": [["<type>", "<hex>"], …]}`' in DOCUMENT
 
 
 def test_media_types_and_limits_are_those_of_the_code() -> None:
