@@ -10,7 +10,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from deniable_shared.domain import MAX_BITS, MAX_CHOICES, Bits, Choice, Domain, parse_domain
+from deniable_shared.domain import (
+    MAX_BITS,
+    MAX_CHOICES,
+    Bits,
+    Choice,
+    Domain,
+    parse_domain,
+    spelled,
+)
 from deniable_shared.errors import DomainError, ManifestError
 from support.privacy import bits, choices, valid_inputs
 
@@ -228,3 +236,13 @@ def test_the_largest_domain_is_accepted_and_one_label_more_is_not(
     assert kind(names[:-1]).size == most
     with pytest.raises(ManifestError, match="labels must be a tuple"):
         kind(names)
+
+
+def test_a_manifest_spells_an_answer_in_one_way() -> None:
+    bits, choice = Bits(("a", "b")), Choice(("red", "green"))
+    assert (
+        spelled(bits, [1, 0]) == spelled(bits, {"b": False, "a": True}) == {"a": True, "b": False}
+    )
+    assert spelled(choice, 1) == spelled(choice, "green") == "green"
+    with pytest.raises(DomainError):
+        spelled(choice, "blue")

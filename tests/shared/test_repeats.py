@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from deniable_shared.coins import Coins
+from deniable_shared.domain import spelled
 from deniable_shared.dyadic import at_most_exp, renewal_threshold, threshold
 from deniable_shared.errors import ManifestError
 from deniable_shared.linkage import linkage
@@ -259,3 +263,29 @@ def test_the_sampling_coin_is_a_threshold_of_64_bits(text: str, threshold: int) 
     manifest = settings(f'sampling = "{text}"\n' + SETTINGS)
     assert manifest.sampling == Fraction(text)
     assert manifest.sampling_threshold == threshold
+
+
+SCALARS = st.none() | st.booleans() | st.integers(-(10**18), 10**18) | st.text(max_size=20)
+KEYS = st.sampled_from(["sampled", "dark_mode", "beta"]) | st.text(max_size=5)
+VALUES = SCALARS | st.lists(SCALARS, max_size=3) | st.dictionaries(KEYS, SCALARS)
+LINKED = memoized("linkable = true\n" + SAMPLED)
+
+
+@given(path=st.sampled_from(sorted(LINKED.values)), value=VALUES, honest=st.booleans())
+def test_any_value_in_any_field_is_read_or_refused(path: str, value: object, honest: bool) -> None:
+    try:
+        manifest = parse_manifest(body_with({path: value}, of=LINKED, honest=honest))
+    except (ManifestError, UnicodeEncodeError):
+        return
+    assert manifest.values[path] == value
+
+
+@given(value=VALUES, of=st.sampled_from([settings(), settings(CHOICE), LINKED]))
+def test_any_default_is_an_answer_in_its_spelling_or_refused(value: object, of: Manifest) -> None:
+    try:
+        manifest = manifest_with({"presence": "always", "default": value}, of=of)
+    except (ManifestError, UnicodeEncodeError):
+        return
+    encoded = manifest.domain.encode(manifest.default)
+    assert manifest.default == spelled(manifest.domain, value)
+    manifest.mechanism().validate(manifest.mechanism().randomize(encoded, Coins.system()))
