@@ -274,7 +274,8 @@ LINKED = memoized("linkable = true\n" + SAMPLED)
 @given(path=st.sampled_from(sorted(LINKED.values)), value=VALUES, honest=st.booleans())
 def test_any_value_in_any_field_is_read_or_refused(path: str, value: object, honest: bool) -> None:
     try:
-        manifest = parse_manifest(body_with({path: value}, of=LINKED, honest=honest))
+        body = body_with({path: value}, of=LINKED, honest=honest and path != "collection")
+        manifest = parse_manifest(body)
     except (ManifestError, UnicodeEncodeError):
         return
     assert manifest.values[path] == value
