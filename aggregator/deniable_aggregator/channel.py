@@ -11,6 +11,7 @@ sample the variance is smaller by f_v(1 − f_v)/n. Source: Wang et al. 2017; lo
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,10 +20,16 @@ import numpy.typing as npt
 
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Channel", "Counts", "Floats"]
+__all__ = ["Channel", "Counts", "Floats", "Spread", "independent"]
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Spread = Callable[[Floats], Floats]
+
+
+def independent(support: Floats) -> Floats:
+    """n times the variance of the share of supports among n independent reports."""
+    return support * (1.0 - support)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +48,42 @@ class Channel:
         """p − q: what one true answer adds to its expected support."""
         return self.p - self.q
 
-    def frequencies(self, counts: Counts, n: int) -> Floats:
-        """Raw unbiased frequencies of `counts` (any shape) of n ≥ 1 reports; they may be negative.
+    def frequencies(self, counts: Counts, n: int | Counts) -> Floats:
+        """Raw unbiased frequencies of `counts` among n reports; they may be negative.
 
-        Correct to a few units in the last place: the expected noise n·q leaves as an integer and
-        an exact rest, so nothing cancels in floating point.
+        n is one number for counts of any shape, or one for each count of a vector; NaN where it
+        is 0. Correct to a few units in the last place: the expected noise n·q leaves as an integer
+        and an exact rest, so nothing cancels in floating point.
         """
+        whole, rest, scale = self._noise(n) if isinstance(n, int) else self._noises(n)
+        signal: Floats = (counts - whole) - np.float64(rest)
+        with np.errstate(invalid="ignore"):
+            return signal / scale
+
+    def _noise(self, n: int) -> tuple[int, float, float]:
+        """⌊n·q⌋, the rest of n·q, and n(p − q)."""
         noise = n * self.q
         whole = math.floor(noise)
-        signal: Floats = (counts - whole) - np.float64(noise - whole)
-        return signal / float(n * self.gap)
+        return whole, float(noise - whole), float(n * self.gap)
 
-    def std_errors(self, frequencies: Floats, n: int) -> Floats:
+    def _noises(self, trials: Counts) -> tuple[Counts, Floats, Floats]:
+        numbers, place = np.unique(trials, return_inverse=True)
+        whole, rest, scale = zip(*(self._noise(n) for n in numbers.tolist()), strict=True)
+        place = place.reshape(trials.shape)
+        return np.array(whole)[place], np.array(rest)[place], np.array(scale)[place]
+
+    def std_errors(
+        self, frequencies: Floats, n: int | Counts, spread: Spread = independent
+    ) -> Floats:
         """Standard deviation of f̂ for the population, by the formula at clip(f̂, 0, 1).
 
-        Never from the observed support alone: a support of 0 would claim certainty.
+        Never from the observed support alone: a support of 0 would claim certainty. `spread` is
+        n·Var of the share of supports; NaN where n is 0.
         """
         support = float(self.q) + float(self.gap) * np.clip(frequencies, 0.0, 1.0)
-        return np.sqrt(support * (1.0 - support) / n) / float(self.gap)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            errors: Floats = np.sqrt(spread(support) / n) / float(self.gap)
+        return errors
 
     def frequency_of(self, support: Floats) -> Floats:
         """The frequency whose expected share of supports is `support`."""

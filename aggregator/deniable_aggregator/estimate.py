@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.channel import Channel, Counts, Floats
+from deniable_aggregator.channel import Channel, Counts, Floats, independent
+from deniable_aggregator.clusters import Clusters
 from deniable_aggregator.intervals import clopper_pearson
 from deniable_aggregator.projection import onto_box, onto_simplex
-from deniable_aggregator.trust import influence, reports_to_leave
+from deniable_aggregator.trust import (
+    UNREACHABLE,
+    influence,
+    limits_under_lies,
+    reports_to_leave,
+    worst_share,
+)
 from deniable_shared.errors import ParameterError
 
-__all__ = ["FAMILIES", "Estimate", "debias"]
+__all__ = ["FAMILIES", "Estimate", "check_epochs", "debias"]
 
 FAMILIES = ("each", "all")
 _PROJECTIONS = {"simplex": onto_simplex, "clip": onto_box}
@@ -26,10 +33,11 @@ class Estimate:
     `frequencies` are raw: unbiased, possibly negative or above 1. `std_errors` and the interval
     [`lower`, `upper`] speak of the population that the reporters were drawn from. The interval
     covers the population's frequency with probability at least `confidence`, and the frequency
-    among these very reporters too, more often still. It is clipped to [0, 1] after the debias.
+    among these very reports too, more often still. It is clipped to [0, 1] after the debias.
     Under family "each" that holds for each label by itself, under "all" for all labels at once.
-    `influence` and `reports_to_leave` are those of `deniable_aggregator.trust`.
-    At n = 0 frequencies and standard errors are NaN and every interval is [0, 1].
+    Where a device answers in several of the `epochs`, both hold whatever device sent which reports.
+    `influence` and `reports_to_leave` are those of `deniable_aggregator.trust`. A label that no
+    report tells of, any label at n = 0, has NaN for frequency and standard error, and [0, 1].
     """
 
     frequencies: Floats
@@ -41,6 +49,9 @@ class Estimate:
     family: str
     reports_to_leave: Counts
     influence: float
+    channel: Channel = field(repr=False)
+    told: Fraction = Fraction(1)
+    epochs: int = 1
 
     def __post_init__(self) -> None:
         for values in self._arrays:
@@ -52,6 +63,21 @@ class Estimate:
     def _arrays(self) -> tuple[Floats | Counts, ...]:
         limits = (self.lower, self.upper)
         return (self.frequencies, self.std_errors, *limits, self.reports_to_leave)
+
+    @property
+    def devices_to_leave(self) -> Counts:
+        """The least number of lying devices that make `reports_to_leave`, one in every epoch."""
+        reports = self.reports_to_leave
+        return np.where(reports == UNREACHABLE, UNREACHABLE, -(-reports // self.epochs))
+
+    def under_lies(self, liars: float) -> tuple[Floats, Floats]:
+        """Limits (lower, upper) for honest people if a share `liars` of the reports is made up.
+
+        k devices make at most k·`epochs` of the n. Where a device chooses which labels it tells
+        of, all liars choose the label in question. ParameterError unless 0 ≤ liars < 1.
+        """
+        share = worst_share(liars, self.told)
+        return limits_under_lies(self.channel, self.lower, self.upper, share)
 
     def projected(self, kind: str) -> Floats:
         """Presentable frequencies: "simplex" (≥ 0, sum 1) for choices or "clip" ([0, 1]) for bits.
@@ -71,31 +97,55 @@ def debias(
     confidence: float = 0.95,
     epochs: int = 1,
     family: str = "each",
+    clusters: Clusters | None = None,
+    trials: Counts | None = None,
+    told: Fraction = Fraction(1),
 ) -> Estimate:
-    """Estimate frequencies from `counts` of supports, each in [0, n], among n reports.
+    """Estimate frequencies from `counts` of supports among n reports of `epochs` epochs.
 
+    `trials` says how many of the n tell of each label, all if not given; each count lies in
+    [0, trials]. `clusters` says how reports of one device depend on each other; without it they
+    are of different devices, and as independent as any. `told` is the share of labels in a report.
     Raises ParameterError for confidence outside (0, 1), family not "each" or "all", epochs < 1.
-    `epochs`, over how many the tally was summed, changes nothing while a device answers once:
-    reports of different epochs are then of different devices, and as independent as any.
     """
     tail = _tail(confidence, family, len(counts))
-    if epochs < 1:
-        raise ParameterError(f"epochs must be at least 1, got {epochs}")
-    if n == 0:
-        return _nothing(len(counts), confidence, family)
-    frequencies = channel.frequencies(counts, n)
-    least, most = clopper_pearson(counts, n, tail)
+    check_epochs(epochs)
+    every = np.full(len(counts), n) if trials is None else trials
+    frequencies = channel.frequencies(counts, n if trials is None and n else every)
+    least, most = _limits(counts, every, tail, clusters)
+    spread = independent if clusters is None else clusters.spread
     return Estimate(
         frequencies=frequencies,
-        std_errors=channel.std_errors(frequencies, n),
+        std_errors=channel.std_errors(frequencies, every, spread),
         lower=onto_box(channel.frequency_of(least)),
         upper=onto_box(channel.frequency_of(most)),
         n=n,
         confidence=confidence,
         family=family,
-        reports_to_leave=reports_to_leave(counts, n, least, most),
-        influence=influence(channel, n),
+        reports_to_leave=reports_to_leave(counts, every, least, most),
+        influence=influence(channel, int(every[every > 0].min(initial=n)), epochs=epochs),
+        channel=channel,
+        told=told,
+        epochs=epochs,
     )
+
+
+def _limits(
+    counts: Counts, trials: Counts, tail: float, clusters: Clusters | None
+) -> tuple[Floats, Floats]:
+    """Limits of the share of supports, [0, 1] where nothing is told."""
+    some = trials > 0
+    least, most = np.zeros(len(counts)), np.ones(len(counts))
+    if some.any():
+        find = clopper_pearson if clusters is None else clusters.limits
+        least[some], most[some] = find(counts[some], trials[some], tail)
+    return least, most
+
+
+def check_epochs(epochs: int) -> None:
+    """ParameterError unless there is at least one epoch."""
+    if epochs < 1:
+        raise ParameterError(f"epochs must be at least 1, got {epochs}")
 
 
 def _tail(confidence: float, family: str, cells: int) -> float:
@@ -110,17 +160,3 @@ def _tail(confidence: float, family: str, cells: int) -> float:
     if family not in FAMILIES:
         raise ParameterError(f'family must be "each" or "all", got {family!r}')
     return (1 - confidence) / 2 / (cells if family == "all" else 1)
-
-
-def _nothing(cells: int, confidence: float, family: str) -> Estimate:
-    return Estimate(
-        frequencies=np.full(cells, math.nan),
-        std_errors=np.full(cells, math.nan),
-        lower=np.zeros(cells),
-        upper=np.ones(cells),
-        n=0,
-        confidence=confidence,
-        family=family,
-        reports_to_leave=np.zeros(cells, dtype=np.int64),
-        influence=math.nan,
-    )

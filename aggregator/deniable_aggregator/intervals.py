@@ -23,38 +23,47 @@ import numpy as np
 
 from deniable_aggregator.channel import Counts, Floats
 
-__all__ = ["EXACT_BELOW", "clopper_pearson"]
+__all__ = ["EXACT_BELOW", "clopper_pearson", "distinct"]
 
 EXACT_BELOW = 1000
 _Quantile = Callable[[Floats, Floats, float], Floats]
 
 
-def clopper_pearson(counts: Counts, n: int, tail: float) -> tuple[Floats, Floats]:
+def clopper_pearson(counts: Counts, n: int | Counts, tail: float) -> tuple[Floats, Floats]:
     """Limits (lower, upper) of s for counts ~ Binomial(n, s), each missed with probability ≤ tail.
 
-    `counts` is one-dimensional, each in [0, n]; 0 < tail < ½. Counts that are sums of independent
-    but not identical trials are covered too, for the mean of their probabilities: they are less
-    dispersed (Hoeffding 1956).
+    `counts` is one-dimensional, each in [0, n]; n ≥ 1 is one number or one for each count;
+    0 < tail < ½. Counts that are sums of independent but not identical trials are covered too, for
+    the mean of their probabilities: they are less dispersed (Hoeffding 1956).
     """
+    trials = np.broadcast_to(np.asarray(n), counts.shape)
     lower, upper = np.empty(len(counts)), np.empty(len(counts))
-    rare = np.minimum(counts, n - counts) < EXACT_BELOW
-    lower[rare], upper[rare] = _exact_limits(counts[rare], n, tail)
-    usual = counts[~rare].astype(np.float64)
-    for_it, against_it = _furthest_odds(n - usual, n, tail), _furthest_odds(usual, n, tail)
+    rare = np.minimum(counts, trials - counts) < EXACT_BELOW
+    lower[rare], upper[rare] = _exact_limits(counts[rare], trials[rare], tail)
+    usual, of = counts[~rare].astype(np.float64), trials[~rare].astype(np.float64)
+    for_it, against_it = _furthest_odds(of - usual, of, tail), _furthest_odds(usual, of, tail)
     lower[~rare] = for_it / (1.0 + for_it)
     upper[~rare] = 1.0 / (1.0 + against_it)
     return lower, upper
 
 
-def _exact_limits(counts: Counts, n: int, tail: float) -> tuple[Floats, Floats]:
-    distinct, place = np.unique(counts, return_inverse=True)
-    hits = distinct.astype(np.float64)
+def distinct(counts: Counts, trials: Counts) -> tuple[Floats, Floats, Counts]:
+    """The distinct pairs of a count and its trials, as floats, and where each pair stands."""
+    if len(trials) and trials.min() == trials.max():
+        hits, place = np.unique(counts, return_inverse=True)
+        return hits.astype(np.float64), np.full(len(hits), float(trials[0])), place
+    pairs, place = np.unique(np.stack([counts, trials]), axis=1, return_inverse=True)
+    return pairs[0].astype(np.float64), pairs[1].astype(np.float64), place.reshape(-1)
+
+
+def _exact_limits(counts: Counts, trials: Counts, tail: float) -> tuple[Floats, Floats]:
+    hits, of, place = distinct(counts, trials)
     lower, upper = np.zeros(len(hits)), np.ones(len(hits))
-    some, missed = hits > 0, hits < n
+    some, missed = hits > 0, hits < of
     if some.any():
-        lower[some] = _beta_quantile("betaincinv")(hits[some], n - hits[some] + 1, tail)
+        lower[some] = _beta_quantile("betaincinv")(hits[some], (of - hits + 1)[some], tail)
     if missed.any():
-        upper[missed] = _beta_quantile("betainccinv")(hits[missed] + 1, n - hits[missed], tail)
+        upper[missed] = _beta_quantile("betainccinv")(hits[missed] + 1, (of - hits)[missed], tail)
     return lower[place], upper[place]
 
 
@@ -64,7 +73,7 @@ def _beta_quantile(name: str) -> _Quantile:
     return quantile
 
 
-def _furthest_odds(counts: Floats, n: int, tail: float) -> Floats:
+def _furthest_odds(counts: Floats, n: Floats, tail: float) -> Floats:
     """(1 − s)/s at the upper limit of s, by Blyth's closed form."""
     z = -NormalDist().inv_cdf(tail)
     above, misses = counts + 1.0, n - counts

@@ -13,42 +13,72 @@ from fractions import Fraction
 import numpy as np
 
 from deniable_aggregator.channel import Channel, Counts, Floats
+from deniable_shared.errors import ParameterError
 
-__all__ = ["UNREACHABLE", "influence", "reports_to_leave"]
+__all__ = ["UNREACHABLE", "influence", "limits_under_lies", "reports_to_leave", "worst_share"]
 
 UNREACHABLE = int(np.iinfo(np.int64).max)
 _ROUNDINGS = 8 * float(np.finfo(np.float64).eps)  # above what three operations can lose, relatively
 
 
-def influence(channel: Channel, n: int) -> float:
-    """The most one device can move a frequency: 1/((p − q) n), by lying in place of its answer.
+def influence(channel: Channel, n: int, *, epochs: int = 1) -> float:
+    """The most one device can move a frequency: T/((p − q) n), by lying in place of its answers.
 
-    A report added to the n moves it by less than 1/((p − q)(n + 1)). NaN at n = 0.
+    In T = `epochs` epochs it makes at most T of the n reports; it may even where honest devices
+    answer once, for nobody can tell. A report added to the n moves a frequency by less than
+    1/((p − q)(n + 1)). NaN at n = 0.
     """
-    return float(1 / (channel.gap * n)) if n else math.nan
+    return float(min(epochs, n) / (channel.gap * n)) if n else math.nan
 
 
-def reports_to_leave(counts: Counts, n: int, lower: Floats, upper: Floats) -> Counts:
+def worst_share(liars: float, told: Fraction) -> float:
+    """b/(b + (1 − b)·t/m): the share of liars in what is told of one label, at its worst.
+
+    Where a device chooses which t of m labels it tells of, a share b = `liars` of all reports can
+    be about one label, of which only a share t/m = `told` of the honest ones speak.
+    """
+    return liars / (liars + (1 - liars) * float(told)) if liars else 0.0
+
+
+def limits_under_lies(
+    channel: Channel, lower: Floats, upper: Floats, share: float
+) -> tuple[Floats, Floats]:
+    """The interval [lower, upper] widened for a share b < 1 of the reports being made up.
+
+        [(lower − b(1 − q)/(p − q))/(1 − b), (upper + bq/(p − q))/(1 − b)] ∩ [0, 1]
+
+    It then covers the frequency among honest people, whatever the others sent. ParameterError for a
+    share outside [0, 1). Source: local-dp §16.
+    """
+    if not 0 <= share < 1:
+        raise ParameterError(f"liars must be a share in [0, 1), got {share}")
+    gap, q = float(channel.gap), float(channel.q)
+    least = (lower - share * (1 - q) / gap) / (1 - share)
+    most = (upper + share * q / gap) / (1 - share)
+    return np.clip(least, 0.0, 1.0), np.clip(most, 0.0, 1.0)
+
+
+def reports_to_leave(counts: Counts, n: int | Counts, lower: Floats, upper: Floats) -> Counts:
     """The least number of fake reports that, added to the n, push a raw estimate off its interval.
 
     `lower` and `upper` bound the share of supports and are not clipped to what honest reports can
     give. All k fakes support the value, (c + k)/(n + k) > upper, or none does, c/(n + k) < lower:
-    whichever needs fewer. Exact, as if the limits were rational numbers. 0 at n = 0, where there
-    is no estimate to push; UNREACHABLE where no number of fakes is enough.
+    whichever needs fewer. Exact, as if the limits were rational numbers. n is one number or one
+    for each count; 0 where it is 0 and there is no estimate to push; UNREACHABLE where no number
+    of fakes is enough.
     """
-    if not n:
-        return np.zeros(len(counts), dtype=np.int64)
+    trials = np.broadcast_to(np.asarray(n), counts.shape)
 
     def exact_up(cell: int) -> Fraction:
         limit = Fraction(float(upper[cell]))
-        return (limit * n - int(counts[cell])) / (1 - limit)
+        return (limit * int(trials[cell]) - int(counts[cell])) / (1 - limit)
 
     def exact_down(cell: int) -> Fraction:
-        return int(counts[cell]) / Fraction(float(lower[cell])) - n
+        return int(counts[cell]) / Fraction(float(lower[cell])) - int(trials[cell])
 
-    up = _least_above(upper * n, counts, 1.0 - upper, exact_up)
-    down = _least_above(counts, lower * n, lower, exact_down)
-    return np.minimum(up, down)
+    up = _least_above(upper * trials, counts, 1.0 - upper, exact_up)
+    down = _least_above(counts, lower * trials, lower, exact_down)
+    return np.where(trials > 0, np.minimum(up, down), 0)
 
 
 def _least_above(

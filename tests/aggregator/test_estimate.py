@@ -122,7 +122,7 @@ def test_an_estimate_cannot_be_changed() -> None:
 def test_an_estimate_of_uneven_arrays_is_never_built() -> None:
     one, two, none = np.zeros(1), np.zeros(2), counts(0)
     with pytest.raises(ParameterError, match="one length"):
-        Estimate(one, one, two, one, 1, 0.95, "each", none, 1.0)
+        Estimate(one, one, two, one, 1, 0.95, "each", none, 1.0, CHANNEL)
 
 
 @pytest.mark.parametrize(("p", "q"), [(1, 1), (0, 1), (2, 1), (1, -1)])

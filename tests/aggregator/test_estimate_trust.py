@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from deniable_aggregator.channel import Channel
 from deniable_aggregator.estimate import debias
 from deniable_aggregator.intervals import clopper_pearson
-from deniable_aggregator.trust import UNREACHABLE, influence, reports_to_leave
+from deniable_aggregator.trust import (
+    UNREACHABLE,
+    influence,
+    limits_under_lies,
+    reports_to_leave,
+    worst_share,
+)
+from deniable_shared.errors import ParameterError
 
 CHANNEL = Channel(Fraction(3, 4), Fraction(1, 4))
 levels = st.sampled_from([0.1, 0.5, 0.95, 0.99])
@@ -102,3 +109,46 @@ def test_the_influence_of_the_literature_comes_out() -> None:
         Fraction(13485650502877570762, 2**64), Fraction(2**64 - 13485650502877570762, 2**64)
     )
     assert 1000 * influence(channel, 1000) == pytest.approx(1 / np.tanh(0.5))
+
+
+def test_a_device_moves_an_estimate_once_an_epoch_and_never_by_more_than_all_reports() -> None:
+    assert influence(CHANNEL, 1000, epochs=7) == pytest.approx(7 * influence(CHANNEL, 1000))
+    assert influence(CHANNEL, 5, epochs=30) == influence(CHANNEL, 1)
+
+
+def test_nobody_is_pushed_off_by_nobody() -> None:
+    estimate = debias(CHANNEL, np.array([500]), 1000)
+    lower, upper = estimate.under_lies(0)
+    assert (lower.tolist(), upper.tolist()) == (estimate.lower.tolist(), estimate.upper.tolist())
+
+
+@settings(deadline=None)
+@given(st.integers(2, 400), st.data())
+def test_honest_people_stay_within_limits_widened_for_the_liars_there_are(
+    n: int, data: st.DataObject
+) -> None:
+    """Whatever k liars send, if the interval of all reports covers their mean, ours covers f."""
+    k = data.draw(st.integers(0, n - 1))
+    lies, f = data.draw(st.integers(0, k)), data.draw(st.floats(0, 1))
+    honest = (float(CHANNEL.q) + float(CHANNEL.gap) * f) * (n - k)
+    mean = CHANNEL.frequency_of(np.array([(honest + lies) / n]))
+    lower, upper = limits_under_lies(CHANNEL, mean, mean, k / n)
+    assert lower[0] <= f + 1e-9
+    assert f - 1e-9 <= upper[0]
+
+
+def test_liars_who_choose_the_label_weigh_more_the_fewer_labels_a_report_tells_of() -> None:
+    assert worst_share(0.01, Fraction(1)) == pytest.approx(0.01)
+    assert worst_share(0.01, Fraction(1, 8)) == pytest.approx(0.08 / 1.07)
+    assert worst_share(0, Fraction(1, 8)) == 0
+
+
+@pytest.mark.parametrize("liars", [-0.1, 1, 1.5, float("nan")])
+def test_a_share_of_liars_out_of_range_is_refused(liars: float) -> None:
+    with pytest.raises(ParameterError, match=r"liars must be a share in \[0, 1\)"):
+        debias(CHANNEL, np.array([1]), 2).under_lies(liars)
+
+
+def test_without_a_report_of_it_a_label_may_be_anything_whoever_lies() -> None:
+    lower, upper = debias(CHANNEL, np.array([0]), 0).under_lies(0.1)
+    assert (lower.tolist(), upper.tolist()) == ([0], [1])

@@ -6,12 +6,14 @@ The laws are those of the shipped `randomize`, enumerated over all coins (suppor
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import NamedTuple
 
 import pytest
 
 from deniable_shared import mechanisms
 from deniable_shared.domain import Domain
 from deniable_shared.dyadic import at_most_exp
+from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism, for_domain
 from support.privacy import (
     EPSILONS,
@@ -30,61 +32,88 @@ DOMAINS: list[Domain] = [domain for m in range(1, 5) for domain in bits(m)]
 DOMAINS += [choices(d) for d in range(2, 9)]
 
 
+def takes(id: str, domain: Domain) -> bool:
+    try:
+        for_domain(id, domain, Fraction(1))
+    except ParameterError:
+        return False
+    return True
+
+
+class Case(NamedTuple):
+    """A mechanism for a domain."""
+
+    id: str
+    domain: Domain
+    parameters: dict[str, object]
+
+    def mechanism(self, epsilon: Fraction) -> Mechanism:
+        return for_domain(self.id, self.domain, epsilon, parameters=self.parameters)
+
+
 def title(part: object) -> str:
-    if not isinstance(part, Domain):
+    if not isinstance(part, Case):
         return str(part)
-    constraint = part.to_json().get("constraint", "")
-    return f"{part.type}-{part.size}{constraint}{getattr(part, 'at_most', None) or ''}"
+    domain = part.domain
+    constraint = domain.to_json().get("constraint", "") or domain.type
+    limit = getattr(domain, "at_most", None) or ""
+    return f"{part.id}-{domain.size}{constraint}{limit}{part.parameters.get('sampled', '')}"
 
 
-def mechanism_for(domain: Domain, epsilon: Fraction) -> Mechanism:
-    return for_domain(mechanisms.default_id(domain), domain, epsilon)
-
-
-WITH_A_PAIR = [domain for domain in DOMAINS if len(valid_inputs(domain)) > 1]
+CASES = [Case(id, d, {}) for id in mechanisms.known() for d in DOMAINS if takes(id, d)]
+CASES += [
+    Case("rr-sampled/1", domain, {"sampled": t})
+    for m in range(1, 4)
+    for domain in bits(m)
+    for t in range(1, m + 1)
+]
+WITH_A_PAIR = [case for case in CASES if len(valid_inputs(case.domain)) > 1]
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=title)
-@pytest.mark.parametrize("domain", DOMAINS, ids=title)
+@pytest.mark.parametrize("case", CASES, ids=title)
 def test_no_payload_tells_any_two_answers_apart_by_more_than_e_to_the_epsilon(
-    domain: Domain, epsilon: Fraction
+    case: Case, epsilon: Fraction
 ) -> None:
-    check_private(laws(mechanism_for(domain, epsilon), valid_inputs(domain)), epsilon)
+    check_private(laws(case.mechanism(epsilon), valid_inputs(case.domain)), epsilon)
 
 
 @pytest.mark.parametrize("epsilon", [e for e in EPSILONS if e <= 10], ids=title)
-@pytest.mark.parametrize("domain", WITH_A_PAIR, ids=title)
+@pytest.mark.parametrize("case", WITH_A_PAIR, ids=title)
 def test_some_payload_uses_all_of_epsilon_but_for_a_relative_1e_15(
-    domain: Domain, epsilon: Fraction
+    case: Case, epsilon: Fraction
 ) -> None:
-    check_tight(laws(mechanism_for(domain, epsilon), valid_inputs(domain)), epsilon)
+    check_tight(laws(case.mechanism(epsilon), valid_inputs(case.domain)), epsilon)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=title)
-@pytest.mark.parametrize("domain", WITH_A_PAIR, ids=title)
-def test_a_threshold_one_higher_breaks_the_promise(domain: Domain, epsilon: Fraction) -> None:
-    mechanism = mechanism_for(domain, epsilon)
+@pytest.mark.parametrize("case", WITH_A_PAIR, ids=title)
+def test_a_threshold_one_higher_breaks_the_promise(case: Case, epsilon: Fraction) -> None:
+    mechanism = case.mechanism(epsilon)
     raised = with_threshold(mechanism, mechanism.threshold + 1)
-    assert not at_most_exp(largest_ratio(laws(raised, valid_inputs(domain))), epsilon)
+    assert not at_most_exp(largest_ratio(laws(raised, valid_inputs(case.domain))), epsilon)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=title)
-@pytest.mark.parametrize("domain", DOMAINS, ids=title)
-def test_randomize_has_exactly_the_law_that_pmf_states(domain: Domain, epsilon: Fraction) -> None:
-    check_follows_pmf(mechanism_for(domain, epsilon), valid_inputs(domain))
+@pytest.mark.parametrize("case", CASES, ids=title)
+def test_randomize_has_exactly_the_law_that_pmf_states(case: Case, epsilon: Fraction) -> None:
+    check_follows_pmf(case.mechanism(epsilon), valid_inputs(case.domain))
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS, ids=title)
-@pytest.mark.parametrize("domain", DOMAINS, ids=title)
+@pytest.mark.parametrize("case", CASES, ids=title)
 def test_p_and_q_are_the_exact_chances_of_supporting_what_is_true_and_what_is_not(
-    domain: Domain, epsilon: Fraction
+    case: Case, epsilon: Fraction
 ) -> None:
-    mechanism = mechanism_for(domain, epsilon)
-    value = valid_inputs(domain)[0]
-    supports = {payload: supported(domain, payload) for payload in mechanism.pmf(value)}
-    for index, true in enumerate(indicator(domain, value)):
-        chance = sum(mechanism.pmf(value)[y] for y, told in supports.items() if told[index])
-        assert chance == (mechanism.p if true else mechanism.q)
+    mechanism = case.mechanism(epsilon)
+    value = valid_inputs(case.domain)[0]
+    for index, true in enumerate(indicator(case.domain, value)):
+        told = {
+            y: told for y in mechanism.pmf(value) if (told := tells(case, y, index)) is not None
+        }
+        share = sum(mechanism.pmf(value)[y] for y in told)
+        chance = sum(mechanism.pmf(value)[y] for y, supported in told.items() if supported)
+        assert chance / share == (mechanism.p if true else mechanism.q)
 
 
 def indicator(domain: Domain, value: int | tuple[int, ...]) -> list[bool]:
@@ -93,12 +122,14 @@ def indicator(domain: Domain, value: int | tuple[int, ...]) -> list[bool]:
     return list(map(bool, value))
 
 
-def supported(domain: Domain, payload: bytes) -> list[bool]:
+def tells(case: Case, payload: bytes, index: int) -> bool | None:
+    """Whether a payload supports a label; None if it does not tell of it."""
+    if case.id == "rr-sampled/1":
+        return {code >> 1: bool(code & 1) for code in payload}.get(index)
     number = int.from_bytes(payload, "big")
-    if domain.type == "choice":
-        return indicator(domain, number)
-    top = 8 * len(payload) - 1
-    return [bool(number >> (top - place) & 1) for place in range(domain.size)]
+    if case.domain.type == "choice":
+        return number == index
+    return bool(number >> (8 * len(payload) - 1 - index) & 1)
 
 
 SMALL = [

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from deniable_shared.linkage import linkage
 from deniable_shared.mechanisms import Mechanism, build, known
+from deniable_shared.mechanisms.rr_sampled import SampledResponse, best_sample
 
 TEXT = (Path(__file__).parent.parent.parent / "shared" / "MECHANISMS.md").read_text()
 
@@ -42,6 +44,52 @@ def test_numbers_for_bits_are_those_of_the_mechanism(row: list[str]) -> None:
     mechanism = build("rr/1", domain_size=1, epsilon=row[0])
     errors = [std_error(mechanism, 0.5, n) for n in (1000, 100_000)]
     assert row[1:] == [f"{number:.4f}" for number in (float(mechanism.p), *errors)]
+
+
+@pytest.mark.parametrize("row", list(rows("rr-sampled/1", 7)), ids="-".join)
+def test_numbers_for_sampled_bits_are_those_of_the_mechanism(row: list[str]) -> None:
+    m = int(row[0])
+    mechanism = build("rr-sampled/1", domain_size=m, epsilon=row[1])
+    plain = build("rr/1", domain_size=m, epsilon=row[1])
+    assert isinstance(mechanism, SampledResponse)
+    t = mechanism.sampled
+    one = std_error(mechanism, 0.5, 1) ** 2
+    errors = [math.sqrt((m / t * (one + 0.25) - 0.25) / n) for n in (1000, 100_000)]
+    numbers = (float(mechanism.p), std_error(plain, 0.5, 100_000), *errors)
+    assert row[2:] == [str(t), *(f"{number:.4f}" for number in numbers)]
+
+
+def test_the_limits_of_the_number_of_bits_told_are_those_of_the_rule() -> None:
+    assert "one bit up to ε = 3.0, two up to 5.3, three up to 7.5" in page("rr-sampled/1")
+    for epsilon, t in (("3.0", 1), ("3.1", 2), ("5.3", 2), ("5.4", 3), ("7.5", 3), ("7.6", 4)):
+        assert best_sample(100, Fraction(epsilon), 100) == t
+
+
+CHAINS = {"one bit": ("rr/1", 2, 1), "ten choices": ("grr/1", 10, 10)}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("place", range(4))
+def test_numbers_for_chains_are_those_of_the_chain(name: str, place: int) -> None:
+    id, symbols, size = CHAINS[name]
+    lines = chain_table()
+    start = next(at for at, line in enumerate(lines) if line[0] == name)
+    epsilon, permanent = lines[0][2 + place].split(", ")
+    chain = build(id, domain_size=size, epsilon=epsilon, permanent=permanent)
+    kept = chain.renewal_threshold / 2**64
+    support, low = float(chain.q) + float(chain.p - chain.q) / symbols, (1 - kept) / symbols
+    more = 29 * (support - low) * (low + kept - support) / (support * (1 - support))
+    expected = [f"{kept:.4f}", f"{linkage(chain):.4f}", f"{1 + more:.2f}"]
+    assert [lines[start + down][2 + place] for down in range(3)] == expected
+
+
+def chain_table() -> list[list[str]]:
+    text = TEXT.partition("\n## Chains")[2].partition("\n---\n")[0]
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| ") and "---" not in line
+    ]
 
 
 @pytest.mark.parametrize("row", list(rows("grr/1", 5)), ids="-".join)

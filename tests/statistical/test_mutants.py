@@ -25,26 +25,26 @@ LAW = law_of("rr/1", "1", 1)
 RARE = law_of("rr/1", "6", 1).channel
 
 
-def wrong_sign(counts: Counts, n: int) -> Floats:
+def wrong_sign(counts: Counts, n: Counts) -> Floats:
     """(1 + e^ε)/(1 − e^ε) for the factor of the debias: f becomes −f."""
     return -LAW.channel.frequencies(counts, n)
 
 
-def rounded_p(counts: Counts, n: int) -> Floats:
+def rounded_p(counts: Counts, n: Counts) -> Floats:
     """p = 0.73 for 0.7310585786…: 0.2% off, and exact arithmetic sees it."""
     mistaken: Floats = (counts / n - (1 - 0.73)) / (2 * 0.73 - 1)
     return mistaken
 
 
-def not_debiased(counts: Counts, n: int) -> Floats:
+def not_debiased(counts: Counts, n: Counts) -> Floats:
     return np.asarray(counts / n)
 
 
-def clipped(counts: Counts, n: int) -> Floats:
+def clipped(counts: Counts, n: Counts) -> Floats:
     return np.clip(LAW.channel.frequencies(counts, n), 0, 1)
 
 
-def three_percent_up(counts: Counts, n: int) -> Floats:
+def three_percent_up(counts: Counts, n: Counts) -> Floats:
     return 1.03 * LAW.channel.frequencies(counts, n)
 
 
@@ -66,7 +66,7 @@ def test_a_billion_reports_kill_a_wrong_debias(mutant: Frequencies) -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("factor", [math.sqrt(0.97), math.sqrt(1.03)])
 def test_a_variance_wrong_by_three_percent_is_seen(factor: float) -> None:
-    def mutant(frequencies: Floats, n: int) -> Floats:
+    def mutant(frequencies: Floats, n: Counts) -> Floats:
         return factor * LAW.channel.std_errors(frequencies, n)
 
     with pytest.raises(AssertionError):
@@ -77,7 +77,7 @@ def test_a_variance_wrong_by_three_percent_is_seen(factor: float) -> None:
 def test_the_variance_given_the_sample_is_not_taken_for_that_of_the_population() -> None:
     law = law_of("rr/1", "4", 1)
 
-    def mutant(frequencies: Floats, n: int) -> Floats:
+    def mutant(frequencies: Floats, n: Counts) -> Floats:
         p, q, gap = float(law.channel.p), float(law.channel.q), float(law.channel.gap)
         spread = frequencies * p * (1 - p) + (1 - frequencies) * q * (1 - q)
         return np.sqrt(spread / n) / gap
@@ -86,7 +86,7 @@ def test_the_variance_given_the_sample_is_not_taken_for_that_of_the_population()
         check_variance(law, law.channel.frequencies, mutant)
 
 
-def empirical_std_errors(frequencies: Floats, n: int) -> Floats:
+def empirical_std_errors(frequencies: Floats, n: Counts) -> Floats:
     """√(s(1 − s)/n) at the observed share s of supports: nothing seen, nothing doubted."""
     support = float(RARE.q) + float(RARE.gap) * frequencies
     return np.sqrt(np.maximum(support * (1 - support), 0) / n) / float(RARE.gap)
@@ -103,7 +103,9 @@ def empirical_wald(
 ) -> tuple[Floats, Floats]:
     """Covers an absent label with probability 0.39 instead of 0.95 at ε = 6, n = 200."""
     frequencies = channel.frequencies(counts, n)
-    reach = NormalDist().inv_cdf((1 + confidence) / 2) * empirical_std_errors(frequencies, n)
+    reach = NormalDist().inv_cdf((1 + confidence) / 2) * empirical_std_errors(
+        frequencies, np.full(len(counts), n)
+    )
     return frequencies - reach, frequencies + reach
 
 

@@ -8,11 +8,11 @@ import pytest
 from deniable_aggregator.channel import Counts, Floats
 from deniable_shared.coins import Coins
 from support.estimator_checks import bernstein_bound, check_exactly_unbiased, check_unbiased
-from support.message_laws import MessageLaw, label, laws
+from support.message_laws import MessageLaw, chains, label, laws
 
-EXACT = laws(("0.5", "1", "4"), (1, 2, 3))
+EXACT = [*laws(("0.5", "1", "4"), (1, 2, 3)), *chains(("0.5", "4"), (1, 3))]
 SAMPLED = laws(("0.5", "1", "4"), (1, 2, 5))
-RANDOMIZED = [*laws(("4",), (2,)), *laws(("6",), (3,))]
+RANDOMIZED = [*laws(("4",), (2,)), *laws(("6",), (3,)), *chains(("4",), (3,))]
 
 
 def each_of(cases: list[MessageLaw]) -> pytest.MarkDecorator:
@@ -26,9 +26,9 @@ def test_a_label_is_supported_with_exactly_p_if_true_and_exactly_q_if_not(law: M
         for place, held in enumerate(law.truth(value)):
             supported = sum(
                 chances[message] * int(adds[place])
-                for message, adds in zip(law.messages, law.supports, strict=True)
+                for message, adds in zip(law.messages, law.supports(law.tallies), strict=True)
             )
-            assert supported == (law.mechanism.p if held else law.mechanism.q)
+            assert supported == law.told() * (law.mechanism.p if held else law.mechanism.q)
 
 
 @each_of(EXACT)
@@ -43,16 +43,19 @@ def test_the_debias_of_the_exact_mean_tally_is_exactly_the_truth(law: MessageLaw
     chances = law.probabilities(population)
     for place, true in enumerate(law.frequencies(population)):
         share = sum(
-            (chance * int(adds[place]) for chance, adds in zip(chances, law.supports, strict=True)),
+            (
+                chance * int(adds[place])
+                for chance, adds in zip(chances, law.supports(law.tallies), strict=True)
+            ),
             Fraction(),
         )
-        assert (share - law.channel.q) / law.channel.gap == true
+        assert (share / law.told() - law.channel.q) / law.channel.gap == true
 
 
 @pytest.mark.statistical
 @each_of(SAMPLED)
 def test_a_billion_reports_are_estimated_without_bias(law: MessageLaw) -> None:
-    check_unbiased(law, lambda counts, n: law.estimator.estimate(counts, n).frequencies)
+    check_unbiased(law, law.channel.frequencies)
 
 
 @pytest.mark.statistical
@@ -67,7 +70,7 @@ def test_reports_of_the_real_randomizer_are_estimated_without_bias(law: MessageL
     population = law.uneven()
     tally, true = _randomized(law, n)
     off = np.abs(law.estimator.estimate(tally, n).frequencies - true)
-    assert (off <= bernstein_bound(law, population, n)).all()
+    assert (off <= bernstein_bound(law, population, law.trials(tally, n))).all()
 
 
 def _randomized(law: MessageLaw, n: int) -> tuple[Counts, Floats]:

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
 
+from deniable_aggregator.channel import Counts
 from support.estimator_checks import check_variance
-from support.message_laws import MessageLaw, Value, label, laws
+from support.message_laws import MessageLaw, Value, chains, label, laws
 
-EXACT = laws(("0.5", "1", "4"), (1, 2, 3))
+EXACT = [*laws(("0.5", "1", "4"), (1, 2, 3)), *chains(("0.5", "4"), (1, 3))]
 SAMPLED = laws(("0.5", "1", "4"), (1, 2, 4))
 
 
@@ -17,12 +19,15 @@ SAMPLED = laws(("0.5", "1", "4"), (1, 2, 4))
 def test_the_exact_variance_over_all_messages_is_the_formulas(law: MessageLaw) -> None:
     population = law.uneven()
     true = law.frequencies(population)
-    variance = [Fraction()] * len(true)
+    squares, chances = _nothing(law, 3), _nothing(law, 3)
     for chance, tally in law.outcomes(population, 2):
-        for place, hits in enumerate(tally):
-            variance[place] += chance * (_debiased(law, int(hits), 2) - true[place]) ** 2
-    claimed = law.channel.std_errors(np.array([float(f) for f in true]), 2) ** 2
-    assert [float(v) for v in variance] == pytest.approx(list(claimed), rel=1e-12)
+        for place, told, off in _errors(law, tally, 2, true):
+            squares[told][place] += chance * off**2
+            chances[told][place] += chance
+    for told in (1, 2):
+        claimed = law.channel.std_errors(np.array([float(f) for f in true]), told) ** 2
+        for square, chance, claim in zip(squares[told], chances[told], claimed, strict=True):
+            assert chance == 0 or float(square / chance) == pytest.approx(claim, rel=1e-12)
 
 
 @pytest.mark.parametrize("law", EXACT, ids=label)
@@ -44,21 +49,31 @@ def test_estimates_vary_as_their_standard_errors_say(law: MessageLaw) -> None:
 
 
 def _variance_given(law: MessageLaw, senders: list[Value]) -> list[Fraction]:
-    """Exact variance of f̂ for these very senders, message by message."""
-    chances = [law.mechanism.pmf(value) for value in senders]
-    shares = [
-        Fraction(sum(held), len(senders)) for held in zip(*map(law.truth, senders), strict=True)
-    ]
-    variance = [Fraction()] * len(shares)
-    for drawn in product(range(len(law.messages)), repeat=len(senders)):
+    """Exact variance of f̂ for these very senders, if all tell of the label, over all messages."""
+    n = len(senders)
+    rows = [law.mechanism.pmf(value) for value in senders]
+    shares = [Fraction(sum(held), n) for held in zip(*map(law.truth, senders), strict=True)]
+    squares, chances = _nothing(law, n + 1), _nothing(law, n + 1)
+    for drawn in product(range(len(law.messages)), repeat=n):
         chance = Fraction(1)
-        for row, message in zip(chances, drawn, strict=True):
+        for row, message in zip(rows, drawn, strict=True):
             chance *= row[law.messages[message]]
-        for place, hits in enumerate(law.supports[list(drawn)].sum(axis=0)):
-            off = _debiased(law, int(hits), len(senders)) - shares[place]
-            variance[place] += chance * off**2
-    return variance
+        for place, told, off in _errors(law, law.tallies[list(drawn)].sum(axis=0), n, shares):
+            squares[told][place] += chance * off**2
+            chances[told][place] += chance
+    return [square / chance for square, chance in zip(squares[n], chances[n], strict=True)]
 
 
-def _debiased(law: MessageLaw, hits: int, n: int) -> Fraction:
-    return (Fraction(hits, n) - law.channel.q) / law.channel.gap
+def _errors(
+    law: MessageLaw, tally: Counts, n: int, true: list[Fraction]
+) -> Iterator[tuple[int, int, Fraction]]:
+    """(label, how many reports tell of it, f̂ − f) where any does."""
+    hits, trials = law.supports(tally).tolist(), law.trials(tally, n).tolist()
+    for place, (hit, told) in enumerate(zip(hits, trials, strict=True)):
+        if told:
+            debiased = (Fraction(hit, told) - law.channel.q) / law.channel.gap
+            yield place, told, debiased - true[place]
+
+
+def _nothing(law: MessageLaw, rows: int) -> list[list[Fraction]]:
+    return [[Fraction()] * law.labels for _ in range(rows)]

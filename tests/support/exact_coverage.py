@@ -63,7 +63,7 @@ def joint_coverage(law: MessageLaw, population: Population, n: int, *, family: s
     chances = [float(chance) for chance in law.probabilities(population)]
     covered = 0.0
     for histogram in _histograms(n, len(chances)):
-        estimate = law.estimator.estimate(np.array(histogram) @ law.supports, n, family=family)
+        estimate = law.estimator.estimate(np.array(histogram) @ law.tallies, n, family=family)
         if ((estimate.lower <= true) & (true <= estimate.upper)).all():
             ways = math.factorial(n) // math.prod(map(math.factorial, histogram))
             covered += ways * math.prod(c**k for c, k in zip(chances, histogram, strict=True))

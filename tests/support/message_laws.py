@@ -13,6 +13,7 @@ import numpy as np
 from deniable_aggregator import estimators
 from deniable_aggregator.channel import Channel, Counts
 from deniable_shared import mechanisms
+from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -22,7 +23,11 @@ Population = Mapping[Value, Fraction]
 
 @dataclass(frozen=True)
 class MessageLaw:
-    """Every message of a mechanism, what it adds to the tally, and its probability by input."""
+    """Every message of a mechanism, what it adds to the tally, and its probability by input.
+
+    A tally of one count a label counts supports, in every report; a tally of two counts a label
+    counts the reports that tell of it, then those that support it.
+    """
 
     mechanism: Mechanism
 
@@ -42,11 +47,29 @@ class MessageLaw:
     def messages(self) -> list[bytes]:
         return list(self.mechanism.pmf(self.inputs[0]))
 
+    @property
+    def labels(self) -> int:
+        return self.mechanism.domain_size
+
     @cached_property
-    def supports(self) -> Counts:
-        """(messages, labels): the tally of each message alone, by the real kernel."""
+    def tallies(self) -> Counts:
+        """(messages, tally_size): the tally of each message alone, by the real kernel."""
         rows = [np.frombuffer(message, dtype=np.uint8)[None, :] for message in self.messages]
         return np.array([self.estimator.tally(row) for row in rows])
+
+    def supports(self, tallies: Counts) -> Counts:
+        """(…, labels) of tallies (…, tally_size)."""
+        return tallies[..., -self.labels :]
+
+    def trials(self, tallies: Counts, n: int) -> Counts:
+        """(…, labels): how many of the n reports tell of each label."""
+        if tallies.shape[-1] == self.labels:
+            return np.full(tallies.shape, n)
+        return tallies[..., : self.labels]
+
+    def told(self) -> Fraction:
+        """The share of labels in a report."""
+        return Fraction(int(self.trials(self.tallies[0], 1).sum()), self.labels)
 
     def probabilities(self, population: Population) -> list[Fraction]:
         """Of each message from a sender drawn from the population."""
@@ -58,7 +81,7 @@ class MessageLaw:
 
     def frequencies(self, population: Population) -> list[Fraction]:
         """True frequency of each label, by definition of the encoding."""
-        sums = [Fraction()] * self.mechanism.tally_size
+        sums = [Fraction()] * self.labels
         for value, weight in population.items():
             for label, held in enumerate(self.truth(value)):
                 sums[label] += weight * held
@@ -67,7 +90,7 @@ class MessageLaw:
     def truth(self, value: Value) -> tuple[int, ...]:
         if isinstance(value, tuple):
             return value
-        return tuple(int(label == value) for label in range(self.mechanism.tally_size))
+        return tuple(int(label == value) for label in range(self.labels))
 
     def uneven(self) -> dict[Value, Fraction]:
         """A population in which every input has a weight of its own."""
@@ -81,13 +104,13 @@ class MessageLaw:
             chance = Fraction(1)
             for message in drawn:
                 chance *= chances[message]
-            yield chance, self.supports[list(drawn)].sum(axis=0)
+            yield chance, self.tallies[list(drawn)].sum(axis=0)
 
     def draw_tallies(self, population: Population, n: int, replicates: int) -> Counts:
-        """(replicates, labels): tallies of n independent reports each, from the exact pmf."""
+        """(replicates, tally_size): tallies of n independent reports each, from the exact pmf."""
         chances = np.array([float(chance) for chance in self.probabilities(population)])
         chosen = _generator().multinomial(n, chances / chances.sum(), size=replicates)
-        return np.asarray(chosen @ self.supports)
+        return np.asarray(chosen @ self.tallies)
 
 
 def laws(epsilons: tuple[str, ...], sizes: tuple[int, ...]) -> list[MessageLaw]:
@@ -100,17 +123,30 @@ def laws(epsilons: tuple[str, ...], sizes: tuple[int, ...]) -> list[MessageLaw]:
     ]
 
 
+def chains(epsilons: tuple[str, ...], sizes: tuple[int, ...]) -> list[MessageLaw]:
+    """One report of each mechanism's chain, with twice the ε for the permanent answer."""
+    return [
+        MessageLaw(mechanism)
+        for id in mechanisms.known()
+        for epsilon, size in product(epsilons, sizes)
+        if (mechanism := _build(id, epsilon, size, permanent=2 * Fraction(epsilon))) is not None
+    ]
+
+
 def law_of(id: str, epsilon: str, size: int) -> MessageLaw:
     return MessageLaw(mechanisms.build(id, domain_size=size, epsilon=epsilon))
 
 
 def label(law: MessageLaw) -> str:
     built = law.mechanism
-    return f"{built.id}-size{built.domain_size}-eps{float(built.epsilon):g}"
+    chain = "chain-" if isinstance(built, Renewed) else ""
+    return f"{chain}{built.id}-size{built.domain_size}-eps{float(built.epsilon):g}"
 
 
-def _build(id: str, epsilon: str, size: int) -> Mechanism | None:
+def _build(id: str, epsilon: str, size: int, permanent: Fraction | None = None) -> Mechanism | None:
     try:
+        if permanent is not None:
+            return mechanisms.build(id, domain_size=size, epsilon=epsilon, permanent=permanent)
         return mechanisms.build(id, domain_size=size, epsilon=epsilon)
     except ParameterError:
         return None

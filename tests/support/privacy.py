@@ -11,7 +11,7 @@ from typing import TypeVar
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Bits, Choice, Domain
 from deniable_shared.dyadic import at_most_exp
-from deniable_shared.mechanisms import Mechanism
+from deniable_shared.mechanisms import Chain, Mechanism
 from support.scripted import exact_law
 
 Encoded = int | tuple[int, ...]
@@ -98,4 +98,11 @@ def with_threshold(mechanism: M, threshold: int) -> M:
     object.__setattr__(twin, "threshold", threshold)
     if hasattr(twin, "_flip"):
         object.__setattr__(twin, "_flip", (1 << 64) - threshold)
+    return twin
+
+
+def with_renewal_threshold(chain: Chain, threshold: int) -> Chain:
+    """The same chain with another A."""
+    twin = copy.copy(chain)
+    object.__setattr__(twin, "renewal_threshold", threshold)
     return twin

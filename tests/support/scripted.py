@@ -41,12 +41,15 @@ class Branching(Coins):
 
     A draw of few bits branches over all its values. A draw of many bits stays open until it is
     compared, once, with a threshold, and branches over the two answers. The rest of `Coins` is as
-    shipped, but a Bernoulli vector: each of its lanes is a branch (test_coins ties the two).
+    shipped, but for two whose laws are checked on their own: each lane of a Bernoulli vector is a
+    branch (test_coins), and so is each integer below a small bound (`check_below_is_uniform`).
     """
 
-    def __init__(self, path: tuple[int, ...], pending: list[tuple[int, ...]]) -> None:
+    def __init__(
+        self, path: tuple[int, ...], pending: list[tuple[int, ...]], most_draws: int
+    ) -> None:
         super().__init__(b"")
-        self.path, self.pending = path, pending
+        self.path, self.pending, self.most_draws = path, pending, most_draws
         self.depth = self.draws = 0
         self.chance = Fraction(1)
 
@@ -67,9 +70,14 @@ class Branching(Coins):
         if count == 0:
             return 0
         self.draws += 1
-        if self.draws > DRAWS:
+        if self.draws > self.most_draws:
             raise TooManyDrawsError
         return self.choose([Fraction(1, 1 << count)] * (1 << count))
+
+    def below(self, bound: int) -> int:
+        if bound > 1 << ENUMERATED_BITS:
+            return super().below(bound)
+        return self.choose([Fraction(1, bound)] * bound)
 
     def bernoulli_vector(self, threshold: int, length: int) -> int:
         chance = Fraction(threshold, 1 << 64)
@@ -101,17 +109,19 @@ class _Open:
         return bool(self.coins.choose([1 - chance, chance]))
 
 
-def exact_law(run: Callable[[Coins], builtins.bytes]) -> dict[builtins.bytes, Fraction]:
+def exact_law(
+    run: Callable[[Coins], builtins.bytes], *, most_draws: int = DRAWS
+) -> dict[builtins.bytes, Fraction]:
     """The exact probability of every result of `run`, over all its paths.
 
-    Paths of more than two draws by rejection are dropped and the rest scaled to 1: exact, since a
-    rejected draw leaves no trace. They must hold less than a quarter, as every draw is accepted
-    with probability over one half.
+    Paths of more than `most_draws` draws of few bits are dropped and the rest scaled to 1: exact,
+    since a draw that is rejected leaves no trace. They must hold less than a quarter, as every draw
+    is accepted with probability over one half.
     """
     law: dict[builtins.bytes, Fraction] = defaultdict(Fraction)
     pending: list[tuple[int, ...]] = [()]
     while pending:
-        coins = Branching(pending.pop(), pending)
+        coins = Branching(pending.pop(), pending, most_draws)
         try:
             result = run(coins)
         except TooManyDrawsError:

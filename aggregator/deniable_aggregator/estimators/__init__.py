@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from deniable_aggregator.estimators.contract import Estimator
+from deniable_aggregator.estimators.contract import REPEATS, Estimator, checked_repeat
 from deniable_aggregator.estimators.grr import GeneralizedEstimator
 from deniable_aggregator.estimators.rr import BitwiseEstimator
+from deniable_aggregator.estimators.rr_sampled import SampledEstimator
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["Estimator", "for_mechanism", "known"]
+__all__ = ["REPEATS", "Estimator", "for_mechanism", "known"]
 
-_ESTIMATORS: Mapping[str, Callable[[Mechanism], Estimator]] = MappingProxyType(
-    {"grr/1": GeneralizedEstimator, "rr/1": BitwiseEstimator}
+_ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyType(
+    {
+        "grr/1": GeneralizedEstimator,
+        "rr-sampled/1": SampledEstimator,
+        "rr/1": BitwiseEstimator,
+    }
 )
 
 
@@ -23,8 +28,12 @@ def known() -> tuple[str, ...]:
     return tuple(sorted(_ESTIMATORS))
 
 
-def for_mechanism(mechanism: Mechanism) -> Estimator:
-    """The estimator that debiases with this mechanism's own p and q."""
+def for_mechanism(mechanism: Mechanism, repeat: str | None = None) -> Estimator:
+    """The estimator that debiases with this mechanism's own p and q.
+
+    `repeat` is that of the collection: "once", "fresh" or "memoized"; if not given, "memoized" for
+    a chain, else "once". ParameterError for a mechanism that does not fit it.
+    """
     if mechanism.id not in _ESTIMATORS:
         raise ParameterError(f"mechanism must be one of {known()}, got {mechanism.id!r}")
-    return _ESTIMATORS[mechanism.id](mechanism)
+    return _ESTIMATORS[mechanism.id](mechanism, checked_repeat(mechanism, repeat))

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import operator
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.channel import Counts
-from deniable_aggregator.estimate import Estimate
+from deniable_aggregator.clusters import Clusters
+from deniable_aggregator.estimate import Estimate, check_epochs
+from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["Estimator", "Payloads", "checked_payloads", "checked_tally"]
+__all__ = [
+    "REPEATS",
+    "Estimator",
+    "Payloads",
+    "checked_payloads",
+    "checked_repeat",
+    "checked_tally",
+    "clusters_of",
+]
 
 Payloads = npt.NDArray[np.uint8]
+
+REPEATS = ("once", "fresh", "memoized")
+"""How often a device answers: once ever, with a new draw each epoch, or by a permanent answer."""
 
 
 class Estimator(Protocol):
@@ -24,8 +39,12 @@ class Estimator(Protocol):
     def default_projection(self) -> str:
         """The projection that fits the domain: "clip" or "simplex"."""
 
+    @property
+    def repeat(self) -> str:
+        """One of REPEATS: what a sum of tallies over several epochs means."""
+
     def tally(self, payloads: Payloads) -> Counts:
-        """Supports of each label in payloads (n, payload_size): int64 of length tally_size.
+        """Counts in payloads (n, payload_size): int64 of length tally_size.
 
         ParameterError for another shape or dtype, DecodeError for a payload no sender can make.
         """
@@ -39,7 +58,42 @@ class Estimator(Protocol):
         epochs: int = 1,
         family: str = "each",
     ) -> Estimate:
-        """Debias a tally of n reports; ParameterError for a tally that n reports cannot give."""
+        """Debias a tally of n reports; ParameterError for a tally that n reports cannot give.
+
+        `epochs`: in how many epochs they came, where a device reports at most once in each. Under
+        "fresh" and "memoized" standard errors and intervals hold for any number of devices that
+        sent them, from n/epochs to n.
+        """
+
+
+def checked_repeat(mechanism: Mechanism, repeat: str | None) -> str:
+    """The repeat of a mechanism; ParameterError where one needs a chain and the other is none."""
+    chain = isinstance(mechanism, Renewed)
+    if repeat is None:
+        return "memoized" if chain else "once"
+    if repeat not in REPEATS:
+        raise ParameterError(f"repeat must be one of {', '.join(REPEATS)}, got {repeat!r:.40}")
+    if chain != (repeat == "memoized"):
+        cure = "build it without permanent" if chain else "build it with permanent, as a chain"
+        raise ParameterError(f"mechanism {mechanism.id} cannot be {repeat}: {cure}")
+    return repeat
+
+
+def clusters_of(
+    mechanism: Mechanism, repeat: str, epochs: int, *, told: Fraction = Fraction(1)
+) -> Clusters | None:
+    """How reports of one device in so many epochs depend on each other; None if there is but one.
+
+    `told` is the share of labels in a report. Under "fresh" these are drawn anew each epoch, so
+    that of a device's other reports only that share tells of the same label.
+    """
+    check_epochs(epochs)
+    if repeat == "once" or epochs == 1:
+        return None
+    if isinstance(mechanism, Renewed):
+        low = mechanism.blurred
+        return Clusters(low, low + mechanism.kept, Fraction(epochs))
+    return Clusters(mechanism.q, mechanism.p, 1 + (epochs - 1) * told)
 
 
 def checked_payloads(payloads: object, payload_size: int) -> Payloads:

@@ -13,7 +13,12 @@ import numpy.typing as npt
 
 from deniable_aggregator.channel import Channel, Counts
 from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimators.contract import Payloads, checked_payloads, checked_tally
+from deniable_aggregator.estimators.contract import (
+    Payloads,
+    checked_payloads,
+    checked_tally,
+    clusters_of,
+)
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -28,6 +33,7 @@ class GeneralizedEstimator:
 
     default_projection: ClassVar[str] = "simplex"
     mechanism: Mechanism
+    repeat: str = "once"
 
     def tally(self, payloads: Payloads) -> Counts:
         rows = checked_payloads(payloads, self.mechanism.payload_size)
@@ -56,7 +62,15 @@ class GeneralizedEstimator:
         if counts.sum() != reports:
             raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
         channel = Channel(self.mechanism.p, self.mechanism.q)
-        return debias(channel, counts, reports, confidence=confidence, epochs=epochs, family=family)
+        return debias(
+            channel,
+            counts,
+            reports,
+            confidence=confidence,
+            epochs=epochs,
+            family=family,
+            clusters=clusters_of(self.mechanism, self.repeat, epochs),
+        )
 
 
 def _indices(rows: Payloads) -> npt.NDArray[np.integer]:

@@ -17,7 +17,12 @@ import numpy.typing as npt
 
 from deniable_aggregator.channel import Channel, Counts
 from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimators.contract import Payloads, checked_payloads, checked_tally
+from deniable_aggregator.estimators.contract import (
+    Payloads,
+    checked_payloads,
+    checked_tally,
+    clusters_of,
+)
 from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -38,6 +43,7 @@ class BitwiseEstimator:
 
     default_projection: ClassVar[str] = "clip"
     mechanism: Mechanism
+    repeat: str = "once"
 
     def tally(self, payloads: Payloads) -> Counts:
         rows = checked_payloads(payloads, self.mechanism.payload_size)
@@ -58,7 +64,15 @@ class BitwiseEstimator:
     ) -> Estimate:
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
         channel = Channel(self.mechanism.p, self.mechanism.q)
-        return debias(channel, counts, reports, confidence=confidence, epochs=epochs, family=family)
+        return debias(
+            channel,
+            counts,
+            reports,
+            confidence=confidence,
+            epochs=epochs,
+            family=family,
+            clusters=clusters_of(self.mechanism, self.repeat, epochs),
+        )
 
 
 def _column_sums(rows: Payloads) -> Counts:
