@@ -28,6 +28,10 @@ class Address:
         """The operator's key list."""
         return f"{self.origin}{self.path}/v1/keys"
 
+    def log(self, first: int) -> str:
+        """The operator's log from an entry on."""
+        return f"{self.origin}{self.path}/v1/log?from={first}"
+
     def reports(self, collection: str) -> str:
         """Where reports of a collection go; ids need no quoting."""
         return f"{self.origin}{self.path}/v1/collections/{collection}/reports"

@@ -13,9 +13,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 
-from deniable_client import keychain
-from deniable_client.consent import Consent
-
 __all__ = ["Budget", "budget_of", "join_account", "millionths"]
 
 _MICRO = 10**6
@@ -41,14 +38,9 @@ def millionths(epsilon: Fraction) -> int:
 
 
 def join_account(db: sqlite3.Connection, name: str, ledger_group: str) -> None:
-    """Give the name a row, a key if there is consent, and one account with its ledger group."""
+    """Give the name a row and one account with its ledger group."""
     for label in (ledger_group, name):
         db.execute("INSERT OR IGNORE INTO name (name, account) VALUES (?, ?)", (label, label))
-    db.execute(
-        "UPDATE name SET key = ? WHERE name = ? AND key IS NULL"
-        " AND (SELECT consent FROM installation) = ?",
-        (keychain.new_key(), name, Consent.GRANTED),
-    )
     first, last = sorted(_account(db, label) for label in (ledger_group, name))
     if first != last:
         db.execute("UPDATE name SET account = ? WHERE account = ?", (first, last))

@@ -45,9 +45,12 @@ class Ceiling:
             raise ConfigurationError(str(error)) from error
         object.__setattr__(self, argument, epsilon)
 
-    def admits(self, epsilon_report: Fraction) -> bool:
-        """Whether one report of this ε may ever leave the device."""
-        return epsilon_report <= min(self.epsilon_per_report, self.epsilon_lifetime)
+    def admits(self, epsilon_report: Fraction, epsilon_permanent: Fraction | None = None) -> bool:
+        """Whether one report, and one permanent answer behind it, may ever leave the device."""
+        permanent = Fraction(0) if epsilon_permanent is None else epsilon_permanent
+        return epsilon_report <= min(
+            self.epsilon_per_report, self.epsilon_lifetime
+        ) and permanent <= min(self.epsilon_permanent, self.epsilon_lifetime)
 
     def lifetime(self, epsilon_lifetime: Fraction) -> Fraction:
         """What a collection may cost in all: the lesser of its own lifetime and the app's."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from deniable_client import consent
+from deniable_client import consent, policy
 from deniable_client.address import parse_address, parse_trust
 from deniable_client.budget import Budget, budget_of
 from deniable_client.ceiling import Ceiling
@@ -32,12 +32,14 @@ from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_client.delivery import Courier
+    from deniable_client.explanation import Explanation
 
 __all__ = ["Client"]
 
 _MOST_NOTES = 50
 _MOST_WANTED = 64
 _CHECKPOINT_SECONDS = 1.0
+_REPORTED = frozenset({Outcome.QUEUED, Outcome.HELD, Outcome.REPEATED})
 
 
 class Client:
@@ -82,13 +84,20 @@ class Client:
         self._wanted: set[str] = set()
         self._state = State(state)
         self._gate = Gate(self._state)
-        self._shelf = Shelf(self._state, trust=keys, origin=address.origin, ceiling=ceiling)
+        self._shelf = Shelf(
+            self._state, trust=keys, origin=address.origin, ceiling=ceiling, clock=clock
+        )
         self._recorder = Recorder(
             self._state, gate=self._gate, shelf=self._shelf, ceiling=ceiling, clock=clock
         )
         self._refresher = Refresher(self._shelf, line, address=address, gate=self._gate)
         self._uploader = Uploader(
-            self._state, line, gate=self._gate, make_courier=self._courier, clock=clock
+            self._state,
+            line,
+            gate=self._gate,
+            make_courier=self._courier,
+            speak=self._recorder.speak_for_the_silent,
+            clock=clock,
         )
         self._wake_ups = WakeUps(self._wake_up)
         self._state.in_child += (self._uploader.after_fork, self._wake_ups.after_fork)
@@ -127,7 +136,7 @@ class Client:
         except Exception as error:  # whatever it is, it is not the host application's
             self._notes.append(ClientError(f"record failed with {type(error).__name__}"))
             return Outcome.DISABLED
-        if outcome is Outcome.QUEUED:
+        if outcome in _REPORTED:
             self._ensure_background()
         return outcome
 
@@ -141,6 +150,24 @@ class Client:
         with self._state.reading() as db:
             return budget_of(db, self._ceiling.epsilon_lifetime, self._shelf.lifetimes)
 
+    def explain(self) -> Explanation:
+        """What this client reveals and has revealed, in numbers and in words to show to a person.
+
+        StorageError if the state cannot be read.
+        """
+        from deniable_client.explanation import explain  # only who asks has to load it
+
+        budget = self.budget()
+        with self._state.reading() as db:
+            return explain(
+                db,
+                url=self._address.origin + self._address.path,
+                denied_by=policy.denial(),
+                budget=budget,
+                ceiling=self._ceiling,
+                questions=self._shelf.questions,
+            )
+
     def refresh(self, timeout: float = 10.0, *, names: Sequence[str] = ()) -> RefreshResult:
         """Fetch manifests: of known collections, of `names`, of names `record` did not know.
 
@@ -150,6 +177,7 @@ class Client:
             raise ConfigurationError(f"names must be a list of names, got the single {names!r}")
         result = self._refresher.refresh((*names, *self._wanted), timeout)
         self._wanted -= set(result.collections)
+        self._speak()
         return result
 
     def flush(self, timeout: float = 10.0, early: bool = False) -> FlushResult:
@@ -220,6 +248,7 @@ class Client:
         else:
             if unsent and self._gate.consent is Consent.GRANTED:
                 self._ensure_background()
+            self._speak()
 
     def _record(self, collection: str, value: object) -> Outcome:
         if self._state.closed:
@@ -243,6 +272,7 @@ class Client:
             consent.grant(db)
         self._gate.vetoed = False
         self._gate.look()
+        self._speak()
 
     def _deny(self) -> None:
         self._gate.vetoed = True
@@ -250,6 +280,11 @@ class Client:
             consent.deny(db)
         self._gate.look()
         self._state.checkpoint(patience_seconds=_CHECKPOINT_SECONDS)
+
+    def _speak(self) -> None:
+        """Start the thread where a device speaks even if its app never does."""
+        if self._gate.consent is Consent.GRANTED and self._shelf.always(self._clock()):
+            self._ensure_background()
 
     def _ensure_background(self) -> None:
         if not self._background:

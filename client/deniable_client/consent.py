@@ -27,18 +27,25 @@ def parse_consent(answer: str) -> Consent:
 
 
 def grant(db: sqlite3.Connection) -> None:
-    """Allow recording. Names without a key get one; what was spent before a denial stays spent."""
+    """Allow recording. Collections without keys get some; what was spent and settled stays so."""
     db.execute("UPDATE installation SET consent = ?", (Consent.GRANTED,))
-    keyless = db.execute("SELECT name FROM name WHERE key IS NULL").fetchall()
-    for (name,) in keyless:
-        db.execute("UPDATE name SET key = ? WHERE name = ?", (keychain.new_key(), name))
+    keyless = db.execute("SELECT collection, epoch_at FROM course WHERE key IS NULL").fetchall()
+    for collection, epoch_at in keyless:
+        by_epoch = None if epoch_at is None else keychain.new_key()
+        db.execute(
+            "UPDATE course SET key = ?, epoch_key = ? WHERE collection = ?",
+            (keychain.new_key(), by_epoch, collection),
+        )
 
 
 def deny(db: sqlite3.Connection) -> None:
-    """Wipe queue and keys; the ε spent by name and the epochs answered stay as a tombstone."""
+    """Wipe queue, keys and permanent answers; the ε spent by name, the epochs answered and the
+    holds settled stay as a tombstone.
+    """
     db.execute("UPDATE installation SET consent = ?", (Consent.DENIED,))
-    db.execute("UPDATE name SET key = NULL")
+    db.execute("UPDATE course SET key = NULL, epoch_key = NULL, permanent = NULL, joined = NULL")
     db.execute(
         "UPDATE outbox SET payload = NULL, report_id = NULL, state = 'wiped', reason = NULL,"
-        " attempts = 0, send_at = 0, retry_at = 0, floor = 0"
+        " attempts = 0, send_at = 0, retry_at = 0, floor = 0, request_digest = NULL,"
+        " request_bytes = NULL"
     )

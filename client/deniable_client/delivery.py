@@ -86,28 +86,37 @@ class Courier:
     def deliver(self, row: Waiting, line: Line) -> Delivered:
         """Seal and send one row; a ClientError when there is no key to seal to."""
         key = self._keyring.active(line)
-        with self._state.transaction(durable=True) as db:
-            parcel = outbox.mark_sending(db, row.collection, row.epoch)
+        with self._state.reading() as db:
+            parcel = outbox.open_parcel(db, row.collection, row.epoch)
         if parcel is None:
             return Delivered()
-        answer, sent = self._send(parcel, key, line), 1
-        if answer.action is Action.RESEAL:
-            answer, sent = self._reseal(parcel, line)
-        return self._conclude(parcel, answer, sent, line)
+        answer, sent = self._send(parcel, key, line)
+        if answer is not None and answer.action is Action.RESEAL:
+            answer, again = self._reseal(parcel, line)
+            sent += again
+        return Delivered(sent) if answer is None else self._conclude(parcel, answer, sent, line)
 
-    def _send(self, parcel: Parcel, key: PublicKey, line: Line) -> Answer:
+    def _send(self, parcel: Parcel, key: PublicKey, line: Line) -> tuple[Answer | None, int]:
+        """The answer and the number of requests made; None if the row may not be sent any more."""
         url = self._address.reports(parcel.collection)
         try:
-            reply = line.post(url, _sealed(parcel, key), MEDIA_TYPE)
-        except (TransportError, EnvelopeError) as error:
-            return Answer(Action.BACK_OFF, str(error))
-        return read_reply(reply, parcel.report_id)
-
-    def _reseal(self, parcel: Parcel, line: Line) -> tuple[Answer, int]:
+            request = _sealed(parcel, key)
+        except EnvelopeError as error:
+            return Answer(Action.BACK_OFF, str(error)), 0
+        with self._state.transaction(durable=True) as db:
+            marked = outbox.mark_sending(db, parcel, request)
+        if marked is None:
+            return None, 0
         try:
-            return self._send(parcel, self._keyring.renew(line), line), 2
-        except (TransportError, RefusedError, HaltedError) as error:
+            return read_reply(line.post(url, request, MEDIA_TYPE), parcel.report_id), 1
+        except TransportError as error:
             return Answer(Action.BACK_OFF, str(error)), 1
+
+    def _reseal(self, parcel: Parcel, line: Line) -> tuple[Answer | None, int]:
+        try:
+            return self._send(parcel, self._keyring.renew(line), line)
+        except (TransportError, RefusedError, HaltedError) as error:
+            return Answer(Action.BACK_OFF, str(error)), 0
 
     def _conclude(self, parcel: Parcel, answer: Answer, sent: int, line: Line) -> Delivered:
         problem = self._problem(parcel, answer, line)
@@ -147,7 +156,7 @@ class Courier:
         now = self._clock()
         asked = actions.TOO_EARLY_SECONDS if answer.action is Action.LATER else answer.retry_after
         wait = min(asked or 0.0, actions.BACK_OFF_CAP_SECONDS)
-        jitter = _below(actions.back_off_span(parcel.attempts))
+        jitter = _below(actions.back_off_span(parcel.attempts + 1))
         if answer.action is Action.RESEAL:
             jitter = 0.0  # the next wake-up is the wait
         outbox.postpone(db, parcel, retry_at=now + wait + jitter, floor=now + wait if wait else 0.0)

@@ -1,18 +1,14 @@
-"""The operator's key list: fetched, verified, and held against what was seen before.
-
-Each list says how long the operator's log is and how it ends. A list or a log that got shorter, or
-one length with two ends, shows two different logs: this installation stops for good rather than be
-told a story of its own.
-"""
+"""The operator's key list: fetched, verified, held against what was seen before, and remembered."""
 
 from __future__ import annotations
 
 import sqlite3
 
-from deniable_client import installation
+from deniable_client import installation, logbook
 from deniable_client.address import Address
-from deniable_client.errors import LogForkedError, RefusedError
+from deniable_client.errors import HaltedError, LogForkedError, RefusedError
 from deniable_client.line import Line
+from deniable_client.logbook import Known
 from deniable_client.state import State
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
@@ -37,7 +33,7 @@ class Keyring:
         """The strongest active key; the network is asked only if the list known is over."""
         if self._list is None:
             self._list = self._remembered()
-        if self._list is None or self._clock() >= self._list.expires:
+        if self._list is None or not self._list.usable(self._clock()):
             self._list = self._fetched(line)
         return _active(self._list)
 
@@ -57,14 +53,17 @@ class Keyring:
     def _fetched(self, line: Line) -> KeyList:
         envelope = line.get(self._address.keys)
         offered = self._verified(envelope)
+        with self._state.reading() as db:
+            known = logbook.look_up(db, self._trust)
         try:
-            with self._state.transaction() as db:
-                _check_log(db, offered)
-                _remember(db, offered, envelope)
+            logbook.check_list(known, offered)
+            logbook.check_log(known, offered, line, self._address)
         except LogForkedError as error:
             with self._state.transaction() as db:
                 installation.declare_fork(db, str(error))
             raise
+        with self._state.transaction() as db:
+            _remember(db, known, offered, envelope)
         return offered
 
     def _verified(self, envelope: bytes) -> KeyList:
@@ -81,20 +80,15 @@ def _active(key_list: KeyList) -> PublicKey:
         raise RefusedError(f"the key list is refused: {error}") from error
 
 
-def _check_log(db: sqlite3.Connection, offered: KeyList) -> None:
-    version, size, head = db.execute(
-        "SELECT keys_version, log_size, log_head FROM installation"
-    ).fetchone()
-    if offered.version < version:
-        raise LogForkedError(f"the key list fell from version {version} to {offered.version}")
-    if offered.log_size < size:
-        raise LogForkedError(f"the log shrank from {size} to {offered.log_size} entries")
-    if head is not None and offered.log_size == size and offered.log_head != head:
-        raise LogForkedError(f"the log of {size} entries ends in two different ways")
-
-
-def _remember(db: sqlite3.Connection, offered: KeyList, envelope: bytes) -> None:
+def _remember(db: sqlite3.Connection, known: Known, offered: KeyList, envelope: bytes) -> None:
+    """Go on from this list, unless another process has gone on from the same one meanwhile."""
     db.execute(
-        "UPDATE installation SET keys_version = ?, keys_envelope = ?, log_size = ?, log_head = ?",
-        (offered.version, envelope, offered.log_size, offered.log_head),
+        "UPDATE installation SET keys_version = ?, keys_envelope = ?, log_size = ?, log_head = ?"
+        " WHERE keys_version = ? AND log_size = ?",
+        (
+            *(offered.version, envelope, offered.log_size, offered.log_head),
+            *(known.version, known.size),
+        ),
     )
+    if not db.execute("SELECT changes()").fetchone()[0]:
+        raise HaltedError("another process learned of a newer key list")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 
+from deniable_client import course
 from deniable_client.budget import join_account
 from deniable_client.errors import LogForkedError, RefusedError
 from deniable_shared.errors import DeniableError, ManifestError
@@ -56,8 +57,8 @@ def read_offer(
     return Offer(manifest, digest)
 
 
-def enroll(db: sqlite3.Connection, offer: Offer, trust: bytes) -> None:
-    """Remember an offer, in the caller's transaction.
+def enroll(db: sqlite3.Connection, offer: Offer, trust: bytes, now: float) -> None:
+    """Remember an offer, in the caller's transaction, and begin its keys.
 
     RefusedError for a rollback or a change that is not allowed, LogForkedError for a second body of
     a known version.
@@ -72,6 +73,7 @@ def enroll(db: sqlite3.Connection, offer: Offer, trust: bytes) -> None:
         )
     _store(db, offer, trust)
     join_account(db, manifest.name, manifest.ledger_group)
+    course.join(db, manifest, now)
 
 
 def newest(db: sqlite3.Connection, trust: bytes, origin: str) -> list[Manifest]:

@@ -8,10 +8,12 @@ no more reports.
 from __future__ import annotations
 
 import sqlite3
+from hashlib import sha256
 from typing import NamedTuple
 
 __all__ = [
     "MAX_WAITING",
+    "MAX_WAITING_HERE",
     "Parcel",
     "Waiting",
     "drop",
@@ -19,6 +21,7 @@ __all__ = [
     "drop_collection",
     "finish",
     "mark_sending",
+    "open_parcel",
     "postpone",
     "waiting",
     "waiting_count",
@@ -26,6 +29,9 @@ __all__ = [
 
 MAX_WAITING = 1_000
 """Most answers that wait: far more than an app ever asks between two uploads."""
+
+MAX_WAITING_HERE = 256
+"""Most answers of one collection: no other loses its place to one that is asked every hour."""
 
 _LONGEST_SECONDS = 12 * 3600 + 1
 """Retry-After and back-off last six hours each: a longer wait was written under another clock."""
@@ -40,6 +46,7 @@ class Waiting(NamedTuple):
     send_at: float
     retry_at: float
     floor: float
+    closes_at: float
 
     def due(self, now: float) -> bool:
         """Whether the schedule lets it go."""
@@ -65,7 +72,7 @@ class Parcel(NamedTuple):
 def waiting(db: sqlite3.Connection) -> list[Waiting]:
     """Everything that is not sent for good yet."""
     rows = db.execute(
-        "SELECT collection, epoch, attempts, send_at, retry_at, floor FROM outbox"
+        "SELECT collection, epoch, attempts, send_at, retry_at, floor, closes_at FROM outbox"
         " WHERE payload IS NOT NULL"
     )
     return [Waiting(*row) for row in rows]
@@ -77,24 +84,30 @@ def waiting_count(db: sqlite3.Connection) -> int:
     return int(found[0])
 
 
-def mark_sending(db: sqlite3.Connection, collection: str, epoch: int) -> Parcel | None:
-    """Note that this row's first byte is about to leave; None if it must not any more."""
-    db.execute(
-        "UPDATE outbox SET state = 'sending', attempts = attempts + 1"
-        " WHERE collection = ? AND epoch = ? AND payload IS NOT NULL"
-        " AND (SELECT consent = 'granted' AND forked IS NULL FROM installation)",
-        (collection, epoch),
-    )
-    if not db.execute("SELECT changes()").fetchone()[0]:
-        return None
+def open_parcel(db: sqlite3.Connection, collection: str, epoch: int) -> Parcel | None:
+    """What there is to seal in a row, or None."""
     row = db.execute(
         "SELECT o.collection, o.epoch, o.manifest_version, m.digest, o.report_id, o.payload,"
         " o.attempts FROM outbox o JOIN manifest m"
         " ON m.collection = o.collection AND m.version = o.manifest_version"
-        " WHERE o.collection = ? AND o.epoch = ?",
+        " WHERE o.collection = ? AND o.epoch = ? AND o.payload IS NOT NULL",
         (collection, epoch),
     ).fetchone()
     return row and Parcel(*row)
+
+
+def mark_sending(db: sqlite3.Connection, parcel: Parcel, request: bytes) -> Parcel | None:
+    """Note that the first byte of this request is about to leave; None if it must not any more.
+
+    What is kept of it is its SHA-256 and its size: enough to recognise it, nothing to link it by.
+    """
+    cursor = db.execute(
+        "UPDATE outbox SET state = 'sending', attempts = attempts + 1, request_digest = ?,"
+        " request_bytes = ? WHERE collection = ? AND epoch = ? AND payload IS NOT NULL"
+        " AND (SELECT consent = 'granted' AND forked IS NULL FROM installation)",
+        (sha256(request).digest(), len(request), parcel.collection, parcel.epoch),
+    )
+    return parcel._replace(attempts=parcel.attempts + 1) if cursor.rowcount else None
 
 
 def finish(db: sqlite3.Connection, parcel: Parcel) -> None:

@@ -8,16 +8,18 @@ __all__ = ["Outcome"]
 
 
 class Outcome(StrEnum):
-    """The result of `Client.record`; everything but QUEUED, HELD and REPEATED left no trace."""
+    """The result of `Client.record`; QUEUED, HELD and REPEATED made a report."""
 
     QUEUED = "queued"
     """Randomized, charged and waiting to be sent."""
     ALREADY_ANSWERED = "already-answered"
-    """This collection has this device's answer: one is all it ever gets."""
+    """This collection has this device's answer for this epoch, or for good, or none can follow."""
     HELD = "held"
-    """An earlier answer of this hold speaks for this one (`repeat = "memoized"`)."""
+    """The hold's permanent answer was renewed and waits; the value was not used (memoized)."""
     REPEATED = "repeated"
-    """The last permanent answer was sent once more (`repeat = "memoized"`)."""
+    """The same with the last answer that was paid for: it serves on, for nothing (memoized)."""
+    NOT_SAMPLED = "not-sampled"
+    """The collection asks some devices only, and this one is not among them in this hold."""
     BUDGET_EXHAUSTED = "budget-exhausted"
     """The answer would cost more ε than this device may still spend."""
     OVER_CEILING = "over-ceiling"

@@ -2,63 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Protocol
 
 from deniable_client.budget import millionths
 from deniable_client.ceiling import Ceiling
-from deniable_client.outcome import Outcome
+from deniable_client.course import Course
+from deniable_client.repeats import REPEATS, Once, Repeat, Turn
 from deniable_shared.domain import Bits, Domain
 from deniable_shared.epochs import closes_at, day_start, epoch_at, epoch_end
 from deniable_shared.manifest import Manifest
+from deniable_shared.manifest_rules import epochs_open
 from deniable_shared.mechanisms import Mechanism
+from deniable_shared.schedule import Schedule
 
-__all__ = ["REPEATS", "Encoded", "Once", "Question", "Repeat", "prepare"]
+__all__ = ["Encoded", "Once", "Question", "prepare"]
 
 Encoded = int | Sequence[int]
 
-
-class Repeat(Protocol):
-    """How often one device answers one collection."""
-
-    def refusal(self, highest_epoch: int | None, epoch: int) -> Outcome | None:
-        """Why there is no answer now, when `highest_epoch` is the last one answered, or None."""
-
-    def hold(self, epoch: int) -> int:
-        """Which toss an epoch belongs to: the part of the coins' labels that is not the value."""
-
-
-class Once:
-    """One report ever, one hold for all time: a copy of this device tosses the same coin."""
-
-    def refusal(self, highest_epoch: int | None, epoch: int) -> Outcome | None:
-        """Any answer, at any time, is the last."""
-        return None if highest_epoch is None else Outcome.ALREADY_ANSWERED
-
-    def hold(self, epoch: int) -> int:
-        """Always the same."""
-        return 0
-
-
-REPEATS: Mapping[str, Repeat] = MappingProxyType({"once": Once()})
-"""By the manifest's `repeat`."""
+_SCALE = 1 << 64
+_SHORTEST_WINDOW = 3_600
+"""Seconds for sending that an epoch without grace keeps at its end, if it is that long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One collection, ready. Millionths of ε: cost, limit. Unix seconds: starts, ends."""
+    """One collection, ready. Millionths of ε: cost of a toss, limit. Unix seconds: starts, ends.
+
+    `sampling` is of 2^64, None if everybody is asked; `open`: part of an answer is told openly.
+    """
 
     manifest: Manifest
     mechanism: Mechanism
     repeat: Repeat
+    schedule: Schedule
     identity: bytes
     admitted: bool
     cost: int
     limit: int
+    paid: int
     starts: int
     ends: int
+    default: tuple[Encoded, bytes] | None
+    sampling: int | None
+    open: bool
+
+    @property
+    def always(self) -> bool:
+        """Whether the default speaks when the app records nothing."""
+        return self.default is not None
 
     def live(self, now: float) -> bool:
         """Whether it has started and is not over."""
@@ -72,6 +64,10 @@ class Question:
         """The epoch a report of this moment belongs to."""
         return epoch_at(now, self.manifest.epoch_seconds)
 
+    def turn(self, epoch: int) -> Turn:
+        """The epoch as the rules of repetition see it."""
+        return Turn(epoch, self.schedule.hold_at(epoch), self.paid)
+
     def closes_at(self, epoch: int) -> int:
         """When reports of the epoch are no longer taken."""
         return closes_at(epoch, self.manifest.epoch_seconds, self.manifest.grace_seconds)
@@ -80,20 +76,60 @@ class Question:
         """Until when reports of the epoch are spread: its end and half the grace."""
         return epoch_end(epoch, self.manifest.epoch_seconds) + self.manifest.grace_seconds / 2
 
+    def settles_at(self, epoch: int) -> float:
+        """When the default speaks for an epoch in which nothing was recorded.
+
+        Its end; earlier only if half the grace is shorter than the time that sending needs.
+        """
+        window = min(self.manifest.epoch_seconds / 2, _SHORTEST_WINDOW)
+        end = float(epoch_end(epoch, self.manifest.epoch_seconds))
+        return min(end, self.latest_send(epoch) - window)
+
+    def window(self, epoch: int, now: float) -> tuple[float, float]:
+        """Between which moments a report is sent: the same for a default and a recorded answer."""
+        earliest = self.settles_at(epoch) if self.always else now
+        return earliest, max(earliest, self.latest_send(epoch))
+
+    def overdue(self, course: Course, now: float) -> Sequence[int]:
+        """Epochs for which the default should have spoken and still can."""
+        if course.joined is None:
+            return ()
+        manifest, newest = self.manifest, self.epoch(now)
+        lowest = max(course.joined, self.schedule.first_epoch)
+        if course.highest is not None:
+            lowest = max(lowest, course.highest + 1)
+        lowest = max(lowest, newest - epochs_open(manifest.epoch_seconds, manifest.grace_seconds))
+        return [
+            epoch
+            for epoch in range(lowest, min(newest, self.schedule.last_epoch) + 1)
+            if self.settles_at(epoch) <= now <= self.closes_at(epoch)
+        ]
+
 
 def prepare(manifest: Manifest, ceiling: Ceiling) -> Question:
     """Work out a manifest under the app's ceiling."""
+    threshold = manifest.sampling_threshold
+    schedule = manifest.schedule_under(ceiling.epsilon_lifetime)
     return Question(
         manifest=manifest,
         mechanism=manifest.mechanism(),
         repeat=REPEATS[manifest.repeat],
+        schedule=schedule,
         identity=manifest.identity,
-        admitted=ceiling.admits(manifest.epsilon_report),
-        cost=millionths(manifest.epsilon_report),
-        limit=millionths(ceiling.lifetime(manifest.epsilon_lifetime)),
+        admitted=ceiling.admits(manifest.epsilon_report, manifest.epsilon_permanent),
+        cost=millionths(schedule.price),
+        limit=millionths(schedule.lifetime),
+        paid=schedule.paid_holds,
         starts=day_start(manifest.valid_from),
         ends=day_start(manifest.expires),
+        default=_encode(manifest.domain, manifest.default) if _always(manifest) else None,
+        sampling=threshold if threshold < _SCALE else None,
+        open=bool(manifest.parameters),
     )
+
+
+def _always(manifest: Manifest) -> bool:
+    return manifest.presence == "always"
 
 
 def _encode(domain: Domain, value: object) -> tuple[Encoded, bytes]:

@@ -1,6 +1,6 @@
 """From a value to a randomized payload in the queue: the only place where coins are tossed.
 
-One transaction looks, tosses, charges, queues and overwrites the key; whatever interrupts it,
+One transaction looks, tosses, charges, queues and overwrites the keys; whatever interrupts it,
 either all of that happened or nothing did. The value itself is never stored, logged or put into an
 error.
 """
@@ -11,35 +11,42 @@ import sqlite3
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from deniable_client import keychain, outbox
+from deniable_client import course, outbox
 from deniable_client.budget import join_account, millionths
 from deniable_client.ceiling import Ceiling
 from deniable_client.consent import Consent
+from deniable_client.course import Course
 from deniable_client.installation import Gate
 from deniable_client.outcome import Outcome
 from deniable_client.question import Encoded, Question
+from deniable_client.repeats import Turn
 from deniable_client.shelf import Shelf
 from deniable_client.state import State
+from deniable_client.toss import Tossed, toss, tosses
 from deniable_shared.coins import Coins
 from deniable_shared.epochs import Clock
 
 __all__ = ["Draft", "Recorder"]
 
 _STANDING = """
-    SELECT i.consent, i.forked, n.key,
+    SELECT i.consent, i.forked,
            (SELECT sum(spent) FROM name WHERE account = n.account),
            (SELECT sum(spent) FROM name),
-           (SELECT max(epoch) FROM outbox WHERE collection = ?),
-           (SELECT count(*) FROM outbox WHERE payload IS NOT NULL)
-    FROM installation i LEFT JOIN name n ON n.name = ?
+           (SELECT count(*) FROM outbox WHERE payload IS NOT NULL),
+           (SELECT count(*) FROM outbox WHERE payload IS NOT NULL AND collection = ?1),
+           c.key, coalesce(c.at, 0), c.epoch_key, c.epoch_at, c.first, c.joined, c.hold, c.asked,
+           c.tossed, c.permanent,
+           (SELECT max(epoch) FROM outbox WHERE collection = ?1)
+    FROM installation i LEFT JOIN name n ON n.name = ?2 LEFT JOIN course c ON c.collection = ?1
 """
-_CHARGE = "UPDATE name SET spent = spent + ?, key = ? WHERE name = ?"
+_CHARGE = "UPDATE name SET spent = spent + ? WHERE name = ?"
 _QUEUE = (
     "INSERT INTO outbox"
     " (collection, epoch, manifest_version, state, report_id, payload, closes_at, send_at)"
     " VALUES (?, ?, ?, 'waiting', ?, ?, ?, ?)"
 )
 _SPREAD = 1 << 32
+_FINAL = frozenset({Outcome.ALREADY_ANSWERED, Outcome.NOT_SAMPLED})
 
 
 class _Standing(NamedTuple):
@@ -47,28 +54,36 @@ class _Standing(NamedTuple):
 
     consent: str
     forked: str | None
-    key: bytes | None
     account_spent: int | None
     spent: int | None
-    highest_epoch: int | None
     waiting: int
+    waiting_here: int
+    course: Course
 
-    def refusal(self, question: Question, epoch: int, most: int) -> Outcome | None:
-        """Why this answer must not be tossed, or None."""
+    def refusal(self, question: Question, turn: Turn, most: int) -> Outcome | None:
+        """Why the epoch gets no report, or None."""
         if self.consent != Consent.GRANTED:
             return Outcome.NO_CONSENT
         if self.forked is not None:
             return Outcome.LOG_FORKED
-        refusal = question.repeat.refusal(self.highest_epoch, epoch)
+        refusal = question.repeat.refusal(self.course, turn)
         if refusal is not None:
             return refusal
-        if not self._affordable(question, most):
+        if not self.served(question, turn, most):
             return Outcome.BUDGET_EXHAUSTED
-        return Outcome.QUEUE_FULL if self.waiting >= outbox.MAX_WAITING else None
+        return Outcome.QUEUE_FULL if self._full() else None
+
+    def served(self, question: Question, turn: Turn, most: int) -> bool:
+        """Whether there is an answer to send, or budget for one."""
+        free = not tosses(self.course, turn) or self.course.permanent is not None
+        return free or self._affordable(question, most)
 
     def _affordable(self, question: Question, most: int) -> bool:
         account, everything = self.account_spent or 0, self.spent or 0
         return account + question.cost <= question.limit and everything + question.cost <= most
+
+    def _full(self) -> bool:
+        return self.waiting >= outbox.MAX_WAITING or self.waiting_here >= outbox.MAX_WAITING_HERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +91,13 @@ class Draft:
     """A value in its encoded form, on its way to the coins and no further."""
 
     question: Question
-    encoded: Encoded
-    canonical: bytes
+    answer: tuple[Encoded, bytes]
     now: float
 
     @property
-    def epoch(self) -> int:
+    def turn(self) -> Turn:
         """The epoch it belongs to."""
-        return self.question.epoch(self.now)
+        return self.question.turn(self.question.epoch(self.now))
 
 
 class Recorder:
@@ -97,7 +111,7 @@ class Recorder:
         self._shelf = shelf
         self._clock = clock
         self._most = millionths(ceiling.epsilon_lifetime)
-        self._answered: set[str] = set()
+        self._settled_in: dict[str, int] = {}
 
     def record(self, name_or_id: str, value: object) -> Outcome:
         """See `Client.record`. StorageError when the state cannot be used."""
@@ -107,7 +121,8 @@ class Recorder:
         examined = self.examine(name_or_id, value)
         if isinstance(examined, Outcome):
             return examined
-        if examined.question.manifest.collection in self._answered:
+        collection = examined.question.manifest.collection
+        if self._settled_in.get(collection) == _when(examined.question, examined.turn):
             settled = self._settled(examined)
             if settled is not None:
                 return settled
@@ -120,53 +135,117 @@ class Recorder:
         if isinstance(question, Outcome):
             return question
         try:
-            encoded, canonical = question.encode(value)
+            answer = question.encode(value)
         except Exception:  # a host's own Mapping may raise anything, with the value in its text
             return Outcome.INVALID_VALUE
-        return Draft(question, encoded, canonical, now)
+        return Draft(question, answer, now)
+
+    def speak_for_the_silent(self) -> None:
+        """Answer by default what `presence = "always"` asks of those who recorded nothing."""
+        for question in self._shelf.always(self._clock()):
+            if self._overdue(question):
+                with self._state.transaction() as db:
+                    self._fill(db, question, _stand(db, question), self._clock())
 
     def _settled(self, draft: Draft) -> Outcome | None:
         """The refusal, found without the write lock that other processes may be waiting for."""
         with self._state.reading() as db:
             standing = _stand(db, draft.question)
-        return standing.refusal(draft.question, draft.epoch, self._most)
+        refusal = standing.refusal(draft.question, draft.turn, self._most)
+        if refusal is Outcome.QUEUE_FULL or (draft.question.always and refusal not in _FINAL):
+            return None
+        return refusal
+
+    def _overdue(self, question: Question) -> bool:
+        with self._state.reading() as db:
+            standing = _stand(db, question)
+        now, begun = self._clock(), standing.course
+        if begun.joined is None:
+            return question.live(now)
+        turns = map(question.turn, question.overdue(begun, now))
+        return any(standing.refusal(question, turn, self._most) is None for turn in turns)
 
     def _answer(self, draft: Draft) -> Outcome:
+        question, turn = draft.question, draft.turn
         with self._state.transaction() as db:
-            standing = _stand(db, draft.question)
-            refusal = standing.refusal(draft.question, draft.epoch, self._most)
-            if refusal is None:
-                _commit_to(db, draft, standing.key or _late_key(db, draft.question))
-        if refusal in (None, Outcome.ALREADY_ANSWERED):
-            self._answered.add(draft.question.manifest.collection)
-        return refusal or Outcome.QUEUED
+            standing = _stand(db, question)
+            if standing.course.key is None and standing.consent == Consent.GRANTED:
+                standing = _late(db, question, draft.now)
+            if question.always:
+                standing = self._fill(db, question, standing, draft.now)
+            if standing.refusal(question, turn, self._most) is Outcome.QUEUE_FULL:
+                outbox.drop_closed(db, draft.now)
+                standing = _stand(db, question)
+            outcome = self._turn(db, question, standing, turn, draft.answer, draft.now)
+        if outcome is not Outcome.QUEUE_FULL:
+            self._settled_in[question.manifest.collection] = _when(question, turn)
+        return outcome
+
+    def _fill(
+        self, db: sqlite3.Connection, question: Question, standing: _Standing, now: float
+    ) -> _Standing:
+        """Let the default speak for epochs that ended in silence; where that leaves us."""
+        if standing.consent != Consent.GRANTED or standing.forked or question.default is None:
+            return standing
+        if standing.course.joined is None:
+            joined = standing.course._replace(joined=question.epoch(now))
+            course.save(db, question.manifest.collection, joined)
+            return standing._replace(course=joined)
+        for epoch in question.overdue(standing.course, now):
+            self._turn(db, question, standing, question.turn(epoch), question.default, now)
+            standing = _stand(db, question)
+        return standing
+
+    def _turn(
+        self,
+        db: sqlite3.Connection,
+        question: Question,
+        standing: _Standing,
+        turn: Turn,
+        answer: tuple[Encoded, bytes],
+        now: float,
+    ) -> Outcome:
+        refusal = standing.refusal(question, turn, self._most)
+        if refusal is not None:
+            return refusal
+        pays = standing._affordable(question, self._most)
+        tossed = toss(question, standing.course, turn, answer, pays=pays)
+        _write(db, question, turn, tossed, now)
+        return tossed.outcome
 
 
 def _stand(db: sqlite3.Connection, question: Question) -> _Standing:
-    row = db.execute(_STANDING, (question.manifest.collection, question.manifest.name))
-    return _Standing(*row.fetchone())
-
-
-def _commit_to(db: sqlite3.Connection, draft: Draft, key: bytes) -> None:
-    """Toss, charge, overwrite the key, queue."""
-    question, epoch = draft.question, draft.epoch
     manifest = question.manifest
-    hold = question.repeat.hold(epoch)
-    coins = keychain.coins(key, identity=question.identity, hold=hold, value=draft.canonical)
-    payload = question.mechanism.randomize(draft.encoded, coins)
-    report_id = keychain.report_id(key, collection=manifest.collection, epoch=epoch)
-    closes, send_at = question.closes_at(epoch), _spread(draft.now, question.latest_send(epoch))
-    db.execute(_CHARGE, (question.cost, keychain.step(key), manifest.name))
-    place = (manifest.collection, epoch, manifest.version)
-    db.execute(_QUEUE, (*place, report_id, payload, closes, send_at))
+    row = db.execute(_STANDING, (manifest.collection, manifest.name)).fetchone()
+    return _Standing(*(*row[:6], Course(*row[6:])))
 
 
-def _late_key(db: sqlite3.Connection, question: Question) -> bytes:
-    """A key for a name that has lost its row: the file was replaced under a running app."""
+def _write(
+    db: sqlite3.Connection, question: Question, turn: Turn, tossed: Tossed, now: float
+) -> None:
+    """Charge, queue, overwrite the keys."""
+    manifest = question.manifest
+    course.save(db, manifest.collection, tossed.course)
+    if tossed.paid:
+        db.execute(_CHARGE, (question.cost, manifest.name))
+    if tossed.payload is not None:
+        place = (manifest.collection, turn.epoch, manifest.version)
+        times = (question.closes_at(turn.epoch), _spread(*question.window(turn.epoch, now)))
+        db.execute(_QUEUE, (*place, tossed.report_id, tossed.payload, *times))
+
+
+def _late(db: sqlite3.Connection, question: Question, now: float) -> _Standing:
+    """Keys for a collection that lost its row: the file was replaced under a running app."""
     join_account(db, question.manifest.name, question.manifest.ledger_group)
-    return keychain.new_key()
+    course.join(db, question.manifest, now)
+    return _stand(db, question)
 
 
-def _spread(now: float, latest: float) -> float:
+def _when(question: Question, turn: Turn) -> int:
+    """What a refusal holds for: an epoch, or for ever."""
+    return 0 if question.manifest.repeat == "once" else turn.epoch
+
+
+def _spread(earliest: float, latest: float) -> float:
     """A moment drawn uniformly: when a report arrives does not show when it was recorded."""
-    return now + max(0.0, latest - now) * Coins.system().below(_SPREAD) / _SPREAD
+    return earliest + (latest - earliest) * Coins.system().below(_SPREAD) / _SPREAD

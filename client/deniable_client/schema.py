@@ -1,19 +1,26 @@
 """What the state file holds, and how it came to hold it: one migration a version, never edited.
 
 * installation   consent, the operator's key list and log as last seen, the uploader's lease
-* name           one row a name the app calls: account (shared by a ledger group), ε spent, key
+* name           one row a name the app calls: account (shared by a ledger group), ε spent
+* course         one row a collection: its keys, the hold settled last, the permanent answer
 * manifest       every (collection, version) ever accepted, with its verified body
 * verified       SHA-256 of every signed envelope verified, by the keys that were trusted
-* outbox         one row a (collection, epoch) ever answered: kept for ever, emptied once it is done
+* outbox         one row a (collection, epoch) ever answered: kept for ever, emptied once it is
+                 done but for the SHA-256 and the size of the last request it left in
 
 ε is counted in integer millionths: a manifest's decimals have no more places, so every sum is
 exact.
+
+Version 2 moved the keys from names to collections. A question not answered under version 1 keeps
+the key it had, so a backup of that time, restored and migrated, tosses the same coin.
 """
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 
+from deniable_client import keychain
 from deniable_client.errors import ConfigurationError, StorageError
 
 __all__ = ["VERSION", "migrate"]
@@ -71,7 +78,59 @@ _FIRST = (
     "CREATE INDEX outbox_waiting ON outbox (collection) WHERE payload IS NOT NULL",
 )
 
-_MIGRATIONS = (_FIRST,)
+_SECOND = (
+    """CREATE TABLE course (
+        collection TEXT PRIMARY KEY,
+        key BLOB,
+        at INTEGER NOT NULL,
+        epoch_key BLOB,
+        epoch_at INTEGER,
+        first INTEGER,
+        joined INTEGER,
+        hold INTEGER,
+        asked INTEGER,
+        tossed INTEGER,
+        permanent BLOB
+    )""",
+    # Every collection of version 1 was asked once: hold 0, settled by any answer.
+    """INSERT INTO course (collection, key, at, first, hold, asked)
+        SELECT m.collection, max(n.key), min(1, count(o.epoch)), min(o.epoch),
+            iif(count(o.epoch), 0, NULL), iif(count(o.epoch), 1, NULL)
+        FROM manifest m LEFT JOIN name n ON n.name = m.name
+            LEFT JOIN outbox o ON o.collection = m.collection
+        GROUP BY m.collection""",
+    """CREATE TABLE ledger (
+        name TEXT PRIMARY KEY,
+        account TEXT NOT NULL,
+        spent INTEGER NOT NULL DEFAULT 0 CHECK (spent >= 0)
+    )""",
+    "INSERT INTO ledger SELECT name, account, spent FROM name",
+    "DROP TABLE name",
+    "ALTER TABLE ledger RENAME TO name",
+    "ALTER TABLE outbox ADD COLUMN request_digest BLOB",
+    "ALTER TABLE outbox ADD COLUMN request_bytes INTEGER",
+)
+
+
+def _part_keys(db: sqlite3.Connection) -> None:
+    """Two collections of one name shared its key: one of them keeps it, the others move away."""
+    rows = db.execute(
+        "SELECT collection, key, hold IS NOT NULL FROM course WHERE key IS NOT NULL ORDER BY 3, 1"
+    ).fetchall()
+    kept: set[bytes] = set()
+    for collection, key, _ in rows:
+        if key in kept:
+            other = keychain.fork(key, collection)
+            db.execute("UPDATE course SET key = ? WHERE collection = ?", (other, collection))
+        kept.add(key)
+
+
+def _nothing_more(db: sqlite3.Connection) -> None:
+    return
+
+
+_Migration = tuple[tuple[str, ...], Callable[[sqlite3.Connection], None]]
+_MIGRATIONS: tuple[_Migration, ...] = ((_FIRST, _nothing_more), (_SECOND, _part_keys))
 
 VERSION = len(_MIGRATIONS)
 """The version this code reads and writes, kept in `PRAGMA user_version`."""
@@ -105,9 +164,10 @@ def _apply(db: sqlite3.Connection, version: int) -> None:
         raise ConfigurationError(
             "state must name a file of its own: this one is another program's database"
         )
-    for statements in _MIGRATIONS[version:]:
+    for statements, finish in _MIGRATIONS[version:]:
         for statement in statements:
             db.execute(statement)
+        finish(db)
     db.execute(f"PRAGMA user_version = {VERSION:d}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
@@ -19,6 +20,7 @@ from deniable_client.manifests import Offer
 from deniable_client.outcome import Outcome
 from deniable_client.question import Question, prepare
 from deniable_client.state import State
+from deniable_shared.epochs import Clock
 from deniable_shared.manifest import Manifest
 
 __all__ = ["Shelf", "Source"]
@@ -31,13 +33,20 @@ class Shelf:
     """Finds questions by name or id. What is refused is told once, in `stock`'s answer."""
 
     def __init__(
-        self, state: State, *, trust: tuple[str, ...], origin: str, ceiling: Ceiling
+        self,
+        state: State,
+        *,
+        trust: tuple[str, ...],
+        origin: str,
+        ceiling: Ceiling,
+        clock: Clock = time.time,
     ) -> None:
         self._state = state
         self._trust = trust
         self._mark = manifests.trust_digest(trust)
         self._origin = origin
         self._ceiling = ceiling
+        self._clock = clock
         self._all: tuple[Question, ...] = ()
         self._found: Mapping[str, tuple[Question, ...]] = {}
         self._shipped: tuple[Offer, ...] = ()
@@ -47,6 +56,24 @@ class Shelf:
     def names(self) -> tuple[str, ...]:
         """Names of all collections here."""
         return tuple(sorted({question.manifest.name for question in self._all}))
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """All collections here, the newest first."""
+        return self._all
+
+    def always(self, now: float) -> list[Question]:
+        """Those in which this device speaks whether its app does or not: asked now, or just over.
+
+        A collection whose name means a newer one by now is left alone.
+        """
+        return [
+            each
+            for each in self._all
+            if each.always
+            and each.admitted
+            and (self.find(each.manifest.name, now) is each or not each.live(now))
+        ]
 
     @property
     def lifetimes(self) -> dict[str, Fraction]:
@@ -120,7 +147,7 @@ class Shelf:
     def _enroll(self, offer: Offer) -> RefusedError | LogForkedError | None:
         try:
             with self._state.transaction() as db:
-                manifests.enroll(db, offer, self._mark)
+                manifests.enroll(db, offer, self._mark, self._clock())
         except LogForkedError as error:
             with self._state.transaction() as db:
                 installation.declare_fork(db, str(error))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import threading
 import time
 import weakref
@@ -25,6 +26,8 @@ from deniable_client.errors import ClosedError, StorageError
 __all__ = ["State"]
 
 _BUSY_SECONDS = 0.5
+_LOOP_BUSY_SECONDS = 0.01
+_AUTO_CHECKPOINT_PAGES = 1_000
 _CHECKPOINT_PAUSE = 0.02
 
 
@@ -36,6 +39,7 @@ class State:
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
         self._pid = os.getpid()
+        self._hurried = False
         self.closed = False
         self.in_child: tuple[Callable[[], None], ...] = ()
         with _forking:
@@ -44,8 +48,8 @@ class State:
     @contextmanager
     def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
         """BEGIN IMMEDIATE … COMMIT. `durable`: on the disk when this returns."""
-        with self._lock, _translated():
-            db = self._live()
+        with self._turn(), _translated():
+            db = self._ready()
             if durable:
                 db.execute("PRAGMA synchronous = FULL")
             try:
@@ -58,8 +62,8 @@ class State:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """For single SELECTs."""
-        with self._lock, _translated():
-            yield self._live()
+        with self._turn(), _translated():
+            yield self._ready()
 
     def checkpoint(self, *, patience_seconds: float) -> bool:
         """Move the log into the file and empty it, so that no overwritten key is left.
@@ -102,6 +106,29 @@ class State:
                 renew()
         self._lock.release()
 
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """This thread's turn. An event loop gives up soon: everybody else in it is waiting."""
+        patience = _LOOP_BUSY_SECONDS if _in_event_loop() else -1
+        if not self._lock.acquire(timeout=patience):
+            raise StorageError("another thread is at the state file")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _ready(self) -> sqlite3.Connection:
+        """The connection, as patient as this thread may be."""
+        db = self._live()
+        hurried = _in_event_loop()
+        if hurried is not self._hurried:
+            busy = _LOOP_BUSY_SECONDS if hurried else _BUSY_SECONDS
+            db.execute(f"PRAGMA busy_timeout = {busy * 1000:.0f}")
+            # A checkpoint waits for the disk: it is left to threads that may.
+            db.execute(f"PRAGMA wal_autocheckpoint = {0 if hurried else _AUTO_CHECKPOINT_PAGES}")
+            self._hurried = hurried
+        return db
+
     def _live(self) -> sqlite3.Connection:
         if self.closed:
             raise ClosedError
@@ -124,6 +151,7 @@ class State:
             db.close()
             raise
         self._pid = os.getpid()
+        self._hurried = False
         return db
 
     def _settle(self, db: sqlite3.Connection, durable: bool) -> None:
@@ -147,7 +175,8 @@ class State:
             except sqlite3.OperationalError:
                 busy = True
             finally:
-                db.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000:.0f}")
+                busy_seconds = _LOOP_BUSY_SECONDS if self._hurried else _BUSY_SECONDS
+                db.execute(f"PRAGMA busy_timeout = {busy_seconds * 1000:.0f}")
             return not busy
 
     def _drop(self) -> None:
@@ -172,6 +201,12 @@ _states: weakref.WeakSet[State] = weakref.WeakSet()
 _forking = threading.Lock()
 _one_fork = threading.Lock()
 _in_fork: list[State] = []
+
+
+def _in_event_loop() -> bool:
+    """Whether asyncio, if it is here at all, is running this very thread."""
+    asyncio = sys.modules.get("asyncio.events")
+    return asyncio is not None and asyncio._get_running_loop() is not None
 
 
 def _before_fork() -> None:

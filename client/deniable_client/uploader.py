@@ -76,12 +76,14 @@ class Uploader:
         *,
         gate: Gate,
         make_courier: Callable[[], Courier],
+        speak: Callable[[], object],
         clock: Clock,
     ) -> None:
         self._state = state
         self._transport = transport
         self._gate = gate
         self._make_courier = make_courier
+        self._speak = speak
         self._courier: Courier | None = None
         self._clock = clock
         self._holder = os.urandom(16)
@@ -133,18 +135,27 @@ class Uploader:
             if self._gate.forked:
                 raise LogForkedError(self._gate.forked)
             return
+        self._speak()
         if self.stopped:
             raise RejectedError("stopped", "the aggregator refused this version's messages")
-        with self._state.transaction() as db:
-            run.dropped += outbox.drop_closed(db, self._clock())
-        with self._state.reading() as db:
-            rows = choose(outbox.waiting(db), self._clock())
+        rows = choose(self._open_rows(run), self._clock())
         if rows:
             try:
                 self._permit()
                 self._deliver(run, line, rows)
             finally:
                 self.release()
+
+    def _open_rows(self, run: _Run) -> list[Waiting]:
+        """What waits and is not too late; what is too late is dropped."""
+        now = self._clock()
+        with self._state.reading() as db:
+            rows = outbox.waiting(db)
+        if all(row.closes_at >= now for row in rows):
+            return rows
+        with self._state.transaction() as db:
+            run.dropped += outbox.drop_closed(db, now)
+            return outbox.waiting(db)
 
     def _deliver(self, run: _Run, line: Line, rows: Sequence[Waiting]) -> None:
         self._courier = courier = self._courier or self._make_courier()

@@ -47,7 +47,7 @@ def test_a_denial_leaves_no_key_payload_or_report_id(device: Device) -> None:
     client.consent("denied")
     client.close()
     with closing(sqlite3.connect(device.path)) as db:
-        assert db.execute("SELECT count(key) FROM name").fetchone() == (0,)
+        assert db.execute("SELECT count(key) FROM course").fetchone() == (0,)
         assert db.execute("SELECT count(payload), count(report_id) FROM outbox").fetchone() == (
             0,
             0,
@@ -84,7 +84,7 @@ def test_a_question_not_yet_answered_may_be_answered_after_a_new_grant(device: D
 def test_a_new_grant_brings_a_new_key(device: Device) -> None:
     def key() -> object:
         with closing(sqlite3.connect(device.path)) as db:
-            return db.execute("SELECT key FROM name WHERE name = 'settings'").fetchone()[0]
+            return db.execute("SELECT key FROM course").fetchone()[0]
 
     client = device.granted()
     first = key()

@@ -107,7 +107,7 @@ def test_a_denial_is_whole_or_did_not_happen(make_device: MakeDevice, tmp_path: 
         client = found.open()
         waiting = client.flush().waiting
         with client._state.reading() as db:
-            (keys,) = db.execute("SELECT count(key) FROM name").fetchone()
+            (keys,) = db.execute("SELECT count(key) FROM course").fetchone()
         if client.consent() == "denied":
             assert (waiting, keys) == (0, 0)
         assert client.consent() == "denied" or not life.denied

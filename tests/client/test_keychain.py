@@ -34,18 +34,45 @@ def test_a_report_id_is_the_stream_of_the_protocol() -> None:
     assert keychain.report_id(KEY, collection="settings-4kqz0m", epoch=20_833) == expected
 
 
+def stream(*parts: bytes) -> bytes:
+    return shake_256(b"".join(map(lp, (KEY, *parts)))).digest(64)
+
+
+def test_the_second_round_is_the_stream_of_the_protocol() -> None:
+    coins = keychain.renewal_coins(KEY, identity=b"i" * 32, epoch=20_882, permanent=b"\xc0")
+    labels = (b"deniable/1 coins", b"\x02", b"i" * 32, (20_882).to_bytes(4, "big"), b"\xc0")
+    assert coins.bytes(64) == stream(*labels)
+
+
+def test_sampling_and_public_coins_are_the_streams_of_the_protocol() -> None:
+    labels = {"identity": b"i" * 32, "hold": 7}
+    tail = (b"i" * 32, (7).to_bytes(4, "big"))
+    sampling = keychain.sampling_coins(KEY, **labels)  # type: ignore[arg-type]
+    public = keychain.public_coins(KEY, **labels)  # type: ignore[arg-type]
+    assert sampling.bytes(64) == stream(b"deniable/1 sampling", *tail)
+    assert public.bytes(64) == stream(b"deniable/1 public", *tail)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 5])
+def test_to_advance_is_to_step_so_often(steps: int) -> None:
+    key = KEY
+    for _ in range(steps):
+        key = keychain.step(key)
+    assert keychain.advance(KEY, steps) == key
+
+
 @pytest.mark.parametrize(
     "changed", [{"value": b"\x80"}, {"hold": 1}, {"identity": b"j" * 32}, {"key": bytes(32)}]
 )
 def test_no_two_labels_share_a_stream(changed: dict[str, object]) -> None:
     given = {"key": KEY, "identity": b"i" * 32, "hold": 0, "value": b"\xa0"}
 
-    def stream(labels: dict[str, object]) -> bytes:
+    def drawn(labels: dict[str, object]) -> bytes:
         named = dict(labels)
         key = named.pop("key")
         return keychain.coins(key, **named).bytes(32)  # type: ignore[arg-type]
 
-    assert stream(given) != stream(given | changed)
+    assert drawn(given) != drawn(given | changed)
 
 
 def test_new_keys_differ() -> None:

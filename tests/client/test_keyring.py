@@ -8,17 +8,26 @@ from dataclasses import replace
 import pytest
 
 from deniable_client import LogForkedError, Outcome, RefusedError
-from deniable_shared.keylist import KeyList
-from support.client_world import DAY, HEAD, SETTINGS, Device, MakeDevice, Operator, manifest
+from support.client_world import (
+    DAY,
+    SETTINGS,
+    START,
+    Aggregator,
+    Device,
+    MakeDevice,
+    Operator,
+    manifest,
+)
 
 PAIR = (manifest("a"), manifest("b"), manifest("c"))
 
 
 @pytest.fixture
 def pair(make_device: MakeDevice) -> Device:
-    """A device that has uploaded once under list version 5 of a log of 7 entries."""
+    """A device that has uploaded once under list version 3 of a log of 6 entries."""
     device = make_device(*PAIR)
-    device.aggregator.key_list = replace(device.aggregator.key_list, version=5, log_size=7)
+    device.aggregator.publish()
+    device.aggregator.publish(entries=3)
     client = device.granted()
     client.record("a", SETTINGS)
     assert client.flush(early=True).accepted == 1
@@ -44,25 +53,36 @@ def test_a_key_list_that_is_over_is_fetched_again(make_device: MakeDevice) -> No
     client.flush(early=True)
     client.record("b", SETTINGS)
     device.clock.advance(DAY)
-    device.aggregator.key_list = replace(
-        device.aggregator.key_list, version=2, expires=int(device.clock()) + DAY
-    )
+    device.aggregator.publish(days=1)
     assert client.flush(early=True).accepted == 1
-    assert len([r for r in device.transport.requests if r.method == "GET"]) == 2
+    assert len([r for r in device.transport.requests if r.url.endswith("/keys")]) == 2
 
 
-Change = Callable[[KeyList], KeyList]
+Change = Callable[[Aggregator], None]
+
+
+def told(**fields: object) -> Change:
+    """An aggregator that signs another list than an honest one would."""
+
+    def change(aggregator: Aggregator) -> None:
+        aggregator.key_list = replace(aggregator.key_list, **fields)  # type: ignore[arg-type]
+
+    return change
+
 
 FORKS: dict[str, Change] = {
-    "fell from version": lambda known: replace(known, version=4, log_size=9),
-    "log shrank": lambda known: replace(known, version=6, log_size=6),
-    "two different ways": lambda known: replace(known, version=6, log_head="cd" * 32),
+    "could not have come before": told(version=2, log_size=9),
+    "log shrank": told(version=4, log_size=5),
+    "ends in two different ways": told(version=4, log_head="cd" * 32),
+    "two different bodies": told(expires=int(START) + 999 * DAY),
+    "must have at least": told(version=4),
+    "before": told(version=4, log_size=7, issued=1),
 }
 
 
 def renewed(device: Device, change: Change) -> LogForkedError | None:
     """Let the client ask for the key list again after the operator changed it."""
-    device.aggregator.key_list = change(device.aggregator.key_list)
+    change(device.aggregator)
     client = device.open()
     client.record("b", SETTINGS)
     device.aggregator.script.append(0x0B)
@@ -93,9 +113,10 @@ def test_a_fork_is_not_forgotten_by_a_new_consent(pair: Device) -> None:
 
 
 EXTENSIONS: dict[str, Change] = {
-    "the same list": lambda known: known,
-    "a newer list of the same log": lambda known: replace(known, version=6),
-    "a longer log": lambda known: replace(known, version=6, log_size=8, log_head="cd" * 32),
+    "the same list": lambda aggregator: None,
+    "a newer list": lambda aggregator: aggregator.publish(),
+    "a much longer log": lambda aggregator: aggregator.publish(entries=2_500),
+    "a rotation": lambda aggregator: aggregator.rotate(2),
 }
 
 
@@ -145,7 +166,7 @@ def test_a_key_nothing_can_be_sealed_to_keeps_the_report(device: Device) -> None
 
 def test_the_first_list_ever_seen_is_taken_whatever_its_log(device: Device) -> None:
     device.aggregator.key_list = replace(
-        device.aggregator.key_list, version=900, log_size=0, log_head=HEAD
+        device.aggregator.key_list, version=900, log_size=0, log_head="ab" * 32
     )
     client = device.granted()
     client.record("settings", SETTINGS)

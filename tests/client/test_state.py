@@ -147,7 +147,7 @@ def test_the_file_is_in_wal_mode_and_carries_its_version(device: Device) -> None
 
 def key_of(device: Device) -> bytes:
     with closing(sqlite3.connect(device.path)) as db:
-        return bytes(db.execute("SELECT key FROM name WHERE name = 'settings'").fetchone()[0])
+        return bytes(db.execute("SELECT key FROM course").fetchone()[0])
 
 
 def everything(device: Device) -> bytes:
@@ -179,7 +179,7 @@ def test_a_reader_that_keeps_the_log_busy_only_postpones_the_tidying(device: Dev
     before = key_of(device)
     with closing(sqlite3.connect(device.path, isolation_level=None)) as other:
         other.execute("BEGIN")
-        other.execute("SELECT * FROM name").fetchall()
+        other.execute("SELECT * FROM course").fetchall()
         client.record("settings", SETTINGS)
         client.upload_due()
         assert before in everything(device)

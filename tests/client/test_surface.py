@@ -31,6 +31,7 @@ def test_the_outcomes_are_those_of_the_design() -> None:
         "already-answered",
         "held",
         "repeated",
+        "not-sampled",
         "budget-exhausted",
         "over-ceiling",
         "no-consent",

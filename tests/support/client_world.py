@@ -11,12 +11,14 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 from deniable_client import Ceiling, Client, Reply, TransportError
 from deniable_client.testing import FakeClock, RecordingTransport, Request
 from deniable_shared import dsse, envelope
 from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.journal import GENESIS, LOG_PAGE, LogEntry, LogPage, extend
 from deniable_shared.keylist import KeyList, PublicKey, delegate, sign_key_list
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.problems import ReportError
@@ -35,7 +37,6 @@ START = 1_800_000_000.0 - 1_800_000_000 % DAY + DAY / 2
 CEILING = Ceiling(epsilon_per_report=2, epsilon_permanent=4, epsilon_lifetime=8)
 SETTINGS = {"dark_mode": True, "beta": False}
 OTHER = {"dark_mode": False, "beta": True}
-HEAD = "ab" * 32
 
 
 def toml(name: str = "settings", **fields: str) -> str:
@@ -69,7 +70,7 @@ class Operator:
 
     seed: bytes = field(default_factory=dsse.generate_key)
     online_seed: bytes = field(default_factory=dsse.generate_key)
-    private: dict[int, bytes] = field(default_factory=dict)
+    private: dict[int, tuple[bytes, int]] = field(default_factory=dict)
 
     @property
     def trust(self) -> str:
@@ -91,10 +92,11 @@ class Operator:
         )
         return sign_key_list(key_list, online_seed=self.online_seed, delegation=delegation)
 
-    def new_key(self, id: int) -> PublicKey:
+    def new_key(self, id: int, *, suite: int = 1, state: str = "active") -> PublicKey:
         """An HPKE key whose private half stays here."""
-        self.private[id], public = envelope.generate()
-        return PublicKey(id, 1, public, "active")
+        private, public = envelope.generate(suite)
+        self.private[id] = private, suite
+        return PublicKey(id, suite, public, state)
 
 
 @dataclass(frozen=True)
@@ -108,38 +110,72 @@ class Received:
 
 @dataclass
 class Aggregator:
-    """Answers uploads from `script`, then with 200; serves the key list and manifests it has."""
+    """Answers uploads from `script`, then with 200; serves the key list, log and manifests it has.
+
+    `pages` may answer for the log instead.
+    """
 
     operator: Operator
     clock: FakeClock
     manifests: dict[str, Manifest] = field(default_factory=dict)
     script: deque[Reply | int | BaseException] = field(default_factory=deque)
     received: list[Received] = field(default_factory=list)
+    log: list[LogEntry] = field(default_factory=lambda: [LogEntry("manifest", bytes(32))])
+    pages: Callable[[int], Reply] | None = None
     key_list: KeyList = field(init=False)
 
     def __post_init__(self) -> None:
         now = int(self.clock())
-        self.key_list = KeyList(1, now, now + 400 * DAY, 1, HEAD, (self.operator.new_key(1),))
+        keys = (self.operator.new_key(1),)
+        self.key_list = KeyList(1, now, now + 400 * DAY, 1, self.head, keys)
+
+    @property
+    def head(self) -> str:
+        """How the log ends."""
+        return extend(GENESIS, self.log).hex()
 
     def add(self, manifest: Manifest) -> None:
         """Serve a manifest by name, and open reports under it."""
         self.manifests[manifest.name] = self.manifests[manifest.collection] = manifest
 
-    def rotate(self, id: int) -> None:
-        """A new active key, told by a newer list."""
-        keys = (self.operator.new_key(id),)
-        self.key_list = replace(self.key_list, version=self.key_list.version + 1, keys=keys)
+    def publish(self, *keys: PublicKey, entries: int = 0, days: int = 400) -> None:
+        """The next key list, of these keys or the same, after more entries of the log."""
+        self.log.append(LogEntry("keys", sha256(self.key_list.encode()).digest()))
+        self.log += [LogEntry("release", bytes([n % 256]) * 32) for n in range(entries)]
+        now = max(int(self.clock()), self.key_list.issued)
+        self.key_list = KeyList(
+            version=self.key_list.version + 1,
+            issued=now,
+            expires=now + days * DAY,
+            log_size=len(self.log),
+            log_head=self.head,
+            keys=keys or self.key_list.keys,
+        )
+
+    def rotate(self, id: int, *, suite: int = 1) -> None:
+        """A new active key, told by newer lists: first it is pending, then the old one expires."""
+        old = [key for key in self.key_list.keys if key.state == "active"]
+        new = self.operator.new_key(id, suite=suite, state="pending")
+        self.publish(*old, new)
+        self.publish(*(replace(key, state="expired") for key in old), replace(new, state="active"))
 
     def __call__(self, request: Request) -> Reply:
         """Answer one request."""
         if request.url == f"{URL}/v1/keys":
             return Reply(200, self.operator.sign_keys(self.key_list))
+        if request.url.startswith(f"{URL}/v1/log?from="):
+            return self._page(int(request.url.partition("=")[2]))
         match = re.fullmatch(f"{URL}/v1/collections/([a-z0-9-]+)/(manifest|reports)", request.url)
         assert match, request.url
         if match[2] == "manifest":
             found = self.manifests.get(match[1])
             return Reply(200, self.operator.sign(found)) if found else Reply(404)
         return self._upload(match[1], request)
+
+    def _page(self, first: int) -> Reply:
+        if self.pages is not None:
+            return self.pages(first)
+        return Reply(200, page_of(self.log, first))
 
     def _upload(self, collection: str, request: Request) -> Reply:
         assert request.body is not None
@@ -152,8 +188,14 @@ class Aggregator:
 
     def _open(self, collection: str, report: Report) -> bytes:
         info = seal_info(collection, self.manifests[collection].digest, report.header)
-        opener = envelope.Opener(self.operator.private[report.header.key_id])
+        opener = envelope.Opener(*self.operator.private[report.header.key_id])
         return Plaintext.decode(opener.open(report.sealed, info=info)).payload
+
+
+def page_of(log: Sequence[LogEntry], first: int) -> bytes:
+    """What an honest aggregator answers about a log."""
+    entries = tuple(log[first : first + LOG_PAGE])
+    return LogPage(len(log), extend(GENESIS, log), entries).encode()
 
 
 def failed(report: Report, code: int) -> Reply:

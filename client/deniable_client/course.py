@@ -1,0 +1,84 @@
+"""Where one collection stands on this device: its keys, its hold, its permanent answer.
+
+There are two chains of keys, each stepped forward and overwritten, never back:
+
+* by hold: coins of tosses, sampling coins, public coins; of `once` and `fresh` the ids too. Its key
+  stays that of the hold's start until the hold is settled, so a restored backup or a clone that is
+  first asked on another day of the hold tosses the same coins.
+* by epoch, `memoized` only: ids and coins of the second round.
+
+A key is settled with: once an epoch's report is made, or a hold decided, the file holds only the
+next key.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from deniable_client import keychain
+from deniable_client.consent import Consent
+from deniable_shared.epochs import epoch_at
+from deniable_shared.manifest import Manifest
+
+__all__ = ["Course", "join", "save"]
+
+_SLACK = 10_000
+"""Steps that a new chain begins in the past: by so many epochs a clock may have been ahead. No
+chain of a year of hours needs more; it bounds the work for the very short epochs of loopback."""
+
+_SAVE = (
+    "UPDATE course SET key = ?, at = ?, epoch_key = ?, epoch_at = ?, first = ?, joined = ?,"
+    " hold = ?, asked = ?, tossed = ?, permanent = ? WHERE collection = ?"
+)
+
+
+class Course(NamedTuple):
+    """One collection's row, and the highest epoch it was ever answered in.
+
+    `key` belongs to hold `at`, `epoch_key` to epoch `epoch_at`. `first` is the first epoch that was
+    settled, `joined` the first one for which the default speaks. `hold` is the last one settled, in
+    which this device was `asked` or not; `permanent` is the answer tossed in hold `tossed`.
+    """
+
+    key: bytes | None
+    at: int
+    epoch_key: bytes | None
+    epoch_at: int | None
+    first: int | None
+    joined: int | None
+    hold: int | None
+    asked: int | None
+    tossed: int | None
+    permanent: bytes | None
+    highest: int | None = None
+
+
+def join(db: sqlite3.Connection, manifest: Manifest, now: float) -> None:
+    """Begin a collection's chains, with keys if there is consent; those begun stay."""
+    at, by_epoch = _beginning(manifest, now)
+    db.execute(
+        "INSERT OR IGNORE INTO course (collection, at, epoch_at) VALUES (?, ?, ?)",
+        (manifest.collection, at, by_epoch),
+    )
+    db.execute(
+        "UPDATE course SET key = ?, epoch_key = iif(epoch_at IS NULL, NULL, ?)"
+        " WHERE collection = ? AND key IS NULL AND (SELECT consent FROM installation) = ?",
+        (keychain.new_key(), keychain.new_key(), manifest.collection, Consent.GRANTED),
+    )
+
+
+def save(db: sqlite3.Connection, collection: str, course: Course) -> None:
+    """Overwrite the row."""
+    db.execute(_SAVE, (*course[:-1], collection))
+
+
+def _beginning(manifest: Manifest, now: float) -> tuple[int, int | None]:
+    """The hold and the epoch that new keys belong to."""
+    first = manifest.first_epoch
+    epoch = min(max(epoch_at(now, manifest.epoch_seconds), first), manifest.last_epoch)
+    if manifest.repeat == "once":
+        return 0, None
+    if manifest.repeat == "fresh":
+        return max(first, epoch - _SLACK), None
+    return max(0, manifest.hold_at(epoch) - _SLACK), max(first, epoch - _SLACK)

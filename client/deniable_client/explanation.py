@@ -1,0 +1,294 @@
+"""What this client reveals, in words and numbers: `Client.explain()`.
+
+Of a report that waits the very payload is shown, as it will leave but for the seal. Of one that has
+left, the state file keeps the SHA-256 and the size of the last request it left in, and no more: the
+payload and the id are wiped, so that nothing on the device links it to the reports.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from deniable_client.budget import Budget
+from deniable_client.ceiling import Ceiling
+from deniable_client.consent import Consent
+from deniable_client.question import Question
+from deniable_shared.domain import Bits
+from deniable_shared.dyadic import exp_bounds, format_epsilon
+from deniable_shared.manifest import Manifest
+
+__all__ = ["Asked", "Explanation", "LogHead", "Sent", "explain"]
+
+_ODDS_BITS = 64
+_MOST_LABELS = 12
+_MOST_REPORTS = 5
+_CONSENT = {
+    Consent.GRANTED: "You agreed. You can withdraw that at any time.",
+    Consent.DENIED: "You said no. Nothing is recorded or sent.",
+    Consent.UNKNOWN: "You were not asked yet. Nothing is recorded or sent.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One collection. ε as exact Fractions, chances as Fractions in 0…1.
+
+    `told` is the chance that one thing asked is told truthfully in one report. A guesser for whom
+    two answers were equally likely is at most `sure` of the right one after one report, and
+    `sure_in_all` after everything this device will ever send for the collection. `linkage` is in
+    bits: how much two reports of one permanent answer share.
+    """
+
+    name: str
+    collection: str
+    version: int
+    purpose: str
+    owner: str
+    labels: tuple[str, ...]
+    repeat: str
+    presence: str
+    sampling: Fraction
+    epsilon_report: Fraction
+    epsilon_permanent: Fraction | None
+    epsilon_lifetime: Fraction
+    told: Fraction
+    sure: Fraction
+    sure_in_all: Fraction
+    linkage: float
+    schedule: str
+    budget: Budget
+    admitted: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One report. `state`: waiting, sending (requested, no answer yet), done, dropped or wiped.
+
+    `payload` and `report_id` as long as it waits; `request_sha256` and `request_bytes` of the last
+    request it left in, None if it never did, and how many requests there were.
+    """
+
+    collection: str
+    epoch: int
+    state: str
+    reason: str | None
+    requests: int
+    request_sha256: str | None
+    request_bytes: int | None
+    payload: bytes | None
+    report_id: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogHead:
+    """The operator's log as last seen: compare it with somebody else's, size by size."""
+
+    size: int
+    head: str
+    keys_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything `Client.explain()` tells; `text` is what an app can show to a person."""
+
+    url: str
+    consent: Consent
+    denied_by: str | None
+    forked: str | None
+    log: LogHead | None
+    budget: Budget
+    collections: tuple[Asked, ...]
+    reports: tuple[Sent, ...]
+    text: str
+
+
+def explain(
+    db: sqlite3.Connection,
+    *,
+    url: str,
+    denied_by: str | None,
+    budget: Budget,
+    ceiling: Ceiling,
+    questions: Iterable[Question],
+) -> Explanation:
+    """Read the state and put it into words."""
+    consent, forked, size, head, version = db.execute(
+        "SELECT consent, forked, log_size, log_head, keys_version FROM installation"
+    ).fetchone()
+    collections = tuple(_asked(question, budget) for question in questions)
+    reports = tuple(_reports(db))
+    log = LogHead(size, head, version) if head else None
+    return Explanation(
+        url=url,
+        consent=Consent(consent),
+        denied_by=denied_by,
+        forked=forked,
+        log=log,
+        budget=budget,
+        collections=collections,
+        reports=reports,
+        text="\n\n".join(
+            [
+                _standing(url, Consent(consent), denied_by, forked),
+                *(asked.text for asked in collections),
+                _in_all(budget, ceiling),
+                _left(reports),
+                _log(log),
+            ]
+        ),
+    )
+
+
+def _asked(question: Question, total: Budget) -> Asked:
+    manifest, mechanism = question.manifest, question.mechanism
+    lifetime = question.schedule.lifetime
+    untouched = Budget(lifetime, Fraction(0), min(lifetime, total.left))
+    budget = total.collections.get(manifest.name, untouched)
+    return Asked(
+        name=manifest.name,
+        collection=manifest.collection,
+        version=manifest.version,
+        purpose=manifest.purpose,
+        owner=manifest.owner,
+        labels=manifest.domain.labels,
+        repeat=manifest.repeat,
+        presence=manifest.presence,
+        sampling=manifest.sampling,
+        epsilon_report=manifest.epsilon_report,
+        epsilon_permanent=manifest.epsilon_permanent,
+        epsilon_lifetime=lifetime,
+        told=mechanism.p,
+        sure=_sure(manifest.epsilon_report),
+        sure_in_all=_sure(question.schedule.spends),
+        linkage=manifest.linkage,
+        schedule=question.schedule.words,
+        budget=budget,
+        admitted=question.admitted,
+        text=_words(question, budget),
+    )
+
+
+def _reports(db: sqlite3.Connection) -> Iterable[Sent]:
+    rows = db.execute(
+        "SELECT collection, epoch, state, reason, attempts, request_digest, request_bytes, payload,"
+        " report_id FROM outbox ORDER BY epoch, collection"
+    )
+    for collection, epoch, state, reason, requests, digest, *rest in rows:
+        yield Sent(collection, epoch, state, reason, requests, digest and digest.hex(), *rest)
+
+
+def _words(question: Question, budget: Budget) -> str:
+    manifest = question.manifest
+    lines = [
+        f"{manifest.name}: {manifest.purpose}",
+        f"  Asked by {manifest.owner}, about: {', '.join(manifest.domain.labels[:12])}"
+        + (
+            f" and {len(manifest.domain.labels) - 12:,} more." if manifest.domain.size > 12 else "."
+        ),
+    ]
+    if not question.admitted:
+        return "\n".join([*lines, "  It asks for more than this app gives. It gets nothing."])
+    return "\n".join([*lines, *_reveals(question), *_circumstances(manifest), _spent(budget)])
+
+
+def _labels(labels: tuple[str, ...]) -> str:
+    more = len(labels) - _MOST_LABELS
+    return ", ".join(labels[:_MOST_LABELS]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _reveals(question: Question) -> Iterable[str]:
+    manifest, most = question.manifest, question.schedule.spends
+    each = "each yes or no" if isinstance(manifest.domain, Bits) else "the answer"
+    yield (
+        f"  In a report {each} is true with a chance of {_percent(question.mechanism.p)} and wrong "
+        "otherwise: any answer could have led to any report."
+    )
+    yield (
+        f"  One report: ε = {format_epsilon(manifest.epsilon_report)}. Who thought two answers "
+        f"equally likely can be at most {_percent(_sure(manifest.epsilon_report))} sure after it."
+    )
+    yield (
+        f"  All that this device ever tells: ε = {format_epsilon(most)}, at most "
+        f"{_percent(_sure(most))} sure. It {question.schedule.words}."
+    )
+
+
+def _circumstances(manifest: Manifest) -> Iterable[str]:
+    if manifest.presence == "always":
+        yield "  Every device answers, so that one answered says nothing about you."
+    else:
+        yield "  That this device answered, and on which day or hour, can be seen."
+    if manifest.repeat == "memoized":
+        yield (
+            "  Reports of one answer can be told to come from one device to the extent of "
+            f"{manifest.linkage:.2f} bits for any two."
+        )
+    if manifest.sampling < 1:
+        yield f"  {_percent(manifest.sampling)} of all devices are asked, drawn without looking."
+
+
+def _spent(budget: Budget) -> str:
+    return f"  Spent so far: {_decimal(budget.spent)}; left: {_decimal(budget.left)}."
+
+
+def _standing(url: str, consent: Consent, denied_by: str | None, forked: str | None) -> str:
+    lines = [f"Answers go to {url}, tossed on this device before they are kept.", _CONSENT[consent]]
+    if denied_by is not None:
+        lines.append(f"Everything is paused: {denied_by}.")
+    if forked is not None:
+        lines.append(f"Everything is stopped, for the operator contradicted itself: {forked}.")
+    return "\n".join(lines)
+
+
+def _in_all(budget: Budget, ceiling: Ceiling) -> str:
+    return (
+        f"All collections together: ε = {_decimal(budget.spent)} of at most "
+        f"{format_epsilon(ceiling.epsilon_lifetime)} spent, which no server can raise."
+    )
+
+
+def _left(reports: tuple[Sent, ...]) -> str:
+    waiting = [each for each in reports if each.payload is not None]
+    gone = [each for each in reports if each.payload is None and each.requests]
+    lines = [f"Reports waiting: {len(waiting)}. Reports that left this device: {len(gone)}."]
+    lines += [
+        f"  waiting  {_where(each)}: {(each.payload or b'').hex()}"
+        for each in waiting[-_MOST_REPORTS:]
+    ]
+    lines += [
+        f"  {each.state}  {_where(each)}: {each.request_bytes} bytes, SHA-256 {each.request_sha256}"
+        for each in gone[-_MOST_REPORTS:]
+    ]
+    return "\n".join(lines)
+
+
+def _where(report: Sent) -> str:
+    return f"{report.collection}, epoch {report.epoch}"
+
+
+def _log(log: LogHead | None) -> str:
+    if log is None:
+        return "The operator's log has not been seen yet."
+    return f"The operator's log: {log.size} entries, head {log.head}."
+
+
+def _sure(epsilon: Fraction) -> Fraction:
+    """e^ε / (1 + e^ε), rounded up."""
+    _, most = exp_bounds(epsilon, bits=_ODDS_BITS)
+    return most / (1 + most)
+
+
+def _percent(share: Fraction) -> str:
+    tenths = -(-share * 1000 // 1)
+    if tenths == 1000 and share < 1:
+        return "more than 99.9 %"
+    return f"{tenths // 10}.{tenths % 10} %"
+
+
+def _decimal(epsilon: Fraction) -> str:
+    return f"{float(epsilon):.6f}".rstrip("0").rstrip(".")

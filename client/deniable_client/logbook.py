@@ -1,0 +1,125 @@
+"""The operator's log as this device knows it: what a new key list says of it, held against the old.
+
+Every key list is signed over the log's size and head. A list that speaks of more is believed once
+`GET /v1/log` shows entries that lead from the known head to the new one.
+
+* the log shrank, ends in two ways, does not extend, or two lists cannot follow each other: the
+  operator has shown two stories. `LogForkedError`, for good
+* an older list, or pages that are late, cut short or not JSON: a replica that lags, a cache, or
+  somebody on the way, and nothing that is signed. `RefusedError`, until the next time
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from deniable_client.address import Address
+from deniable_client.errors import LogForkedError, RefusedError
+from deniable_client.line import Line
+from deniable_shared.errors import DeniableError, ForkError
+from deniable_shared.journal import extend, parse_log_page, verify_extension
+from deniable_shared.key_succession import check_successor_keys
+from deniable_shared.keylist import KeyList, verify_key_list
+
+__all__ = ["Known", "check_list", "check_log", "look_up"]
+
+_MOST_PAGES = 1_000
+"""Pages of one run: a million entries, far more than any operator writes between two of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was seen last: nothing, or the log's size and head and the list that was signed over it.
+
+    `key_list` is None, too, when the app trusts other keys than it did.
+    """
+
+    version: int
+    size: int
+    head: bytes | None
+    key_list: KeyList | None
+
+
+def look_up(db: sqlite3.Connection, trust: tuple[str, ...]) -> Known:
+    """What the state file remembers."""
+    version, envelope, size, head = db.execute(
+        "SELECT keys_version, keys_envelope, log_size, log_head FROM installation"
+    ).fetchone()
+    return Known(version, size, head and bytes.fromhex(head), _as_it_was(envelope, trust))
+
+
+def check_list(known: Known, offered: KeyList) -> None:
+    """Whether the list may follow, by itself; see above for the errors."""
+    if known.head is None:
+        return
+    if offered.version < known.version:
+        _check_older(known, offered)
+    if offered.log_size < known.size:
+        raise LogForkedError(f"the log shrank from {known.size} to {offered.log_size} entries")
+    if offered.log_size == known.size and offered.log_head != known.head.hex():
+        raise LogForkedError(f"the log of {known.size} entries ends in two different ways")
+    if known.key_list is not None:
+        _check_newer(known.key_list, offered)
+
+
+def check_log(known: Known, offered: KeyList, line: Line, address: Address) -> None:
+    """Ask for the entries since then, and follow them to the head the list speaks of."""
+    if known.head is None:
+        return
+    size, head = known.size, known.head
+    for _ in range(_MOST_PAGES):
+        if size == offered.log_size:
+            break
+        size, head = _one_page(size, head, offered, line.get(address.log(size)))
+    else:
+        raise RefusedError(f"the log grew by more than {_MOST_PAGES} pages")
+    try:
+        verify_extension(size, head, (), offered.log_size, bytes.fromhex(offered.log_head))
+    except ForkError as error:
+        raise LogForkedError(f"known were {known.size} entries: {error}") from error
+
+
+def _one_page(size: int, head: bytes, offered: KeyList, data: bytes) -> tuple[int, bytes]:
+    try:
+        page = parse_log_page(data, first=size)
+    except DeniableError as error:
+        raise RefusedError(f"the log is refused: {error}") from error
+    if page.size < offered.log_size:
+        raise RefusedError(
+            f"the log is refused: the key list speaks of {offered.log_size} entries, "
+            f"shown are {page.size}"
+        )
+    entries = page.entries[: offered.log_size - size]
+    return size + len(entries), extend(head, entries)
+
+
+def _check_older(known: Known, offered: KeyList) -> None:
+    fell = f"the key list fell from version {known.version} to {offered.version}"
+    if known.key_list is not None:
+        try:
+            check_successor_keys(offered, known.key_list)
+        except ForkError as error:
+            raise LogForkedError(f"{fell}, and could not have come before: {error}") from error
+    raise RefusedError(f"{fell}: a replica that lags, or somebody who holds newer lists back")
+
+
+def _check_newer(old: KeyList, offered: KeyList) -> None:
+    if offered.version == old.version:
+        if offered.encode() != old.encode():
+            raise LogForkedError(f"key list {old.version} was signed with two different bodies")
+        return
+    try:
+        check_successor_keys(old, offered)
+    except ForkError as error:
+        raise LogForkedError(str(error)) from error
+
+
+def _as_it_was(envelope: bytes | None, trust: tuple[str, ...]) -> KeyList | None:
+    """The list that was remembered, whether it is over by now or not."""
+    if envelope is None:
+        return None
+    try:
+        return verify_key_list(envelope, trusted=trust, now=0.0)
+    except DeniableError:
+        return None

@@ -1,0 +1,177 @@
+"""The log: whoever moves it shows an extension, and what is not signed cannot stop anybody."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from deniable_client import Client, LogForkedError, Outcome, RefusedError, Reply, TransportError
+from deniable_client.errors import ClientError
+from deniable_shared.journal import LogEntry
+from support.client_world import DAY, SETTINGS, Aggregator, Device, MakeDevice, manifest, page_of
+
+NAMES = ["a", "b", "c"]
+
+
+@pytest.fixture
+def known(make_device: MakeDevice) -> Device:
+    """A device that has seen the log at five entries."""
+    device = make_device(*map(manifest, NAMES))
+    device.aggregator.publish(entries=3)
+    client = device.granted()
+    client.record("a", SETTINGS)
+    assert client.flush(early=True).accepted == 1
+    device.transport.requests.clear()
+    return device
+
+
+def renewed(device: Device, name: str = "b") -> tuple[Client, list[ClientError]]:
+    """Let the client ask for the keys again."""
+    client = device.clients[-1]
+    client.record(name, SETTINGS)
+    device.aggregator.script.append(0x0B)
+    return client, list(client.flush(early=True).problems)
+
+
+def asked(device: Device) -> list[str]:
+    """The log's pages that were asked for."""
+    urls = [request.url for request in device.transport.requests]
+    return [url.rpartition("/v1/")[2] for url in urls if "/log" in url]
+
+
+def test_a_log_that_stands_still_is_not_asked_for(known: Device) -> None:
+    renewed(known)
+    assert asked(known) == []
+
+
+def test_a_log_that_moved_is_asked_for_from_where_it_was_known(known: Device) -> None:
+    known.aggregator.rotate(2)
+    _, problems = renewed(known)
+    assert problems == []
+    assert asked(known) == ["log?from=5"]
+
+
+def test_many_entries_come_in_pages(known: Device) -> None:
+    known.aggregator.publish(entries=2_500)
+    _, problems = renewed(known)
+    assert problems == []
+    assert asked(known) == ["log?from=5", "log?from=1005", "log?from=2005"]
+
+
+def test_a_log_that_grew_while_it_was_asked_for_is_no_fork(known: Device) -> None:
+    known.aggregator.publish()
+    key_list = known.aggregator.key_list
+    known.aggregator.publish(entries=7)
+    known.aggregator.key_list = key_list
+    _, problems = renewed(known)
+    assert problems == []
+    log = known.clients[-1].explain().log
+    assert log is not None
+    assert (log.size, log.head) == (key_list.log_size, key_list.log_head)
+
+
+def rewrite(aggregator: Aggregator) -> None:
+    """Another past, with a future of its own."""
+    aggregator.log[2] = LogEntry("release", b"x" * 32)
+    aggregator.publish(entries=2)
+
+
+def reorder(aggregator: Aggregator) -> None:
+    """The same entries in another order."""
+    aggregator.log.reverse()
+    aggregator.publish()
+
+
+def insert(aggregator: Aggregator) -> None:
+    """An entry that was not there."""
+    aggregator.log.insert(1, LogEntry("manifest", b"y" * 32))
+    aggregator.publish()
+
+
+@pytest.mark.parametrize("operator_lies", [rewrite, reorder, insert])
+def test_a_log_that_does_not_extend_is_a_fork_for_good(
+    known: Device, operator_lies: Callable[[Aggregator], None]
+) -> None:
+    operator_lies(known.aggregator)
+    client, problems = renewed(known)
+    assert isinstance(problems[0], LogForkedError)
+    client.close()
+    client = known.open()
+    assert client.record("c", SETTINGS) is Outcome.LOG_FORKED
+    assert client.explain().forked == str(problems[0])
+
+
+def pages(document: object) -> Callable[[int], Reply]:
+    body = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return lambda first: Reply(200, body)
+
+
+HEX = "00" * 32
+UNSIGNED: Mapping[str, Callable[[int], Reply]] = {
+    "nothing": pages(b""),
+    "a sign-in page": pages(b"<html>"),
+    "no such thing": lambda first: Reply(404),
+    "an error": lambda first: Reply(503),
+    "no entries": pages({"size": 7, "head": HEX, "entries": []}),
+    "a shorter log": pages({"size": 6, "head": HEX, "entries": [["keys", HEX]]}),
+    "too many entries": pages({"size": 9999, "head": HEX, "entries": [["keys", HEX]] * 1001}),
+    "a size of words": pages({"size": "7", "head": HEX, "entries": []}),
+    "entries of one part": pages({"size": 7, "head": HEX, "entries": [["keys"]]}),
+    "a surprise": pages({"size": 7, "head": HEX, "entries": [], "more": 1}),
+    "deep nesting": pages(b"[" * 100_000),
+}
+
+
+@pytest.mark.parametrize("answer", UNSIGNED)
+def test_what_is_no_log_is_refused_and_stops_nobody_for_good(known: Device, answer: str) -> None:
+    known.aggregator.pages = UNSIGNED[answer]
+    known.aggregator.rotate(2)
+    client, problems = renewed(known)
+    assert isinstance(problems[0], RefusedError | TransportError)
+    assert client.flush().waiting == 1
+    known.aggregator.pages = None
+    known.clock.advance(DAY)
+    known.aggregator.script.append(0x0B)
+    assert client.flush(early=True).accepted == 1
+
+
+def test_an_operator_whose_log_never_ends_is_left_alone(
+    known: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deniable_client.logbook._MOST_PAGES", 3)
+    known.aggregator.publish(entries=5_000)
+    _, problems = renewed(known)
+    assert "more than 3 pages" in str(problems[0])
+    assert len(asked(known)) == 3
+
+
+def test_a_replica_that_lags_is_refused_and_is_no_fork(known: Device) -> None:
+    old = known.aggregator.key_list
+    known.aggregator.publish()
+    renewed(known)
+    known.aggregator.key_list = old
+    client, problems = renewed(known, "c")
+    assert "fell from version 3 to 2: a replica that lags" in str(problems[0])
+    assert client.explain().forked is None
+    known.clock.advance(DAY)
+    assert client.flush(early=True).accepted == 1
+
+
+def test_two_devices_that_are_shown_two_logs_can_tell_by_their_heads(
+    make_device: MakeDevice, known: Device
+) -> None:
+    other = make_device(*map(manifest, NAMES), path=":memory:", aggregator=known.aggregator)
+    rewrite(known.aggregator)
+    client = other.granted()
+    client.record("a", SETTINGS)
+    client.flush(early=True)
+    heads = {each.clients[-1].explain().log for each in (known, other)}
+    assert len(heads) == 2
+
+
+def test_pages_come_in_the_form_of_the_protocol(known: Device) -> None:
+    document = json.loads(page_of(known.aggregator.log, 3))
+    assert document["size"] == 5
+    assert len(document["entries"]) == 2

@@ -1,0 +1,204 @@
+"""All small histories, one by one, against a model of ten lines: outcomes, charges, reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from deniable_client import Outcome
+from deniable_client.testing import FakeClock
+from support.client_world import DAY, OTHER, SETTINGS, START, Aggregator, Device, Operator, manifest
+from support.coin_witness import Witness, watched
+from support.crashes import Killed, Killer, killed_before
+
+VALUES = {"A": SETTINGS, "B": OTHER, "-": None}
+EPOCHS = 6
+HOLD = 2
+QUESTIONS = {
+    "once": manifest(),
+    "fresh": manifest(repeat='"fresh"', epsilon_lifetime='"3"'),
+    "memoized": manifest(repeat='"memoized"', epsilon_lifetime='"4"', hold_epochs=str(HOLD)),
+}
+HISTORIES = ["".join(each) for each in product("AB-", repeat=EPOCHS)]
+SHORT = ["AAAA", "ABAB", "ABBA", "A-BA", "-ABB"]
+
+
+def begin(operator: Operator, repeat: str, path: str | Path = ":memory:") -> Device:
+    """A device on the first day of a hold."""
+    device = Device(path, Aggregator(operator, FakeClock(START)), [QUESTIONS[repeat]])
+    first = QUESTIONS[repeat].first_epoch
+    device.clock.advance((-(START // DAY - first) % HOLD) * DAY)
+    return device
+
+
+def live(device: Device, history: str) -> list[Outcome]:
+    """One letter a day: a value, the other one, or silence."""
+    told = []
+    for letter in history:
+        if VALUES[letter] is not None:
+            told.append(device.clients[-1].record("settings", VALUES[letter]))
+        device.clients[-1].flush(early=True)
+        device.clock.advance(DAY)
+    return told
+
+
+def model(repeat: str, history: str) -> tuple[list[str], int]:
+    """What the protocol says: the outcomes and how often is tossed."""
+    told: list[str] = []
+    tosses, first, held = 0, None, None
+    for epoch, letter in enumerate(history):
+        if letter == "-":
+            continue
+        first = epoch if first is None else first
+        if repeat == "once":
+            told.append("already-answered" if tosses else "queued")
+        elif repeat == "fresh":
+            told.append("queued" if epoch < first + 3 else "budget-exhausted")
+        elif held == epoch // HOLD:
+            told.append("held" if told[-1] != "repeated" else "repeated")
+        else:
+            told.append("queued" if tosses < 2 else "repeated")
+            held = epoch // HOLD
+        tosses += told[-1] == "queued"
+    return told, tosses
+
+
+@pytest.mark.parametrize("repeat", QUESTIONS)
+def test_every_history_of_six_epochs_is_the_model_s(operator: Operator, repeat: str) -> None:
+    question = QUESTIONS[repeat]
+    price = question.schedule.price
+    for history in HISTORIES:
+        device = begin(operator, repeat)
+        with watched(Witness()) as witness:
+            client = device.granted()
+            told, tosses = model(repeat, history)
+            assert live(device, history) == told, history
+        assert client.budget().spent == tosses * price <= question.epsilon_lifetime
+        assert witness.second == []
+        assert len(device.payloads) == sum(each in ("queued", "held", "repeated") for each in told)
+        device.close()
+
+
+@pytest.mark.parametrize("repeat", QUESTIONS)
+def test_no_two_histories_of_one_value_differ_in_what_a_hold_reports(
+    operator: Operator, repeat: str, tmp_path: Path
+) -> None:
+    """A backup of the first day, lived again in every way: one coin for what is asked alike."""
+    device = begin(operator, repeat, tmp_path / "state.db")
+    start = device.clock()
+    device.granted().close()
+    backup = Path(device.path).read_bytes()
+    with watched(Witness()) as witness:
+        for history in HISTORIES[::7]:
+            device.clock.now = start
+            device.open()
+            live(device, history)
+            device.close()
+            device.clients.clear()
+            Path(device.path).write_bytes(backup)
+    assert witness.second == []
+    assert len([key for key in witness.seen if key[1] == "tossed"]) > 1
+
+
+@pytest.mark.parametrize("repeat", QUESTIONS)
+@pytest.mark.parametrize("history", SHORT)
+def test_a_backup_of_any_day_tosses_nothing_twice(
+    operator: Operator, repeat: str, history: str, tmp_path: Path
+) -> None:
+    with watched(Witness()) as witness:
+        for day in range(len(history)):
+            witness.generation += 1
+            device = begin(operator, repeat, tmp_path / f"{day}.db")
+            device.granted()
+            live(device, history[:day])
+            device.close()
+            backup, then = Path(device.path).read_bytes(), device.clock()
+            for again in (history[day:], history[day:].translate({65: 66, 66: 65}), history[day:]):
+                Path(device.path).write_bytes(backup)
+                device.clock.now = then
+                device.open()
+                live(device, again)
+                device.close()
+    assert witness.second == []
+
+
+def deaths(
+    operator: Operator, repeat: str, history: str, tmp_path: Path
+) -> Iterator[tuple[Device, Witness, float]]:
+    """For each statement of a history: the device as it was found when it never ran."""
+    at, ended = 0, False
+    while not ended:
+        place = tmp_path / str(at)
+        place.mkdir()
+        device = begin(operator, repeat, place / "state.db")
+        device.granted().close()
+        killer = Killer(at, place / "state.db", place / "grave")
+        with watched(Witness()) as witness:
+            try:
+                with killed_before(killer):
+                    device.open()
+                    live(device, history)
+                    device.clients[-1].close()
+            except Killed:
+                found = Device(place / "grave" / "state.db", device.aggregator, device.shipped)
+                yield found, witness, device.clock()
+                found.close()
+        device.close()
+        ended = not killer.dead
+        at += 1
+
+
+@pytest.mark.parametrize(
+    ("repeat", "history"), [("fresh", "AB"), ("memoized", "ABB"), ("once", "AB")]
+)
+def test_killed_at_any_statement_it_tosses_no_second_coin_and_forgets_no_charge(
+    operator: Operator, repeat: str, history: str, tmp_path: Path
+) -> None:
+    count, price = 0, QUESTIONS[repeat].schedule.price
+    for found, witness, _ in deaths(operator, repeat, history, tmp_path):
+        client = found.open()
+        found.clock.advance(60)  # a lease of the dead one is over
+        live(found, "BAAB")
+        assert witness.second == []
+        assert_one_report_an_epoch(found)
+        assert client.budget().spent >= price * holds_answered(found, repeat)
+        assert client.budget().spent <= QUESTIONS[repeat].epsilon_lifetime
+        count += 1
+    assert count > 40
+
+
+def assert_one_report_an_epoch(device: Device) -> None:
+    received: dict[int, set[tuple[bytes, bytes]]] = {}
+    for each in device.aggregator.received:
+        place = received.setdefault(each.report.header.epoch, set())
+        place.add((each.report.header.report_id, each.payload))
+    assert all(len(reports) == 1 for reports in received.values())
+
+
+def holds_answered(device: Device, repeat: str) -> Fraction:
+    question = QUESTIONS[repeat]
+    epochs: Sequence[int] = [each.report.header.epoch for each in device.aggregator.received]
+    return Fraction(min(len({question.hold_at(epoch) for epoch in epochs}), question.paid_holds))
+
+
+@pytest.mark.parametrize("repeat", QUESTIONS)
+@pytest.mark.parametrize("moves", list(product((-3, -1, 1, 3), repeat=3)))
+def test_a_clock_moved_both_ways_tosses_nothing_twice(
+    operator: Operator, repeat: str, moves: tuple[int, ...]
+) -> None:
+    device = begin(operator, repeat)
+    with watched(Witness()) as witness:
+        client = device.granted()
+        queued = 0
+        for letter, days in zip("ABAB", (*moves, 0), strict=True):
+            queued += client.record("settings", VALUES[letter]) is Outcome.QUEUED
+            client.flush(early=True)
+            device.clock.advance(days * DAY)
+    assert witness.second == []
+    assert client.budget().spent == queued * QUESTIONS[repeat].schedule.price
+    assert_one_report_an_epoch(device)
+    device.close()
