@@ -26,7 +26,9 @@ NUMPY_ROOMS = {
     "simulate.py",
     "store",
     "registry.py",
-} | {f"{name}.py" for name in ("channel", "estimate", "intervals", "projection", "trust")}
+} | {
+    f"{name}.py" for name in ("channel", "clusters", "estimate", "intervals", "projection", "trust")
+}
 LONGEST_MODULE = 400
 
 

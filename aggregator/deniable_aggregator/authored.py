@@ -43,21 +43,25 @@ class Ceiling:
 
     @classmethod
     def admitting(cls, manifests: Sequence[Manifest]) -> Ceiling:
-        """A device answers each once; a ledger group never costs more than its largest lifetime."""
+        """What every device may pay that answers all of them as long as they pay.
+
+        A ledger group never costs more than its largest lifetime.
+        """
         groups: dict[str, list[Manifest]] = {}
         for manifest in manifests:
             groups.setdefault(manifest.ledger_group, []).append(manifest)
         largest = max(manifest.epsilon_report for manifest in manifests)
+        permanent = [each.epsilon_permanent for each in manifests if each.epsilon_permanent]
         return cls(
             epsilon_per_report=largest,
-            epsilon_permanent=largest,
+            epsilon_permanent=max(permanent, default=largest),
             epsilon_lifetime=sum(map(_cost, groups.values()), Fraction(0)),
         )
 
 
 def _cost(group: Sequence[Manifest]) -> Fraction:
-    answers = sum((manifest.epsilon_report for manifest in group), Fraction(0))
-    return min(answers, max(manifest.epsilon_lifetime for manifest in group))
+    paid = sum((manifest.schedule.spends for manifest in group), Fraction(0))
+    return min(paid, max(manifest.epsilon_lifetime for manifest in group))
 
 
 def registered(connection: Connection, name: str, trust: str) -> Manifest | None:

@@ -1,7 +1,8 @@
 """Private keys as files: one line of text, mode 0600, in directories of mode 0700.
 
 ed25519-seed:<base64url>     the operator's or the online key
-hpke-1:<base64url>           opens reports of suite 1
+hpke-<suite>:<base64url>     opens reports
+cohort-secret:<base64url>    tells which cohort a report belongs to
 """
 
 from __future__ import annotations
@@ -9,24 +10,33 @@ from __future__ import annotations
 import base64
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
-from deniable_aggregator.errors import KeyFileError
+from deniable_aggregator.errors import DataDirectoryError, KeyFileError
+from deniable_shared import dsse
 
 __all__ = [
+    "COHORTS",
+    "SECRET_BYTES",
     "SEED",
+    "destroy",
     "make_directory",
     "read_private",
+    "read_public",
     "read_seed",
+    "read_trust",
     "write_private",
     "write_public",
 ]
 
 SEED = "ed25519-seed"
+COHORTS = "cohort-secret"
+SECRET_BYTES = 32
+"""Length of every private key."""
 
-_RAW_BYTES = 32
 _OWNER_ONLY = 0o600
-_LONGEST_FILE = 256
+_LONGEST_FILE = 512
 
 
 def make_directory(path: Path) -> None:
@@ -36,13 +46,19 @@ def make_directory(path: Path) -> None:
 
 
 def write_private(path: Path, raw: bytes, *, kind: str) -> None:
-    """Write a new key file and have it on disk; FileExistsError rather than overwrite a key."""
+    """A new key file, whole and on disk, or none; FileExistsError rather than overwrite a key."""
     text = base64.urlsafe_b64encode(raw).decode().rstrip("=")
-    _write(path, f"{kind}:{text}\n", os.O_EXCL, _OWNER_ONLY)
+    draft = path.with_name(path.name + ".new")
+    _write(draft, f"{kind}:{text}\n", _OWNER_ONLY)
+    try:
+        os.link(draft, path)  # unlike a rename it never replaces
+    finally:
+        draft.unlink()
+    _sync_directory(path.parent)
 
 
 def read_private(path: Path, *, kind: str) -> bytes:
-    """The key's 32 bytes; KeyFileError if it is missing, readable by others or of another kind."""
+    """The key's bytes; KeyFileError if it is missing, readable by others or of another kind."""
     try:
         text = path.read_text(encoding="ascii")[:_LONGEST_FILE].strip()
         mode = stat.S_IMODE(path.stat().st_mode)
@@ -55,7 +71,7 @@ def read_private(path: Path, *, kind: str) -> bytes:
         raw = base64.b64decode(encoded + "=", altchars=b"-_", validate=True)
     except ValueError:
         raw = b""
-    if found != kind or len(raw) != _RAW_BYTES:
+    if found != kind or len(raw) != SECRET_BYTES:
         raise KeyFileError(
             f"{path} must hold one line “{kind}:” and 43 base64url characters; is it another file?"
         )
@@ -67,16 +83,63 @@ def read_seed(path: Path) -> bytes:
     return read_private(path, kind=SEED)
 
 
+def read_trust(data: Path) -> str:
+    """The operator's public key, as apps compile it in."""
+    path = data / "trust"
+    try:
+        trust = path.read_text(encoding="ascii").strip()
+        dsse.key_bytes(trust)
+    except FileNotFoundError:
+        raise DataDirectoryError(
+            f"{data} is not prepared ({path.name} is missing): run `deniable init` first"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise KeyFileError(f"{path} must hold the operator's public key: {error}") from error
+    return trust
+
+
+def read_public(path: Path) -> bytes:
+    """The bytes of a file that is no secret."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise KeyFileError(f"{path} cannot be read: {error}") from error
+
+
+def destroy(path: Path) -> None:
+    """Overwrite a key file and remove it; one that is gone already is as good.
+
+    What copies of it a file system, a disk or a backup keeps is beyond any program.
+    """
+    with suppress(FileNotFoundError):
+        with path.open("r+b") as file:
+            file.write(bytes(path.stat().st_size))
+            file.flush()
+            os.fsync(file.fileno())
+        path.unlink()
+        _sync_directory(path.parent)
+
+
 def write_public(path: Path, content: bytes) -> None:
     """Replace a file that is no secret in one step, as readable as its directory allows."""
     draft = path.with_name(path.name + ".new")
-    _write(draft, content.decode(), os.O_TRUNC, 0o644)
+    _write(draft, content.decode(), 0o644)
     draft.replace(path)
 
 
-def _write(path: Path, content: str, flag: int, mode: int) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flag, mode)
+def _write(path: Path, content: str, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _sync_directory(path: Path) -> None:
+    """Names last, too; Windows cannot open a directory and does so by itself."""
+    if os.name == "posix":
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deniable_aggregator.errors import KeyFileError, StoreError
+from deniable_aggregator.rotation import Standing
 from deniable_aggregator.store.contract import KeyListRow, Store
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock
-from deniable_shared.errors import SignatureError
+from deniable_shared.errors import ForkError, SignatureError
+from deniable_shared.key_succession import check_successor_keys
 from deniable_shared.keylist import (
     DELEGATION_TYPE,
     KEYS_TYPE,
@@ -67,65 +67,113 @@ class Signer:
 
 
 class KeyLists:
-    """Holds the current list and replaces it when `renew` finds one due. Thread-safe."""
+    """Holds the current list and replaces it when `renew` finds one due.
 
-    def __init__(
-        self, signer: Signer, keys: Mapping[int, bytes], *, store: Store, clock: Clock
-    ) -> None:
-        """`keys` maps the ids of the HPKE keys that are there to their public halves."""
-        self._signer = signer
-        self._keys = dict(keys)
+    `current` may be called at any time, from any thread; the caller orders the rest.
+    """
+
+    def __init__(self, signer: Signer, *, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._renewing = threading.Lock()
-        self._delegated_until = signer.delegated_until
-        self._warn()
-        self.renew()
+        self._delegate(signer)
+        self._last: KeyList | None = None
+        self._envelope = b""
+        self._since: dict[int, int] = {}
+        last = self._read_last()
+        if last is not None:
+            self._since = {key.id: self._entered(key, last.version) for key in last.keys}
 
     def current(self) -> bytes:
         """The newest list as a DSSE envelope."""
         return self._envelope
 
-    def renew(self) -> bool:
-        """Sign and log a new list if one is due; True if it was."""
-        with self._renewing:
-            for _ in range(ATTEMPTS):
-                last = self._last()
-                size, head = self._store.log_head()
-                if last is not None and not self._due(last, size):
-                    return False
-                if self._add(last, log_size=size, log_head=head):
-                    return True
+    @property
+    def standings(self) -> tuple[Standing, ...]:
+        """The keys of the newest list; none before the first."""
+        if self._last is None:
+            return ()
+        return tuple(Standing(key, self._since[key.id]) for key in self._last.keys)
+
+    @property
+    def delegated(self) -> bool:
+        """Whether devices would take a list that is signed now."""
+        return self._clock() < self._delegated_until
+
+    def delegate(self, delegation: bytes) -> None:
+        """Sign with this delegation from now on, if it is another one."""
+        if delegation != self._signer.delegation:
+            self._delegate(replace(self._signer, delegation=delegation))
+
+    def listed_before(self, public_key: bytes) -> PublicKey | None:
+        """How a key that the newest list does not know was listed last; None for a new one."""
+        version = self._last.version if self._last else 0
+        for earlier in range(version - 1, 0, -1):
+            for key in self._of_version(earlier).keys:
+                if key.public_key == public_key:
+                    return key
+        return None
+
+    def renew(self, keys: tuple[PublicKey, ...]) -> bool:
+        """Sign and log a list of these keys if one is due; True if it was."""
+        for _ in range(ATTEMPTS):
+            last = self._read_last()
+            size, head = self._store.log_head()
+            if last is not None and not self._due(last, keys, size):
+                return False
+            if self._add(keys, log_size=size, log_head=head):
+                return True
         raise StoreError(f"the log grew {ATTEMPTS} times while a key list was being signed")
 
-    def _last(self) -> KeyList | None:
+    def _delegate(self, signer: Signer) -> None:
+        self._signer = signer
+        self._delegated_until = signer.delegated_until
+        self._warn()
+
+    def _read_last(self) -> KeyList | None:
         row = self._store.latest_key_list()
+        if row is not None and row.envelope != self._envelope:
+            self._last, self._envelope = self._verified(row), row.envelope
+        return self._last
+
+    def _of_version(self, version: int) -> KeyList:
+        row = self._store.key_list(version)
         if row is None:
-            return None
-        self._envelope = row.envelope
+            raise StoreError(f"key list {version} is missing in the database")
+        return self._verified(row)
+
+    def _verified(self, row: KeyListRow) -> KeyList:
         # At its own moment: an expired list still says which version comes next.
         return verify_key_list(row.envelope, trusted=[self._signer.trust], now=row.issued)
 
-    def _due(self, last: KeyList, log_size: int) -> bool:
-        now = self._clock()
-        if now >= self._delegated_until:
+    def _entered(self, key: PublicKey, last: int) -> int:
+        """The second since when a key has been in its state: states only follow one another."""
+        first = 1
+        while first < last:
+            middle = (first + last) // 2
+            there = key in self._of_version(middle).keys
+            first, last = (first, middle) if there else (middle + 1, last)
+        return self._of_version(last).issued
+
+    def _due(self, last: KeyList, keys: tuple[PublicKey, ...], log_size: int) -> bool:
+        if not self.delegated:
             return False  # devices would refuse the next one too
+        now = self._clock()
         if now >= (last.issued + last.expires) / 2 or not self._signer.signed(self._envelope):
             return True
-        if {key.id: key.public_key for key in last.keys} != self._keys:
+        if last.keys != keys:
             return True
         others = log_size - (last.log_size + 1)  # its own entry comes right after its head
         return others > 0 and now >= last.issued + LOG_MOVED_SECONDS
 
-    def _add(self, last: KeyList | None, *, log_size: int, log_head: str) -> bool:
-        issued = int(self._clock())
+    def _add(self, keys: tuple[PublicKey, ...], *, log_size: int, log_head: str) -> bool:
+        issued = max(int(self._clock()), self._last.issued if self._last else 0)
         key_list = KeyList(
-            version=last.version + 1 if last else 1,
+            version=self._last.version + 1 if self._last else 1,
             issued=issued,
             expires=issued + LIFE_SECONDS,
             log_size=log_size,
             log_head=log_head,
-            keys=self._listed(last),
+            keys=keys,
         )
         envelope = self._signed(key_list)
         row = KeyListRow(
@@ -137,16 +185,11 @@ class KeyLists:
         )
         if not self._store.add_key_list(row, log_size=log_size):
             return False
-        self._envelope = envelope
+        before = set(self._last.keys) if self._last else set()
+        self._since = {key.id: self._since[key.id] if key in before else issued for key in keys}
+        self._last, self._envelope = key_list, envelope
         logger.info("signed key list %d over %d log entries", key_list.version, log_size)
         return True
-
-    def _listed(self, last: KeyList | None) -> tuple[PublicKey, ...]:
-        states = {key.id: key.state for key in last.keys} if last else {}
-        return tuple(
-            PublicKey(key_id, 1, public, states.get(key_id, "active"))
-            for key_id, public in sorted(self._keys.items())
-        )
 
     def _signed(self, key_list: KeyList) -> bytes:
         """Checked as a device does: a list that is refused must not use up a version."""
@@ -156,7 +199,9 @@ class KeyLists:
         )
         try:
             verify_key_list(envelope, trusted=[signer.trust], now=key_list.issued)
-        except SignatureError as error:
+            if self._last is not None:
+                check_successor_keys(self._last, key_list)
+        except (SignatureError, ForkError) as error:
             raise KeyFileError(
                 f"devices would refuse the key list: {error}; "
                 "the operator key must delegate the online key anew"

@@ -6,27 +6,26 @@ operator key (beside the data directory, offline later) → delegation → onlin
     data/keys/online.key        signs key lists
     data/keys/delegation.json   the operator's word for the online key (DSSE, public)
     data/keys/report-<id>.key   opens reports
+    data/keys/cohorts.key       tells which cohort a report belongs to
 """
 
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator import key_files
+from deniable_aggregator.cohorts import Cohorts
 from deniable_aggregator.errors import DataDirectoryError, KeyFileError
-from deniable_aggregator.key_files import SEED, read_seed
+from deniable_aggregator.key_files import SEED, read_seed, read_trust
+from deniable_aggregator.keyring import Keys
 from deniable_shared import dsse, envelope
-from deniable_shared.envelope import Opener
-from deniable_shared.epochs import Clock
 from deniable_shared.keylist import delegate
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
-    from deniable_aggregator.store.contract import Store
 
 __all__ = [
     "DELEGATION_SECONDS",
@@ -42,7 +41,6 @@ DELEGATION_SECONDS = 800 * 86_400
 """How long the operator's word for the online key holds; `renew_delegation` gives it anew."""
 
 _HPKE = "hpke-1"
-_REPORT_KEY = re.compile(r"report-(0|[1-9][0-9]{0,2})\.key")
 _FIRST_REPORT_KEY = "report-1.key"
 _OURS = re.compile(r"keys|trust(\.new)?|lock|deniable\.(db(-\w+)?|toml)|server\.json|lost\+found")
 
@@ -54,40 +52,6 @@ class Initialised:
     trust: str
     admin_token: str
     operator_key: Path
-
-
-class Keys:
-    """The operator's public key, what opens reports, and the current key list. Thread-safe."""
-
-    def __init__(self, data: Path, *, store: Store, clock: Clock = time.time) -> None:
-        """KeyFileError or DataDirectoryError where a file is missing or not what it should be."""
-        from deniable_aggregator.key_lists import KeyLists, Signer
-
-        self.trust = read_trust(data)
-        private = _report_keys(data / "keys")
-        self._openers = {key_id: Opener(raw) for key_id, raw in private.items()}
-        self._lists = KeyLists(
-            Signer(
-                self.trust,
-                read_seed(data / "keys" / "online.key"),
-                _read_public(data / "keys" / "delegation.json"),
-            ),
-            {key_id: envelope.public_of(raw) for key_id, raw in private.items()},
-            store=store,
-            clock=clock,
-        )
-
-    def key_list(self) -> bytes:
-        """The current list as a DSSE envelope. Signs nothing: see `renew`."""
-        return self._lists.current()
-
-    def opener(self, key_id: int) -> Opener | None:
-        """Opens what was sealed to that key; None for one that is unknown or destroyed."""
-        return self._openers.get(key_id)
-
-    def renew(self) -> bool:
-        """Sign and log a new key list if one is due; True if it was."""
-        return self._lists.renew()
 
 
 def initialise(settings: Settings, *, operator_key: Path, now: float) -> Initialised:
@@ -141,21 +105,6 @@ def renew_delegation(data: Path, *, operator_seed: bytes, now: float) -> None:
     key_files.write_public(data / "keys" / "delegation.json", signed)
 
 
-def read_trust(data: Path) -> str:
-    """The operator's public key, as apps compile it in."""
-    path = data / "trust"
-    try:
-        trust = path.read_text(encoding="ascii").strip()
-        dsse.key_bytes(trust)
-    except FileNotFoundError:
-        raise DataDirectoryError(
-            f"{data} is not prepared ({path.name} is missing): run `deniable init` first"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise KeyFileError(f"{path} must hold the operator's public key: {error}") from error
-    return trust
-
-
 def _refuse_foreign_files(data: Path) -> None:
     """A directory with a life of its own would be closed to the others who use it."""
     names = sorted(path.name for path in data.iterdir()) if data.is_dir() else []
@@ -172,9 +121,10 @@ def _prepare_files(data: Path, operator_key: Path, now: float) -> str:
     key_files.make_directory(folder)
     operator_seed = _seed_at(operator_key)
     _seed_at(folder / "online.key")
-    if not _report_key_paths(folder):
+    if not any(folder.glob("report-*.key")):
         private, _ = envelope.generate()
         key_files.write_private(folder / _FIRST_REPORT_KEY, private, kind=_HPKE)
+    Cohorts.open(folder)
     trust = dsse.public_key(operator_seed)
     key_files.write_public(data / "trust", f"{trust}\n".encode())
     renew_delegation(data, operator_seed=operator_seed, now=now)
@@ -187,25 +137,3 @@ def _seed_at(path: Path) -> bytes:
         path.parent.mkdir(parents=True, exist_ok=True)
         key_files.write_private(path, dsse.generate_key(), kind=SEED)
     return read_seed(path)
-
-
-def _report_keys(folder: Path) -> dict[int, bytes]:
-    found = {
-        key_id: key_files.read_private(path, kind=_HPKE)
-        for key_id, path in _report_key_paths(folder).items()
-    }
-    if not found:
-        raise KeyFileError(f"{folder} holds no report-<id>.key: no report could be opened")
-    return found
-
-
-def _report_key_paths(folder: Path) -> dict[int, Path]:
-    named = ((_REPORT_KEY.fullmatch(path.name), path) for path in folder.iterdir())
-    return {int(match[1]): path for match, path in named if match}
-
-
-def _read_public(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise KeyFileError(f"{path} cannot be read: {error}") from error

@@ -217,7 +217,7 @@ def _first(manifest: Manifest) -> Collection:
         first=manifest,
         state="open",
         mechanism=mechanism,
-        estimator=estimators.for_mechanism(mechanism),
+        estimator=estimators.for_mechanism(mechanism, repeat=manifest.repeat),
         first_epoch=manifest.first_epoch,
         last_epoch=manifest.last_epoch,
         plaintext_size=padded_size(mechanism.payload_size),

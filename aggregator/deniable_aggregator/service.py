@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
+from deniable_aggregator.cohorts import Cohorts
 from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import DataDirectoryError
 from deniable_aggregator.ingest import Ingest
@@ -13,12 +15,14 @@ from deniable_aggregator.keys import Keys
 from deniable_aggregator.registry import Collection, Registry
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Store
-from deniable_shared.epochs import Clock, closes_at
+from deniable_shared.epochs import Clock, closes_at, epoch_at
 
 if TYPE_CHECKING:
     from deniable_aggregator.auth import Tokens
 
 __all__ = ["Service"]
+
+DAY_SECONDS = 86_400
 
 
 class Service:
@@ -34,7 +38,12 @@ class Service:
         self.keys = Keys(settings.data, store=store, clock=clock)
         self.registry = Registry(store, trusted=[self.keys.trust])
         self.ingest = Ingest(
-            settings, store=store, registry=self.registry, keys=self.keys, clock=clock
+            settings,
+            store=store,
+            registry=self.registry,
+            keys=self.keys,
+            cohorts=Cohorts.open(settings.data / "keys"),
+            clock=clock,
         )
 
     @classmethod
@@ -67,11 +76,11 @@ class Service:
         return Tokens(self.store, clock=self.clock)
 
     def tick(self) -> None:
-        """Close due epochs, write the rejections, renew the key list. Call every few seconds."""
+        """Close due epochs, write the rejections, renew and destroy keys. Call often."""
         self.store.flush()
         for collection in self.registry.all():
             self._close_due_epochs(collection)
-        self.keys.renew()
+        self._keep_keys()
 
     def close(self) -> None:
         """Write what is in memory, close the store, let the directory go."""
@@ -80,12 +89,32 @@ class Service:
         finally:
             self._lock.release()
 
+    def _keep_keys(self) -> None:
+        self.keys.renew()
+        if self.settings.rotate_keys_days:
+            self.keys.rotate_outlived(self.settings.rotate_keys_days * DAY_SECONDS)
+        self.keys.destroy_expired(self._is_over)
+
+    def _is_over(self, moment: int) -> bool:
+        """Whether every epoch that was current in that second takes no reports any more."""
+        now = self.clock()
+        return all(now > _closes(found, moment) for found in self.registry.all())
+
     def _close_due_epochs(self, collection: Collection) -> None:
         now, manifest = self.clock(), collection.manifest
         for row in self.store.epochs(collection.id):
             due = now > closes_at(row.epoch, manifest.epoch_seconds, manifest.grace_seconds)
             if due and row.closed_at is None:
                 self.store.close_epoch(collection.id, row.epoch, now)
+
+
+def _closes(collection: Collection, moment: int) -> float:
+    """When the epoch of that second closes; at once where no more reports are taken."""
+    newest = collection.manifest
+    epoch = min(epoch_at(moment, newest.epoch_seconds), collection.last_epoch)
+    if collection.state == "closed" or epoch < collection.first_epoch:
+        return -math.inf
+    return closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
 
 
 def _sqlite(settings: Settings) -> Store:

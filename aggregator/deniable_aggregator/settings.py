@@ -28,7 +28,8 @@ class Settings:
 
     `reports_per_minute_per_prefix` is what one network (/24, /48) may send: by default a quarter of
     the 20,000 reports a second that one process can open. `max_waiting_reports` bounds what waits
-    for the disk before uploads are told to come back later.
+    for the disk before uploads are told to come back later. `rotate_keys_days` is how long a key
+    that reports are sealed to is used before the next one is made; 0 leaves that to `keys rotate`.
     """
 
     data: Path = Path("data")
@@ -40,12 +41,14 @@ class Settings:
     trusted_proxy: bool = False
     reports_per_minute_per_prefix: int = 300_000
     max_waiting_reports: int = 50_000
+    rotate_keys_days: int = 90
 
     def __post_init__(self) -> None:
         _check_range("port", self.port, 1, 65_535)
         _check_range("threads", self.threads, 1, 1_024)
         _check_range("reports_per_minute_per_prefix", self.reports_per_minute_per_prefix, 1, 10**9)
         _check_range("max_waiting_reports", self.max_waiting_reports, 1, 10**7)
+        _check_range("rotate_keys_days", self.rotate_keys_days, 0, 3_650)
         _check_url("public_url", self.public_url)
         if self.store and not self.store.startswith("sqlite:///"):
             scheme = self.store.partition(":")[0]

@@ -18,6 +18,8 @@ FIELDS = [
     "collection",
     "mechanism",
     "epsilon",
+    "repeat",
+    "target",
     "n",
     "epochs",
     "provisional",
@@ -33,6 +35,7 @@ ROW_FIELDS = [
     "lower",
     "upper",
     "reports_to_leave_interval",
+    "devices_to_leave_interval",
 ]
 BITS = {"dark_mode": True, "beta": False}
 
@@ -224,7 +227,7 @@ def test_an_argument_given_twice_is_refused(world: World, bits: Collection) -> N
 
 def test_clip_is_for_bits_and_appears_beside_the_raw_value(world: World, bits: Collection) -> None:
     rows = world.get(path(bits, projection="clip")).get_json()["estimates"]
-    assert list(rows[0]) == [*ROW_FIELDS[:6], "projected", ROW_FIELDS[6]]
+    assert list(rows[0]) == [*ROW_FIELDS[:6], "projected", *ROW_FIELDS[6:]]
     assert [row["projected"] for row in rows] == [min(1, max(0, row["frequency"])) for row in rows]
 
 

@@ -146,3 +146,15 @@ def test_lowering_read_by_a_new_version_closes_what_was_open(world: World) -> No
     world.register(authored("live", read="releases", previous=live.manifest))
     answer = world.get(f"/v1/collections/{live.id}/estimates")
     assert answer.status_code == 403
+
+
+def test_epochs_of_closed_have_n_where_they_are_closed_and_are_the_calendars_where_open(
+    world: World,
+) -> None:
+    listed = epochs(world, filled(world, "closed"))["epochs"]
+    assert isinstance(listed, list)
+    assert [(row["epoch"], row["state"], row.get("n")) for row in listed] == [
+        (TODAY - 2, "open", None),
+        (TODAY - 1, "closed", 10),
+        (TODAY, "open", None),
+    ]

@@ -19,6 +19,7 @@ PUBLIC = [
     ("GET", "/v1/collections"),
     ("GET", "/v1/collections/{collection}/manifest"),
     ("GET", "/v1/keys"),
+    ("GET", "/v1/log"),
     ("POST", "/v1/collections/{collection}/reports"),
 ]
 VIEWER = [
@@ -29,6 +30,7 @@ ADMIN = [
     ("PUT", "/v1/collections/{collection}"),
     ("POST", "/v1/collections/{collection}/close"),
     ("POST", "/v1/collections/{collection}/epochs/{epoch}/close"),
+    ("POST", "/v1/keys/rotate"),
     ("GET", "/v1/tokens"),
     ("POST", "/v1/tokens"),
     ("DELETE", "/v1/tokens/{token_id}"),

@@ -45,8 +45,13 @@ def test_the_list_of_commands_says_what_each_command_says_first(group: LazyGroup
 def test_the_commands_are_those_of_the_design() -> None:
     assert set(commands(main)) == {
         *(("demo",), ("simulate",), ("init",), ("serve",), ("estimates",), ("doctor",)),
-        *(("collections", verb) for verb in ("new", "lint", "apply", "export", "list", "close")),
+        *(
+            ("collections", verb)
+            for verb in ("new", "lint", "apply", "export", "list", "close", "codegen")
+        ),
         *(("epochs", verb) for verb in ("list", "close")),
+        *(("keys", verb) for verb in ("list", "rotate", "delegate")),
+        ("log", "verify"),
         *(("tokens", verb) for verb in ("create", "list", "revoke")),
     }
 

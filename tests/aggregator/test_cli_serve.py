@@ -193,3 +193,26 @@ def test_every_limit_granian_would_leave_open_is_set() -> None:
     ):
         assert option in arguments
     assert "addr" not in json.dumps(arguments)
+
+
+def test_the_log_of_a_running_service_is_that_of_its_database(
+    running_one: tuple[Deniable, str],
+) -> None:
+    deniable, _ = running_one
+    deniable.done("keys", "rotate")
+    shown = deniable.done("log", "verify", "--url", address(deniable))
+    for what in ("of the database: ", f"of {address(deniable)}: ", "share their first"):
+        assert what in shown
+    assert "fail" not in shown
+
+
+def test_a_stranger_verifies_the_log_with_the_public_key_alone(
+    running_one: tuple[Deniable, str], tmp_path: Path
+) -> None:
+    deniable, _ = running_one
+    trust = (deniable.data / "trust").read_text().strip()
+    stranger = Deniable(tmp_path)
+    url = ("--url", address(deniable))
+    assert "fail" not in stranger.done("log", "verify", *url, "--trust", trust)
+    assert stranger("log", "verify", *url, "--trust", "ed25519:x").exit_code == 2
+    assert "is not prepared" in stranger.refused("log", "verify", *url)

@@ -192,3 +192,59 @@ def test_an_argument_the_service_refuses_is_passed_on_with_its_cure(deniable: De
     apply(deniable)
     said = deniable.refused("estimates", "settings", "--from", "yesterday")
     assert "from must be an epoch index" in said
+
+
+REPEATS = {
+    "once": ("", "1", "1", "answers 1 epoch"),
+    "fresh": ('repeat = "fresh"\nepsilon_lifetime = "3.5"\n', "1", "3", "answers 3 epochs"),
+    "memoized": (
+        'repeat = "memoized"\nepsilon_permanent = "1.5"\nepsilon_lifetime = "4"\nhold_epochs = 7\n',
+        "1.5",
+        "3",
+        "answers 2 holds of 7 epochs, then repeats its last",
+    ),
+}
+
+
+@pytest.mark.parametrize("repeat", REPEATS)
+@pytest.mark.parametrize("verb", ["lint", "apply"])
+def test_a_file_says_when_a_device_stops_and_what_ceiling_it_needs(
+    deniable: Deniable, verb: str, repeat: str
+) -> None:
+    more, permanent, lifetime, words = REPEATS[repeat]
+    path = deniable.write("settings.toml", more + SETTINGS_TOML)
+    shown = deniable.done("collections", verb, path)
+    assert f"  {repeat}: a device {words}" in shown
+    limits = (
+        f'epsilon_per_report="1", epsilon_permanent="{permanent}", epsilon_lifetime="{lifetime}"'
+    )
+    assert f"The least ceiling that admits it: Ceiling({limits})" in shown
+
+
+def test_one_ceiling_admits_every_repeat_together(deniable: Deniable) -> None:
+    paths = [
+        deniable.write(f"{name}.toml", more + SETTINGS_TOML.replace('"settings"', f'"{name}"'))
+        for name, (more, *_) in REPEATS.items()
+    ]
+    assert deniable.json("collections", "lint", *paths)["ceiling"] == {
+        "epsilon_per_report": "1",
+        "epsilon_permanent": "1.5",
+        "epsilon_lifetime": "7",
+    }
+
+
+def test_a_ledger_group_costs_no_more_than_its_largest_lifetime(deniable: Deniable) -> None:
+    more = 'ledger_group = "ui"\nrepeat = "fresh"\nepsilon_lifetime = "3"\n'
+    paths = [
+        deniable.write(f"{name}.toml", more + SETTINGS_TOML.replace('"settings"', f'"{name}"'))
+        for name in ("one", "two")
+    ]
+    assert deniable.json("collections", "lint", *paths)["ceiling"]["epsilon_lifetime"] == "3"
+
+
+def test_a_memoized_file_shows_both_integers_and_its_linkage(deniable: Deniable) -> None:
+    path = deniable.write("settings.toml", 'repeat = "memoized"\n' + SETTINGS_TOML)
+    (found,) = deniable.json("collections", "lint", path)["collections"]
+    assert set(found["thresholds"]) == {"T", "A"}
+    assert 0 < found["linkage"] <= 1
+    assert found["answers"].startswith("answers 2 holds of")

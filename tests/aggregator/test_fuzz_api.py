@@ -40,6 +40,8 @@ WITH_ARGUMENTS = [
     ("/v1/collections/{collection}/estimates", "GET"),
     ("/v1/collections/{collection}/manifest", "GET"),
     ("/v1/collections/{collection}/reports", "POST"),
+    ("/v1/keys/rotate", "POST"),
+    ("/v1/log", "GET"),
     ("/v1/tokens", "POST"),
     ("/v1/tokens/{token_id}", "DELETE"),
 ]

@@ -114,7 +114,7 @@ def test_the_security_scheme_is_a_bearer_token_and_public_operations_ask_for_non
     asked = {
         operation["operationId"]: operation["security"] for _, _, operation in operations(document)
     }
-    public = {"index", "healthz", "readyz", "openapi", "collections", "manifest", "keys"}
+    public = {"index", "healthz", "readyz", "openapi", "collections", "manifest", "keys", "log"}
     assert {name for name, security in asked.items() if security == []} == public
     assert asked.pop("upload") == [{}, {"bearer": []}]
     assert all(asked[name] == [{"bearer": []}] for name in asked.keys() - public)

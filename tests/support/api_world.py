@@ -72,10 +72,11 @@ def authored(
     epoch: str = "1d",
     valid_from: str = "2027-01-01",
     expires: str = "2027-06-01",
+    more: str = "",
     previous: Manifest | None = None,
 ) -> Manifest:
-    """A manifest, or the next version of `previous`."""
-    text = TOML.format(
+    """A manifest, or the next version of `previous`; `more` are further lines of its TOML."""
+    text = more + TOML.format(
         name=name,
         read=read,
         min_batch=min_batch,

@@ -100,13 +100,15 @@ class World:
         plaintext: bytes | None = None,
         manifest: Manifest | None = None,
     ) -> Report:
-        """A report sealed to the active key under its header and the manifest."""
+        """A report sealed to the key its header names, or the active one, under the manifest."""
         header, manifest = header or self.header(), manifest or self.manifest
         if plaintext is None:
             plaintext = Plaintext(payload, extensions).encode(padded_size(len(payload)))
         info = seal_info(manifest.collection, manifest.digest, header)
-        key = self.key_list().active.public_key
-        return Report(header, seal(plaintext, public_key=key, info=info))
+        listed = {key.id: key for key in self.key_list().keys}
+        key = listed.get(header.key_id, self.key_list().active)
+        sealed = seal(plaintext, public_key=key.public_key, info=info, suite=key.suite)
+        return Report(header, sealed)
 
     def upload(self, *reports: Report, relay: bool = False) -> list[tuple[bytes, int]]:
         """(report id, code) of those that were not accepted."""

@@ -6,7 +6,7 @@ with what it sent, to the last integer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -26,12 +26,13 @@ from deniable_client import Ceiling, Client, Outcome, Reply, TransportError
 from deniable_client.transport import HttpTransport
 from deniable_shared import dsse
 from deniable_shared.envelope import Opener
+from deniable_shared.epochs import epoch_at
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from deniable_shared.report import MEDIA_TYPE, Plaintext, decode_upload, seal_info
+from deniable_shared.report import MEDIA_TYPE, Plaintext, ReportHeader, decode_upload, seal_info
 from support.api_world import INGEST, Moment, authored, prepared
 from support.killing import Fuse, Killed, killable, mortal_clients
 
-__all__ = ["CEILING", "VALUES", "Device", "Spine", "Upload"]
+__all__ = ["CEILING", "VALUES", "Device", "Sent", "Spine", "Upload"]
 
 CEILING = Ceiling(epsilon_per_report=2, epsilon_permanent=4, epsilon_lifetime=4)
 VALUES = ("red", "green", "blue")
@@ -46,24 +47,37 @@ class Upload:
     body: bytes
 
 
+@dataclass(frozen=True)
+class Sent:
+    """A report as it left, and what was in it."""
+
+    header: ReportHeader
+    plaintext: bytes
+
+    @property
+    def payload(self) -> bytes:
+        return Plaintext.decode(self.plaintext).payload
+
+
 @dataclass
 class Spine:
     """One service over one data directory, started again after each kill."""
 
     folder: Path
     devices_wanted: int
+    repeats: Sequence[str] = ("",)
     clock: Moment = field(default_factory=Moment)
     fuse: Fuse = field(default_factory=Fuse)
     uploads: list[Upload] = field(default_factory=list)
     network: str = "up"
     service: Service | None = None
+    openers: dict[int, Opener] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         prepared(self.folder)
         self.operator_seed = read_seed(self.folder / "operator.key")
         self.start()
         self.manifests = [self._register(number) for number in range(self.devices_wanted)]
-        self.openers = {1: self._alive().keys.opener(1)}
         self.trust = self._alive().keys.trust
 
     def start(self) -> None:
@@ -74,6 +88,7 @@ class Spine:
             self.service = Service.open(settings, clock=self.clock, store=store)
             self.app = create_app(self.service)
             self.http = HttpTransport(httpx.WSGITransport(app=self.app.wsgi_app))
+            self._keep_openers()
 
     def stop(self) -> None:
         """End it; after a kill nothing in memory may be written, and there is nothing to write."""
@@ -113,6 +128,16 @@ class Spine:
             self.stop()
             raise TransportError("connection reset") from None
 
+    def rotate(self, suite: int, *, at_once: bool) -> None:
+        """The next key of a suite."""
+        self._alive().keys.rotate(suite, at_once=at_once)
+        self._keep_openers()
+
+    def tick(self) -> None:
+        """Due epochs close, keys are used, made and destroyed."""
+        self._alive().tick()
+        self._keep_openers()
+
     def resend(self, upload: Upload, body: bytes | None = None) -> Reply | None:
         """Anybody's copy of a request, or of one like it."""
         with suppress(TransportError):
@@ -129,17 +154,29 @@ class Spine:
             tally += cell.tally
         return n, tally
 
-    def payloads(self, manifest: Manifest) -> set[bytes]:
-        """Every payload that ever left for a collection, opened with the service's key."""
-        found = set()
+    def counted_by_epoch(self, manifest: Manifest) -> dict[int, tuple[int, list[int]]]:
+        """Epoch → reports and tally."""
+        found: dict[int, tuple[int, list[int]]] = {}
+        for cell in self._alive().store.tallies(manifest.collection, 0, 2**31):
+            n, tally = found.get(cell.cell.epoch, (0, [0] * len(cell.tally)))
+            added = [a + b for a, b in zip(tally, cell.tally.tolist(), strict=True)]
+            found[cell.cell.epoch] = (n + cell.n, added)
+        return found
+
+    def sent(self, manifest: Manifest) -> list[Sent]:
+        """Every report that ever left for a collection, opened as long as memory lasts."""
+        found = []
         for upload in self.uploads:
             if f"/{manifest.collection}/" in upload.url:
                 (report,) = decode_upload(upload.body)
                 opener = self.openers[report.header.key_id]
-                assert isinstance(opener, Opener)
                 info = seal_info(manifest.collection, manifest.digest, report.header)
-                found.add(Plaintext.decode(opener.open(report.sealed, info=info)).payload)
+                found.append(Sent(report.header, opener.open(report.sealed, info=info)))
         return found
+
+    def payloads(self, manifest: Manifest) -> set[bytes]:
+        """Every payload that ever left for a collection."""
+        return {each.payload for each in self.sent(manifest)}
 
     def collection(self, manifest: Manifest) -> Collection:
         return self._alive().registry.get(manifest.collection)
@@ -151,10 +188,19 @@ class Spine:
                 self._alive().store.close_epoch(manifest.collection, row.epoch, self.clock())
 
     def _register(self, number: int) -> Manifest:
-        manifest = authored(f"device-{number}", type="choice", labels=VALUES)
+        more = self.repeats[number % len(self.repeats)]
+        manifest = authored(f"device-{number}", type="choice", labels=VALUES, more=more)
         signed = dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=self.operator_seed)
         self._alive().registry.apply(signed)
         return manifest
+
+    def _keep_openers(self) -> None:
+        """So that what was sealed to a key can be looked at when the key is gone."""
+        assert self.service is not None
+        for key_id in range(256):
+            opener = self.service.keys.opener(key_id)
+            if opener is not None:
+                self.openers[key_id] = opener
 
     def _alive(self) -> Service:
         self.start()
@@ -168,9 +214,11 @@ class Device:
 
     spine: Spine
     number: int
+    ceiling: Ceiling = CEILING
     fuse: Fuse = field(default_factory=Fuse)
     clients: list[Client] = field(default_factory=list)
     acknowledged: int = 0
+    holds: set[int] = field(default_factory=set)
     answers: list[Outcome] = field(default_factory=list)
 
     @property
@@ -190,6 +238,8 @@ class Device:
 
     def record(self, value: str, *, which: int = 0) -> Outcome | None:
         """None if the device died of it."""
+        manifest = self.manifest
+        self.holds.add(manifest.hold_at(epoch_at(self.spine.clock(), manifest.epoch_seconds)))
         return self._survive(
             lambda: self._note(self.client(which).record(self.manifest.name, value))
         )
@@ -219,7 +269,7 @@ class Device:
             trust=spine.trust,
             manifests=[signed],
             state=self.state,
-            ceiling=CEILING,
+            ceiling=self.ceiling,
             transport=spine,
             clock=spine.clock,
             background=False,

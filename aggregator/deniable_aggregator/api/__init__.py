@@ -11,6 +11,7 @@ from deniable_aggregator.api import (
     estimates,
     health,
     keys,
+    log,
     openapi,
     tokens,
 )
@@ -21,5 +22,5 @@ __all__ = ["register"]
 def register(app: Flask) -> None:
     """Give the application every endpoint of the API and its error documents."""
     errors.register(app)
-    for topic in (collections, epochs, estimates, health, keys, openapi, tokens):
+    for topic in (collections, epochs, estimates, health, keys, log, openapi, tokens):
         app.register_blueprint(topic.blueprint)

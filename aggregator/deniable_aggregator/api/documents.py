@@ -70,6 +70,23 @@ class CloseEpochArguments(Arguments, frozen=True):
     early: Annotated[bool, Meta(description="true or false")] = False
 
 
+class RotateArguments(Arguments, frozen=True):
+    """Which kind of key, and whether it is used without waiting."""
+
+    suite: Annotated[
+        Literal[1, 2], Meta(description="1 (X25519) or 2 (MLKEM768-X25519, post-quantum)")
+    ] = 1
+    now: Annotated[bool, Meta(description="true or false")] = False
+
+
+class LogArguments(Arguments, frozen=True):
+    """Where the page begins."""
+
+    first: Annotated[
+        int, Meta(ge=0, le=9007199254740991, description="the index of an entry, from 0 on")
+    ] = field(default=0, name="from")
+
+
 class NewToken(Arguments, frozen=True, kw_only=True):
     """A token to make."""
 
@@ -121,7 +138,9 @@ class LabelEstimate(Struct, frozen=True, kw_only=True):
     """One label: raw (it may lie outside [0, 1]), unbiased, null when nothing was reported."""
 
     label: str
-    count: Annotated[float | None, Meta(description="people: n × frequency, not rounded")]
+    count: Annotated[
+        float | None, Meta(description="n × frequency, not rounded: people, if each reports once")
+    ]
     frequency: float | None
     std_error: float | None
     lower: float | None
@@ -130,6 +149,10 @@ class LabelEstimate(Struct, frozen=True, kw_only=True):
     reports_to_leave_interval: Annotated[
         int | None,
         Meta(description="fewest fabricated reports that push the frequency out; null: none can"),
+    ]
+    devices_to_leave_interval: Annotated[
+        int | None,
+        Meta(description="fewest devices that fabricate so many, one in each epoch; null: none"),
     ]
 
 
@@ -141,13 +164,41 @@ class TrustDocument(Struct, frozen=True):
     ]
 
 
+class HoldDocument(Struct, frozen=True):
+    """One hold, whose values are those first recorded in it. Epochs, both included."""
+
+    first: int
+    last: int
+
+
 class EstimatesDocument(Struct, frozen=True, kw_only=True):
     """Debiased frequencies of some epochs, pooled."""
 
     collection: Identifier
     mechanism: str
     epsilon: Annotated[str, Meta(description="ε of one whole report, exact: a decimal in a string")]
-    n: int
+    repeat: Annotated[
+        str,
+        Meta(description="once; fresh, memoized: one device may have sent a report in each epoch"),
+    ]
+    target: Annotated[
+        Literal["population"],
+        Meta(description="the people the reporters stand for: what frequency and interval are of"),
+    ] = "population"
+    holds: (
+        Annotated[
+            list[HoldDocument],
+            Meta(description="memoized: these are the values at the start of these holds"),
+        ]
+        | UnsetType
+    ) = UNSET
+    linkage: (
+        Annotated[
+            float, Meta(description="memoized: bits by which two reports of a hold show one device")
+        ]
+        | UnsetType
+    ) = UNSET
+    n: Annotated[int, Meta(description="reports")]
     epochs: Annotated[list[int], Meta(description="the epochs that were added up")]
     provisional: Annotated[bool, Meta(description="true when one of the epochs is still open")]
     confidence: float
@@ -163,7 +214,7 @@ class EstimatesByEpochDocument(Struct, frozen=True):
 
 
 class EpochDocument(Struct, frozen=True, kw_only=True):
-    """One epoch; times are unix seconds. There is no `n` where only releases may be read."""
+    """One epoch; times are unix seconds. There is no `n` where it may not be read."""
 
     epoch: int
     start: int
@@ -206,6 +257,26 @@ class ClosedEpochDocument(Struct, frozen=True, kw_only=True):
     epoch: int
     state: Literal["closed"] = "closed"
     changed: bool
+
+
+class RotatedDocument(Struct, frozen=True, kw_only=True):
+    """The newest key of a suite; `active_from` in unix seconds."""
+
+    id: int
+    suite: int
+    state: Literal["pending", "active"]
+    active_from: int
+
+
+class LogDocument(Struct, frozen=True, kw_only=True):
+    """A page of the log; head and hashes are SHA-256 in hex."""
+
+    size: Annotated[int, Meta(description="entries in the whole log")]
+    head: Annotated[str, Meta(description="the head after the last of them")]
+    entries: Annotated[
+        list[Annotated[list[str], Meta(min_length=2, max_length=2)]],
+        Meta(description="[type, hash of the body] each: manifest, keys or release"),
+    ]
 
 
 class TokenDocument(Struct, frozen=True, kw_only=True):

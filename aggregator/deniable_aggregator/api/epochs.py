@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from flask import Blueprint, Response
 from msgspec import UNSET
 
@@ -36,21 +38,19 @@ MOST_LISTED = 1000
 def epochs(collection: str) -> Response:
     """The epochs that have reports or are closed, and the reports that were rejected, by reason.
 
-    Where only releases may be read, every epoch of the calendar is listed (the newest 1,000),
-    without `n` and without rejections: nothing here then depends on who reported.
+    Where only closed epochs may be read, those of the calendar that are open are listed without
+    `n`, whether or not they have reports. Where only releases may be read, every epoch of the
+    calendar is listed (the newest 1,000), without `n` and without rejections: nothing here then
+    depends on who reported.
     """
     found = service().registry.get(collection)
-    rows = service().store.epochs(found.id)
     releases_only = found.manifest.read == "releases"
-    listed = (
-        _calendar(found, rows) if releases_only else [_counted(found.manifest, r) for r in rows]
-    )
     return answer(
         EpochsDocument(
             collection=found.id,
             epoch_seconds=found.manifest.epoch_seconds,
             grace_seconds=found.manifest.grace_seconds,
-            epochs=listed,
+            epochs=_LISTED[found.manifest.read](found, service().store.epochs(found.id)),
             rejections=UNSET if releases_only else service().store.rejections(found.id),
         )
     )
@@ -78,8 +78,17 @@ def close_epoch(collection: str, epoch: str, query: CloseEpochArguments) -> Resp
     return answer(ClosedEpochDocument(collection=found.id, epoch=index, changed=changed))
 
 
-def _counted(manifest: Manifest, row: EpochRow) -> EpochDocument:
-    return _epoch(manifest, row.epoch, closed=row.closed_at is not None, n=row.n)
+def _counted(collection: Collection, rows: list[EpochRow]) -> list[EpochDocument]:
+    return [
+        _epoch(collection.manifest, row.epoch, closed=row.closed_at is not None, n=row.n)
+        for row in rows
+    ]
+
+
+def _closed_counted(collection: Collection, rows: list[EpochRow]) -> list[EpochDocument]:
+    counted = _counted(collection, [row for row in rows if row.closed_at is not None])
+    others = [listed for listed in _calendar(collection, rows) if listed.state == "open"]
+    return sorted([*counted, *others], key=lambda listed: listed.epoch)
 
 
 def _calendar(collection: Collection, rows: list[EpochRow]) -> list[EpochDocument]:
@@ -91,6 +100,13 @@ def _calendar(collection: Collection, rows: list[EpochRow]) -> list[EpochDocumen
         _epoch(manifest, epoch, closed=epoch in closed or now > _closes(manifest, epoch))
         for epoch in range(first, last + 1)
     ]
+
+
+_LISTED: Mapping[str, Callable[[Collection, list[EpochRow]], list[EpochDocument]]] = {
+    "live": _counted,
+    "closed": _closed_counted,
+    "releases": _calendar,
+}
 
 
 def _epoch(manifest: Manifest, epoch: int, *, closed: bool, n: int | None = None) -> EpochDocument:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypedDict
 
 from flask import Blueprint, Response, request
 from msgspec import UNSET, UnsetType
@@ -13,6 +14,7 @@ from deniable_aggregator.api.documents import (
     EstimatesArguments,
     EstimatesByEpochDocument,
     EstimatesDocument,
+    HoldDocument,
     LabelEstimate,
     TrustDocument,
 )
@@ -24,6 +26,7 @@ from deniable_aggregator.reading import Reading, by_epoch, pooled, refuse_releas
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.trust import UNREACHABLE
 from deniable_shared.dyadic import format_epsilon
+from deniable_shared.manifest import Manifest
 
 blueprint = Blueprint("estimates", __name__)
 
@@ -41,6 +44,10 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
 
     `from` and `to` are inclusive; a date means all epochs that start on that UTC day. With
     `group_by=epoch` there is one document an epoch. `Accept: text/csv` gives one row a label.
+
+    Where one device may have reported in several epochs, errors and intervals hold whatever device
+    sent which reports. A memoized collection speaks of the values at the start of its
+    `holds`.
     """
     found = service().registry.get(collection)
     refuse_releases_only(found)
@@ -71,6 +78,11 @@ def _check_projection(collection: Collection, projection: str) -> None:
         raise refuse("projection", accepted=f"none or {fitting} for {domain}", given=projection)
 
 
+class _Holds(TypedDict, total=False):
+    holds: list[HoldDocument]
+    linkage: float
+
+
 def _document(
     collection: Collection, reading: Reading, query: EstimatesArguments
 ) -> EstimatesDocument:
@@ -92,12 +104,15 @@ def _document(
         estimate.upper.tolist(),
         projected,
         estimate.reports_to_leave.tolist(),
+        estimate.devices_to_leave.tolist(),
         strict=True,
     )
     return EstimatesDocument(
         collection=collection.id,
         mechanism=collection.mechanism.id,
         epsilon=format_epsilon(collection.mechanism.epsilon),
+        repeat=collection.manifest.repeat,
+        **_of_holds(collection.manifest, reading.epochs),
         n=reading.n,
         epochs=list(reading.epochs),
         provisional=reading.provisional,
@@ -116,6 +131,7 @@ def _row(
     upper: float,
     projected: float | UnsetType,
     reports: int,
+    devices: int,
 ) -> LabelEstimate:
     return LabelEstimate(
         label=label,
@@ -126,7 +142,18 @@ def _row(
         upper=_finite(upper),
         projected=projected if isinstance(projected, UnsetType) else _finite(projected),
         reports_to_leave_interval=None if reports == UNREACHABLE else reports,
+        devices_to_leave_interval=None if devices == UNREACHABLE else devices,
     )
+
+
+def _of_holds(manifest: Manifest, epochs: Sequence[int]) -> _Holds:
+    """What a permanent answer implies: whose values these are, and how well devices hide."""
+    if manifest.repeat != "memoized":
+        return {}
+    schedule = manifest.schedule
+    spans = [schedule.hold_span(hold) for hold in sorted({*map(schedule.hold_at, epochs)})]
+    holds = [HoldDocument(span[0], min(span[-1], manifest.last_epoch)) for span in spans]
+    return {"holds": holds, "linkage": manifest.linkage}
 
 
 def _finite(value: float) -> float | None:

@@ -1,10 +1,12 @@
-"""The signed list of the keys that reports are sealed to."""
+"""The signed list of the keys that reports are sealed to, and the next key."""
 
 from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from deniable_aggregator.api.operations import DSSE, operation, service
+from deniable_aggregator.api.documents import RotateArguments, RotatedDocument
+from deniable_aggregator.api.operations import DSSE, JSON, answer, operation, service
+from deniable_aggregator.rotation import PENDING_SECONDS
 
 blueprint = Blueprint("keys", __name__)
 
@@ -14,3 +16,30 @@ blueprint = Blueprint("keys", __name__)
 def keys() -> Response:
     """The current key list, a DSSE envelope signed by the delegated online key."""
     return Response(service().keys.key_list(), content_type=DSSE)
+
+
+@blueprint.post("/v1/keys/rotate")
+@operation(
+    tag="admin",
+    role="admin",
+    query=RotateArguments,
+    answers={200: {JSON: (RotatedDocument,)}},
+    problems=("conflict",),
+)
+def rotate_keys(query: RotateArguments) -> Response:
+    """Make the next key of a suite; where one is pending already, that is the one.
+
+    It is listed at once and used after a day, so that every replica can open by then; `now=true`
+    does not wait. The key it replaces opens reports until the epochs of that moment are closed, and
+    is then destroyed.
+    """
+    standing = service().keys.rotate(query.suite, at_once=query.now)
+    pending = standing.key.state == "pending"
+    return answer(
+        RotatedDocument(
+            id=standing.key.id,
+            suite=standing.key.suite,
+            state="pending" if pending else "active",
+            active_from=standing.since + PENDING_SECONDS * pending,
+        )
+    )

@@ -26,6 +26,7 @@ def label_rows(document: EstimatesDocument) -> Iterator[Row]:
         if not isinstance(estimate.projected, UnsetType):
             row["projected"] = estimate.projected
         row["reports_to_leave_interval"] = estimate.reports_to_leave_interval
+        row["devices_to_leave_interval"] = estimate.devices_to_leave_interval
         row |= {"n": document.n, "confidence": document.confidence}
         yield row | {"provisional": str(document.provisional).lower()}
 

@@ -26,6 +26,10 @@ class Deniable(MainGroup):
         "estimates": Entry(
             f"{HERE}.estimates", "estimates", "Read debiased frequencies with their intervals."
         ),
+        "keys": Entry(
+            f"{HERE}.keys", "keys", "List and replace the keys that reports are sealed to."
+        ),
+        "log": Entry(f"{HERE}.log", "log", "Verify the log of manifests, key lists and releases."),
         "tokens": Entry(f"{HERE}.tokens", "tokens", "Give and take away access."),
         "doctor": Entry(f"{HERE}.doctor", "doctor", "Check this installation."),
     }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deniable_aggregator.cli.codegen import codegen
 from deniable_aggregator.cli.lazy import CommandFailed
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
@@ -28,6 +29,9 @@ def collections() -> None:
     A collection is one agreed question with its privacy parameters: written in TOML, signed with
     the operator's key, and fixed from then on.
     """
+
+
+collections.add_command(codegen)
 
 
 @collections.command(
@@ -222,8 +226,11 @@ def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[
                 "name": manifest.name,
                 "version": manifest.version,
                 "mechanism": manifest.mechanism_id,
-                "threshold": f"0x{manifest.threshold:016x}",
+                "thresholds": _thresholds(manifest),
                 "epsilon": manifest.values["epsilon.report"],
+                "repeat": manifest.repeat,
+                "answers": manifest.answers,
+                "linkage": manifest.linkage,
                 "findings": [
                     {"level": finding.level, "field": finding.field, "message": finding.message}
                     for finding in found
@@ -239,11 +246,19 @@ def _tell(manifests: list[Manifest], findings: list[list[Finding]]) -> None:
     for manifest, found in zip(manifests, findings, strict=True):
         click.echo(
             f"{manifest.collection}  version {manifest.version}, {manifest.mechanism_id}, "
-            f"T = 0x{manifest.threshold:016x}, ε = {manifest.values['epsilon.report']}"
+            f"{', '.join(f'{name} = {value}' for name, value in _thresholds(manifest).items())}, "
+            f"ε = {manifest.values['epsilon.report']}"
         )
+        click.echo(f"  {manifest.repeat}: a device {manifest.answers}")
         for finding in found:
             click.echo(f"  {finding.level:<8}{finding.field}: {finding.message}")
     click.echo(f"The least ceiling that admits it: {_ceiling(manifests)}")
+
+
+def _thresholds(manifest: Manifest) -> dict[str, str]:
+    """The integers that both ends recompute: T, and A of a second round."""
+    found = {"T": manifest.threshold, "A": manifest.renewal_threshold}
+    return {name: f"0x{value:016x}" for name, value in found.items() if value is not None}
 
 
 def _ceiling(manifests: list[Manifest]) -> Ceiling:

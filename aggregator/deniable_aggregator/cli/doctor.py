@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deniable_aggregator.cli import checks
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit
 
 if TYPE_CHECKING:
     from deniable_aggregator.checkup import Check
-
-COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 @click.command(epilog=example("deniable doctor", "deniable doctor --url https://t.example.org"))
@@ -26,21 +25,12 @@ def doctor(url: str | None, data: Path | None, as_json: bool) -> None:
 
     One line a check: ok, warn or fail. Exit code 1 if anything fails.
     """
-    checks = list(_checks(Target(url, data)))
+    found = list(_checks(Target(url, data)))
     if as_json:
-        emit(
-            {
-                "checks": [
-                    {"level": check.level, "what": check.what, "message": check.message}
-                    for check in checks
-                ]
-            }
-        )
+        emit({"checks": checks.documents(found)})
     else:
-        for check in checks:
-            level = click.style(f"{check.level:<4}", fg=COLOURS[check.level])
-            click.echo(f"{level}  {check.what:<12}  {check.message}")
-    if any(check.level == "fail" for check in checks):
+        checks.show(found)
+    if checks.failed(found):
         sys.exit(1)
 
 

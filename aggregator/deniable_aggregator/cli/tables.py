@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,8 @@ def estimates_table(document: dict[str, object]) -> None:
     state = ", provisional: an epoch is open" if document.get("provisional") else ""
     lines = [_estimated(row, projected=projected) for row in rows]
     _print(f"{title}, n = {document['n']:,}{state}", columns, "to leave", lines)
+    for told in _of_holds(document):
+        console().print(told)
 
 
 def truth_table(result: CollectionResult, confidence: float = 0.95) -> None:
@@ -79,6 +81,15 @@ def truth_table(result: CollectionResult, confidence: float = 0.95) -> None:
 def percent(value: float | None) -> str:
     """A frequency as a percentage with one decimal; a dash where there is none."""
     return "–" if value is None else f"{value * 100:.1f}%"
+
+
+def _of_holds(document: dict[str, object]) -> Iterator[str]:
+    """What a permanent answer implies for who reads these numbers."""
+    holds = rows_of(document.get("holds"))
+    if holds:
+        starts = ", ".join(str(hold["first"]) for hold in holds)
+        yield f"Values at the start of the holds from epoch {starts}; later ones are not used."
+        yield f"Two reports of one hold share {document['linkage']:.2f} bits that show one device."
 
 
 def _estimated(row: dict[str, object], *, projected: bool) -> Line:

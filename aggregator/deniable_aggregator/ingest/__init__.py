@@ -18,6 +18,7 @@ from deniable_shared.problems import ReportError
 from deniable_shared.report import Report, ReportStatus, decode_upload
 
 if TYPE_CHECKING:
+    from deniable_aggregator.cohorts import Cohorts
     from deniable_aggregator.keys import Keys
     from deniable_aggregator.registry import Collection, Registry
     from deniable_aggregator.settings import Settings
@@ -29,11 +30,19 @@ class Ingest:
     """Takes uploads. Thread-safe; an upload returns once its reports are durable."""
 
     def __init__(
-        self, settings: Settings, *, store: Store, registry: Registry, keys: Keys, clock: Clock
+        self,
+        settings: Settings,
+        *,
+        store: Store,
+        registry: Registry,
+        keys: Keys,
+        cohorts: Cohorts,
+        clock: Clock,
     ) -> None:
         self._store = store
         self._registry = registry
         self._keys = keys
+        self._cohorts = cohorts
         self._clock = clock
         self._limiter = PrefixLimiter(settings.reports_per_minute_per_prefix, clock=clock)
         self._commits = GroupCommit(store, registry.tally, max_waiting=settings.max_waiting_reports)
@@ -91,7 +100,7 @@ class Ingest:
             candidate = Candidate(report, around)
             error = first_error(candidate)
             if error is None:
-                arrivals.append(_arrival(candidate))
+                arrivals.append(self._arrival(candidate))
             else:
                 failed.append(ReportStatus(report.header.report_id, error))
         for arrival, verdict in zip(arrivals, self._commits.submit(arrivals), strict=True):
@@ -99,6 +108,12 @@ class Ingest:
                 self._closed.add((arrival.cell.collection, arrival.cell.epoch))
                 failed.append(ReportStatus(arrival.report_id, ReportError.EPOCH_CLOSED))
         return failed
+
+    def _arrival(self, candidate: Candidate) -> Arrival:
+        header, found = candidate.report.header, candidate.around.collection
+        cohort = self._cohorts.of(found.id, header.report_id, found.manifest.cohorts)
+        cell = _cell(found.id, header.epoch, header.manifest_version, cohort)
+        return Arrival(cell, header.report_id, candidate.plaintext.payload)
 
 
 def _require_open(collection: Collection, now: float) -> None:
@@ -115,12 +130,6 @@ def _token_error(reports: int, *, relay: bool, refused: bool) -> ReportError | N
     return ReportError.TOKEN_REQUIRED if reports > 1 and not relay else None
 
 
-def _arrival(candidate: Candidate) -> Arrival:
-    header = candidate.report.header
-    cell = _cell(candidate.around.collection.id, header.epoch, header.manifest_version)
-    return Arrival(cell, header.report_id, candidate.plaintext.payload)
-
-
-@lru_cache(maxsize=1024)
-def _cell(collection: str, epoch: int, manifest_version: int) -> Cell:
-    return Cell(collection, epoch, manifest_version)
+@lru_cache(maxsize=4096)
+def _cell(collection: str, epoch: int, manifest_version: int, cohort: int) -> Cell:
+    return Cell(collection, epoch, manifest_version, cohort)

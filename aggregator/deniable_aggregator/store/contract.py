@@ -167,6 +167,10 @@ class Store(Protocol):
 
     def latest_key_list(self) -> KeyListRow | None: ...
 
+    def key_list(self, version: int) -> KeyListRow | None:
+        """One of the lists ever signed; their versions have no gap."""
+        ...
+
     def append_log(self, type: str, body_hash: bytes) -> None: ...
 
     def log(self, first: int = 0) -> list[LogEntry]:

@@ -19,9 +19,12 @@ __all__ = [
     "append",
     "entries",
     "head",
+    "key_list",
     "latest_key_list",
     "manifests",
 ]
+
+_KEY_LIST = "select version, issued, expires, digest, envelope from key_lists"
 
 
 def append(db: Database, entry: LogEntry) -> int:
@@ -83,8 +86,11 @@ def add_key_list(db: Database, row: KeyListRow) -> None:
 
 def latest_key_list(db: Database) -> KeyListRow | None:
     """The one of the highest version."""
-    rows = db.execute(
-        "select version, issued, expires, digest, envelope from key_lists"
-        " order by version desc limit 1"
-    ).fetchall()
+    rows = db.execute(f"{_KEY_LIST} order by version desc limit 1").fetchall()
+    return KeyListRow(*rows[0]) if rows else None
+
+
+def key_list(db: Database, version: int) -> KeyListRow | None:
+    """The one of that version."""
+    rows = db.execute(f"{_KEY_LIST} where version = ?", (version,)).fetchall()
     return KeyListRow(*rows[0]) if rows else None

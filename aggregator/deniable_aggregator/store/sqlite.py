@@ -130,6 +130,10 @@ class SqliteStore:
         with self._connections.read() as db:
             return journal.latest_key_list(db)
 
+    def key_list(self, version: int) -> KeyListRow | None:
+        with self._connections.read() as db:
+            return journal.key_list(db, version)
+
     def append_log(self, type: str, body_hash: bytes) -> None:
         with self._connections.write() as db:
             journal.append(db, LogEntry(type, body_hash))

@@ -1,0 +1,29 @@
+"""The log over manifests, key lists and releases, for everybody to compare."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+
+from deniable_aggregator.api.documents import LogArguments, LogDocument
+from deniable_aggregator.api.operations import JSON, answer, operation, service
+
+blueprint = Blueprint("log", __name__)
+
+
+@blueprint.get("/v1/log")
+@operation(tag="public", query=LogArguments, answers={200: {JSON: (LogDocument,)}})
+def log(query: LogArguments) -> Response:
+    """The log's size and head, and at most 1,000 entries from index `from` on.
+
+    The head after an entry is SHA-256(head before ‖ type ‖ body hash), at first 32 zero bytes. Key
+    lists are signed over size and head; this page is not signed.
+    """
+    store = service().store
+    size, head = store.log_head()
+    # What was appended since is left to the next page: the head speaks of the first `size`.
+    entries = store.log(query.first)[: max(0, size - query.first)]
+    return answer(
+        LogDocument(
+            size=size, head=head, entries=[[each.type, each.body_hash.hex()] for each in entries]
+        )
+    )

@@ -1,0 +1,132 @@
+"""`deniable keys`: the keys that reports are sealed to, and who may sign their list."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from deniable_aggregator.cli.options import (
+    Target,
+    data_option,
+    example,
+    json_option,
+    service_options,
+    settings_for,
+)
+from deniable_aggregator.cli.output import emit, plain_table
+
+SUITES = {1: "X25519", 2: "MLKEM768-X25519"}
+
+
+@click.group()
+def keys() -> None:
+    """List and replace the keys that reports are sealed to.
+
+    A new key is pending for a day, then active; the one it replaces is expired, opens what is still
+    under way, and is destroyed when the epochs of that moment are closed.
+    """
+
+
+@keys.command("list", epilog=example("deniable keys list"))
+@service_options
+@json_option
+def list_keys(url: str | None, data: Path | None, as_json: bool) -> None:
+    """Show the key list that devices are given."""
+    with Target(url, data).connect() as connection:
+        listed = _read(connection.get("/v1/keys"))
+    if as_json:
+        emit(listed)
+        return
+    plain_table(
+        ["id", "suite", "state"],
+        [
+            [
+                str(key["id"]),
+                f"{key['suite']} ({SUITES.get(key['suite'], 'unknown')})",
+                key["state"],
+            ]
+            for key in listed["keys"]
+        ],
+    )
+    log = listed["log"]
+    click.echo(f"List {listed['version']}, valid until {_moment(listed['expires'])}")
+    click.echo(f"Log of {log['size']:,} entries, ending in {log['head']}")
+
+
+@keys.command(epilog=example("deniable keys rotate", "deniable keys rotate --suite 2"))
+@click.option(
+    "--suite",
+    type=click.Choice(["1", "2"]),
+    default="1",
+    show_default=True,
+    help="1: X25519. 2: MLKEM768-X25519, which also resists quantum computers, for devices that "
+    "have it; the others go on with suite 1.",
+)
+@click.option("--now", is_flag=True, help="Use it at once: for one replica, or a key that leaked.")
+@service_options
+@json_option
+def rotate(suite: str, now: bool, url: str | None, data: Path | None, as_json: bool) -> None:
+    """Make the next key; doing it again while it is pending changes nothing.
+
+    Keys also rotate by themselves after DENIABLE_ROTATE_KEYS_DAYS.
+    """
+    query = f"?suite={suite}" + "&now=true" * now
+    with Target(url, data).connect() as connection:
+        made = connection.post(f"/v1/keys/rotate{query}")
+    if as_json:
+        emit(made)
+        return
+    when = (
+        "is active" if made["state"] == "active" else f"is used from {_moment(made['active_from'])}"
+    )
+    click.echo(f"Key {made['id']} of suite {made['suite']} {when}")
+
+
+@keys.command(
+    epilog=example("deniable keys delegate", "deniable keys delegate --key /media/key/operator.key")
+)
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="The operator's key. [default: operator.key beside the data directory]",
+)
+@data_option
+@json_option
+def delegate(key: Path | None, data: Path | None, as_json: bool) -> None:
+    """Let the online key sign key lists for 800 days more.
+
+    A service that runs takes it up by itself. Without a valid delegation devices refuse key lists,
+    and send nothing once the last one has ended.
+    """
+    from deniable_aggregator.keys import DELEGATION_SECONDS, read_seed, renew_delegation
+
+    settings, now = settings_for(data), time.time()
+    seed = read_seed(key or settings.operator_key)
+    renew_delegation(settings.data, operator_seed=seed, now=now)
+    expires = int(now) + DELEGATION_SECONDS
+    if as_json:
+        emit({"expires": expires})
+    else:
+        click.echo(f"The online key may sign key lists until {_moment(expires)}")
+
+
+def _read(envelope: bytes) -> dict[str, Any]:
+    """As it was given: whether to trust it is what `doctor` and `log verify` look at."""
+    from deniable_shared import dsse
+    from deniable_shared.keylist import KEYS_TYPE
+
+    signed = dsse.decode(envelope, payload_type=KEYS_TYPE, extra=frozenset({"delegation"}))
+    document: dict[str, Any] = json.loads(signed.payload)
+    return document
+
+
+def _moment(value: object) -> str:
+    if not isinstance(value, int):
+        return ""
+    return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M} UTC"

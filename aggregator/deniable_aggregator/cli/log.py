@@ -1,0 +1,136 @@
+"""`deniable log`: the chain over everything the operator has signed."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deniable_aggregator.cli import checks
+from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.output import emit
+
+if TYPE_CHECKING:
+    from deniable_aggregator.checkup import Check
+    from deniable_aggregator.log_audit import Chain
+
+
+@click.group()
+def log() -> None:
+    """Verify the log of manifests, key lists and releases."""
+
+
+@log.command(
+    epilog=example(
+        "deniable log verify",
+        "deniable log verify --url https://t.example.org --trust ed25519:…",
+    )
+)
+@click.option(
+    "--trust", metavar="KEY", help="The operator's public key. [default: the directory's]"
+)
+@click.option(
+    "--head", "heads", metavar="HEX", multiple=True, help="A head that a device shows; repeatable."
+)
+@service_options
+@json_option
+def verify(
+    trust: str | None, heads: tuple[str, ...], url: str | None, data: Path | None, as_json: bool
+) -> None:
+    """Compute the log anew and hold everything signed against it.
+
+    Reads the data directory's database, whether or not it is served, and with --url the service, as
+    any device can; both must be one log. Exit code 1 if anything fails.
+    """
+    target = Target(url, data)
+    database = _database(target)
+    if database is None and url is None:
+        raise CommandFailed(
+            f"{target.settings().data} holds no database: choose another with --data, or --url"
+        )
+    chains: list[Chain] = []
+    found = list(_checks(target, database, _trust(target, trust), heads, chains))
+    if as_json:
+        chain = chains[0] if chains else None
+        emit(
+            {
+                "size": len(chain.entries) if chain else None,
+                "head": chain.heads[-1].hex() if chain else None,
+                "checks": checks.documents(found),
+            }
+        )
+    else:
+        checks.show(found)
+    if checks.failed(found):
+        sys.exit(1)
+
+
+def _checks(
+    target: Target,
+    database: Path | None,
+    trust: str,
+    heads: tuple[str, ...],
+    chains: list[Chain],
+) -> Iterator[Check]:
+    """What is found; the chains that could be read, that of the database first."""
+    from deniable_aggregator.checkup import Check
+    from deniable_shared.errors import DeniableError
+
+    try:
+        if database is not None:
+            yield from _of_database(database, trust, chains)
+        if target.url is not None:
+            yield from _of_service(target, trust, chains)
+    except DeniableError as error:
+        yield Check("fail", "log", str(error))
+    known = {head.hex() for chain in chains for head in chain.heads}
+    for head in heads:
+        there = head.lower() in known
+        yield Check(
+            "ok" if there else "fail", "head", f"{head} is {'' if there else 'not '}in this log"
+        )
+
+
+def _of_database(path: Path, trust: str, chains: list[Chain]) -> Iterator[Check]:
+    from deniable_aggregator import log_audit
+    from deniable_aggregator.checkup import Check
+
+    kept = log_audit.read_database(path)
+    chains.append(kept)
+    yield Check("ok", "log", f"of the database: {kept.words}")
+    yield from log_audit.of_database(path, kept, trust)
+
+
+def _of_service(target: Target, trust: str, chains: list[Chain]) -> Iterator[Check]:
+    from deniable_aggregator import log_audit
+    from deniable_aggregator.checkup import Check
+
+    with target.connect() as connection:
+        shown = log_audit.read_service(connection)
+        yield Check("ok", "log", f"of {connection.address}: {shown.words}")
+        yield from log_audit.of_service(connection, shown, trust, time.time())
+    yield from (log_audit.compared(kept, shown) for kept in chains)
+    chains.append(shown)
+
+
+def _database(target: Target) -> Path | None:
+    database = target.settings().database
+    return database if database.is_file() else None
+
+
+def _trust(target: Target, given: str | None) -> str:
+    from deniable_aggregator.keys import read_trust
+    from deniable_shared import dsse
+
+    if given is None:
+        return read_trust(target.settings().data)
+    try:
+        dsse.key_bytes(given)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--trust") from error
+    return given

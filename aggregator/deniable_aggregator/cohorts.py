@@ -1,0 +1,53 @@
+"""Cohorts: disjoint groups that a collection's reports are tallied in, for the central releases.
+
+    cohort = HMAC-SHA256(key of the collection, report id) mod cohorts
+    key of the collection = HMAC-SHA256(secret, "deniable/1 cohorts" ‖ collection id)
+
+The secret is a file: whoever holds the database, or a report id, cannot tell who is in one group.
+Groups are disjoint in reports; over several epochs one device's reports fall into several of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from hashlib import sha256
+from hmac import digest
+from pathlib import Path
+
+from deniable_aggregator import key_files
+
+__all__ = ["Cohorts"]
+
+FILE_NAME = "cohorts.key"
+
+_LABEL = b"deniable/1 cohorts"
+_BYTES = 8  # 64 bits: of 64 cohorts each is exactly as likely, of 256 too
+
+
+class Cohorts:
+    """Puts reports into the cohorts of their collection."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._key_of: Callable[[str], bytes] = lru_cache(maxsize=1024)(
+            lambda collection: digest(secret, _LABEL + collection.encode(), sha256)
+        )
+
+    @classmethod
+    def open(cls, folder: Path) -> Cohorts:
+        """With the secret in `folder`, which is made if it is missing."""
+        path = folder / FILE_NAME
+        if not path.exists():
+            with suppress(FileExistsError):
+                secret = os.urandom(key_files.SECRET_BYTES)
+                key_files.write_private(path, secret, kind=key_files.COHORTS)
+        return cls(key_files.read_private(path, kind=key_files.COHORTS))
+
+    def of(self, collection: str, report_id: bytes, cohorts: int) -> int:
+        """0 … cohorts − 1, always the same for one id."""
+        if cohorts == 1:
+            return 0
+        mac = digest(self._key_of(collection), report_id, sha256)
+        return int.from_bytes(mac[:_BYTES], "big") % cohorts

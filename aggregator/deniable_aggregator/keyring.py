@@ -1,0 +1,181 @@
+"""The keys a service works with: what opens reports, what signs the list, what comes next.
+
+Files say which keys there are, the signed history of lists says in which state each is, the clock
+says what follows. Nothing else is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deniable_aggregator import rotation
+from deniable_aggregator.errors import KeyFileError
+from deniable_aggregator.key_files import read_public, read_seed, read_trust
+from deniable_aggregator.key_lists import KeyLists, Signer
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.report_keys import ReportKey, ReportKeys
+from deniable_aggregator.rotation import Standing
+from deniable_shared.envelope import Opener
+from deniable_shared.epochs import Clock
+from deniable_shared.errors import EnvelopeError
+from deniable_shared.keylist import PublicKey
+
+if TYPE_CHECKING:
+    from deniable_aggregator.store.contract import Store
+
+__all__ = ["Keys"]
+
+STEPS = 3
+"""Lists that take a key all the way."""
+
+logger = logging.getLogger(__name__)
+
+
+class Keys:
+    """The operator's public key, what opens reports, and the current key list. Thread-safe."""
+
+    def __init__(self, data: Path, *, store: Store, clock: Clock = time.time) -> None:
+        """KeyFileError or DataDirectoryError where a file is missing or not what it should be."""
+        self.trust = read_trust(data)
+        self._delegation = data / "keys" / "delegation.json"
+        self._clock = clock
+        self._changing = threading.Lock()
+        self._new: set[bytes] = set()
+        self._retired: set[bytes] = set()
+        self._files = ReportKeys(data / "keys")
+        seed = read_seed(data / "keys" / "online.key")
+        signer = Signer(self.trust, seed, read_public(self._delegation))
+        self._lists = KeyLists(signer, store=store, clock=clock)
+        self._openers: Mapping[int, Opener] = {}
+        self._renew()
+
+    def key_list(self) -> bytes:
+        """The current list as a DSSE envelope. Signs nothing: see `renew`."""
+        return self._lists.current()
+
+    def opener(self, key_id: int) -> Opener | None:
+        """Opens what was sealed to that key; None for one that is unknown or destroyed."""
+        return self._openers.get(key_id)
+
+    def renew(self) -> bool:
+        """Take up files that have changed; sign and log a new key list if one is due.
+
+        True if one was: a key has become active, a list is half its life old, the log has grown.
+        """
+        with self._changing:
+            self._files.reread()
+            self._lists.delegate(read_public(self._delegation))
+            return self._renew()
+
+    def rotate(self, suite: int = 1, *, at_once: bool = False) -> Standing:
+        """A new key of that suite, pending, or the one that is; `at_once` makes it active.
+
+        Problem("conflict") where the online key is not delegated any more, where this machine has
+        no such suite, or no id is free.
+        """
+        with self._changing:
+            self._require_signer()
+            self._files.reread()
+            self._renew()
+            found = rotation.newest(self._lists.standings, suite=suite, state="pending")
+            key_id = self._make(suite) if found is None else found.key.id
+            self._renew()
+            if at_once:
+                self._renew(at_once=key_id)
+            return next(each for each in self._lists.standings if each.key.id == key_id)
+
+    def rotate_outlived(self, seconds: int) -> None:
+        """A pending successor for every active key that has been in use for so long."""
+        old = rotation.outlived(self._lists.standings, now=self._clock(), seconds=seconds)
+        for suite in old if self._lists.delegated else ():
+            self.rotate(suite)
+
+    def destroy_expired(self, finished: Callable[[int], bool]) -> None:
+        """Destroy expired keys once `finished` says so of the second in which they expired."""
+        over = [
+            each.key.id
+            for each in self._lists.standings
+            if each.key.state == "expired" and finished(each.since)
+        ]
+        with self._changing:
+            for key_id in over:
+                self._files.destroy(key_id)
+                logger.info("key %d is destroyed", key_id)
+            if over:
+                self._renew()
+
+    def _renew(self, *, at_once: int | None = None) -> bool:
+        """One list after the other until every key is where it should be."""
+        signed = False
+        for _ in range(STEPS):
+            found = self._found()
+            wanted = rotation.advanced(found, now=self._clock(), at_once=at_once)
+            if not self._lists.renew(wanted):
+                break
+            signed = True
+        listed = {each.key.id for each in self._lists.standings}
+        self._openers = {
+            key_id: key.opener for key_id, key in self._files.all.items() if key_id in listed
+        }
+        return signed
+
+    def _found(self) -> list[Standing]:
+        """The keys of the list that have a file, and those with a file that are new."""
+        now, files = int(self._clock()), self._files.all
+        first = not self._lists.standings
+        found = []
+        for each in self._lists.standings:
+            file = files.get(each.key.id)
+            if file is not None and file.public_key != each.key.public_key:
+                raise KeyFileError(
+                    f"report-{each.key.id}.key is not the key that is listed under this id: "
+                    "a new key takes a new id"
+                )
+            if file is not None:
+                found.append(each)
+            elif each.key.state == "active":
+                logger.error("report-%d.key is gone: reports sealed to it are lost", each.key.id)
+                found.append(Standing(replace(each.key, state="expired"), now))
+        known = {each.key.id for each in self._lists.standings}
+        for key in files.values():
+            if key.id not in known and not self._was_destroyed(key):
+                state = "active" if first else "pending"
+                listed = PublicKey(key.id, key.suite, key.public_key, state)
+                found.append(Standing(listed, now))
+        return found
+
+    def _was_destroyed(self, key: ReportKey) -> bool:
+        """Whether the file is back from a backup: nothing may open what was sealed to it."""
+        if key.public_key in self._new | self._retired:
+            return key.public_key in self._retired
+        if self._lists.listed_before(key.public_key) is None:
+            self._new.add(key.public_key)
+            return False
+        self._retired.add(key.public_key)
+        logger.warning("report-%d.key was destroyed before and is not used", key.id)
+        return True
+
+    def _make(self, suite: int) -> int:
+        used = {each.key.id for each in self._lists.standings} | self._files.all.keys()
+        key_id = rotation.next_id(sorted(used))
+        if key_id is None:
+            raise Problem("conflict", "256 keys are listed: wait until expired ones are destroyed")
+        try:
+            self._files.make(key_id, suite)
+        except EnvelopeError as error:
+            raise Problem("conflict", str(error)) from error
+        self._new.add(self._files.all[key_id].public_key)
+        return key_id
+
+    def _require_signer(self) -> None:
+        if not self._lists.delegated:
+            raise Problem(
+                "conflict",
+                "the operator's delegation of the online key has ended: `deniable keys delegate`",
+            )

@@ -1,0 +1,197 @@
+"""What `deniable log verify` looks at: is the log one chain, and is everything signed in it?
+
+The database keeps, beside each entry, the head it led to, and the signed bodies apart from them.
+The service shows entries and signs heads. All of it is computed anew from the entries alone.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deniable_aggregator.checkup import Check
+from deniable_aggregator.errors import StoreError
+from deniable_shared import dsse
+from deniable_shared.errors import DeniableError, ForkError
+from deniable_shared.journal import GENESIS, LogEntry, extend, parse_log_page
+from deniable_shared.key_succession import check_successor_keys
+from deniable_shared.keylist import KeyList, verify_key_list
+from deniable_shared.manifest import MANIFEST_TYPE, parse_manifest
+
+if TYPE_CHECKING:
+    from deniable_aggregator.connection import Connection
+
+__all__ = ["Chain", "compared", "of_database", "of_service", "read_database", "read_service"]
+
+_LOG = "select position, type, body_hash, head from log order by position"
+_MANIFESTS = """
+select position, id, version, digest, envelope from manifests
+join collections on number = collection order by position"""
+_KEY_LISTS = "select position, version, issued, digest, envelope from key_lists order by version"
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Entries, and the head after each of them; `heads[0]` is that of an empty log."""
+
+    entries: tuple[LogEntry, ...]
+    heads: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, entries: Iterable[LogEntry]) -> Chain:
+        """Every head computed."""
+        found, heads = tuple(entries), [GENESIS]
+        for entry in found:
+            heads.append(extend(heads[-1], [entry]))
+        return cls(found, tuple(heads))
+
+    @property
+    def words(self) -> str:
+        """Size and head."""
+        return f"{len(self.entries):,} entries end in {self.heads[-1].hex()}"
+
+    def holds(self, position: int, entry: LogEntry) -> bool:
+        """Whether that is the entry at `position`, counted from 1."""
+        return 1 <= position <= len(self.entries) and self.entries[position - 1] == entry
+
+    def has_head(self, size: int, head: str) -> bool:
+        """Whether the first `size` entries lead to that head."""
+        return size < len(self.heads) and self.heads[size].hex() == head
+
+
+def read_database(path: Path) -> Chain:
+    """The chain of a data directory's database, which a service may have open meanwhile.
+
+    StoreError where a head that is kept is not the one that the entries lead to.
+    """
+    with closing(_opened(path)) as db:
+        rows = db.execute(_LOG).fetchall()
+    chain = Chain.of(LogEntry(kind, body_hash) for _, kind, body_hash, _ in rows)
+    for place, (position, _, _, head) in enumerate(rows, start=1):
+        if position != place or head != chain.heads[place]:
+            raise StoreError(f"the log in {path} is broken at entry {place:,}")
+    return chain
+
+
+def read_service(connection: Connection) -> Chain:
+    """The chain that a service shows, page by page; ForkError unless it ends as the pages say."""
+    entries: list[LogEntry] = []
+    while True:
+        where: dict[str, Any] = {"from": len(entries)}
+        data = connection.get("/v1/log", **where)
+        page = parse_log_page(data, first=len(entries))
+        entries += page.entries
+        if len(entries) >= page.size:
+            break
+    chain = Chain.of(entries)
+    if chain.heads[-1] != page.head:
+        raise ForkError(
+            f"{connection.address} says that its log ends in {page.head.hex()}, but its "
+            f"{chain.words}"
+        )
+    return chain
+
+
+def of_database(path: Path, chain: Chain, trust: str) -> Iterator[Check]:
+    """Every manifest and key list that is kept: signed, logged, and following the one before."""
+    with closing(_opened(path)) as db:
+        manifests = db.execute(_MANIFESTS).fetchall()
+        key_lists = db.execute(_KEY_LISTS).fetchall()
+    found: dict[str, list[str]] = {"manifests": [], "key lists": []}
+    for position, collection, version, digest, envelope in manifests:
+        name = f"{collection} version {version}"
+        if reason := _manifest_error(chain, position, envelope, trust, digest):
+            found["manifests"].append(f"{name}: {reason}")
+    last: KeyList | None = None
+    for position, version, issued, _, envelope in key_lists:
+        try:
+            last = _checked_list(chain, position, envelope, trust, issued, last)
+        except DeniableError as error:
+            found["key lists"].append(f"key list {version}: {error}")
+    yield from _summed("manifests", len(manifests), found["manifests"])
+    yield from _summed("key lists", len(key_lists), found["key lists"])
+    yield _nothing_is_missing(chain, {"manifest": len(manifests), "keys": len(key_lists)})
+
+
+def of_service(connection: Connection, chain: Chain, trust: str, now: float) -> Iterator[Check]:
+    """The key list and the manifests that are given out: signed, and in the log."""
+    try:
+        listed = verify_key_list(connection.get("/v1/keys"), trusted=[trust], now=now)
+        if not chain.has_head(listed.log_size, listed.log_head):
+            raise ForkError(
+                f"it is signed over a log of {listed.log_size:,} entries that ends in "
+                f"{listed.log_head}, and the log shown does not"
+            )
+        yield Check("ok", "key list", f"version {listed.version} is signed over this log")
+    except DeniableError as error:
+        yield Check("fail", "key list", f"of {connection.address}: {error}")
+    rows = connection.get_json("/v1/collections")["collections"]
+    names = [row["collection"] for row in rows] if isinstance(rows, list) else []
+    errors = []
+    for name in names:
+        envelope = connection.get(f"/v1/collections/{name}/manifest", accept=dsse.MEDIA_TYPE)
+        if reason := _manifest_error(chain, None, envelope, trust, None):
+            errors.append(f"{name}: {reason}")
+    yield from _summed("given out", len(names), errors)
+
+
+def compared(kept: Chain, shown: Chain) -> Check:
+    """Whether one of two logs continues the other."""
+    size = min(len(kept.entries), len(shown.entries))
+    if kept.heads[size] != shown.heads[size]:
+        first = next(n for n in range(size + 1) if kept.heads[n] != shown.heads[n])
+        return Check("fail", "one log", f"database and service differ from entry {first:,} on")
+    return Check("ok", "one log", f"database and service share their first {size:,} entries")
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    if not path.is_file():
+        raise StoreError(f"there is no database {path}")
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+
+
+def _manifest_error(
+    chain: Chain, position: int | None, envelope: bytes, trust: str, digest: bytes | None
+) -> str | None:
+    try:
+        body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=[trust])
+        entry = LogEntry("manifest", parse_manifest(body).digest)
+    except DeniableError as error:
+        return str(error)
+    if digest not in (None, entry.body_hash):
+        return "its digest is not that of its body"
+    logged = entry in chain.entries if position is None else chain.holds(position, entry)
+    return None if logged else "it is not in the log" + ("" if position is None else " there")
+
+
+def _checked_list(
+    chain: Chain, position: int, envelope: bytes, trust: str, issued: int, last: KeyList | None
+) -> KeyList:
+    found = verify_key_list(envelope, trusted=[trust], now=issued)
+    if not chain.holds(position, LogEntry("keys", sha256(found.encode()).digest())):
+        raise ForkError("it is not in the log there")
+    if found.log_size != position - 1 or not chain.has_head(found.log_size, found.log_head):
+        raise ForkError(f"it is signed over another log than the first {position - 1:,} entries")
+    if last is not None:
+        check_successor_keys(last, found)
+    return found
+
+
+def _nothing_is_missing(chain: Chain, kept: Mapping[str, int]) -> Check:
+    logged = {kind: sum(entry.type == kind for entry in chain.entries) for kind in kept}
+    if logged != dict(kept):
+        told = ", ".join(f"{kept[kind]:,} of {logged[kind]:,} ({kind})" for kind in kept)
+        return Check("fail", "bodies", f"of what was logged only this is kept: {told}")
+    return Check("ok", "bodies", "everything that was logged is kept")
+
+
+def _summed(what: str, number: int, errors: list[str]) -> Iterator[Check]:
+    for error in errors:
+        yield Check("fail", what, error)
+    if not errors:
+        yield Check("ok", what, f"{number:,}, each signed by the operator and in the log")

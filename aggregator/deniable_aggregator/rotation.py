@@ -1,0 +1,101 @@
+"""When a key that reports are sealed to is offered, replaced, and no longer needed.
+
+pending     listed, not used: every replica gets its private half meanwhile
+active      devices seal to the strongest suite that has one
+expired     replaced by a newer active key of its suite; opens what is still under way
+gone        destroyed, once the epochs that were current when it expired are closed
+
+One list after the other takes each key at most one step further (`key_succession`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from deniable_shared.keylist import PublicKey
+
+__all__ = ["PENDING_SECONDS", "Standing", "advanced", "newest", "next_id", "outlived"]
+
+PENDING_SECONDS = 86_400
+"""How long a new key is listed before it is used."""
+
+_IDS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A key in its state, and the second since when it has been in it."""
+
+    key: PublicKey
+    since: int
+
+
+def advanced(
+    standings: Iterable[Standing], *, now: float, at_once: int | None = None
+) -> tuple[PublicKey, ...]:
+    """Every key in the state it should have in the next list, by id.
+
+    Pending keys become active after their time, the one of id `at_once` without waiting. Of each
+    suite only the newest active key stays active. Without any active key devices could not seal at
+    all: then the newest pending one of the oldest suite is used early.
+    """
+    ordered = sorted(standings, key=_age)
+    early = {at_once, _needed_early(ordered)}
+    active: dict[int, int] = {}
+    for each in sorted(ordered, key=lambda each: each.key.state == "pending"):
+        waited = each.since + PENDING_SECONDS <= now or each.key.id in early
+        if each.key.state == "active" or (each.key.state == "pending" and waited):
+            active[each.key.suite] = each.key.id
+    return tuple(
+        _placed(each.key, in_use=active.get(each.key.suite) == each.key.id)
+        for each in sorted(ordered, key=lambda each: each.key.id)
+    )
+
+
+def _needed_early(ordered: Sequence[Standing]) -> int | None:
+    if any(each.key.state == "active" for each in ordered):
+        return None
+    pending = [each for each in ordered if each.key.state == "pending"]
+    oldest = min((each.key.suite for each in pending), default=0)
+    return max((each.key.id for each in pending if each.key.suite == oldest), default=None)
+
+
+def _placed(key: PublicKey, *, in_use: bool) -> PublicKey:
+    if in_use:
+        return replace(key, state="active")
+    return replace(key, state="expired") if key.state == "active" else key
+
+
+def newest(standings: Iterable[Standing], *, suite: int, state: str) -> Standing | None:
+    """Of that suite and state, the one that has been in it for the shortest time."""
+    found = [each for each in standings if (each.key.suite, each.key.state) == (suite, state)]
+    return max(found, key=_age, default=None)
+
+
+def outlived(standings: Iterable[Standing], *, now: float, seconds: int) -> list[int]:
+    """Suites whose active key has been in use for so long and has no successor on its way."""
+    found = list(standings)
+    waiting = {each.key.suite for each in found if each.key.state == "pending"}
+    return sorted(
+        each.key.suite
+        for each in found
+        if each.key.state == "active"
+        and each.key.suite not in waiting
+        and each.since + seconds <= now
+    )
+
+
+def next_id(used: Sequence[int]) -> int | None:
+    """The one after the highest, or the lowest that is free; None if all 256 are in use.
+
+    An id comes back as late as possible: a report sealed to a key that is gone is then told so.
+    """
+    after = max(used, default=0) + 1
+    if after < _IDS:
+        return after
+    return next((key_id for key_id in range(_IDS) if key_id not in used), None)
+
+
+def _age(standing: Standing) -> tuple[int, int]:
+    return standing.since, standing.key.id

@@ -1,0 +1,209 @@
+"""Every way to read, one by one: what `read` closes is closed on all of them.
+
+The list of ways is checked against the OpenAPI document and the commands, so that a new one is
+either in it or turns this red.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from deniable_aggregator import connection
+from deniable_aggregator.cli import main
+from deniable_aggregator.cli.options import Target
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.trust import UNREACHABLE
+from support.api_world import TODAY, World, authored, opened
+
+ROLES = ("viewer", "analyst", "admin")
+YES, NO = ({"dark_mode": value, "beta": value} for value in (True, False))
+
+ESTIMATES = "/v1/collections/{collection}/estimates"
+READING = {
+    ESTIMATES: [
+        "",
+        "?group_by=epoch",
+        f"?from={TODAY}",
+        f"?to={TODAY - 1}",
+        "?projection=clip",
+        "?family=all&confidence=0.5",
+    ],
+    "/v1/collections/{collection}/epochs": [""],
+    "/v1/collections": [""],
+    "/v1/log": [""],
+    "/": [""],
+    "/readyz": [""],
+}
+"""Addresses whose answer could depend on reports."""
+FIXED = {
+    "/healthz",
+    "/openapi.json",
+    "/v1/collections/{collection}/manifest",
+    "/v1/keys",
+    "/v1/tokens",
+}
+"""Addresses that know no report."""
+COMMANDS = {
+    ("estimates",): [[], ["--json"], ["--csv"], ["--by-epoch"], ["--projection", "clip"]],
+    ("epochs", "list"): [[], ["--json"]],
+    ("collections", "list"): [[], ["--json"]],
+}
+"""Commands that read."""
+OTHER_COMMANDS = {
+    *(("demo",), ("simulate",), ("init",), ("serve",), ("doctor",), ("log", "verify")),
+    *(("collections", verb) for verb in ("new", "lint", "apply", "export", "close", "codegen")),
+    *(("keys", verb) for verb in ("list", "rotate", "delegate")),
+    *(("tokens", verb) for verb in ("create", "list", "revoke")),
+    ("epochs", "close"),
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one surface says."""
+
+    where: str
+    status: int
+    text: str
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with opened(tmp_path) as world:
+        yield world
+
+
+def everything(
+    world: World, collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> list[Answer]:
+    """Every surface, in every variant, for every role that may read."""
+    found = []
+    for address, queries in READING.items():
+        for query in queries:
+            for role in ROLES:
+                for accept in ("application/json", "text/csv", "*/*"):
+                    path = address.replace("{collection}", collection.id) + query
+                    answer = world.get(path, role, Accept=accept)
+                    where = f"GET {path} {role} {accept}"
+                    found.append(Answer(where, answer.status_code, answer.text))
+    with monkeypatch.context() as patch:
+        patch.setattr(Target, "connect", lambda target: connected(world))
+        for words, variants in COMMANDS.items():
+            name = [] if words[0] == "collections" else [collection.id]
+            for options in variants:
+                result = CliRunner().invoke(main, [*words, *name, *options])
+                where = f"deniable {' '.join([*words, *options])}"
+                found.append(Answer(where, result.exit_code, result.output))
+    return found
+
+
+def connected(world: World) -> connection.Connection:
+    client = httpx.Client(
+        base_url="http://deniable.test",
+        headers=world.authorization("admin"),
+        transport=httpx.WSGITransport(app=world.app.wsgi_app),
+    )
+    return connection.Connection(client, address="http://deniable.test")
+
+
+def of_estimates(answers: list[Answer]) -> list[Answer]:
+    return [each for each in answers if "estimates" in each.where]
+
+
+def filled(world: World, read: str, more: str = "") -> Collection:
+    """20 reports yesterday, closed; 20 today, open."""
+    collection = world.register(authored(read, read=read, more=more))
+    for epoch in (TODAY - 1, TODAY):
+        world.count(collection, [YES] * 20, epoch=epoch)
+    world.service.store.close_epoch(collection.id, TODAY - 1, world.clock())
+    return collection
+
+
+MORE = ['repeat = "once"\n', 'repeat = "fresh"\n', 'repeat = "memoized"\nlinkable = true\n']
+
+
+@pytest.mark.parametrize("more", MORE, ids=["once", "fresh", "memoized"])
+def test_releases_show_nothing_that_depends_on_a_report(
+    world: World, monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    collection = filled(world, "releases", more)
+    before = everything(world, collection, monkeypatch)
+    world.count(collection, [NO] * 30, epoch=TODAY)
+    world.count(collection, [NO] * 30, epoch=TODAY - 2)
+    world.service.store.count_rejections(collection.id, {"cannot-open": 7})
+    after = everything(world, collection, monkeypatch)
+    assert after == before
+    refused = of_estimates(after)
+    assert {each.status for each in refused} == {403, 1}
+    assert all("only central releases may be read" in each.text for each in refused)
+
+
+@pytest.mark.parametrize("more", MORE, ids=["once", "fresh", "memoized"])
+def test_closed_shows_nothing_that_depends_on_a_report_of_an_open_epoch(
+    world: World, monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    collection = filled(world, "closed", more)
+    before = everything(world, collection, monkeypatch)
+    world.count(collection, [NO] * 30, epoch=TODAY)
+    world.count(collection, [NO] * 30, epoch=TODAY - 2)
+    assert everything(world, collection, monkeypatch) == before
+    assert any(each.status == 200 for each in of_estimates(before))
+
+
+def test_closed_has_one_answer_for_a_set_of_epochs_whatever_comes_later(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = filled(world, "closed")
+    path = f"/v1/collections/{collection.id}/estimates?to={TODAY - 1}"
+    before = world.get(path).data
+    world.count(collection, [NO] * 30, epoch=TODAY - 1)
+    world.count(collection, [NO] * 30, epoch=TODAY)
+    world.service.store.close_epoch(collection.id, TODAY, world.clock())
+    assert world.get(path).data == before
+    assert f'"epochs":[{TODAY - 1}]'.encode() in before
+
+
+def test_live_reads_on_every_surface(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    collection = filled(world, "live")
+    before = everything(world, collection, monkeypatch)
+    world.count(collection, [NO] * 30, epoch=TODAY)
+    after = everything(world, collection, monkeypatch)
+    changed = {each.where for each, was in zip(after, before, strict=True) if each != was}
+    still = {each.where for each in of_estimates(after) if f"to={TODAY - 1}" in each.where}
+    assert changed >= {each.where for each in of_estimates(after)} - still
+    assert not changed & still
+
+
+def test_cohorts_show_on_no_surface(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    collection = filled(world, "live", "cohorts = 64\n")
+    for answer in everything(world, collection, monkeypatch):
+        assert "cohort" not in answer.text
+
+
+def test_the_list_of_addresses_is_complete(world: World) -> None:
+    paths = world.get("/openapi.json", None).get_json()["paths"]
+    assert {path for path in paths if "get" in paths[path]} == READING.keys() | FIXED
+
+
+def test_the_list_of_commands_is_complete() -> None:
+    def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            if isinstance(command, click.Group):
+                yield from commands(command, (*path, name))
+            else:
+                yield (*path, name)
+
+    assert set(commands(main)) == COMMANDS.keys() | OTHER_COMMANDS
+
+
+def test_no_number_of_reports_stands_for_none_can() -> None:
+    assert UNREACHABLE > 2**62
