@@ -98,8 +98,8 @@ class ReportHeader:
     @classmethod
     def read(cls, reader: Reader) -> ReportHeader:
         """The header at the reader's place."""
-        *fixed, length = _FIXED.unpack(reader.take(_FIXED.size))
-        return cls(*fixed, _read_extensions(reader, length))
+        report_id, epoch, version, key_id, length = _FIXED.unpack(reader.take(_FIXED.size))
+        return cls(report_id, epoch, version, key_id, _read_extensions(reader, length))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import pytest
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import UnknownCollection
 from deniable_shared.problems import ReportError
-from deniable_shared.report import encode_upload
+from deniable_shared.report import Report, encode_upload
 from support import core_world
 from support.core_world import DAY, TODAY, TOML, World, authored
 
@@ -106,6 +106,13 @@ def test_an_epoch_that_was_closed_early_is_refused_by_the_stored_fact(world: Wor
     assert world.n() == 0
     rejections = world.service.store.rejections(world.manifest.collection)
     assert rejections == {"epoch-closed": 2}
+
+
+def test_once_an_epoch_is_known_to_be_closed_its_reports_are_not_opened(world: World) -> None:
+    world.service.store.close_epoch(world.manifest.collection, TODAY, world.clock())
+    world.upload(world.report())
+    garbage = Report(world.header(), b"does not open")
+    assert world.upload(garbage) == [(garbage.header.report_id, ReportError.EPOCH_CLOSED)]
 
 
 def test_many_threads_that_send_the_same_reports_count_each_once(world: World) -> None:

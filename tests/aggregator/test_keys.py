@@ -234,6 +234,20 @@ def test_an_expired_delegation_is_told_and_a_new_one_mends_it(
     assert listed.version == 2
 
 
+def test_a_new_delegation_is_in_the_next_list_at_once(tmp_path: Path) -> None:
+    settings = core_world.prepared(tmp_path)
+    seed = read_seed(tmp_path / "operator.key")
+    renew_delegation(settings.data, operator_seed=seed, now=NOON + DAY)
+    for _ in range(2):
+        service = Service.open(settings, clock=lambda: NOON + DAY)
+        listed = service.keys.key_list()
+        service.close()
+    trust, end = dsse.public_key(seed), NOON + DAY + keys.DELEGATION_SECONDS
+    assert verify_key_list(listed, trusted=[trust], now=NOON + DAY).version == 2
+    with pytest.raises(SignatureError, match=f"the delegation expired at {end:.0f}"):
+        verify_key_list(listed, trusted=[trust], now=end)
+
+
 def test_only_the_operator_can_renew_the_delegation(tmp_path: Path) -> None:
     settings = core_world.prepared(tmp_path)
     with pytest.raises(KeyFileError, match="not the one"):

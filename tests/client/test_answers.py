@@ -98,6 +98,9 @@ def test_an_accepted_report_is_emptied_and_its_row_kept(device: Device) -> None:
     result = client.flush(early=True)
     assert (result.sent, result.accepted, result.waiting) == (1, 1, 0)
     assert client.flush(early=True).sent == 0
+    with client._state.reading() as db:
+        rows = db.execute("SELECT state, report_id, payload FROM outbox").fetchall()
+    assert rows == [("done", None, None)]
 
 
 def test_a_report_goes_alone_to_its_collection_in_the_protocol_s_media_type(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from deniable_client import LogForkedError, Outcome, RefusedError
+from deniable_client import LogForkedError, Outcome, RefusedError, installation, outbox
 from support.client_world import (
     DAY,
     SETTINGS,
@@ -110,6 +110,27 @@ def test_a_fork_is_not_forgotten_by_a_new_consent(pair: Device) -> None:
     client.consent("denied")
     client.consent("granted")
     assert client.record("c", SETTINGS) is Outcome.LOG_FORKED
+
+
+def test_a_fork_seen_by_one_process_stops_the_other(pair: Device) -> None:
+    other = pair.open()
+    other.record("b", SETTINGS)
+    pair.aggregator.key_list = replace(pair.aggregator.key_list, log_size=1)
+    pair.aggregator.script.append(0x0B)
+    pair.open().flush(early=True)
+    assert other.record("c", SETTINGS) is Outcome.LOG_FORKED
+    assert other.flush(early=True).sent == 0
+
+
+def test_no_row_is_marked_for_sending_once_the_log_forked(device: Device) -> None:
+    client = device.granted()
+    client.record("settings", SETTINGS)
+    with client._state.transaction() as db:
+        (row,) = outbox.waiting(db)
+        installation.declare_fork(db, "two logs")
+        parcel = outbox.open_parcel(db, row.collection, row.epoch)
+        assert parcel is not None
+        assert outbox.mark_sending(db, parcel, b"a request") is None
 
 
 EXTENSIONS: dict[str, Change] = {

@@ -265,6 +265,21 @@ def test_what_one_trust_verified_is_not_believed_under_another(device: Device) -
     assert device.open().record("settings", SETTINGS) is Outcome.UNKNOWN_COLLECTION
 
 
+def test_an_envelope_verified_under_one_trust_is_verified_again_under_another(
+    device: Device,
+) -> None:
+    device.granted().close()
+    envelope = device.aggregator.operator.sign(manifest())
+    with pytest.raises(ConfigurationError, match="sign"):
+        Client(
+            URL,
+            trust=Operator().trust,
+            manifests=[envelope],
+            state=device.path,
+            ceiling=CEILING,
+        )
+
+
 def test_what_was_verified_is_believed_on_the_next_start_without_the_file(device: Device) -> None:
     device.granted().close()
     device.shipped = []

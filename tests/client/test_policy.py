@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable_client import Outcome, Reply, policy
+from deniable_client import Outcome, Reply, outbox, policy
 from deniable_client.testing import Request
-from support.client_world import SETTINGS, Device
+from support.client_world import SETTINGS, Device, MakeDevice, manifest
 
 
 @pytest.mark.parametrize("switch", ["DO_NOT_TRACK", "DENIABLE_DISABLE"])
@@ -87,6 +87,28 @@ def test_a_policy_written_while_the_app_runs_counts_at_once(
     client = device.granted()
     file.write_text(json.dumps({"disabled": True}))
     assert client.record("settings", SETTINGS) is Outcome.DISABLED
+
+
+def test_a_denial_between_two_reports_leaves_the_second_as_it_was(
+    make_device: MakeDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = make_device(manifest("a"), manifest("b"))
+    client = device.granted()
+    client.record("a", SETTINGS)
+    client.record("b", SETTINGS)
+    answer = device.transport.answer
+
+    def object_after_the_first(request: Request) -> Reply:
+        reply = answer(request)
+        if request.method == "POST":
+            monkeypatch.setenv("DO_NOT_TRACK", "1")
+        return reply
+
+    device.transport.answer = object_after_the_first
+    assert client.flush(early=True).waiting == 1
+    with client._state.reading() as db:
+        (row,) = outbox.waiting(db)
+    assert row.attempts == 0
 
 
 def test_a_denial_in_the_middle_of_a_flush_stops_it(

@@ -33,6 +33,15 @@ def test_every_file_is_readable_by_its_owner_alone(device: Device, tmp_path: Pat
     assert modes(tmp_path) == {0o600}
 
 
+@pytest.mark.usefixtures("open_umask")
+def test_a_new_file_is_private_from_its_first_moment(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "chmod", lambda *arguments: pytest.fail("it was open for a moment"))
+    device.granted()
+    assert modes(tmp_path) == {0o600}
+
+
 def test_a_file_left_open_to_others_is_closed_to_them(device: Device, tmp_path: Path) -> None:
     device.granted().close()
     os.chmod(device.path, 0o644)

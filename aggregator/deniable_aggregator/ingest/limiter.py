@@ -49,7 +49,7 @@ class PrefixLimiter:
             math.ceil(reports_per_minute * WINDOW_SECONDS / 60), WINDOW_SECONDS
         )
         self._clock = clock
-        self._hour = 0
+        self._hour = -1
         self._key = b""
 
     def admit(self, prefix: str, reports: int = 1) -> None:

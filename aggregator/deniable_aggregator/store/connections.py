@@ -19,9 +19,9 @@ from deniable_aggregator.errors import StoreError
 __all__ = ["Connections"]
 
 WRITER_CACHE_KIB = 32_768
-CHECKPOINT_PAGES = (
-    8_000  # 32 MB: random ids rewrite the same pages often, a longer log merges more of them
-)
+CHECKPOINT_PAGES = 8_000
+"""32 MB of log: random ids write the same pages again and again, a longer log merges more of it."""
+
 LOG_LIMIT_BYTES = 67_108_864
 BUSY_SECONDS = 10.0
 CACHED_STATEMENTS = 256

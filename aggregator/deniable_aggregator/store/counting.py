@@ -150,7 +150,8 @@ def _insert_new(db: Database, number: int, epoch: int, ids: list[bytes]) -> list
     new = []
     for start in range(0, len(ids), IDS_AT_ONCE):
         part = ids[start : start + IDS_AT_ONCE]
-        rows = db.execute(_insert_ids(len(part)), (number, epoch, *part))
+        values = [value for report_id in part for value in (number, epoch, report_id)]
+        rows = db.execute(_insert_ids(len(part)), values)
         new += [report_id for (report_id,) in rows]
     return new
 
@@ -158,7 +159,7 @@ def _insert_new(db: Database, number: int, epoch: int, ids: list[bytes]) -> list
 @cache
 def _insert_ids(count: int) -> str:
     """One statement for many ids: each statement may wait for the interpreter, under load 5 ms."""
-    rows = ", ".join(f"(?1, ?2, ?{place + 3})" for place in range(count))
+    rows = ", ".join(["(?, ?, ?)"] * count)
     return f"insert or ignore into seen (collection, epoch, id) values {rows} returning id"  # noqa: S608
 
 
