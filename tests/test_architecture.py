@@ -20,14 +20,12 @@ ROOT = Path(__file__).parent.parent
 MEMBERS = ["aggregator", "client", "shared"]
 NUMPY_ROOMS = {
     "central",
+    "estimate",
     "estimators",
     "planning.py",
-    "scale",
-    "simulate.py",
-    "store",
     "registry.py",
-} | {
-    f"{name}.py" for name in ("channel", "clusters", "estimate", "intervals", "projection", "trust")
+    "scale",
+    "store",
 }
 LONGEST_MODULE = 400
 

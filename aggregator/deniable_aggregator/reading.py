@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from deniable_aggregator.channel import Counts
+from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import CellTally, EpochRow, Store

@@ -7,11 +7,11 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-from deniable_aggregator.cohorts import Cohorts
-from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import DataDirectoryError
 from deniable_aggregator.ingest import Ingest
 from deniable_aggregator.keys import Keys
+from deniable_aggregator.keys.cohorts import Cohorts
+from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.registry import Collection, Registry
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Store

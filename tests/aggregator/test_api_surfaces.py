@@ -15,11 +15,11 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from deniable_aggregator import connection
 from deniable_aggregator.cli import main
 from deniable_aggregator.cli.options import Target
+from deniable_aggregator.estimate.trust import UNREACHABLE
+from deniable_aggregator.process import connection
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.trust import UNREACHABLE
 from support.api_world import TODAY, World, authored, opened
 
 ROLES = ("viewer", "analyst", "admin")

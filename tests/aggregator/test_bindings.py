@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.bindings import Signed, read_signed, render
+from deniable_aggregator.authoring.bindings import Signed, read_signed, render
 from deniable_client import Ceiling, Client
 from deniable_client.testing import RecordingTransport
 from deniable_shared import dsse

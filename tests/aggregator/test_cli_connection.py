@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.connection import RefusedError, UnreachableError, connect, local, remote
+from deniable_aggregator.process.connection import (
+    RefusedError,
+    UnreachableError,
+    connect,
+    local,
+    remote,
+)
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from support.deniable_command import Deniable

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.checkup import Check, sqlite_check
+from deniable_aggregator.inspection.checkup import Check, sqlite_check
 from support.deniable_command import SETTINGS_TOML, Deniable
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deniable_aggregator import log_audit
-from deniable_aggregator.connection import Connection
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.log_audit import Chain
+from deniable_aggregator.inspection import log_audit
+from deniable_aggregator.inspection.log_audit import Chain
+from deniable_aggregator.process.connection import Connection
 from deniable_shared.errors import ForkError
 from deniable_shared.journal import LogEntry
 from support.api_world import World, authored, opened

@@ -15,8 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deniable_aggregator import server_file
-from deniable_aggregator.serving import free_port, granian_arguments, running
+from deniable_aggregator.process import server_file
+from deniable_aggregator.process.serving import free_port, granian_arguments, running
 from deniable_aggregator.settings import Settings
 from support.deniable_command import Deniable, wait_until
 

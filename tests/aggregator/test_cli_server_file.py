@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator import server_file
-from deniable_aggregator.server_file import LiveServer
-from deniable_aggregator.serving import free_port
+from deniable_aggregator.process import server_file
+from deniable_aggregator.process.server_file import LiveServer
+from deniable_aggregator.process.serving import free_port
 
 NO_PROCESS = 2**22 + 1  # above the largest pid Linux gives
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from deniable_aggregator.study import Question, Study, StudyError, draw
+from deniable_aggregator.simulation.study import Question, Study, StudyError, draw
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.manifest import Manifest
 

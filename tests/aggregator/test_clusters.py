@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.clusters import Clusters
-from deniable_aggregator.intervals import clopper_pearson
+from deniable_aggregator.estimate.clusters import Clusters
+from deniable_aggregator.estimate.intervals import clopper_pearson
 from deniable_shared.errors import ParameterError
 
 

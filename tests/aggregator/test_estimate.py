@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.channel import Channel
 from deniable_aggregator.estimate import Estimate, debias
+from deniable_aggregator.estimate.channel import Channel
 from deniable_shared.errors import ParameterError
 
 CHANNEL = Channel(Fraction(3, 4), Fraction(1, 4))

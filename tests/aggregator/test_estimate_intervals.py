@@ -7,7 +7,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from deniable_aggregator.intervals import EXACT_BELOW, clopper_pearson
+from deniable_aggregator.estimate.intervals import EXACT_BELOW, clopper_pearson
 
 stats, special = import_module("scipy.stats"), import_module("scipy.special")
 

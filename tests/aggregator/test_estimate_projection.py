@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.channel import Channel
 from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.projection import onto_box, onto_simplex
+from deniable_aggregator.estimate.channel import Channel
+from deniable_aggregator.estimate.projection import onto_box, onto_simplex
 from deniable_shared.errors import ParameterError
 
 vectors = st.lists(st.floats(-3, 3), min_size=1, max_size=40).map(np.array)

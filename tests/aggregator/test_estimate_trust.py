@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.channel import Channel
 from deniable_aggregator.estimate import debias
-from deniable_aggregator.intervals import clopper_pearson
-from deniable_aggregator.trust import (
+from deniable_aggregator.estimate.channel import Channel
+from deniable_aggregator.estimate.intervals import clopper_pearson
+from deniable_aggregator.estimate.trust import (
     UNREACHABLE,
     influence,
     limits_under_lies,

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator import key_files, key_lists, keys
 from deniable_aggregator.errors import KeyFileError
-from deniable_aggregator.key_files import read_private, read_seed, write_private
+from deniable_aggregator.keys import directory as keys
+from deniable_aggregator.keys import files as key_files
+from deniable_aggregator.keys import lists as key_lists
 from deniable_aggregator.keys import renew_delegation
+from deniable_aggregator.keys.files import read_private, read_seed, write_private
+from deniable_aggregator.keys.rotation import PENDING_SECONDS
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.rotation import PENDING_SECONDS
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_shared import dsse, envelope

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator import key_lists, keys
 from deniable_aggregator.errors import DataDirectoryError, KeyFileError
-from deniable_aggregator.key_files import read_private, read_seed, write_private
 from deniable_aggregator.keys import Keys, initialise, renew_delegation
+from deniable_aggregator.keys import directory as keys
+from deniable_aggregator.keys import lists as key_lists
+from deniable_aggregator.keys.files import read_private, read_seed, write_private
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.sqlite import SqliteStore

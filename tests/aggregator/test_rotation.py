@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_aggregator.rotation import (
+from deniable_aggregator.keys.rotation import (
     PENDING_SECONDS,
     Standing,
     advanced,

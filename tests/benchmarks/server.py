@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from deniable_aggregator.serving import granian_arguments, running
+from deniable_aggregator.process.serving import granian_arguments, running
 from deniable_aggregator.settings import Settings
 
 PACKAGE_PARENT = Path(__file__).parent.parent

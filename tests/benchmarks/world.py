@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.server import HOST, Served, limit, product
 from deniable_aggregator import keys
+from deniable_aggregator.process.serving import free_port
 from deniable_aggregator.service import Service
-from deniable_aggregator.serving import free_port
 from deniable_aggregator.settings import Settings
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml

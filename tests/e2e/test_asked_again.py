@@ -20,9 +20,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule, run_state_machine_as_test
 
-from deniable_aggregator import log_audit
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.rotation import PENDING_SECONDS
+from deniable_aggregator.inspection import log_audit
+from deniable_aggregator.keys.rotation import PENDING_SECONDS
 from deniable_aggregator.store import counting
 from deniable_client import Ceiling, Outcome, recorder, toss
 from deniable_client.repeats import Fresh

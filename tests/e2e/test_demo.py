@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deniable_aggregator import fleet
+from deniable_aggregator.simulation import fleet
 from support.deniable_command import Deniable, wait_until
 from support.leftovers import nothing_left, processes_of
 

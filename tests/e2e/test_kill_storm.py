@@ -18,8 +18,8 @@ import pytest
 
 from deniable_aggregator.errors import LockedError
 from deniable_aggregator.keys import initialise, read_seed
+from deniable_aggregator.process.serving import free_port
 from deniable_aggregator.service import Service
-from deniable_aggregator.serving import free_port
 from deniable_aggregator.settings import Settings
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml

@@ -18,8 +18,8 @@ from importlib import import_module
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate import debias
+from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimators.contract import clusters_of
 from deniable_shared import mechanisms
 from deniable_shared.chains import Renewed

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from deniable_aggregator import estimators
-from deniable_aggregator.channel import Channel, Counts
+from deniable_aggregator.estimate.channel import Channel, Counts
 from deniable_shared import mechanisms
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError

@@ -21,10 +21,10 @@ from deniable_aggregator.api.documents import (
 from deniable_aggregator.api.operations import CSV, JSON, answer, operation, service
 from deniable_aggregator.api.spans import span_of
 from deniable_aggregator.api.spreadsheet import Row, csv_text, epoch_rows, label_rows
+from deniable_aggregator.estimate.trust import UNREACHABLE
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Reading, by_epoch, pooled, refuse_releases_only
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.trust import UNREACHABLE
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest
 

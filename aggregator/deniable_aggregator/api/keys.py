@@ -6,7 +6,7 @@ from flask import Blueprint, Response
 
 from deniable_aggregator.api.documents import RotateArguments, RotatedDocument
 from deniable_aggregator.api.operations import DSSE, JSON, answer, operation, service
-from deniable_aggregator.rotation import PENDING_SECONDS
+from deniable_aggregator.keys.rotation import PENDING_SECONDS
 
 blueprint = Blueprint("keys", __name__)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from deniable_aggregator.checkup import Check
+    from deniable_aggregator.inspection.checkup import Check
 
 __all__ = ["documents", "failed", "show"]
 

@@ -26,7 +26,7 @@ def codegen(files: tuple[Path, ...], trust: str | None) -> None:
     It holds the manifests, so that an app ships one file, a type for the answers of each, and a
     function that records them: a wrong answer is then an error of the app's type checker.
     """
-    from deniable_aggregator.bindings import read_signed, render
+    from deniable_aggregator.authoring.bindings import read_signed, render
     from deniable_shared.errors import DeniableError
 
     signed = []

@@ -15,7 +15,7 @@ from deniable_aggregator.cli.options import Target, example, json_option, servic
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
 
 if TYPE_CHECKING:
-    from deniable_aggregator.authored import Ceiling
+    from deniable_aggregator.authoring.registered import Ceiling
     from deniable_shared.linter import Finding
     from deniable_shared.manifest import Manifest
 
@@ -114,7 +114,7 @@ def apply(
     Doing it again changes nothing. What may not change in a collection takes a new one: --replace
     lets the name move there; devices keep the old budget.
     """
-    from deniable_aggregator import authored
+    from deniable_aggregator.authoring import registered as authored
     from deniable_aggregator.keys import read_seed
     from deniable_shared import dsse
 
@@ -262,7 +262,7 @@ def _thresholds(manifest: Manifest) -> dict[str, str]:
 
 
 def _ceiling(manifests: list[Manifest]) -> Ceiling:
-    from deniable_aggregator.authored import Ceiling
+    from deniable_aggregator.authoring.registered import Ceiling
 
     return Ceiling.admitting(manifests)
 

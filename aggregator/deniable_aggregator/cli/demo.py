@@ -10,11 +10,11 @@ import click
 from deniable_aggregator.cli.lazy import CommandFailed
 from deniable_aggregator.cli.options import example, json_option
 from deniable_aggregator.cli.output import say
-from deniable_aggregator.connection import remote
+from deniable_aggregator.process.connection import remote
 
 if TYPE_CHECKING:
-    from deniable_aggregator.simulate import Simulation
-    from deniable_aggregator.study import Study
+    from deniable_aggregator.simulation.run import Simulation
+    from deniable_aggregator.simulation.study import Study
 
 DEFAULT_USERS = 5_000
 ABOARD_EPSILON = "2"
@@ -44,10 +44,10 @@ def demo(users: int, no_serve: bool, port: int | None, as_json: bool) -> None:
 
     Data: British Board of Trade inquiry, 1912, as tabulated by R. Dawson, 1995; public domain.
     """
-    from deniable_aggregator import serving
     from deniable_aggregator.cli.progress import watcher
     from deniable_aggregator.cli.results import show
-    from deniable_aggregator.simulate import simulated
+    from deniable_aggregator.process import serving
+    from deniable_aggregator.simulation.run import simulated
 
     study = titanic(users)
     with serving.signals_as_interrupt(), ExitStack() as stack:
@@ -76,8 +76,8 @@ def _stay(simulation: Simulation, *, err: bool) -> None:
 
 def titanic(users: int) -> Study:
     """`users` people drawn from those aboard, and what they are asked."""
-    from deniable_aggregator.demo_data import BERTHS, TRAITS, people
-    from deniable_aggregator.study import Question, Study, draw
+    from deniable_aggregator.simulation.demo_data import BERTHS, TRAITS, people
+    from deniable_aggregator.simulation.study import Question, Study, draw
 
     questions = (
         Question("aboard", "bits", TRAITS, ABOARD_EPSILON),

@@ -14,7 +14,7 @@ from deniable_aggregator.cli.options import Target, example, json_option, servic
 from deniable_aggregator.cli.output import emit
 
 if TYPE_CHECKING:
-    from deniable_aggregator.checkup import Check
+    from deniable_aggregator.inspection.checkup import Check
 
 
 @click.command(epilog=example("deniable doctor", "deniable doctor --url https://t.example.org"))
@@ -35,8 +35,8 @@ def doctor(url: str | None, data: Path | None, as_json: bool) -> None:
 
 
 def _checks(target: Target) -> Iterator[Check]:
-    from deniable_aggregator import checkup
     from deniable_aggregator.errors import AggregatorError, SettingsError
+    from deniable_aggregator.inspection import checkup
     from deniable_aggregator.keys import read_trust
 
     yield from checkup.of_machine()

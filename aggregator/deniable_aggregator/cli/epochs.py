@@ -13,7 +13,7 @@ from deniable_aggregator.cli.options import Target, example, json_option, servic
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
 
 if TYPE_CHECKING:
-    from deniable_aggregator.connection import Connection
+    from deniable_aggregator.process.connection import Connection
 
 
 @click.group()

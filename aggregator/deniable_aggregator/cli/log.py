@@ -16,8 +16,8 @@ from deniable_aggregator.cli.options import Target, example, json_option, servic
 from deniable_aggregator.cli.output import emit
 
 if TYPE_CHECKING:
-    from deniable_aggregator.checkup import Check
-    from deniable_aggregator.log_audit import Chain
+    from deniable_aggregator.inspection.checkup import Check
+    from deniable_aggregator.inspection.log_audit import Chain
 
 
 @click.group()
@@ -78,7 +78,7 @@ def _checks(
     chains: list[Chain],
 ) -> Iterator[Check]:
     """What is found; the chains that could be read, that of the database first."""
-    from deniable_aggregator.checkup import Check
+    from deniable_aggregator.inspection.checkup import Check
     from deniable_shared.errors import DeniableError
 
     try:
@@ -97,8 +97,8 @@ def _checks(
 
 
 def _of_database(path: Path, trust: str, chains: list[Chain]) -> Iterator[Check]:
-    from deniable_aggregator import log_audit
-    from deniable_aggregator.checkup import Check
+    from deniable_aggregator.inspection import log_audit
+    from deniable_aggregator.inspection.checkup import Check
 
     kept = log_audit.read_database(path)
     chains.append(kept)
@@ -107,8 +107,8 @@ def _of_database(path: Path, trust: str, chains: list[Chain]) -> Iterator[Check]
 
 
 def _of_service(target: Target, trust: str, chains: list[Chain]) -> Iterator[Check]:
-    from deniable_aggregator import log_audit
-    from deniable_aggregator.checkup import Check
+    from deniable_aggregator.inspection import log_audit
+    from deniable_aggregator.inspection.checkup import Check
 
     with target.connect() as connection:
         shown = log_audit.read_service(connection)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from deniable_aggregator.connection import Connection
+    from deniable_aggregator.process.connection import Connection
     from deniable_aggregator.settings import Settings
 
 __all__ = [
@@ -45,7 +45,7 @@ class Target:
 
     def connect(self) -> Connection:
         """Open a connection to it."""
-        from deniable_aggregator.connection import connect
+        from deniable_aggregator.process.connection import connect
 
         return connect(self.settings(), self.url)
 

@@ -12,7 +12,7 @@ from deniable_aggregator.cli.output import console
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from deniable_aggregator.simulate import Watcher
+    from deniable_aggregator.simulation.run import Watcher
 
 __all__ = ["watcher"]
 

@@ -10,7 +10,7 @@ from deniable_aggregator.cli.output import emit, say
 from deniable_aggregator.cli.tables import truth_table
 
 if TYPE_CHECKING:
-    from deniable_aggregator.simulate import Outcome
+    from deniable_aggregator.simulation.run import Outcome
 
 __all__ = ["show"]
 

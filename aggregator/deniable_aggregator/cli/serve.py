@@ -32,7 +32,7 @@ def serve(data: Path | None, host: str | None, port: int | None, access_log: boo
     It listens on this machine only and speaks plain HTTP: put a proxy that ends TLS in front.
     Ctrl-C or SIGTERM lets requests under way finish. Commands find it by the data directory.
     """
-    from deniable_aggregator import serving
+    from deniable_aggregator.process import serving
 
     settings = _listening(settings_for(data), host, port)
     if not _is_loopback(settings.host):
@@ -51,7 +51,7 @@ def serve(data: Path | None, host: str | None, port: int | None, access_log: boo
 
 
 def _listening(settings: Settings, host: str | None, port: int | None) -> Settings:
-    from deniable_aggregator.serving import free_port
+    from deniable_aggregator.process.serving import free_port
 
     chosen = settings.host if host is None else host
     number = settings.port if port is None else port

@@ -43,12 +43,12 @@ def simulate(
     one collection; every other column becomes a choice among the values it holds, in a collection
     of its own. Each collection costs a person ε.
     """
-    from deniable_aggregator import serving
     from deniable_aggregator.cli.progress import watcher
     from deniable_aggregator.cli.results import show
-    from deniable_aggregator.simulate import simulated
-    from deniable_aggregator.study import Study, draw
-    from deniable_aggregator.study_csv import read_study
+    from deniable_aggregator.process import serving
+    from deniable_aggregator.simulation.run import simulated
+    from deniable_aggregator.simulation.study import Study, draw
+    from deniable_aggregator.simulation.study_csv import read_study
 
     rows = read_study(file, columns, epsilon)
     people = rows.people if users is None else draw(rows.people, users)

@@ -12,7 +12,7 @@ from deniable_aggregator.cli.output import console, escaped, rows_of, table
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from deniable_aggregator.simulate import CollectionResult
+    from deniable_aggregator.simulation.run import CollectionResult
 
 __all__ = ["estimates_table", "percent", "truth_table"]
 

@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.channel import Counts
-from deniable_aggregator.clusters import Clusters
 from deniable_aggregator.estimate import Estimate, check_epochs
+from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.clusters import Clusters
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism

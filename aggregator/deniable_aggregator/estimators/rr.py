@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.channel import Channel, Counts
 from deniable_aggregator.estimate import Estimate, debias
+from deniable_aggregator.estimate.channel import Channel, Counts
 from deniable_aggregator.estimators.contract import (
     Payloads,
     checked_payloads,

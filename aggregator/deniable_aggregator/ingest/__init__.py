@@ -18,8 +18,8 @@ from deniable_shared.problems import ReportError
 from deniable_shared.report import Report, ReportStatus, decode_upload
 
 if TYPE_CHECKING:
-    from deniable_aggregator.cohorts import Cohorts
     from deniable_aggregator.keys import Keys
+    from deniable_aggregator.keys.cohorts import Cohorts
     from deniable_aggregator.registry import Collection, Registry
     from deniable_aggregator.settings import Settings
 

@@ -1,8 +1,8 @@
 """Run granian until it is told to stop, or until whoever started it is gone.
 
-`python -m deniable_aggregator.launcher [--delete DIRECTORY] -- GRANIAN ARGUMENTS`. Only the starter
-holds the other end of standard input, a pipe: when the starter dies, however it dies, the pipe
-closes, the server drains, and the directory of a demonstration is deleted.
+`python -m deniable_aggregator.process.launcher [--delete DIRECTORY] -- GRANIAN ARGUMENTS`. Only the
+starter holds the other end of standard input, a pipe: when the starter dies, however it dies, the
+pipe closes, the server drains, and the directory of a demonstration is deleted.
 """
 
 from __future__ import annotations

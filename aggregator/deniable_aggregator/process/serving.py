@@ -18,9 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from deniable_aggregator import server_file
-from deniable_aggregator.connection import remote
 from deniable_aggregator.errors import AggregatorError
+from deniable_aggregator.process import server_file
+from deniable_aggregator.process.connection import remote
 from deniable_aggregator.wsgi import ACCESS_LOG_FORMAT
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _spawn(
 ) -> subprocess.Popen[bytes]:
     own = [] if delete_if_orphaned is None else ["--delete", str(delete_if_orphaned.absolute())]
     output = sys.stderr if log is None else log
-    command = [sys.executable, "-P", "-m", "deniable_aggregator.launcher"]
+    command = [sys.executable, "-P", "-m", "deniable_aggregator.process.launcher"]
     return subprocess.Popen(  # noqa: S603  (our own interpreter and module)
         [*command, *own, "--", *arguments],
         stdin=subprocess.PIPE,

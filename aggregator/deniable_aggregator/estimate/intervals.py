@@ -21,7 +21,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from deniable_aggregator.channel import Counts, Floats
+from deniable_aggregator.estimate.channel import Counts, Floats
 
 __all__ = ["EXACT_BELOW", "clopper_pearson", "distinct"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.connection import RefusedError
+from deniable_aggregator.process.connection import RefusedError
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.dyadic import format_epsilon
@@ -15,7 +15,7 @@ from deniable_shared.errors import ManifestError
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest, parse_manifest
 
 if TYPE_CHECKING:
-    from deniable_aggregator.connection import Connection
+    from deniable_aggregator.process.connection import Connection
 
 __all__ = ["Ceiling", "next_manifest", "put", "registered", "sign"]
 

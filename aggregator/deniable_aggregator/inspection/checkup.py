@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deniable_aggregator import server_file
-from deniable_aggregator.connection import Connection, RefusedError, UnreachableError
-from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import AggregatorError, LockedError
+from deniable_aggregator.process import server_file
+from deniable_aggregator.process.connection import Connection, RefusedError, UnreachableError
+from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
 from deniable_shared.keylist import DELEGATION_TYPE, KEYS_TYPE, verify_key_list

@@ -13,7 +13,7 @@ import logging
 from dataclasses import dataclass, replace
 
 from deniable_aggregator.errors import KeyFileError, StoreError
-from deniable_aggregator.rotation import Standing
+from deniable_aggregator.keys.rotation import Standing
 from deniable_aggregator.store.contract import KeyListRow, Store
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.channel import Channel, Counts, Floats, independent
-from deniable_aggregator.clusters import Clusters
-from deniable_aggregator.intervals import clopper_pearson
-from deniable_aggregator.projection import onto_box, onto_simplex
-from deniable_aggregator.trust import (
+from deniable_aggregator.estimate.channel import Channel, Counts, Floats, independent
+from deniable_aggregator.estimate.clusters import Clusters
+from deniable_aggregator.estimate.intervals import clopper_pearson
+from deniable_aggregator.estimate.projection import onto_box, onto_simplex
+from deniable_aggregator.estimate.trust import (
     UNREACHABLE,
     influence,
     limits_under_lies,
@@ -36,8 +36,8 @@ class Estimate:
     among these very reports too, more often still. It is clipped to [0, 1] after the debias.
     Under family "each" that holds for each label by itself, under "all" for all labels at once.
     Where a device answers in several of the `epochs`, both hold whatever device sent which reports.
-    `influence` and `reports_to_leave` are those of `deniable_aggregator.trust`. A label that no
-    report tells of, any label at n = 0, has NaN for frequency and standard error, and [0, 1].
+    `influence` and `reports_to_leave` are those of `estimate.trust`. A label that no report
+    tells of, any label at n = 0, has NaN for frequency and standard error, and [0, 1].
     """
 
     frequencies: Floats

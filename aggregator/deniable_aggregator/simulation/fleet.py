@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from deniable_aggregator.errors import AggregatorError
-from deniable_aggregator.study import Answers
+from deniable_aggregator.simulation.study import Answers
 
 __all__ = ["FleetError", "Orders", "Uploads", "require_client", "upload"]
 

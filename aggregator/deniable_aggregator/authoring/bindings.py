@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
 
-from deniable_aggregator.authored import Ceiling
+from deniable_aggregator.authoring.registered import Ceiling
 from deniable_shared import dsse
 from deniable_shared.domain import Bits
 from deniable_shared.dyadic import format_epsilon

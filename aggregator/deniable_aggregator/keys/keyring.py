@@ -14,13 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deniable_aggregator import rotation
 from deniable_aggregator.errors import KeyFileError
-from deniable_aggregator.key_files import read_public, read_seed, read_trust
-from deniable_aggregator.key_lists import KeyLists, Signer
+from deniable_aggregator.keys import rotation
+from deniable_aggregator.keys.files import read_public, read_seed, read_trust
+from deniable_aggregator.keys.lists import KeyLists, Signer
+from deniable_aggregator.keys.report_keys import ReportKey, ReportKeys
+from deniable_aggregator.keys.rotation import Standing
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.report_keys import ReportKey, ReportKeys
-from deniable_aggregator.rotation import Standing
 from deniable_shared.envelope import Opener
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import EnvelopeError

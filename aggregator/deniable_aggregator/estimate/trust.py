@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.channel import Channel, Counts, Floats
+from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_shared.errors import ParameterError
 
 __all__ = ["UNREACHABLE", "influence", "limits_under_lies", "reports_to_leave", "worst_share"]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from deniable_aggregator.study import Question, Study, StudyError
+from deniable_aggregator.simulation.study import Question, Study, StudyError
 
 __all__ = ["MAX_CHOICES", "read_study"]
 

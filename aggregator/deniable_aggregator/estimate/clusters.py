@@ -36,8 +36,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from deniable_aggregator.channel import Counts, Floats
-from deniable_aggregator.intervals import distinct
+from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimate.intervals import distinct
 from deniable_shared.errors import ParameterError
 
 __all__ = ["Clusters"]

@@ -14,8 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deniable_aggregator.checkup import Check
 from deniable_aggregator.errors import StoreError
+from deniable_aggregator.inspection.checkup import Check
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError, ForkError
 from deniable_shared.journal import GENESIS, LogEntry, extend, parse_log_page
@@ -24,7 +24,7 @@ from deniable_shared.keylist import KeyList, verify_key_list
 from deniable_shared.manifest import MANIFEST_TYPE, parse_manifest
 
 if TYPE_CHECKING:
-    from deniable_aggregator.connection import Connection
+    from deniable_aggregator.process.connection import Connection
 
 __all__ = ["Chain", "compared", "of_database", "of_service", "read_database", "read_service"]
 

@@ -17,7 +17,7 @@ from hashlib import sha256
 from hmac import digest
 from pathlib import Path
 
-from deniable_aggregator import key_files
+from deniable_aggregator.keys import files as key_files
 
 __all__ = ["Cohorts"]
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from deniable_aggregator import key_files
 from deniable_aggregator.errors import KeyFileError
+from deniable_aggregator.keys import files as key_files
 from deniable_shared import envelope
 from deniable_shared.envelope import Opener
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from deniable_aggregator import server_file
 from deniable_aggregator.errors import AggregatorError
+from deniable_aggregator.process import server_file
 
 if TYPE_CHECKING:
     import httpx
@@ -188,7 +188,7 @@ def _in_process(service: Service) -> Connection:
     import httpx
 
     from deniable_aggregator.app import create_app
-    from deniable_aggregator.local_token import admit
+    from deniable_aggregator.process.local_token import admit
 
     client = httpx.Client(
         base_url=IN_PROCESS,

@@ -15,11 +15,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
-from deniable_aggregator import authored, fleet, serving
-from deniable_aggregator.connection import Connection, remote
+from deniable_aggregator.authoring import registered as authored
 from deniable_aggregator.keys import initialise, read_seed
+from deniable_aggregator.process import serving
+from deniable_aggregator.process.connection import Connection, remote
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.study import Question, Study, StudyError
+from deniable_aggregator.simulation import fleet
+from deniable_aggregator.simulation.study import Question, Study, StudyError
 from deniable_shared.authoring import manifest_from_toml
 
 __all__ = ["CollectionResult", "Outcome", "Row", "Silent", "Simulation", "Watcher", "simulated"]

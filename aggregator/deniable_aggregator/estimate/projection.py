@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from deniable_aggregator.channel import Floats
+from deniable_aggregator.estimate.channel import Floats
 
 __all__ = ["onto_box", "onto_simplex"]
 

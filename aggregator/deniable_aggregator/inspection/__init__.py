@@ -1,0 +1,1 @@
+"""Looking at an installation without changing it: its health, its log."""

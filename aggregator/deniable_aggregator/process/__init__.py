@@ -1,0 +1,1 @@
+"""The service as a process: locked, started as a child, found again, spoken to."""
