@@ -119,7 +119,9 @@ def test_every_command_line_in_the_docs_is_one_the_command_takes(
     command.make_context(command.name, list(words), parent=context)
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "shared" / "README.md"], ids=str)
+@pytest.mark.parametrize(
+    "page", [ROOT / path / "README.md" for path in (".", "shared", "aggregator")], ids=str
+)
 def test_first_example_runs_and_prints_what_the_page_shows_but_for_the_coins(page: Path) -> None:
     code, shown = fenced(page, "python")[0], fenced(page, "text")[0]
     run = [sys.executable, "-W", "error", "-c", code]

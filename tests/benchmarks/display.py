@@ -82,7 +82,7 @@ def markdown(
         "## Budgets",
         "",
         *_markdown_table(BUDGET_COLUMNS, [_budget_row(v) for r in results for v in r.verdicts]),
-        "The exponential mechanism's budget waits for the release that has one.",
+        "The exponential mechanism has no benchmark here yet.",
         "",
     ]
     for result in results:

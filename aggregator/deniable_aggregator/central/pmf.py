@@ -1,0 +1,42 @@
+"""Pmf: the probability of every outcome of a mechanism, enclosed between two rationals.
+
+Mechanisms state it, releases never do: it is a function of the data. It is what tests compare draws
+with, and what an owner of the data plans with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_shared.errors import ParameterError
+
+__all__ = ["Pmf"]
+
+Outcome = TypeVar("Outcome")
+
+
+@dataclass(frozen=True, slots=True)
+class Pmf(Generic[Outcome]):
+    """lower ≤ Pr[outcome] ≤ upper, in the order of `outcomes`; equal where the law is rational."""
+
+    outcomes: tuple[Outcome, ...]
+    lower: tuple[Fraction, ...]
+    upper: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        if not len(self.outcomes) == len(self.lower) == len(self.upper):
+            raise ParameterError(
+                f"a pmf must bound each of its {len(self.outcomes)} outcomes, "
+                f"got {len(self.lower)} lower and {len(self.upper)} upper bounds"
+            )
+
+    @property
+    def probabilities(self) -> npt.NDArray[np.float64]:
+        """The middles, as floats: they add up to 1 but for rounding."""
+        pairs = zip(self.lower, self.upper, strict=True)
+        return np.array([float((low + high) / 2) for low, high in pairs])

@@ -1,0 +1,20 @@
+"""What this room refuses, beside CentralError's own.
+
+* CentralError (deniable_aggregator.central.errors)
+  x DeltaError     a δ that is no δ, or that no parameters of this mechanism reach
+  x RowsError      rows, blocks or answers of a type or size that cannot be released from
+"""
+
+from __future__ import annotations
+
+from deniable_aggregator.central.errors import CentralError
+
+__all__ = ["DeltaError", "RowsError"]
+
+
+class DeltaError(CentralError, ValueError):
+    """A δ that is no δ, or that no parameters of this mechanism reach."""
+
+
+class RowsError(CentralError, ValueError):
+    """Rows, blocks or answers of a type or size that cannot be released from."""
