@@ -121,6 +121,18 @@ def test_a_key_that_is_not_the_operators_registers_nothing(
     assert deniable.json("collections", "list") == {"collections": []}
 
 
+@pytest.mark.parametrize("repeat", ["once", "fresh", "memoized"])
+def test_new_writes_a_collection_of_each_repeat_that_can_be_applied(
+    deniable: Deniable, repeat: str
+) -> None:
+    labels = ("--label", "dark", "--label", "light")
+    new = ("collections", "new", "theme", "--type", "choice", *labels, "--repeat", repeat)
+    path = deniable.write("theme.toml", deniable(*new).stdout)
+    document = deniable.json("collections", "apply", path, "--key", deniable.key)
+    assert document["created"]
+    assert f'repeat = "{repeat}"' in path.read_text()
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

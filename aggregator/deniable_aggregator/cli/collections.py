@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from deniable_shared.linter import Finding
     from deniable_shared.manifest import Manifest
 
+REPEATS = ("once", "fresh", "memoized")
 FILES = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
@@ -38,6 +39,7 @@ collections.add_command(codegen)
     epilog=example(
         "deniable collections new settings --type bits --label dark_mode > settings.toml",
         "deniable collections new theme --type choice --label light --label dark > theme.toml",
+        "deniable collections new theme --type choice --label a --label b --repeat memoized",
     )
 )
 @click.argument("name")
@@ -49,11 +51,18 @@ collections.add_command(codegen)
     help="bits: yes or no to every label; choice: one of the labels.",
 )
 @click.option("--label", "labels", multiple=True, required=True, help="Once for each label.")
-def new(name: str, kind: str, labels: tuple[str, ...]) -> None:
+@click.option(
+    "--repeat",
+    type=click.Choice(REPEATS),
+    default="once",
+    show_default=True,
+    help="fresh: anew each epoch; memoized: each epoch behind a permanent answer.",
+)
+def new(name: str, kind: str, labels: tuple[str, ...], repeat: str) -> None:
     """Print a new collection's TOML, every field with its default."""
     from deniable_shared.authoring import template
 
-    click.echo(template(name, type=kind, labels=labels), nl=False)
+    click.echo(template(name, type=kind, labels=labels, repeat=repeat), nl=False)
 
 
 @collections.command(
