@@ -1,17 +1,10 @@
-"""A real service with collections, tokens of every kind and a clock, for tests of the HTTP API.
-
-Opening migrates a database: that is done once a test session, and every world starts from a copy.
-"""
+"""A real service with collections, tokens of every kind and a clock, for tests of the HTTP API."""
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 from flask import Flask
@@ -19,7 +12,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from deniable_aggregator.app import create_app
-from deniable_aggregator.keys import initialise, read_seed
+from deniable_aggregator.keys import read_seed
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
@@ -39,10 +32,22 @@ from deniable_shared.report import (
     padded_size,
     seal_info,
 )
+from support.data_directory import DAY, NOON, TODAY, Moment, prepared
 
-NOW = 1_800_014_400.0  # 2027-01-15 12:00 UTC
-DAY = 86_400
-TODAY = int(NOW) // DAY
+__all__ = [
+    "DAY",
+    "DSSE",
+    "INGEST",
+    "NOON",
+    "TODAY",
+    "TOML",
+    "Moment",
+    "World",
+    "authored",
+    "opened",
+    "prepared",
+]
+
 INGEST = ("http://127.0.0.1:8000",)
 DSSE = "application/vnd.dsse.envelope+json"
 
@@ -87,16 +92,6 @@ def authored(
         labels=", ".join(f'"{label}"' for label in labels),
     )
     return manifest_from_toml(text, ingest=INGEST, previous=previous)
-
-
-@dataclass
-class Moment:
-    """A clock that stands until it is moved."""
-
-    now: float = NOW
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @dataclass
@@ -204,19 +199,6 @@ def opened(folder: Path) -> Iterator[World]:
         )
     finally:
         service.close()
-
-
-def prepared(folder: Path) -> None:
-    """Copy an initialised data directory and its operator key into a folder."""
-    shutil.copytree(_template(), folder, dirs_exist_ok=True)
-
-
-@cache
-def _template() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="deniable-api-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    initialise(Settings(data=folder / "data"), operator_key=folder / "operator.key", now=NOW)
-    return folder
 
 
 def _tokens(service: Service, clock: Moment) -> dict[str, str]:

@@ -1,21 +1,14 @@
-"""A service over a prepared data directory, and sealed reports with any part of them made wrong.
-
-Preparing migrates a database and makes keys: that is done once a test session, then copied.
-"""
+"""A service over a prepared data directory, and sealed reports with any part of them made wrong."""
 
 from __future__ import annotations
 
-import atexit
 import secrets
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from deniable_aggregator.keys import initialise, read_seed
+from deniable_aggregator.keys import read_seed
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_shared import dsse
@@ -32,10 +25,9 @@ from deniable_shared.report import (
     padded_size,
     seal_info,
 )
+from support.data_directory import DAY, NOON, TODAY, Moment, prepared
 
-NOON = 1_800_014_400.0  # 2027-01-15 12:00 UTC
-DAY = 86_400
-TODAY = int(NOON) // DAY
+__all__ = ["DAY", "NOON", "TODAY", "TOML", "Moment", "World", "authored", "opened", "prepared"]
 
 TOML = """\
 name = "settings"
@@ -50,16 +42,6 @@ min_batch = 1
 type = "bits"
 labels = ["dark_mode", "beta", "sound"]
 """
-
-
-@dataclass
-class Moment:
-    """A clock that stands until it is moved."""
-
-    now: float = NOON
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @dataclass
@@ -128,12 +110,6 @@ def authored(text: str = TOML, previous: Manifest | None = None) -> Manifest:
     return manifest_from_toml(text, ingest=["https://telemetry.example.org"], previous=previous)
 
 
-def prepared(folder: Path) -> Settings:
-    """Settings of a copy of a data directory that `initialise` made at NOON."""
-    shutil.copytree(_template(), folder, dirs_exist_ok=True)
-    return Settings(data=folder / "data")
-
-
 @contextmanager
 def opened(folder: Path, settings: Settings | None = None) -> Iterator[World]:
     """A service over a prepared folder, its collection registered."""
@@ -145,11 +121,3 @@ def opened(folder: Path, settings: Settings | None = None) -> Iterator[World]:
         yield world
     finally:
         service.close()
-
-
-@cache
-def _template() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="deniable-core-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    initialise(Settings(data=folder / "data"), operator_key=folder / "operator.key", now=NOON)
-    return folder

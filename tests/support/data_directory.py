@@ -1,0 +1,46 @@
+"""A prepared data directory and a clock that stands: where every test of a service begins.
+
+Preparing migrates a database and makes keys: that is done once a test session, then copied.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from deniable_aggregator.keys import initialise
+from deniable_aggregator.settings import Settings
+
+__all__ = ["DAY", "NOON", "TODAY", "Moment", "prepared"]
+
+NOON = 1_800_014_400.0  # 2027-01-15 12:00 UTC
+DAY = 86_400
+TODAY = int(NOON) // DAY
+
+
+@dataclass
+class Moment:
+    """A clock that stands until it is moved."""
+
+    now: float = NOON
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def prepared(folder: Path) -> Settings:
+    """Settings of a copy of a data directory, its operator key beside it, made at NOON."""
+    shutil.copytree(_template(), folder, dirs_exist_ok=True)
+    return Settings(data=folder / "data")
+
+
+@cache
+def _template() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="deniable-test-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    initialise(Settings(data=folder / "data"), operator_key=folder / "operator.key", now=NOON)
+    return folder
