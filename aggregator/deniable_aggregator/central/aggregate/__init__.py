@@ -1,0 +1,1 @@
+"""Releases over what a collection counted: mechanisms of this room read raw integer tallies."""
