@@ -18,7 +18,6 @@ __all__ = [
     "EPSILON_RANGE",
     "FIELDS",
     "NAME_LENGTH",
-    "PARAMETERS",
     "PRESENCES",
     "READS",
     "REPEATS",
@@ -53,9 +52,6 @@ SPEC = "deniable/manifest/1"
 REPEATS = ("once", "fresh", "memoized")
 READS = ("live", "closed", "releases")
 PRESENCES = ("on_event", "always")
-PARAMETERS: Mapping[str, tuple[str, ...]] = {"rr-sampled/1": ("sampled",)}
-"""What mechanism.parameters must name besides the domain and ε: nothing where no line says so."""
-
 SUPPORTED: Mapping[str, tuple[object, ...]] = {"cohorts": (1, 64)}
 """What this version can carry out of what the protocol has; anything else is refused, by name."""
 
