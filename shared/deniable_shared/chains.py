@@ -117,6 +117,11 @@ class Renewed:
         """Exact probability that one report supports one thing that is not true."""
         return self.kept * self.first.q + self.blurred
 
+    @property
+    def public_choices(self) -> int:
+        """That of the mechanism."""
+        return self.first.public_choices
+
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:

@@ -50,6 +50,10 @@ class Mechanism(Protocol):
     def q(self) -> Fraction:
         """Exact probability that a report supports one thing that is not true."""
 
+    @property
+    def public_choices(self) -> int:
+        """How many equally likely things a payload may tell openly; 1 if it tells none."""
+
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
@@ -87,10 +91,6 @@ class Renewable(Mechanism, Protocol):
     @property
     def differing(self) -> int:
         """The most symbols in which two inputs can differ: ε is split over so many."""
-
-    @property
-    def public_choices(self) -> int:
-        """How many equally likely things a payload may tell openly; 1 if it tells none."""
 
     def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         """Each symbol of a payload kept with probability keep/2^64, else uniform among all K."""
