@@ -122,6 +122,11 @@ class Renewed:
         """That of the mechanism."""
         return self.first.public_choices
 
+    @property
+    def told(self) -> Fraction:
+        """That of the mechanism."""
+        return self.first.told
+
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
@@ -138,6 +143,10 @@ class Renewed:
         """One report; DecodeError unless `permanent` is a payload."""
         self.first.validate(permanent)
         return self.first.renewed(permanent, self.renewal_threshold, coins)
+
+    def supports(self, payload: bytes, label: int) -> bool | None:
+        """As in the mechanism: a report has its form."""
+        return self.first.supports(payload, label)
 
     def validate(self, payload: bytes) -> None:
         """Return for payloads of the mechanism, raise DecodeError for all others."""

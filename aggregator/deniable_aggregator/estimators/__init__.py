@@ -7,8 +7,11 @@ from types import MappingProxyType
 
 from deniable_aggregator.estimators.contract import REPEATS, Estimator, checked_repeat
 from deniable_aggregator.estimators.grr import GeneralizedEstimator
+from deniable_aggregator.estimators.hadamard import HadamardEstimator
+from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 from deniable_aggregator.estimators.rr_sampled import SampledEstimator
+from deniable_aggregator.estimators.sue import SymmetricUnaryEstimator
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -17,8 +20,11 @@ __all__ = ["REPEATS", "Estimator", "for_mechanism", "known"]
 _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyType(
     {
         "grr/1": GeneralizedEstimator,
+        "hadamard/1": HadamardEstimator,
+        "oue/1": OptimizedUnaryEstimator,
         "rr-sampled/1": SampledEstimator,
         "rr/1": BitwiseEstimator,
+        "sue/1": SymmetricUnaryEstimator,
     }
 )
 

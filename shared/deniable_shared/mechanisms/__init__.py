@@ -13,8 +13,11 @@ from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Chain, Kind, Mechanism
 from deniable_shared.mechanisms.grr import GeneralizedResponse
+from deniable_shared.mechanisms.hadamard import HadamardResponse
+from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
+from deniable_shared.mechanisms.sue import SymmetricUnary
 
 __all__ = ["Chain", "Mechanism", "build", "default_id", "for_domain", "known", "pinned"]
 
@@ -42,7 +45,7 @@ def build(
 
     rr/1: domain_size = number of bits; distance = the most places in which two valid vectors
     differ (all, if not given). rr-sampled/1: the same, and sampled = how many of the bits a report
-    tells (the number of least variance, if not given). grr/1: domain_size = number of choices.
+    tells (the number of least variance, if not given). The others: domain_size = number of choices.
     With `permanent`, the ε of a permanent answer, the mechanism is a Chain; it must exceed epsilon.
     """
     kind = _BY_ID.get(id)
@@ -136,5 +139,12 @@ def _integer(name: str, value: object) -> int:
 _DECIDED = {frozenset({"bits"}): ("distance",)}
 """Parameters that the domain decides, and so no manifest names."""
 
-_KINDS: tuple[Kind, ...] = (BitwiseResponse, GeneralizedResponse, SampledResponse)
+_KINDS: tuple[Kind, ...] = (
+    BitwiseResponse,
+    GeneralizedResponse,
+    HadamardResponse,
+    OptimizedUnary,
+    SampledResponse,
+    SymmetricUnary,
+)
 _BY_ID: Mapping[str, Kind] = {kind.id: kind for kind in _KINDS}
