@@ -11,12 +11,14 @@ from deniable_shared.chains import Renewed
 from deniable_shared.domain import Bits, Domain
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Chain, Kind, Mechanism
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
+from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
 
 __all__ = ["Chain", "Mechanism", "build", "default_id", "for_domain", "known", "pinned"]
@@ -140,11 +142,13 @@ _DECIDED = {frozenset({"bits"}): ("distance",)}
 """Parameters that the domain decides, and so no manifest names."""
 
 _KINDS: tuple[Kind, ...] = (
+    AffineResponse,
     BitwiseResponse,
     GeneralizedResponse,
     HadamardResponse,
     OptimizedUnary,
     SampledResponse,
+    SubsetResponse,
     SymmetricUnary,
 )
 _BY_ID: Mapping[str, Kind] = {kind.id: kind for kind in _KINDS}
