@@ -1,6 +1,7 @@
 """Affine thresholds: sets of w of K codes that two numbers name, one holding the true code with p.
 
-    c uniform in 1 … (K − 1)/2, b in 0 … K − 1, K an odd prime ≥ d        supports {v: cv + b mod K < w}
+    c uniform in 1 … (K − 1)/2, b in 0 … K − 1, K an odd prime ≥ d
+    (c, b) supports {v: cv + b mod K < w}
 
     p = T/2^64        q = (w − p)/(K − 1)        (T/w) / ((2^64 − T)/(K − w)) ≤ e^ε
 
