@@ -86,5 +86,6 @@ def _indices(rows: Payloads) -> npt.NDArray[np.integer]:
     if size <= 2:
         return np.ascontiguousarray(rows).view(f">u{size}")[:, 0]
     padded = np.append(rows.reshape(-1), np.uint8(0))  # the last word reaches one byte further
-    words = np.ndarray(len(rows), ">u4", padded, strides=(size,))
-    return np.right_shift(words, 8, dtype=np.int64)
+    words: npt.NDArray[np.uint32] = np.ndarray(len(rows), ">u4", padded, strides=(size,))
+    indices: npt.NDArray[np.int64] = np.right_shift(words, 8, dtype=np.int64)
+    return indices

@@ -3,8 +3,8 @@
     f̂_v = (c_v/n − q)/(p − q)
 
 Counted as the bits of `rr/1` are, by its carry-save adders. Given who answered, the bits of a
-report are independent: so are the estimates of two choices, and the estimates of all of them add up to 1
-only on average. Presented, they are projected to where they do.
+report are independent: so are the estimates of two choices, and all estimates add up to 1 only on
+average. Presented, they are projected to where they do.
 """
 
 from __future__ import annotations
