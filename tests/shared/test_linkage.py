@@ -69,14 +69,11 @@ def test_where_bits_are_not_fair_linkage_is_at_least_the_mutual_information(
 
 def bits_tell_of_the_choice(chain: Chain) -> float:
     """Mutual information of the choice and each bit of one report, summed, from its pmf."""
-    inputs, total = list(chain.inputs()), 0.0
-    for label in inputs:
+    laws, total = [chain.pmf(value) for value in chain.inputs()], 0.0
+    for label in range(chain.domain_size):
         ones = [
-            sum(
-                (c for y, c in chain.pmf(value).items() if chain.supports(y, int(label))),
-                Fraction(),
-            )
-            for value in inputs
+            sum((chance for sent, chance in law.items() if chain.supports(sent, label)), Fraction())
+            for law in laws
         ]
         mean = sum(ones, Fraction()) / len(ones)
         for one in ones:
