@@ -167,7 +167,9 @@ def given_people(p: Fraction, q: Fraction, f: float) -> float:
     return (f * float(p * (1 - p)) + (1 - f) * float(q * (1 - q))) / float(p - q) ** 2
 
 
-@pytest.mark.parametrize("id", ["rr/1", "grr/1", "sue/1", "oue/1", "hadamard/1", "subset/1", "affine/1"])
+@pytest.mark.parametrize(
+    "id", ["rr/1", "grr/1", "sue/1", "oue/1", "hadamard/1", "subset/1", "affine/1"]
+)
 def test_supports_of_a_device_have_the_law_of_its_history(id: str) -> None:
     """Ties the hidden bit used here to `pmf_history`, over three epochs."""
     chain = build(id, domain_size=3, epsilon="1", permanent="2")
