@@ -122,6 +122,11 @@ class Renewed:
         """That of the mechanism."""
         return self.first.told
 
+    @property
+    def public_choices(self) -> int:
+        """That of the mechanism."""
+        return self.first.public_choices
+
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:

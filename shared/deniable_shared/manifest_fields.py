@@ -82,7 +82,7 @@ FIELDS = (
     Field("owner", Change.FREE, "whom to ask about it: 1…200 printable characters"),
     Field("valid_from", Change.IDENTITY, "first day, 00:00 UTC"),
     Field("expires", Change.EXPIRY, "day after the last one, 00:00 UTC"),
-    Field("domain", Change.IDENTITY, "what may be answered: bits or choice, with labels"),
+    Field("domain", Change.IDENTITY, "what may be answered: bits, choice, number or record"),
     Field(
         "mechanism.id", Change.IDENTITY, 'the randomizer, like "rr/1": one of those listed below'
     ),

@@ -116,12 +116,12 @@ def for_domain(
     types = _BY_ID[id].domain_types if id in _BY_ID else frozenset({domain.type})
     if domain.type not in types:
         raise ParameterError(
-            f"mechanism {id} answers for {' and '.join(sorted(types))}, not for {domain.type}: "
+            f"mechanism {id} answers for {', '.join(sorted(types))}, not for {domain.type}: "
             f"use {default_id(domain)}"
         )
-    if "distance" in parameters:
-        raise ParameterError("distance follows from the domain: leave it out of the parameters")
-    decided = {"distance": domain.distance} if isinstance(domain, Bits) else {}
+    decided = domain.decides
+    for name in decided.keys() & parameters.keys():
+        raise ParameterError(f"{name} follows from the domain: leave it out of the parameters")
     return build(
         id, domain_size=domain.size, epsilon=epsilon, permanent=permanent, **decided, **parameters
     )

@@ -54,6 +54,10 @@ class Mechanism(Protocol):
     def told(self) -> Fraction:
         """The share of the labels that one report tells of: all, or t of m."""
 
+    @property
+    def public_choices(self) -> int:
+        """How many equally likely things a payload may tell openly; 1 if it tells none."""
+
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
@@ -94,10 +98,6 @@ class Renewable(Mechanism, Protocol):
     @property
     def differing(self) -> int:
         """The most symbols in which two inputs can differ: ε is split over so many."""
-
-    @property
-    def public_choices(self) -> int:
-        """How many equally likely things a payload may tell openly; 1 if it tells none."""
 
     def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         """Each symbol of a payload kept with probability keep/2^64, else uniform among all K."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from deniable_shared.coins import Coins
-from deniable_shared.domain import MAX_CHOICES, bytes_for
+from deniable_shared.domain import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 
@@ -28,7 +28,7 @@ class GeneralizedResponse:
     """One of d = `domain_size` choices."""
 
     id: ClassVar[str] = "grr/1"
-    domain_types: ClassVar[frozenset[str]] = frozenset({"choice"})
+    domain_types: ClassVar[frozenset[str]] = INDEXED
     parameters: ClassVar[tuple[str, ...]] = ()
     domain_size: int
     epsilon: Fraction
