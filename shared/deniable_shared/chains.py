@@ -118,14 +118,14 @@ class Renewed:
         return self.kept * self.first.q + self.blurred
 
     @property
-    def public_choices(self) -> int:
-        """That of the mechanism."""
-        return self.first.public_choices
-
-    @property
     def told(self) -> Fraction:
         """That of the mechanism."""
         return self.first.told
+
+    @property
+    def public_choices(self) -> int:
+        """That of the mechanism."""
+        return self.first.public_choices
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 
 from deniable_shared import mechanisms
@@ -127,11 +128,9 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
 
 def _answering(manifest: Manifest) -> Iterator[mechanisms.Mechanism]:
     """Every mechanism that answers for the domain, at the ε of one report."""
-    for id in mechanisms.known():
-        try:
+    for id in mechanisms.for_type(manifest.domain.type):
+        with suppress(ParameterError):  # too many labels for some
             yield mechanisms.for_domain(id, manifest.domain, manifest.epsilon_report)
-        except ParameterError:
-            continue  # made for another type of domain, or for smaller ones
 
 
 def linkage(manifest: Manifest) -> Iterator[Finding]:

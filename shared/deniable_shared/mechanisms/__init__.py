@@ -21,7 +21,16 @@ from deniable_shared.mechanisms.rr_sampled import SampledResponse
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
 
-__all__ = ["Chain", "Mechanism", "build", "default_id", "for_domain", "known", "pinned"]
+__all__ = [
+    "Chain",
+    "Mechanism",
+    "build",
+    "default_id",
+    "for_domain",
+    "for_type",
+    "known",
+    "pinned",
+]
 
 Epsilon = str | int | Fraction
 _NONE: Mapping[str, object] = MappingProxyType({})
@@ -64,6 +73,11 @@ def build(
 def known() -> tuple[str, ...]:
     """Ids of all mechanisms, sorted."""
     return tuple(sorted(_BY_ID))
+
+
+def for_type(domain_type: str) -> tuple[str, ...]:
+    """Ids of the mechanisms that answer for a type of domain, sorted."""
+    return tuple(id for id in known() if domain_type in _BY_ID[id].domain_types)
 
 
 def pinned(id: str) -> tuple[str, ...]:

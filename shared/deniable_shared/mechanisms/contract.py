@@ -51,12 +51,12 @@ class Mechanism(Protocol):
         """Exact probability that a report supports one thing that is not true."""
 
     @property
-    def public_choices(self) -> int:
-        """How many equally likely things a payload may tell openly; 1 if it tells none."""
-
-    @property
     def told(self) -> Fraction:
         """The share of the labels that one report tells of: all, or t of m."""
+
+    @property
+    def public_choices(self) -> int:
+        """How many equally likely things a payload may tell openly; 1 if it tells none."""
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

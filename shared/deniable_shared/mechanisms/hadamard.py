@@ -22,7 +22,7 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from deniable_shared.coins import Coins
-from deniable_shared.domain import MAX_CHOICES, bytes_for
+from deniable_shared.domain import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 
@@ -37,7 +37,7 @@ class HadamardResponse:
     """One of d = `domain_size` choices; `codes` = K."""
 
     id: ClassVar[str] = "hadamard/1"
-    domain_types: ClassVar[frozenset[str]] = frozenset({"choice"})
+    domain_types: ClassVar[frozenset[str]] = INDEXED
     parameters: ClassVar[tuple[str, ...]] = ()
     symbols: ClassVar[int] = 2
     favoured: ClassVar[int] = 1

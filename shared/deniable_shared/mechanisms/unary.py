@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from deniable_shared.coins import Coins
-from deniable_shared.domain import MAX_BITS
+from deniable_shared.domain import INDEXED, MAX_BITS
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 
@@ -33,7 +33,7 @@ class UnaryEncoding:
 
     id: ClassVar[str]
     differing: ClassVar[int]
-    domain_types: ClassVar[frozenset[str]] = frozenset({"choice"})
+    domain_types: ClassVar[frozenset[str]] = INDEXED
     parameters: ClassVar[tuple[str, ...]] = ()
     symbols: ClassVar[int] = 2
     favoured: ClassVar[int] = 1
