@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable_aggregator import estimators
-from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimators.affine import _by_code, _by_message, _inverses
 from deniable_shared import mechanisms
 from deniable_shared.coins import Coins
@@ -96,13 +95,14 @@ def test_inverses_are_inverses(modulus: int) -> None:
 
 
 def test_payloads_no_device_sends_are_refused() -> None:
-    for id, pinned, payload, reason in (
+    cases: tuple[tuple[str, dict[str, int], list[int], str], ...] = (
         ("subset/1", {"subset_size": 2}, [0b1000_0000], "hold 2 choices each"),
         ("subset/1", {"subset_size": 2}, [0b1100_0001], "zeros after bit 7"),
         ("affine/1", {}, [21], "numbers below 21, got 21"),
-    ):
+    )
+    for id, pinned, payload, reason in cases:
         with pytest.raises(DecodeError, match=reason):
-            estimator(id, 7, **pinned).tally(np.array([payload], dtype=np.uint8))
+            estimator(id, 7, "1", **pinned).tally(np.array([payload], dtype=np.uint8))
     listed = estimator("subset/1", 63, subset_size=3)
     for row, reason in (([9, 9, 48], "rising order"), ([9, 48, 63], "below 63, got 63")):
         with pytest.raises(DecodeError, match=reason):
@@ -134,7 +134,7 @@ def test_raw_frequencies_of_all_codes_add_up_to_one(id: str, data: st.DataObject
 @pytest.mark.parametrize("repeat", ["once", "fresh", "memoized"])
 def test_everybody_alike_is_estimated_as_one_and_the_others_as_zero(id: str, repeat: str) -> None:
     permanent = "4" if repeat == "memoized" else None
-    mechanism = mechanisms.build(id, domain_size=8, epsilon="2", permanent=permanent)  # type: ignore[call-overload]
+    mechanism = mechanisms.build(id, domain_size=8, epsilon="2", permanent=permanent)
     n = 10**15
     chance = [mechanism.p, *[mechanism.q] * (mechanism.tally_size - 1)]
     tally = np.array([round(n * each) for each in chance])
@@ -178,7 +178,7 @@ def test_codes_that_stand_for_nothing_are_counted_and_show_what_is_made_up() -> 
     assert counted.tally(forged)[95] == n
 
 
-def made_up(mechanism: Mechanism, code: int, n: int) -> Counts:
+def made_up(mechanism: Mechanism, code: int, n: int) -> np.ndarray:
     """A message that holds a code nobody can have, n times."""
     messages = (number.to_bytes(mechanism.payload_size, "big") for number in range(10**4))
     payload = next(each for each in messages if mechanism.supports(each, code))

@@ -16,7 +16,10 @@ YES_NO = Bits(("a", "b", "c"))
 COLOURS = Choice(("red", "green", "blue"))
 
 
-@pytest.mark.parametrize("id", ["grr/1", "hadamard/1", "oue/1", "rr-sampled/1", "rr/1", "sue/1"])
+@pytest.mark.parametrize(
+    "id",
+    ["affine/1", "grr/1", "hadamard/1", "oue/1", "rr-sampled/1", "rr/1", "subset/1", "sue/1"],
+)
 def test_registry_knows_every_mechanism_by_its_id(id: str) -> None:
     assert known() == tuple(sorted({*known(), id}))
     assert build(id, domain_size=3, epsilon="1").id == id
@@ -32,7 +35,7 @@ def test_text_and_fraction_build_equal_mechanisms(epsilon: str | Fraction) -> No
 def test_unknown_id_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ParameterError, match=r"one of .*grr/1, .*rr/1, .*got 'nobody/1'"):
         build("nobody/1", domain_size=3, epsilon="1")
-    with pytest.raises(ParameterError, match=r"one of grr/1, .*got 'rr/2'"):
+    with pytest.raises(ParameterError, match=r"one of .*grr/1, .*got 'rr/2'"):
         for_domain("rr/2", YES_NO, Fraction(1))
 
 
