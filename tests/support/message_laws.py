@@ -109,7 +109,7 @@ class MessageLaw:
     def draw_tallies(self, population: Population, n: int, replicates: int) -> Counts:
         """(replicates, tally_size): tallies of n independent reports each, from the exact pmf."""
         chances = np.array([float(chance) for chance in self.probabilities(population)])
-        chosen = _generator().multinomial(n, chances / chances.sum(), size=replicates)
+        chosen = generator().multinomial(n, chances / chances.sum(), size=replicates)
         return np.asarray(chosen @ self.tallies)
 
 
@@ -152,5 +152,5 @@ def _build(id: str, epsilon: str, size: int, permanent: Fraction | None = None) 
         return None
 
 
-def _generator() -> np.random.Generator:  # noqa: TID251  # simulates whole populations in tests
+def generator() -> np.random.Generator:  # noqa: TID251  # simulates whole populations in tests
     return np.random.default_rng()  # noqa: TID251

@@ -12,6 +12,8 @@ from deniable_shared.domain import Bits, Domain
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Chain, Kind, Mechanism
+from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
+from deniable_shared.mechanisms.duchi import OneBitMean
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
@@ -136,5 +138,11 @@ def _integer(name: str, value: object) -> int:
 _DECIDED = {frozenset({"bits"}): ("distance",)}
 """Parameters that the domain decides, and so no manifest names."""
 
-_KINDS: tuple[Kind, ...] = (BitwiseResponse, GeneralizedResponse, SampledResponse)
+_KINDS: tuple[Kind, ...] = (
+    BitwiseResponse,
+    GeneralizedResponse,
+    OneBitMean,
+    PiecewiseMean,
+    SampledResponse,
+)
 _BY_ID: Mapping[str, Kind] = {kind.id: kind for kind in _KINDS}
