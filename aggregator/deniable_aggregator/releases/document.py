@@ -7,12 +7,11 @@ draw. ε, ρ and δ are decimal texts: costs rounded up, what is left rounded do
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
 from deniable_aggregator.central.account import (
     Account,
-    Budget,
     Limit,
     Promise,
     Spending,

@@ -1,4 +1,4 @@
-"""What is public about the epochs a release reads: which they are, n, what one person can have there.
+"""What is public about the epochs a release reads: which they are, n, what one person has there.
 
 Only closed epochs are read. One whose time is over is closed here, for good, before it is counted:
 no report can then come to what was released. Under `read = "releases"` whether an epoch has reports
@@ -19,7 +19,15 @@ from deniable_aggregator.releases.request import Selection
 from deniable_aggregator.store.contract import EpochRow, Store
 from deniable_shared.epochs import closes_at, epoch_at
 
-__all__ = ["MOST_EPOCHS", "MOST_INTEGERS", "epochs_of", "facts_of", "settle", "tallies_of"]
+__all__ = [
+    "MOST_EPOCHS",
+    "MOST_INTEGERS",
+    "epochs_of",
+    "facts_of",
+    "require_enough",
+    "settle",
+    "tallies_of",
+]
 
 MOST_EPOCHS = 1_000
 """Each of them is charged, inside the one transaction that writes."""
@@ -54,10 +62,10 @@ def epochs_of(
 
 
 def facts_of(store: Store, collection: Collection, epochs: Sequence[int]) -> Facts:
-    """Of these epochs; too-few-reports below the newest `min_batch`."""
+    """Of these epochs, which hold at least one report."""
     wanted = set(epochs)
     n = sum(row.n for row in store.epochs(collection.id) if row.epoch in wanted)
-    if n < collection.manifest.min_batch:
+    if not n:
         raise _too_few(collection, n)
     return Facts(
         collection=collection.id,
@@ -70,6 +78,12 @@ def facts_of(store: Store, collection: Collection, epochs: Sequence[int]) -> Fac
         cohorts=collection.manifest.cohorts,
         installation=_installation(collection, epochs),
     )
+
+
+def require_enough(collection: Collection, facts: Facts) -> None:
+    """Raise too-few-reports below the newest `min_batch`."""
+    if facts.n < collection.manifest.min_batch:
+        raise _too_few(collection, facts.n)
 
 
 def tallies_of(store: Store, collection: Collection, epochs: Sequence[int]) -> Tallies:

@@ -24,7 +24,13 @@ from deniable_aggregator.reading import cells_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.account import account_of, charge_of, decider
 from deniable_aggregator.releases.document import Document, cost, released
-from deniable_aggregator.releases.facts import epochs_of, facts_of, settle, tallies_of
+from deniable_aggregator.releases.facts import (
+    epochs_of,
+    facts_of,
+    require_enough,
+    settle,
+    tallies_of,
+)
 from deniable_aggregator.releases.request import (
     Planner,
     Request,
@@ -108,6 +114,7 @@ class Releases:
     def _valid(self, collection: Collection, request: Request) -> tuple[Plan, Facts]:
         epochs = epochs_of(self._store, collection, request.selection, self._clock())
         facts = facts_of(self._store, collection, epochs)
+        require_enough(collection, facts)
         return planned(self._planner, request.mechanism, request.arguments, facts), facts
 
     def _row(self, collection: Collection, plan: Plan, facts: Facts) -> ChargeRow:
