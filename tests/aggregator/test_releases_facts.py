@@ -39,9 +39,10 @@ def epochs(world: ReleaseWorld, selection: Selection) -> tuple[int, ...]:
     return facts.epochs_of(store, world.collection, selection, world.world.clock())
 
 
-def installation(world: ReleaseWorld, *read: int) -> tuple[int, Fraction]:
+def installation(world: ReleaseWorld, *read: int) -> tuple[int, int]:
     found = facts._installation(world.collection, read)
-    return found.reports, found.local
+    assert found.local.denominator == 1
+    return found.reports, int(found.local)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,28 @@ def test_a_release_closes_for_good_what_is_over_before_it_counts_it(tmp_path: Pa
         world.releases.release(world.collection, asked(epochs=over(FIRST)))
         closed = [store.is_closed(world.collection.id, epoch) for epoch in (FIRST, LAST)]
         assert closed == [True, False]
+
+
+def test_a_report_that_slips_in_before_the_closing_is_counted_or_left_to_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reports of the last moment: the epochs that are read are closed before n is counted."""
+    with opened(tmp_path) as world:
+        store = world.world.service.store
+        honest = store.close_epoch
+
+        def late(collection: str, epoch: int, now: float) -> bool:
+            monkeypatch.undo()
+            for slipped in (FIRST, FIRST - 1):
+                world.world.count(world.collection, [BITS], epoch=slipped)
+            return honest(collection, epoch, now)
+
+        monkeypatch.setattr(store, "close_epoch", late)
+        shown = document(world.releases.release(world.collection, asked()))
+        assert (shown["epochs"], shown["n"]) == ([FIRST, LAST], 11)
+        assert [store.is_closed(world.collection.id, epoch) for epoch in (FIRST, LAST)] == [
+            True
+        ] * 2
 
 
 def test_where_only_releases_are_read_every_epoch_of_the_calendar_is_listed_and_no_n(

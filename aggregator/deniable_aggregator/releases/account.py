@@ -13,9 +13,9 @@ from deniable_aggregator.central.account import Account, Budget, Charge
 from deniable_aggregator.central.adjacency import parse_adjacency
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import ChargeRow, Decide
+from deniable_aggregator.store.contract import ChargeRow
 
-__all__ = ["account_of", "budget_of", "charge_of", "decider", "guarantee_of"]
+__all__ = ["Decider", "account_of", "budget_of", "charge_of", "guarantee_of"]
 
 
 def budget_of(collection: Collection) -> Budget:
@@ -53,11 +53,19 @@ def guarantee_of(row: ChargeRow) -> Guarantee:
     )
 
 
-def decider(collection: Collection, row: ChargeRow) -> Decide:
-    """Raises BudgetError where the charges leave no room for this one."""
-    asked = charge_of(row)
+class Decider:
+    """Raises BudgetError where the charges leave no room for one more.
 
-    def decide(rows: Sequence[ChargeRow]) -> None:
-        account_of(collection, rows).charged(asked)
+    Asked before the writing transaction, it is quick inside: charges are append-only, so as many
+    as before are the same.
+    """
 
-    return decide
+    def __init__(self, collection: Collection, row: ChargeRow) -> None:
+        self._collection = collection
+        self._asked = charge_of(row)
+        self._admitted: int | None = None
+
+    def __call__(self, rows: Sequence[ChargeRow]) -> None:
+        if len(rows) != self._admitted:
+            account_of(self._collection, rows).charged(self._asked)
+            self._admitted = len(rows)

@@ -25,7 +25,7 @@ __all__ = [
     "epochs_of",
     "facts_of",
     "require_enough",
-    "settle",
+    "settled",
     "tallies_of",
 ]
 
@@ -38,18 +38,22 @@ MOST_INTEGERS = 1 << 25
 _WIDEST = ("live", "closed", "releases")
 
 
-def settle(store: Store, collection: Collection, selection: Selection, now: float) -> None:
-    """Close, for good, the epochs asked for whose time is over."""
+def settled(
+    store: Store, collection: Collection, selection: Selection, now: float
+) -> tuple[int, ...]:
+    """The explicit epochs, each closed for good: what is counted now is counted for ever."""
+    epochs = epochs_of(store, collection, selection, now)
     stored = {row.epoch for row in store.epochs(collection.id) if row.closed_at is not None}
-    for epoch in epochs_of(store, collection, selection, now):
+    for epoch in epochs:
         if epoch not in stored:
             store.close_epoch(collection.id, epoch, now)
+    return epochs
 
 
 def epochs_of(
     store: Store, collection: Collection, selection: Selection, now: float
 ) -> tuple[int, ...]:
-    """The explicit epochs, ascending; invalid-argument, epoch-open or too-few-reports."""
+    """The explicit epochs, over if not closed; invalid-argument, epoch-open, too-few-reports."""
     calendar = _Calendar(collection, {row.epoch: row for row in store.epochs(collection.id)}, now)
     asked = _asked(collection, selection)
     if selection.bounded or selection.listed is not None:

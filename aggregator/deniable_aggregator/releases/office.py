@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from deniable_aggregator.central.account import AccountError, BudgetError
@@ -22,13 +22,13 @@ from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, T
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import cells_of
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.account import account_of, charge_of, decider
+from deniable_aggregator.releases.account import Decider, account_of, charge_of
 from deniable_aggregator.releases.document import Document, cost, released
 from deniable_aggregator.releases.facts import (
     epochs_of,
     facts_of,
     require_enough,
-    settle,
+    settled,
     tallies_of,
 )
 from deniable_aggregator.releases.request import (
@@ -83,7 +83,8 @@ class Releases:
 
     def quote(self, collection: Collection, request: Request) -> Document:
         """What it would cost, how far off it may be, what is left. Nothing is charged."""
-        plan, facts = self._valid(collection, request)
+        epochs = epochs_of(self._store, collection, request.selection, self._clock())
+        plan, facts = self._valid(collection, request, epochs)
         row = self._row(collection, plan, facts)
         known = self._store.charge_for(collection.id, row.request)
         account = account_of(collection, self._store.charges(collection.id))
@@ -99,8 +100,8 @@ class Releases:
     def release(self, collection: Collection, request: Request) -> Shown:
         """Problem: invalid-argument, epoch-open, too-few-reports, budget-exhausted before the
         charge, release-failed behind it."""
-        settle(self._store, collection, request.selection, self._clock())
-        plan, facts = self._valid(collection, request)
+        epochs = settled(self._store, collection, request.selection, self._clock())
+        plan, facts = self._valid(collection, request, epochs)
         charged = self._charged(collection, self._row(collection, plan, facts))
         known = self._store.result(charged.release)
         if known is not None:
@@ -111,8 +112,9 @@ class Releases:
             logger.error("release %s of %s failed", charged.release, collection.id)
             raise Problem("release-failed", FAILED, release=charged.release) from None
 
-    def _valid(self, collection: Collection, request: Request) -> tuple[Plan, Facts]:
-        epochs = epochs_of(self._store, collection, request.selection, self._clock())
+    def _valid(
+        self, collection: Collection, request: Request, epochs: Sequence[int]
+    ) -> tuple[Plan, Facts]:
         facts = facts_of(self._store, collection, epochs)
         require_enough(collection, facts)
         return planned(self._planner, request.mechanism, request.arguments, facts), facts
@@ -138,8 +140,10 @@ class Releases:
         known = self._store.charge_for(collection.id, row.request)
         if known is not None:
             return known
+        decide = Decider(collection, row)
         try:
-            return self._store.charge(row, decider(collection, row))
+            decide(self._store.charges(collection.id))
+            return self._store.charge(row, decide)
         except BudgetError as error:
             raise _exhausted(error) from error
         except AccountError as error:
