@@ -148,6 +148,22 @@ def test_what_another_charged_between_decision_and_writing_is_decided_again(
     assert world.charges == 1
 
 
+def test_the_same_request_that_another_pays_in_the_same_moment_is_not_refused(
+    world: ReleaseWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = world.world.service.store
+    honest, made = store.charges, []
+
+    def late(collection: str) -> list[ChargeRow]:
+        monkeypatch.undo()
+        made.append(world.releases.release(world.collection, asked("0.4")))
+        return honest(collection)
+
+    monkeypatch.setattr(store, "charges", late)
+    assert world.releases.release(world.collection, asked("0.4")).row == made[0].row
+    assert world.charges == 1
+
+
 def test_what_is_gone_is_told_with_what_is_left_and_who_spent_it(world: ReleaseWorld) -> None:
     first = world.releases.release(world.collection, asked("0.4"))
     problem = refused(world, asked("0.2", epochs=over(LAST)))

@@ -6,8 +6,12 @@ import msgspec
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
-from deniable_aggregator.api.documents import AccountDocument, LedgerArguments, LedgerDocument
 from deniable_aggregator.api.operations import JSON, answer, operation, service
+from deniable_aggregator.api.release_documents import (
+    AccountDocument,
+    LedgerArguments,
+    LedgerDocument,
+)
 from deniable_aggregator.releases import archive
 
 blueprint = Blueprint("ledger", __name__)

@@ -7,7 +7,8 @@ from flask import Blueprint, Response
 from msgspec import UnsetType
 
 from deniable_aggregator.api.arguments import Open, refuse
-from deniable_aggregator.api.documents import (
+from deniable_aggregator.api.operations import JSON, answer, operation, service
+from deniable_aggregator.api.release_documents import (
     AnswerDocument,
     LogPlaceDocument,
     NewRelease,
@@ -18,7 +19,6 @@ from deniable_aggregator.api.documents import (
     ReleasesDocument,
     ReleaseSummary,
 )
-from deniable_aggregator.api.operations import JSON, answer, operation, service
 from deniable_aggregator.api.spans import span_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request, Selection

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from deniable_aggregator.central.account import AccountError, BudgetError
@@ -141,8 +142,9 @@ class Releases:
         if known is not None:
             return known
         decide = Decider(collection, row)
-        try:
+        with suppress(AccountError):  # refused inside only: the same request may pay meanwhile
             decide(self._store.charges(collection.id))
+        try:
             return self._store.charge(row, decide)
         except BudgetError as error:
             raise _exhausted(error) from error
