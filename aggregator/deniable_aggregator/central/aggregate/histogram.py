@@ -27,7 +27,7 @@ from deniable_aggregator.central.aggregate.arguments import (
 from deniable_aggregator.central.aggregate.bars import CONFIDENCE, combined_half_widths
 from deniable_aggregator.central.aggregate.contract import Counts, Drawn, Facts, Tallies
 from deniable_aggregator.central.aggregate.readings import Readings
-from deniable_aggregator.central.exact import SMALLEST_DECAY, two_sided_geometric
+from deniable_aggregator.central.exact import two_sided_geometric
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.release import ErrorBar
@@ -148,10 +148,4 @@ class Histogram:
 def plan(arguments: Mapping[str, object], facts: Facts) -> Histogram:
     """ParameterError for arguments that are no request over these facts."""
     complete = completed("histogram", PARAMETERS, arguments)
-    planned = Histogram(read_epsilon(complete["epsilon"]), Readings.of(facts))
-    if planned.decay < SMALLEST_DECAY:
-        raise ParameterError(
-            f"epsilon must be larger for noise on {facts.domain.size:,} counts at once: "
-            "use exponential or top-k"
-        )
-    return planned
+    return Histogram(read_epsilon(complete["epsilon"]), Readings.of(facts))

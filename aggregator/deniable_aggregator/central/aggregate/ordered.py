@@ -43,6 +43,7 @@ MOST_ORDERED = 4096
 MOST_PRICES = 512
 _CHUNK = 1 << 22
 _LARGEST = 1 << 60
+_FAR = 1 << 61  # no label there whose crossing could come first
 _PRICE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,2})?")
 
 
@@ -97,11 +98,10 @@ class Quantile:
 def first_crossing(score: Quantile, counts: Counts) -> Proposal[int]:
     """The first label whose debiased share is at least the quantile, and D."""
     over = score.over(counts)
-    first = int(np.argmax(over >= 0))
-    distances = [-(-(int(over[first]) + 1) // score.width)] if first < len(over) - 1 else []
-    if first:
-        distances.append(-(int(over[:first].max()) // score.width))
-    return Proposal(first, min(distances))
+    first, places = int(np.argmax(over >= 0)), np.arange(len(over))
+    above = _FAR if first == len(over) - 1 else int(over[first]) + 1
+    below = -int(np.where(places < first, over, -_FAR).max())
+    return Proposal(first, -(-min(above, below) // score.width))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
