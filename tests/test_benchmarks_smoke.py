@@ -12,7 +12,7 @@ from benchmarks.measure import Contender, Effort, Line, race
 from benchmarks.results import Result, Verdict, at_least_share, at_most
 
 SMOKE = Effort(rounds=1, slice_seconds=0.001, scale=0.01, peers=False, ids=1_000)
-IN_PROCESS = ("randomize", "record", "imports", "tally", "estimate")
+IN_PROCESS = ("randomize", "record", "imports", "tally", "estimate", "central")
 WITH_SERVERS = ("upload", "memory")
 
 
@@ -76,3 +76,28 @@ def test_results_name_command_machine_and_budgets() -> None:
     assert "`run it`" in page
     assert "| step | 1 of 2 µs | met | nothing |" in page
     assert "| peer | 1.0 | remark |" in page
+
+
+def page_of(*results: Result) -> str:
+    return display.markdown(results, command="run it", machine=[("a", "b")], peers=[("p", "1", "")])
+
+
+def test_a_section_measured_again_leaves_all_others_as_they_were() -> None:
+    old = Result("Step", (), (Verdict("step", "1 of 2 µs", 2.0, ""),), ("old remark",))
+    other = Result("Other", (), (Verdict("other", "3 of 4 µs", 1.3, ""),), ("other remark",))
+    new = Result("Step", (), (Verdict("step", "9 of 2 µs", 0.2, ""),), ("new remark",))
+    for page in (page_of(old, other), page_of(other, old)):
+        again = display.updated(page, [new], measured="")
+        assert again == page.replace("old remark", "new remark").replace(
+            "| step | 1 of 2 µs | met |", "| step | 9 of 2 µs | missed by 5.00 × |"
+        )
+
+
+def test_a_section_measured_for_the_first_time_is_added_with_its_budgets() -> None:
+    old = Result("Step", (), (Verdict("step", "1 of 2 µs", 2.0, ""),), ("a remark",))
+    new = Result("More", (), (Verdict("more", "5 of 6 µs", 1.2, ""),), ("new remark",))
+    again = display.updated(page_of(old), [new], measured="Measured alone.")
+    assert display.updated(again, [new], measured="Measured alone.") == again
+    assert again.count("| more | 5 of 6 µs | met |") == 1
+    assert again.index("| step |") < again.index("| more |") < again.index("## Step")
+    assert again.rstrip().endswith("## More\n\nMeasured alone.\n\n- new remark")

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -27,6 +28,8 @@ PAGES = sorted(
     if not {".venv", "node_modules", "dist"} & set(path.relative_to(ROOT).parts)
 )
 AGGREGATOR = (ROOT / "aggregator" / "README.md").read_text()
+TUTORIALS = ROOT / "aggregator" / "docs" / "central"
+LARGEST_FIGURE = 60_000
 NUMBER = re.compile(r"-?\d+\.\d+")
 
 
@@ -139,3 +142,43 @@ def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
 
 def test_readme_example_is_at_most_twelve_lines() -> None:
     assert len(fenced(ROOT / "README.md", "python")[0].splitlines()) <= 12
+
+
+def worked(page: Path) -> list[tuple[str, str]]:
+    """Every snippet of a tutorial with the output that stands below it."""
+    return re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```", page.read_text(), re.S | re.M)
+
+
+@pytest.mark.parametrize("page", sorted(TUTORIALS.glob("*.md")), ids=lambda page: page.stem)
+def test_every_snippet_of_a_tutorial_prints_what_stands_below_it(page: Path) -> None:
+    snippets, end = worked(page), "-- end of snippet --\n"
+    assert len(snippets) == len(fenced(page, "python")) >= 4
+    code = "".join(f"{snippet}\nprint({end!r}, end='')\n" for snippet, _ in snippets)
+    run = [sys.executable, "-W", "error", "-c", code]
+    said = subprocess.run(run, capture_output=True, text=True, check=True, timeout=120).stdout
+    assert said.split(end)[:-1] == [shown for _, shown in snippets]
+
+
+def test_every_tutorial_is_in_the_readme_and_shows_a_figure() -> None:
+    linked = set(re.findall(r"\]\(docs/central/(.*?\.md)\)", AGGREGATOR))
+    pages = list(TUTORIALS.glob("*.md"))
+    assert linked == {page.name for page in pages}
+    assert all(re.search(r"!\[.+?\]\(\S+\.svg\)", page.read_text()) for page in pages)
+
+
+def test_the_figures_are_those_that_the_script_draws_and_the_pages_show() -> None:
+    drawn = re.findall(r'with figure\(\s*"(.*?)"', (TUTORIALS / "plots.py").read_text())
+    pages = "".join(page.read_text() for page in TUTORIALS.glob("*.md"))
+    assert sorted(f"{name}.svg" for name in drawn) == sorted(
+        p.name for p in TUTORIALS.glob("*.svg")
+    )
+    assert sorted(f"{name}.svg" for name in drawn) == sorted(re.findall(r"\((\S+\.svg)\)", pages))
+
+
+@pytest.mark.parametrize("path", sorted(TUTORIALS.glob("*.svg")), ids=lambda path: path.stem)
+def test_a_figure_is_small_and_can_be_read_on_white_and_on_black(path: Path) -> None:
+    text = path.read_text()
+    assert len(text) < LARGEST_FIGURE
+    assert ET.fromstring(text).tag.endswith("svg")  # noqa: S314  # our own file
+    assert "<text" in text
+    assert not re.search(r"<script|<image|(?:fill|stroke): #(?:000000|ffffff)", text)

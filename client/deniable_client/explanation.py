@@ -155,7 +155,7 @@ def _asked(question: Question, total: Budget) -> Asked:
         version=manifest.version,
         purpose=manifest.purpose,
         owner=manifest.owner,
-        labels=manifest.domain.labels,
+        labels=manifest.domain.topics,
         repeat=manifest.repeat,
         presence=manifest.presence,
         sampling=manifest.sampling,
@@ -186,10 +186,7 @@ def _words(question: Question, budget: Budget) -> str:
     manifest = question.manifest
     lines = [
         f"{manifest.name}: {manifest.purpose}",
-        f"  Asked by {manifest.owner}, about: {', '.join(manifest.domain.labels[:12])}"
-        + (
-            f" and {len(manifest.domain.labels) - 12:,} more." if manifest.domain.size > 12 else "."
-        ),
+        f"  Asked by {manifest.owner}, about: {_labels(manifest.domain.topics)}.",
     ]
     if not question.admitted:
         return "\n".join([*lines, "  It asks for more than this app gives. It gets nothing."])

@@ -9,7 +9,7 @@ from deniable_client.budget import millionths
 from deniable_client.ceiling import Ceiling
 from deniable_client.course import Course
 from deniable_client.repeats import REPEATS, Once, Repeat, Turn
-from deniable_shared.domain import Bits, Domain
+from deniable_shared.domain import encode
 from deniable_shared.epochs import closes_at, day_start, epoch_at, epoch_end
 from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_rules import epochs_open
@@ -58,7 +58,7 @@ class Question:
 
     def encode(self, value: object) -> tuple[Encoded, bytes]:
         """What is randomized, and what keys its coins; DomainError for no value of the domain."""
-        return _encode(self.manifest.domain, value)
+        return encode(self.manifest.domain, value)
 
     def epoch(self, now: float) -> int:
         """The epoch a report of this moment belongs to."""
@@ -122,19 +122,11 @@ def prepare(manifest: Manifest, ceiling: Ceiling) -> Question:
         paid=schedule.paid_holds,
         starts=day_start(manifest.valid_from),
         ends=day_start(manifest.expires),
-        default=_encode(manifest.domain, manifest.default) if _always(manifest) else None,
+        default=encode(manifest.domain, manifest.default) if _always(manifest) else None,
         sampling=threshold if threshold < _SCALE else None,
-        open=bool(manifest.parameters),
+        open=manifest.mechanism().public_choices > 1,
     )
 
 
 def _always(manifest: Manifest) -> bool:
     return manifest.presence == "always"
-
-
-def _encode(domain: Domain, value: object) -> tuple[Encoded, bytes]:
-    if isinstance(domain, Bits):
-        bits = domain.encode(value)
-        return bits, domain.canonical(bits)
-    index = domain.encode(value)
-    return index, domain.canonical(index)

@@ -21,7 +21,6 @@ from deniable_shared.field_reader import FieldReader
 from deniable_shared.manifest import Manifest, check_successor, parse_manifest
 from deniable_shared.manifest_fields import (
     EPSILON_RANGE,
-    PARAMETERS,
     SPEC,
     check_repeat,
     collection_id,
@@ -159,9 +158,7 @@ def _choose_mechanism(domain: Domain, values: dict[str, object]) -> None:
     report = _epsilon(values, "epsilon.report")
     permanent = _epsilon(values, "epsilon.permanent") if "epsilon.permanent" in values else None
     once = mechanisms.for_domain(name, domain, report, parameters=_parameters(values))
-    values["mechanism.parameters"] = {
-        each: getattr(once, each) for each in PARAMETERS.get(name, ())
-    }
+    values["mechanism.parameters"] = {each: getattr(once, each) for each in mechanisms.pinned(name)}
     mechanism = mechanisms.for_domain(
         name, domain, report, permanent=permanent, parameters=_parameters(values)
     )

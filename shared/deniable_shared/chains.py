@@ -1,9 +1,10 @@
 """Chains: a permanent answer, renewed for each report, so that it can be asked for years.
 
-    permanent   each symbol as the mechanism tells it at ε_permanent: true with P, each other with Q
+    permanent   each symbol as the mechanism tells it at ε_permanent: supports the truth with P,
+                anything else with Q; w of the K symbols support one thing
     renewed     each symbol kept with probability a = A/2^64, else drawn uniformly among all K
 
-    p = aP + (1 − a)/K        q = aQ + (1 − a)/K        A: the largest integer that keeps ε
+    p = aP + (1 − a)w/K       q = aQ + (1 − a)w/K       A: the largest integer that keeps ε
 
 One report has the law of the mechanism itself at ε, as close as 64 bits allow; any number of them
 is post-processing of the permanent answer and costs ε_permanent. What changes inside a hold is not
@@ -49,7 +50,10 @@ class Renewed:
                 "the permanent answer costs more than one report of it"
             )
         kept = renewal_threshold(
-            self.first.threshold, epsilon / self.first.differing, messages=self.first.symbols
+            self.first.threshold,
+            epsilon / self.first.differing,
+            messages=self.first.symbols,
+            favoured=self.first.favoured,
         )
         object.__setattr__(self, "renewal_threshold", kept)
 
@@ -100,8 +104,8 @@ class Renewed:
 
     @property
     def blurred(self) -> Fraction:
-        """Exact probability (1 − a)/K that a symbol is drawn anew and becomes a given one."""
-        return (1 - self.kept) / self.first.symbols
+        """Exact probability (1 − a)w/K that a symbol is drawn anew and supports a given thing."""
+        return (1 - self.kept) * self.first.favoured / self.first.symbols
 
     @property
     def p(self) -> Fraction:
@@ -112,6 +116,11 @@ class Renewed:
     def q(self) -> Fraction:
         """Exact probability that one report supports one thing that is not true."""
         return self.kept * self.first.q + self.blurred
+
+    @property
+    def public_choices(self) -> int:
+        """That of the mechanism."""
+        return self.first.public_choices
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

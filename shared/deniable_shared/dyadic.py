@@ -145,22 +145,30 @@ def _floor_share(e: Fraction, messages: int, favoured: int, bits: int) -> int:
 
 @lru_cache(maxsize=1024)
 def renewal_threshold(
-    permanent_threshold: int, epsilon: Fraction, *, messages: int = 2, bits: int = 64
+    permanent_threshold: int,
+    epsilon: Fraction,
+    *,
+    messages: int = 2,
+    favoured: int = 1,
+    bits: int = 64,
 ) -> int:
     """The largest A < 2^bits with which one renewed report costs at most ε: exact, never above.
 
-        A = ⌊2^bits · (E − 1)/(E − 1 + K) / g⌋        g = P − Q
+        A = ⌊2^bits · (E − 1)/(w(E − 1) + K) / g⌋        g = P − Q
 
-    P = T/2^bits and Q = (1 − P)/(K − 1) are the chances of the true symbol and of each other one in
-    the permanent answer; T is `permanent_threshold`, K = messages, E = e^ε. With a = A/2^bits one
-    report has p = aP + (1 − a)/K and q = aQ + (1 − a)/K, and p/q ≤ E is a·g ≤ (E − 1)/(E − 1 + K).
+    P = T/(w·2^bits) and Q = (1 − wP)/(K − w) are the chances of each of w favoured symbols and of
+    each other one in the permanent answer; T is `permanent_threshold`, K = messages, w = favoured,
+    E = e^ε. With a = A/2^bits a symbol of one report has aP + (1 − a)/K or aQ + (1 − a)/K, whose
+    ratio is at most E where a·g ≤ (E − 1)/(w(E − 1) + K).
     ParameterError if the permanent answer costs no more than ε: there is nothing to renew.
     """
-    gap = Fraction(messages * permanent_threshold - (1 << bits), (messages - 1) << bits)
+    others = messages - favoured
+    gap = Fraction(messages * permanent_threshold - (favoured << bits), favoured * others << bits)
     precision = max(_FIRST_BITS, 2 * bits)
     while gap > 0:
         low, high = (
-            _floor_kept(bound, messages, gap, bits) for bound in exp_bounds(epsilon, bits=precision)
+            _floor_kept(bound, messages, favoured, gap, bits)
+            for bound in exp_bounds(epsilon, bits=precision)
         )
         if low >> bits:
             break
@@ -173,9 +181,9 @@ def renewal_threshold(
     )
 
 
-def _floor_kept(e: Fraction, messages: int, gap: Fraction, bits: int) -> int:
+def _floor_kept(e: Fraction, messages: int, favoured: int, gap: Fraction, bits: int) -> int:
     above = e.numerator - e.denominator
-    spread = (above + messages * e.denominator) * gap.numerator
+    spread = (favoured * above + messages * e.denominator) * gap.numerator
     return (above * gap.denominator << bits) // spread
 
 

@@ -112,8 +112,8 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
             "mechanism.parameters",
             f"a report tells {_told(manifest)} of {manifest.domain.size} bits, which ones is open",
         )
-    if manifest.mechanism_id == "rr/1" and manifest.domain.size > 1:
-        yield from _sampling_instead(manifest)
+    if manifest.mechanism_id == "rr/1" and isinstance(manifest.domain, Bits):
+        yield from _sampling_instead(manifest, manifest.domain)
     if manifest.mechanism_id != "grr/1":
         return
     e, _ = exp_bounds(manifest.epsilon_report, bits=64)
@@ -128,8 +128,10 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
         )
 
 
-def _sampling_instead(manifest: Manifest) -> Iterator[Finding]:
-    domain, epsilon = manifest.domain, manifest.epsilon_report
+def _sampling_instead(manifest: Manifest, domain: Bits) -> Iterator[Finding]:
+    epsilon = manifest.epsilon_report
+    if domain.size == 1:
+        return
     told = best_sample(domain.size, epsilon, domain.distance)
     once = mechanisms.for_domain(_SAMPLED, domain, epsilon, parameters={"sampled": told})
     other = _sampled_variance(domain.size, told, once.p)
@@ -139,7 +141,7 @@ def _sampling_instead(manifest: Manifest) -> Iterator[Finding]:
             "note",
             "mechanism.id",
             f"rr/1 needs about {_tenths(times)} times the reports of {_SAMPLED}, which tells "
-            f"{told} of the {manifest.domain.size} bits",
+            f"{told} of the {domain.size} bits",
         )
 
 

@@ -18,7 +18,6 @@ __all__ = [
     "EPSILON_RANGE",
     "FIELDS",
     "NAME_LENGTH",
-    "PARAMETERS",
     "PRESENCES",
     "READS",
     "REPEATS",
@@ -53,9 +52,6 @@ SPEC = "deniable/manifest/1"
 REPEATS = ("once", "fresh", "memoized")
 READS = ("live", "closed", "releases")
 PRESENCES = ("on_event", "always")
-PARAMETERS: Mapping[str, tuple[str, ...]] = {"rr-sampled/1": ("sampled",)}
-"""What mechanism.parameters must name besides the domain and ε: nothing where no line says so."""
-
 SUPPORTED: Mapping[str, tuple[object, ...]] = {"cohorts": (1, 64)}
 """What this version can carry out of what the protocol has; anything else is refused, by name."""
 
@@ -86,7 +82,7 @@ FIELDS = (
     Field("owner", Change.FREE, "whom to ask about it: 1…200 printable characters"),
     Field("valid_from", Change.IDENTITY, "first day, 00:00 UTC"),
     Field("expires", Change.EXPIRY, "day after the last one, 00:00 UTC"),
-    Field("domain", Change.IDENTITY, "what may be answered: bits or choice, with labels"),
+    Field("domain", Change.IDENTITY, "what may be answered: bits, choice, number or record"),
     Field("mechanism.id", Change.IDENTITY, 'the randomizer: "rr/1", "rr-sampled/1" or "grr/1"'),
     Field(
         "mechanism.parameters",

@@ -13,13 +13,12 @@ from deniable_shared.epochs import EARLY_SECONDS
 from deniable_shared.errors import DomainError, ManifestError
 from deniable_shared.manifest_fields import (
     FIELDS,
-    PARAMETERS,
     READS,
     Change,
     collection_id,
     threshold_paths,
 )
-from deniable_shared.mechanisms import Mechanism
+from deniable_shared.mechanisms import Mechanism, pinned
 from deniable_shared.origins import is_loopback
 
 if TYPE_CHECKING:
@@ -164,7 +163,7 @@ def _check_epsilon(manifest: Manifest) -> None:
 
 def _check_parameters(manifest: Manifest) -> None:
     given = manifest.values["mechanism.parameters"]
-    names = PARAMETERS.get(manifest.mechanism_id, ())
+    names = pinned(manifest.mechanism_id)
     if not isinstance(given, dict) or given.keys() != set(names):
         wanted = ", ".join(f'"{name}": …' for name in names)
         raise ManifestError(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from deniable_shared.domain import parse_domain
+from deniable_shared.domain import Domain, Record
 from deniable_shared.epochs import Clock
 from deniable_shared.manifest_fields import check_repeat
 
@@ -47,8 +47,7 @@ per_installation = "2"
 delta = "0"
 
 [domain]
-type = "{type}"
-labels = {labels}
+{domain}
 """
 
 _REPEATS: Mapping[str, str] = {
@@ -72,15 +71,13 @@ hold_epochs = 182         # epochs one permanent answer serves
 def template(
     name: str,
     *,
-    type: str,
-    labels: Sequence[str],
+    domain: Domain,
     repeat: str = "once",
     clock: Clock = time.time,
 ) -> str:
-    """TOML for a new collection from today, for 52 weeks; ManifestError for labels of no domain."""
+    """TOML for a new collection from today, for 52 weeks; ManifestError for another repeat."""
     from deniable_shared.mechanisms import default_id
 
-    domain = parse_domain({"type": type, "labels": list(labels)})
     today = datetime.fromtimestamp(clock(), UTC).date()
     return _TEMPLATE.format(
         name=_quoted(name),
@@ -90,9 +87,23 @@ def template(
         expires=today + _LIFE,
         mechanism=default_id(domain),
         repeat=_REPEATS[check_repeat(repeat)].rstrip(),
-        type=domain.type,
-        labels="[" + ", ".join(map(_quoted, labels)) + "]",
+        domain=_domain(domain),
     )
+
+
+def _domain(domain: Domain) -> str:
+    fields = dict(domain.to_json())
+    if isinstance(domain, Record):
+        del fields["attributes"]
+        table = {f"attributes.{_quoted(name)}": labels for name, labels in domain.attributes}
+        fields |= {name: list(labels) for name, labels in table.items()}
+    return "\n".join(f"{name} = {_written(value)}" for name, value in fields.items())
+
+
+def _written(value: object) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_quoted, value)) + "]"
+    return _quoted(value) if isinstance(value, str) else str(value)
 
 
 def _quoted(text: str) -> str:

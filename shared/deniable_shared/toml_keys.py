@@ -6,8 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from fractions import Fraction
 
 from deniable_shared.canonical import shown
+from deniable_shared.domain.number import decimal_text
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest_fields import FIELDS
 
@@ -16,7 +18,17 @@ __all__ = ["KEYS", "Key", "read_keys"]
 _DURATION = re.compile(r"([0-9]{1,8})([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DECIMAL = re.compile(r"([0-9]{1,2})(?:\.([0-9]{1,12}))?")
-_DOMAIN_KEYS = ("type", "labels", "constraint", "at_most")
+_DOMAIN_KEYS = (
+    "type",
+    "labels",
+    "constraint",
+    "at_most",
+    "low",
+    "high",
+    "step",
+    "attributes",
+)
+_NUMBERS = ("low", "high", "step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +136,32 @@ def _day(value: object, name: str) -> object:
 
 def _domain(value: object, name: str) -> object:
     if not isinstance(value, dict):
-        raise ManifestError(f"{name} must be a table with type and labels, got {shown(value)}")
+        raise ManifestError(
+            f"{name} must be a table with type and what that takes, got {shown(value)}"
+        )
     for key in value:
         if key in _DOMAIN_KEYS:
             continue
         if key in KEYS:
             raise ManifestError(f"{key} stands in the table [domain]: move it above that line")
         raise _unknown(key, _DOMAIN_KEYS, "the table [domain]")
-    return value
+    read = {key: _number(value[key], key) for key in _NUMBERS if key in value}
+    if isinstance(value.get("attributes"), dict):
+        read["attributes"] = [
+            {"name": each, "labels": labels} for each, labels in value["attributes"].items()
+        ]
+    return value | read
+
+
+def _number(value: object, name: str) -> object:
+    """A decimal text in its one spelling; whole numbers may be written as such."""
+    text = str(value) if type(value) is int else value
+    if isinstance(text, str) and re.fullmatch(r"-?[0-9]{1,12}(\.[0-9]{1,6})?", text):
+        return decimal_text(Fraction(text))
+    raise ManifestError(
+        f'{name} must be a whole number or the text of a decimal of at most six places, like "0.5" '
+        f"(a string: no float is exact), got {shown(value)}"
+    )
 
 
 KEYS: Mapping[str, Key] = {

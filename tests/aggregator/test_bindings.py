@@ -49,12 +49,18 @@ labels = ["dark mode", "class", "__private", "größe",
 ONE_HOT = 'type = "bits"\nconstraint = "one-hot"\nlabels = ["a", "b", "c"]'
 AT_MOST = 'type = "bits"\nconstraint = "at-most"\nat_most = 2\nlabels = ["x", "y", "z"]'
 LONG = 'Is this a question that goes on and on \\"until\\" it needs several lines? ' * 2
+NUMBER = 'type = "number"\nlow = 0\nhigh = 240\nstep = 5'
+RECORD = 'type = "record"\nattributes.os = ["mac", "linux"]\nattributes.theme = ["light", "dark"]'
+ODD_RECORD = 'type = "record"\nattributes."the os" = ["mac", "it\'s"]\nattributes.beta = ["a", "b"]'
 EVERY = [
     ("settings", BITS, "Which settings do people turn on?", ""),
     ("theme", CHOICE, "Which theme do people see?", 'repeat = "fresh"'),
     ("odd-labels", ODD, LONG + r"Back\\slash.", 'repeat = "memoized"'),
     ("plan-2", ONE_HOT, "Which plan?", ""),
     ("parts", AT_MOST, "Which parts?", ""),
+    ("minutes", NUMBER, "How long a day?", ""),
+    ("setup", RECORD, "Which setup?", ""),
+    ("setup-2", ODD_RECORD, "Which other setup?", ""),
 ]
 
 
@@ -146,16 +152,19 @@ def test_what_is_recorded_through_it_is_an_answer(bindings: Path) -> None:
         module.record_odd_labels(client, odd),
         module.record_plan_2(client, "b"),
         module.record_parts(client, {"x": True, "y": False, "z": True}),
+        module.record_minutes(client, 17.5),
+        module.record_setup(client, {"os": "mac", "theme": "dark"}),
+        module.record_setup_2(client, {"the os": "it's", "beta": "a"}),
     ]
     client.close()
-    assert [str(outcome) for outcome in outcomes] == ["queued"] * 5
+    assert [str(outcome) for outcome in outcomes] == ["queued"] * 8
 
 
 RIGHT = """\
 from __future__ import annotations
 
 from bindings import MANIFESTS, SettingsAnswer, record_odd_labels, record_plan_2
-from bindings import record_settings, record_theme
+from bindings import record_minutes, record_settings, record_setup, record_theme
 from deniable_client import Ceiling, Client, Outcome
 
 client = Client("https://t.example.org", trust="ed25519:x", manifests=MANIFESTS,
@@ -164,6 +173,8 @@ answer: SettingsAnswer = {"dark_mode": True, "beta": False}
 outcome: Outcome = record_settings(client, answer)
 record_theme(client, "follow the system")
 record_plan_2(client, "a")
+record_minutes(client, 3)
+record_setup(client, {"theme": "dark", "os": "linux"})
 """
 WRONG = {
     "a label that is missing": 'record_settings(client, {"dark_mode": True})',
@@ -172,6 +183,9 @@ WRONG = {
     "no mapping": "record_settings(client, [True, False])",
     "no label of the choice": 'record_theme(client, "purple")',
     "an index": "record_theme(client, 1)",
+    "a text for a number": 'record_minutes(client, "3")',
+    "an attribute that is missing": 'record_setup(client, {"theme": "dark"})',
+    "a label of another attribute": 'record_setup(client, {"theme": "mac", "os": "linux"})',
     "two of one-hot": 'record_plan_2(client, {"a": True, "b": True, "c": False})',
     "an odd label misspelt": 'record_odd_labels(client, {"dark-mode": True})',
     "no client": 'record_theme(None, "light")',

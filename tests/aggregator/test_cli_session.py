@@ -133,6 +133,40 @@ def test_new_writes_a_collection_of_each_repeat_that_can_be_applied(
     assert f'repeat = "{repeat}"' in path.read_text()
 
 
+DOMAINS = {
+    "number": ("--low", "-0.5", "--high", "10", "--step", "0.5"),
+    "record": ("--attribute", "os=mac,linux", "--attribute", "dark mode=yes,no"),
+}
+
+
+@pytest.mark.parametrize("kind", DOMAINS)
+def test_new_writes_a_collection_of_each_domain_that_can_be_applied(
+    deniable: Deniable, kind: str
+) -> None:
+    new = ("collections", "new", "theme", "--type", kind, *DOMAINS[kind])
+    path = deniable.write("theme.toml", deniable(*new).stdout)
+    assert deniable.json("collections", "apply", path, "--key", deniable.key)["created"]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("bits", "--label", "a", "--low", "1"), "--low belongs to --type number, not to bits"),
+        (("number", "--low", "1", "--high", "2"), "--type number needs --step"),
+        (("number", "--low", "x", "--high", "2", "--step", "1"), "--low must be a decimal"),
+        (("number", "--low", "0", "--high", "1/3", "--step", "1"), "--high must be a decimal"),
+        (("record", "--attribute", "os"), "--attribute must be NAME=LABEL,LABEL…, got os"),
+        (("choice",), "--type choice needs --label"),
+    ],
+)
+def test_options_of_another_domain_are_wrong_usage(
+    deniable: Deniable, options: tuple[str, ...], reason: str
+) -> None:
+    result = deniable("collections", "new", "theme", "--type", *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert reason in result.stderr
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

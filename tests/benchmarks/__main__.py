@@ -19,7 +19,7 @@ from benchmarks import display, machine, peers
 from benchmarks.measure import FULL, QUICK, Effort
 from benchmarks.results import Result
 
-NAMES = ("randomize", "record", "imports", "tally", "estimate", "upload", "memory")
+NAMES = ("randomize", "record", "imports", "tally", "estimate", "central", "upload", "memory")
 COMMAND = "uv run --project tests/benchmarks python -m benchmarks"
 RESULTS = Path(__file__).parent / "RESULTS.md"
 
@@ -33,39 +33,61 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
     help="Where to write the tables (default: RESULTS.md, after a full run only).",
 )
 @click.option(
+    "--update", is_flag=True, help="Replace just these sections of RESULTS.md (with --only)."
+)
+@click.option(
     "--ids",
     type=click.IntRange(min=1),
     help="Report ids on disk while the aggregator's memory is looked at (default 1,000,000).",
 )
 @click.option("--remark", default="", help="A line about the machine for the header.")
 def main(
-    quick: bool, only: tuple[str, ...], output: Path | None, ids: int | None, remark: str
+    quick: bool,
+    only: tuple[str, ...],
+    output: Path | None,
+    update: bool,
+    ids: int | None,
+    remark: str,
 ) -> None:
     """What each step costs, beside the peers and the machine's own limits."""
+    if update and (quick or not only or output):
+        raise click.UsageError("--update goes with --only, without --quick and --output")
     console = Console()
     effort = QUICK if quick else FULL
     effort = replace(effort, ids=ids or effort.ids)
     started, before = time.monotonic(), machine.load()
     results = [_run(name, console, effort) for name in only or NAMES]
-    header = [
-        *machine.describe(),
-        (
-            "load average before / after",
-            f"{before}; {machine.load()} (1 / 5 minutes, ours included)",
-        ),
-        ("date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())),
-        ("took", f"{time.monotonic() - started:.0f} s"),
-        *([("to know", remark)] if remark else []),
-    ]
     display.show_budgets(console, [v for result in results for v in result.verdicts])
+    loads = f"{before}; {machine.load()} (1 / 5 minutes, ours included)"
+    date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    command = _command(quick, only, ids)
+    if update:
+        measured = f"Measured by itself with `{command}`, {date}, load average {loads}."
+        page = display.updated(RESULTS.read_text("utf-8"), results, measured=measured)
+        _write(console, RESULTS, page)
+        return
     whole = not quick and not only
     if (path := output or (RESULTS if whole else None)) is not None:
-        options = [*(["--quick"] if quick else []), *(f"--only {name}" for name in only)]
-        options += [f"--ids {ids}"] if ids else []
-        command = " ".join([COMMAND, *options])
+        header = [
+            *machine.describe(),
+            ("load average before / after", loads),
+            ("date", date),
+            ("took", f"{time.monotonic() - started:.0f} s"),
+            *([("to know", remark)] if remark else []),
+        ]
         text = display.markdown(results, command=command, machine=header, peers=peers.report())
-        path.write_text(text, encoding="utf-8")
-        console.print(f"written: {path.name}")
+        _write(console, path, text)
+
+
+def _command(quick: bool, only: tuple[str, ...], ids: int | None) -> str:
+    options = [*(["--quick"] if quick else []), *(f"--only {name}" for name in only)]
+    options += [f"--ids {ids}"] if ids else []
+    return " ".join([COMMAND, *options])
+
+
+def _write(console: Console, path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    console.print(f"written: {path.name}")
 
 
 def _run(name: str, console: Console, effort: Effort) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from benchmarks.measure import Line
 from benchmarks.results import Case, Result, Verdict, figure
 
 COLUMNS = ("", "figure", "rounds", "deniable is better by ×", "")
+BUDGETS = "## Budgets"
 BUDGET_COLUMNS = ("budget (DESIGN §7)", "reached", "", "what bounds it")
 
 
@@ -79,19 +81,49 @@ def markdown(
         "",
         *_markdown_table(("machine", ""), machine),
         *_markdown_table(("peer", "version", "to know"), peers),
-        "## Budgets",
+        BUDGETS,
         "",
         *_markdown_table(BUDGET_COLUMNS, [_budget_row(v) for r in results for v in r.verdicts]),
-        "The exponential mechanism has no benchmark here yet.",
-        "",
     ]
     for result in results:
         parts += _section(result)
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _section(result: Result) -> list[str]:
+def updated(page: str, results: Sequence[Result], *, measured: str) -> str:
+    """RESULTS.md with these sections and their budgets measured again, all others as they were.
+
+    A section that is new goes to the end; `measured` says in each how it came about.
+    """
+    for result in results:
+        section = "\n".join(_section(result, measured=measured))
+        page = _replaced(page, f"## {result.title}", section)
+        rows = _markdown_rows(map(_budget_row, result.verdicts))
+        names = (verdict.budget for verdict in result.verdicts)
+        page = _with_budgets(page, dict(zip(names, rows, strict=True)))
+    return page.rstrip() + "\n"
+
+
+def _replaced(page: str, heading: str, section: str) -> str:
+    parts = re.split(r"^(?=## )", page.rstrip() + "\n\n", flags=re.M)
+    places = [n for n, part in enumerate(parts) if part.startswith(heading + "\n")]
+    if not places:
+        return "".join([*parts, section])
+    return "".join([*parts[: places[0]], section + "\n", *parts[places[0] + 1 :]])
+
+
+def _with_budgets(page: str, rows: dict[str, str]) -> str:
+    """The table of budgets with these rows, in place where their budgets stand already."""
+    before, heading, after = page.partition(BUDGETS + "\n")
+    table, gap, rest = after.lstrip("\n").partition("\n\n")
+    lines = table.splitlines()
+    kept = [rows.pop(line[2:].partition(" | ")[0], line) for line in lines]
+    return before + heading + "\n" + "\n".join([*kept, *rows.values()]) + gap + rest
+
+
+def _section(result: Result, *, measured: str = "") -> list[str]:
     parts = [f"## {result.title}", ""]
+    parts += [measured, ""] if measured else []
     for case in result.cases:
         parts += [f"### {case.title}", ""]
         parts += _markdown_table(COLUMNS, [_row(case, line) for line in case.lines])
@@ -101,5 +133,8 @@ def _section(result: Result) -> list[str]:
 
 
 def _markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return ["| " + " | ".join(cells) + " |" for cells in lines] + [""]
+    return [*_markdown_rows([columns, ["---"] * len(columns), *rows]), ""]
+
+
+def _markdown_rows(rows: Iterable[Sequence[str]]) -> list[str]:
+    return ["| " + " | ".join(cells) + " |" for cells in rows]

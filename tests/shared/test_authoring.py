@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from deniable_shared.authoring import manifest_from_toml, template
+from deniable_shared.domain import Bits, Choice, Domain, Number, Record
 from deniable_shared.errors import ManifestError
 from deniable_shared.linter import lint
 from deniable_shared.manifest import Manifest, parse_manifest
@@ -78,7 +79,9 @@ def test_the_mechanism_follows_from_the_domain() -> None:
     assert settings().mechanism_id == "rr/1"
     assert settings(choice).mechanism_id == "grr/1"
     assert settings(with_lines('mechanism = "grr/1"', base=choice)) == settings(choice)
-    refused(with_lines('mechanism = "grr/1"'), "grr/1 answers for choice, not for bits")
+    refused(
+        with_lines('mechanism = "grr/1"'), "grr/1 answers for choice, number, record, not for bits"
+    )
 
 
 def test_the_same_meaning_gives_the_same_bytes() -> None:
@@ -129,7 +132,7 @@ def test_durations_have_a_unit(text: str, seconds: int) -> None:
         (SETTINGS.replace("2027-06-01", "2026-01-01"), "expires must be later than valid_from"),
         (SETTINGS.replace('"settings"', '"' + "x" * 58 + '"'), "name must be 1…57 characters"),
         (SETTINGS.replace('"settings"', "7"), "name must be 1…57 characters"),
-        (SETTINGS.replace('"bits"', '"record"'), "domain type must be"),
+        (SETTINGS.replace('"bits"', '"words"'), "domain type must be"),
         ("x = ", "not TOML"),
         ("x = " + "[" * 100_000, "not TOML"),
         ("# \ud800", "not TOML"),
@@ -213,7 +216,7 @@ class TestTemplate:
     @staticmethod
     def write(repeat: str) -> str:
         labels = ["soup", 'a "big" salad']
-        return template("lunch", type="choice", labels=labels, repeat=repeat, clock=lambda: NOON)
+        return template("lunch", domain=Choice(tuple(labels)), repeat=repeat, clock=lambda: NOON)
 
     @pytest.mark.parametrize("repeat", REPEATS)
     def test_it_is_a_manifest_at_once(self, repeat: str) -> None:
@@ -256,9 +259,19 @@ class TestTemplate:
         with pytest.raises(ManifestError, match="repeat must be one of once, fresh, memoized"):
             self.write("sometimes")
 
-    def test_labels_of_no_domain_are_refused(self) -> None:
-        with pytest.raises(ManifestError, match="labels"):
-            template("lunch", type="choice", labels=["soup"])
+    @pytest.mark.parametrize(
+        "domain",
+        [
+            Bits(("a", "b"), at_most=1),
+            Bits(("a", "b"), one_hot=True),
+            Number(Fraction(-1), Fraction(1), Fraction("0.5")),
+            Record((("os", ("mac", 'li"nux')), ("dark mode", ("yes", "no")))),
+        ],
+        ids=str,
+    )
+    def test_every_kind_of_domain_is_written_as_it_is_read(self, domain: Domain) -> None:
+        text = template("lunch", domain=domain, clock=lambda: NOON)
+        assert settings(text).domain == domain
 
 
 def test_every_field_a_person_may_write_has_a_key() -> None:

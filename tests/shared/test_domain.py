@@ -190,7 +190,7 @@ A_B = {"type": "bits", "labels": ["a", "b"]}
     ("document", "reason"),
     [
         ([], "domain must be an object"),
-        ({**A_B, "type": "number"}, 'domain type must be "bits" or "choice"'),
+        ({**A_B, "type": "words"}, "domain type must be one of bits, choice, number, record"),
         ({**A_B, "type": ["bits"]}, "domain type must be"),
         ({"type": "bits"}, "labels must be a list"),
         ({**A_B, "labels": "ab"}, "labels must be a list"),

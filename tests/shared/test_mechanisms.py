@@ -66,7 +66,9 @@ def test_each_domain_gets_its_mechanism() -> None:
 def test_a_mechanism_for_another_type_of_domain_is_refused_with_the_right_one() -> None:
     with pytest.raises(ParameterError, match="rr/1 answers for bits, not for choice: use grr/1"):
         for_domain("rr/1", COLOURS, Fraction(1))
-    with pytest.raises(ParameterError, match="grr/1 answers for choice, not for bits: use rr/1"):
+    with pytest.raises(
+        ParameterError, match="grr/1 answers for choice, number, record, not for bits: use rr/1"
+    ):
         for_domain("grr/1", YES_NO, Fraction(1))
 
 

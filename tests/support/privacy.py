@@ -36,8 +36,8 @@ def choices(d: int) -> Choice:
 
 def valid_inputs(domain: Domain) -> list[Encoded]:
     """Every encoded value, by asking the domain about every candidate."""
-    if isinstance(domain, Choice):
-        return [domain.encode(index) for index in range(domain.size)]
+    if not isinstance(domain, Bits):
+        return list(range(domain.size))
     candidates = product((0, 1), repeat=domain.size)
     return [vector for vector in candidates if _is_valid(domain, vector)]
 

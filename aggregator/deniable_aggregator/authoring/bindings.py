@@ -7,13 +7,13 @@ formatters leave it as it is at any line length from 88 on.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
 
 from deniable_aggregator.authoring.registered import Ceiling
 from deniable_shared import dsse
-from deniable_shared.domain import Bits
+from deniable_shared.domain import Bits, Choice, Number, Record
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest, parse_manifest
@@ -46,7 +46,7 @@ class Signed:
     def by_label(self) -> bool:
         """Whether an answer is one of the labels."""
         domain = self.manifest.domain
-        return not isinstance(domain, Bits) or domain.one_hot
+        return isinstance(domain, Choice) or (isinstance(domain, Bits) and domain.one_hot)
 
 
 def read_signed(envelope: bytes, *, trusted: Sequence[str] = ()) -> Signed:
@@ -115,7 +115,11 @@ def _header(ordered: Sequence[Signed]) -> str:
 def _imports(ordered: Sequence[Signed]) -> str:
     names = {"Final"}
     for each in ordered:
-        names.add("Literal" if each.by_label else "TypedDict")
+        domain = each.manifest.domain
+        if each.by_label or isinstance(domain, Record):
+            names.add("Literal")
+        if not each.by_label and not isinstance(domain, Number):
+            names.add("TypedDict")
         if each.by_label and isinstance(each.manifest.domain, Bits):
             names.add("get_args")
     listed = ", ".join(sorted(names, key=lambda name: (name.islower(), name)))
@@ -151,17 +155,34 @@ def _manifests(ordered: Sequence[Signed]) -> str:
 
 
 def _type(each: Signed) -> str:
-    labels = each.manifest.domain.labels
+    domain = each.manifest.domain
+    if isinstance(domain, Number):
+        return f'{each.answer} = float\n"""{domain.topics[0].capitalize()}."""'
+    if isinstance(domain, Record):
+        return _dictionary(each, dict(domain.attributes))
     if each.by_label:
-        lines = [f"    {_quoted(label)}," for label in labels]
-        return "\n".join([f"{each.answer} = Literal[", *lines, "]"])
-    if all(map(_is_attribute, labels)):
-        lines = [f"    {label}: bool" for label in labels]
+        return f"{each.answer} = {_literal(domain.labels, 0)}"
+    return _dictionary(each, dict.fromkeys(domain.labels))
+
+
+def _dictionary(each: Signed, keys: Mapping[str, Sequence[str] | None]) -> str:
+    """A TypedDict of bools, or of labels; a class where every key may be an attribute."""
+    if all(map(_is_attribute, keys)):
+        lines = [f"    {key}: {_literal(labels, 1)}" for key, labels in keys.items()]
         told = f'    """An answer to record_{each.word}."""'
         return "\n".join([f"class {each.answer}(TypedDict):", told, "", *lines])
-    lines = [f"        {_quoted(label)}: bool," for label in labels]
+    lines = [f"        {_quoted(key)}: {_literal(labels, 2)}," for key, labels in keys.items()]
     opening = [f"{each.answer} = TypedDict(", f'    "{each.answer}",', "    {"]
     return "\n".join([*opening, *lines, "    },", ")"])
+
+
+def _literal(labels: Sequence[str] | None, depth: int) -> str:
+    """The type of one of the labels, a line each; of a bool if there are none."""
+    if labels is None:
+        return "bool"
+    indent = "    " * depth
+    lines = [f"{indent}    {_quoted(label)}," for label in labels]
+    return "\n".join(["Literal[", *lines, f"{indent}]"])
 
 
 def _function(each: Signed) -> str:

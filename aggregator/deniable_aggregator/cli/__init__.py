@@ -31,6 +31,11 @@ class Deniable(MainGroup):
         ),
         "log": Entry(f"{HERE}.log", "log", "Verify the log of manifests, key lists and releases."),
         "tokens": Entry(f"{HERE}.tokens", "tokens", "Give and take away access."),
+        "attack": Entry(
+            f"{HERE}.attack",
+            "attack",
+            "See what exact answers give away, and what private ones do not.",
+        ),
         "doctor": Entry(f"{HERE}.doctor", "doctor", "Check this installation."),
     }
 

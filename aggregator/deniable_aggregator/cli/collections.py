@@ -40,17 +40,30 @@ collections.add_command(codegen)
         "deniable collections new settings --type bits --label dark_mode > settings.toml",
         "deniable collections new theme --type choice --label light --label dark > theme.toml",
         "deniable collections new theme --type choice --label a --label b --repeat memoized",
+        "deniable collections new minutes --type number --low 0 --high 240 --step 5",
+        "deniable collections new setup --type record --attribute os=mac,linux --attribute ui=a,b",
     )
 )
 @click.argument("name")
 @click.option(
     "--type",
     "kind",
-    type=click.Choice(["bits", "choice"]),
+    type=click.Choice(["bits", "choice", "number", "record"]),
     required=True,
-    help="bits: yes or no to every label; choice: one of the labels.",
+    help="bits: yes or no to every label; choice: one of the labels; number: a quantity, to the "
+    "nearest step; record: a label for each attribute.",
 )
-@click.option("--label", "labels", multiple=True, required=True, help="Once for each label.")
+@click.option("--label", "labels", multiple=True, help="Of bits and choice: once for each label.")
+@click.option("--low", metavar="NUMBER", help="Of number: what lies below is told as this.")
+@click.option("--high", metavar="NUMBER", help="Of number: what lies above is told as this.")
+@click.option("--step", metavar="NUMBER", help="Of number: the distance of two answers.")
+@click.option(
+    "--attribute",
+    "attributes",
+    metavar="NAME=LABEL,LABEL…",
+    multiple=True,
+    help="Of record: once for each attribute.",
+)
 @click.option(
     "--repeat",
     type=click.Choice(REPEATS),
@@ -58,11 +71,12 @@ collections.add_command(codegen)
     show_default=True,
     help="fresh: anew each epoch; memoized: each epoch behind a permanent answer.",
 )
-def new(name: str, kind: str, labels: tuple[str, ...], repeat: str) -> None:
+def new(name: str, kind: str, repeat: str, **asked: object) -> None:
     """Print a new collection's TOML, every field with its default."""
+    from deniable_aggregator.cli.domains import domain_of
     from deniable_shared.authoring import template
 
-    click.echo(template(name, type=kind, labels=labels, repeat=repeat), nl=False)
+    click.echo(template(name, domain=domain_of(kind, asked), repeat=repeat), nl=False)
 
 
 @collections.command(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Target",
+    "checked_epsilon",
     "data_option",
     "epsilon_option",
     "example",
@@ -94,11 +95,16 @@ def example(*lines: str) -> str:
 def epsilon_option(command: Callable[P, R]) -> Callable[P, R]:
     """--epsilon E, an exact decimal that stays text, as manifests write it."""
     return click.option(
-        "--epsilon", required=True, callback=_epsilon, metavar="E", help="ε of one whole answer."
+        "--epsilon",
+        required=True,
+        callback=checked_epsilon,
+        metavar="E",
+        help="ε of one whole answer.",
     )(command)
 
 
-def _epsilon(context: click.Context, parameter: click.Parameter, value: str) -> str:
+def checked_epsilon(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    """The text itself; wrong usage unless it is an ε that manifests may have."""
     from deniable_shared.dyadic import parse_epsilon
     from deniable_shared.errors import ParameterError
 

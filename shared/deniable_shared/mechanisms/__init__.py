@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
 from typing import overload
@@ -11,12 +11,12 @@ from deniable_shared.chains import Renewed
 from deniable_shared.domain import Bits, Domain
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Chain, Mechanism, Renewable
+from deniable_shared.mechanisms.contract import Chain, Kind, Mechanism
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.rr import BitwiseResponse
-from deniable_shared.mechanisms.rr_sampled import SampledResponse, best_sample
+from deniable_shared.mechanisms.rr_sampled import SampledResponse
 
-__all__ = ["Chain", "Mechanism", "build", "default_id", "for_domain", "known"]
+__all__ = ["Chain", "Mechanism", "build", "default_id", "for_domain", "known", "pinned"]
 
 Epsilon = str | int | Fraction
 _NONE: Mapping[str, object] = MappingProxyType({})
@@ -45,20 +45,25 @@ def build(
     tells (the number of least variance, if not given). grr/1: domain_size = number of choices.
     With `permanent`, the ε of a permanent answer, the mechanism is a Chain; it must exceed epsilon.
     """
-    builder = _BUILDERS.get(id)
-    if builder is None:
+    kind = _BY_ID.get(id)
+    if kind is None:
         raise ParameterError(f"mechanism id must be one of {', '.join(known())}, got {id!r:.80}")
-    _check_integer("domain_size", domain_size)
+    size, given = _integer("domain_size", domain_size), _given(kind, parameters)
     report = parse_epsilon(epsilon)
     if permanent is None:
-        return builder(domain_size, report, report, parameters)
-    first = builder(domain_size, parse_epsilon(permanent, argument="permanent"), report, parameters)
-    return Renewed(first, report)
+        return kind.create(size, report, report=report, given=given)
+    whole = parse_epsilon(permanent, argument="permanent")
+    return Renewed(kind.create(size, whole, report=report, given=given), report)
 
 
 def known() -> tuple[str, ...]:
     """Ids of all mechanisms, sorted."""
-    return tuple(sorted(_BUILDERS))
+    return tuple(sorted(_BY_ID))
+
+
+def pinned(id: str) -> tuple[str, ...]:
+    """Names of the parameters that a manifest pins for a mechanism; none for an unknown one."""
+    return _BY_ID[id].parameters if id in _BY_ID else ()
 
 
 @overload
@@ -91,15 +96,15 @@ def for_domain(
 
     `parameters` are those that the domain does not decide: {"sampled": t} of rr-sampled/1.
     """
-    types = _TYPES.get(id, frozenset({domain.type}))
+    types = _BY_ID[id].domain_types if id in _BY_ID else frozenset({domain.type})
     if domain.type not in types:
         raise ParameterError(
-            f"mechanism {id} answers for {' and '.join(sorted(types))}, not for {domain.type}: "
+            f"mechanism {id} answers for {', '.join(sorted(types))}, not for {domain.type}: "
             f"use {default_id(domain)}"
         )
-    if "distance" in parameters:
-        raise ParameterError("distance follows from the domain: leave it out of the parameters")
-    decided = {"distance": domain.distance} if isinstance(domain, Bits) else {}
+    decided = domain.decides
+    for name in decided.keys() & parameters.keys():
+        raise ParameterError(f"{name} follows from the domain: leave it out of the parameters")
     return build(
         id, domain_size=domain.size, epsilon=epsilon, permanent=permanent, **decided, **parameters
     )
@@ -110,55 +115,26 @@ def default_id(domain: Domain) -> str:
     return BitwiseResponse.id if isinstance(domain, Bits) else GeneralizedResponse.id
 
 
-def _bitwise(
-    size: int, epsilon: Fraction, report: Fraction, parameters: Mapping[str, object]
-) -> Renewable:
-    _check_names(BitwiseResponse.id, parameters, "distance")
-    return BitwiseResponse(size, epsilon, _integer(parameters, "distance", size))
-
-
-def _sampled(
-    size: int, epsilon: Fraction, report: Fraction, parameters: Mapping[str, object]
-) -> Renewable:
-    _check_names(SampledResponse.id, parameters, "distance", "sampled")
-    distance = _integer(parameters, "distance", size)
-    if "sampled" in parameters:
-        return SampledResponse(size, epsilon, distance, _integer(parameters, "sampled", size))
-    checked = SampledResponse(size, epsilon, distance, 1)
-    return SampledResponse(size, epsilon, distance, best_sample(size, report, checked.distance))
-
-
-def _generalized(
-    size: int, epsilon: Fraction, report: Fraction, parameters: Mapping[str, object]
-) -> Renewable:
-    _check_names(GeneralizedResponse.id, parameters)
-    return GeneralizedResponse(size, epsilon)
-
-
-def _integer(parameters: Mapping[str, object], name: str, default: int) -> int:
-    return _check_integer(name, parameters.get(name, default))
-
-
-def _check_names(id: str, parameters: Mapping[str, object], *known: str) -> None:
+def _given(kind: Kind, parameters: Mapping[str, object]) -> dict[str, int]:
+    """The parameters, if the mechanism takes each of them and all are integers."""
+    takes = (*_DECIDED.get(kind.domain_types, ()), *kind.parameters)
     for name in parameters:
-        if name not in known:
+        if name not in takes:
             raise ParameterError(
-                f"{id} takes {', '.join(known) or 'no parameter'} "
+                f"{kind.id} takes {', '.join(takes) or 'no parameter'} "
                 f"besides domain_size, epsilon and permanent, got {name!r:.80}"
             )
+    return {name: _integer(name, value) for name, value in parameters.items()}
 
 
-def _check_integer(name: str, value: object) -> int:
+def _integer(name: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ParameterError(f"{name} must be an integer, got {type(value).__name__}")
     return value
 
 
-_BUILDERS: Mapping[str, Callable[[int, Fraction, Fraction, Mapping[str, object]], Renewable]] = {
-    BitwiseResponse.id: _bitwise,
-    GeneralizedResponse.id: _generalized,
-    SampledResponse.id: _sampled,
-}
-_TYPES = {
-    kind.id: kind.domain_types for kind in (BitwiseResponse, GeneralizedResponse, SampledResponse)
-}
+_DECIDED = {frozenset({"bits"}): ("distance",)}
+"""Parameters that the domain decides, and so no manifest names."""
+
+_KINDS: tuple[Kind, ...] = (BitwiseResponse, GeneralizedResponse, SampledResponse)
+_BY_ID: Mapping[str, Kind] = {kind.id: kind for kind in _KINDS}

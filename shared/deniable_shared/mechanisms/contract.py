@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Protocol
 
 from deniable_shared.coins import Coins
 
-__all__ = ["Chain", "Mechanism", "Renewable"]
+__all__ = ["Chain", "Kind", "Mechanism", "Renewable"]
 
 
 class Mechanism(Protocol):
@@ -50,6 +50,10 @@ class Mechanism(Protocol):
     def q(self) -> Fraction:
         """Exact probability that a report supports one thing that is not true."""
 
+    @property
+    def public_choices(self) -> int:
+        """How many equally likely things a payload may tell openly; 1 if it tells none."""
+
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
@@ -77,6 +81,10 @@ class Renewable(Mechanism, Protocol):
         """K: how many values one symbol can take."""
 
     @property
+    def favoured(self) -> int:
+        """w: how many of those values support one thing."""
+
+    @property
     def places(self) -> int:
         """How many symbols a payload has."""
 
@@ -84,15 +92,38 @@ class Renewable(Mechanism, Protocol):
     def differing(self) -> int:
         """The most symbols in which two inputs can differ: ε is split over so many."""
 
-    @property
-    def public_choices(self) -> int:
-        """How many equally likely things a payload may tell openly; 1 if it tells none."""
-
     def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         """Each symbol of a payload kept with probability keep/2^64, else uniform among all K."""
 
     def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
         """Exact probability of every payload that `renewed` can give."""
+
+
+class Kind(Protocol):
+    """What the registry knows of a mechanism: the class, before its parameters are fixed."""
+
+    @property
+    def id(self) -> str:
+        """Name and version, like "rr/1"."""
+
+    @property
+    def domain_types(self) -> frozenset[str]:
+        """Types of the domains it can answer for."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the integers that a manifest pins besides the domain and ε, if any.
+
+        An instance has each of them as an attribute.
+        """
+
+    def create(
+        self, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
+    ) -> Renewable:
+        """The mechanism at ε; what is not `given` is chosen for the ε of one `report`.
+
+        `given` holds some of `parameters`, and "distance" for bits.
+        """
 
 
 class Chain(Mechanism, Protocol):

@@ -8,13 +8,13 @@ References: Warner 1965 (d = 2); Kairouz, Bonawitz, Ramage 2016.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from deniable_shared.coins import Coins
-from deniable_shared.domain import MAX_CHOICES, bytes_for
+from deniable_shared.domain import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 
@@ -28,7 +28,8 @@ class GeneralizedResponse:
     """One of d = `domain_size` choices."""
 
     id: ClassVar[str] = "grr/1"
-    domain_types: ClassVar[frozenset[str]] = frozenset({"choice"})
+    domain_types: ClassVar[frozenset[str]] = INDEXED
+    parameters: ClassVar[tuple[str, ...]] = ()
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)
@@ -41,6 +42,13 @@ class GeneralizedResponse:
         epsilon = parse_epsilon(self.epsilon)
         object.__setattr__(self, "threshold", threshold(epsilon, messages=d))
         object.__setattr__(self, "payload_size", bytes_for(d))
+
+    @classmethod
+    def create(
+        cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
+    ) -> Self:
+        """See `contract.Kind`."""
+        return cls(domain_size, epsilon)
 
     @property
     def tally_size(self) -> int:
@@ -61,6 +69,11 @@ class GeneralizedResponse:
     def symbols(self) -> int:
         """A symbol is a choice."""
         return self.domain_size
+
+    @property
+    def favoured(self) -> int:
+        """A choice supports itself."""
+        return 1
 
     @property
     def places(self) -> int:

@@ -9,11 +9,11 @@ References: Warner 1965; Erlingsson, Pihur, Korolova 2014 (vectors).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_BITS, pack
@@ -32,6 +32,7 @@ class BitwiseResponse:
 
     id: ClassVar[str] = "rr/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"bits"})
+    parameters: ClassVar[tuple[str, ...]] = ()
     domain_size: int
     epsilon: Fraction
     distance: int
@@ -52,6 +53,13 @@ class BitwiseResponse:
         object.__setattr__(self, "_flip", _SCALE - self.threshold)
         object.__setattr__(self, "_padding", (size << 3) - m)
 
+    @classmethod
+    def create(
+        cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
+    ) -> Self:
+        """See `contract.Kind`; `distance` is all m places if it is not given."""
+        return cls(domain_size, epsilon, given.get("distance", domain_size))
+
     @property
     def tally_size(self) -> int:
         """One count of ones a bit."""
@@ -71,6 +79,11 @@ class BitwiseResponse:
     def symbols(self) -> int:
         """A symbol is a bit."""
         return 2
+
+    @property
+    def favoured(self) -> int:
+        """A bit supports itself."""
+        return 1
 
     @property
     def places(self) -> int:

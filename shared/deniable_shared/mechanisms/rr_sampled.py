@@ -18,12 +18,12 @@ hold 2m − 1. Sources: Nguyên et al. 2016; Cormode, Kulkarni, Srivastava 2018;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 from math import comb
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_BITS, bytes_for, pack
@@ -54,6 +54,7 @@ class SampledResponse:
 
     id: ClassVar[str] = "rr-sampled/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"bits"})
+    parameters: ClassVar[tuple[str, ...]] = ("sampled",)
     domain_size: int
     epsilon: Fraction
     distance: int
@@ -77,6 +78,19 @@ class SampledResponse:
         object.__setattr__(self, "_flip", _SCALE - self.threshold)
         object.__setattr__(self, "_width", width)
 
+    @classmethod
+    def create(
+        cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
+    ) -> Self:
+        """See `contract.Kind`; `distance` is all m places, `sampled` the best for a report."""
+        distance = given.get("distance", domain_size)
+        if "sampled" in given:
+            return cls(domain_size, epsilon, distance, given["sampled"])
+        checked = cls(domain_size, epsilon, distance, 1)
+        return cls(
+            domain_size, epsilon, distance, best_sample(domain_size, report, checked.distance)
+        )
+
     @property
     def tally_size(self) -> int:
         """For each bit how often it was told, then for each bit how often as a one."""
@@ -96,6 +110,11 @@ class SampledResponse:
     def symbols(self) -> int:
         """A symbol is a bit."""
         return 2
+
+    @property
+    def favoured(self) -> int:
+        """A bit supports itself."""
+        return 1
 
     @property
     def places(self) -> int:

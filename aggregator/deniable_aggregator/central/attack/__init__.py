@@ -1,0 +1,29 @@
+"""Why there is central noise and a ledger: an attack that reads exact counts back into rows.
+
+    Subsets           public random subsets of n rows, and the counts they ask for
+    PrivateCounts     the same counts under central differential privacy, all together
+    reconstruct       the secret bit of every row, from counts, by least squares
+    demonstrate       the attack on exact counts, on counts nobody accounted for, on private ones
+
+A demonstration and a regression test, on made-up secrets of its own: it reads no collection.
+"""
+
+from __future__ import annotations
+
+from deniable_aggregator.central.attack.demonstration import Attempt, Demonstration, demonstrate
+from deniable_aggregator.central.attack.errors import SubsetsError
+from deniable_aggregator.central.attack.least_squares import reconstruct
+from deniable_aggregator.central.attack.odds import best_share, guessing_range
+from deniable_aggregator.central.attack.subsets import PrivateCounts, Subsets
+
+__all__ = [
+    "Attempt",
+    "Demonstration",
+    "PrivateCounts",
+    "Subsets",
+    "SubsetsError",
+    "best_share",
+    "demonstrate",
+    "guessing_range",
+    "reconstruct",
+]

@@ -1,0 +1,71 @@
+"""The options of `collections new` as the domain they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+
+import click
+
+from deniable_shared.domain import Domain, parse_domain
+from deniable_shared.domain.number import decimal_text
+from deniable_shared.errors import DomainError
+
+__all__ = ["domain_of"]
+
+Document = dict[str, object]
+
+
+def domain_of(kind: str, asked: Mapping[str, object]) -> Domain:
+    """The domain of a type; UsageError for options that it lacks or that belong to another."""
+    takes = _TAKES[kind]
+    for name, value in asked.items():
+        if value and name not in takes:
+            owner = next(other for other, names in _TAKES.items() if name in names)
+            raise click.UsageError(f"{_FLAGS[name]} belongs to --type {owner}, not to {kind}")
+        if not value and name in takes:
+            raise click.UsageError(f"--type {kind} needs {_FLAGS[name]}")
+    document: Document = {"type": kind}
+    for name in takes:
+        document |= _READ[name](name, asked[name])
+    return parse_domain(document)
+
+
+def _labels(name: str, value: object) -> Document:
+    return {name: list(value) if isinstance(value, Sequence) else []}
+
+
+def _number(name: str, value: object) -> Document:
+    try:
+        return {name: decimal_text(Fraction(str(value)))}
+    except (ValueError, ZeroDivisionError, DomainError):
+        raise click.UsageError(
+            f"--{name} must be a decimal of at most six places, like 0.5, got {value}"
+        ) from None
+
+
+def _attributes(name: str, value: object) -> Document:
+    return {name: [_attribute(text) for text in value] if isinstance(value, Sequence) else []}
+
+
+def _attribute(text: str) -> Document:
+    name, found, labels = text.partition("=")
+    if not found:
+        raise click.UsageError(f"--attribute must be NAME=LABEL,LABEL…, got {text}")
+    return {"name": name, "labels": labels.split(",")}
+
+
+_TAKES: Mapping[str, tuple[str, ...]] = {
+    "bits": ("labels",),
+    "choice": ("labels",),
+    "number": ("low", "high", "step"),
+    "record": ("attributes",),
+}
+_FLAGS = {"labels": "--label", "attributes": "--attribute"} | {
+    name: f"--{name}" for name in _TAKES["number"]
+}
+_READ: Mapping[str, Callable[[str, object], Document]] = {
+    "labels": _labels,
+    "attributes": _attributes,
+    **dict.fromkeys(_TAKES["number"], _number),
+}

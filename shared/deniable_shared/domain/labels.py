@@ -1,0 +1,61 @@
+"""Labels: the texts that answers are named by, and the fewest bytes and bits that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from deniable_shared.errors import ManifestError
+
+__all__ = ["MAX_LABEL_BYTES", "bytes_for", "check_fields", "pack", "places", "read_labels"]
+
+MAX_LABEL_BYTES = 64
+
+_DIGITS = b"01" + b"x" * 254
+
+
+def bytes_for(size: int) -> int:
+    """Fewest whole bytes that hold every index below `size`."""
+    return ((size - 1).bit_length() + 7) >> 3
+
+
+def pack(bits: Sequence[int]) -> int:
+    """Zeros and ones as one integer, the first most significant; else ValueError or TypeError."""
+    return int(bytes(bits).translate(_DIGITS), 2)
+
+
+def places(labels: object, low: int, high: int, *, of: str = "domain") -> dict[str, int]:
+    """{label: place} of `low` to `high` labels that differ; ManifestError names the broken rule."""
+    if not isinstance(labels, tuple) or not low <= len(labels) <= high:
+        raise ManifestError(f"{of} labels must be a tuple of {low} to {high:,} texts")
+    for label in labels:
+        if not isinstance(label, str) or not _fits(label):
+            raise ManifestError(
+                f"{of} labels must each be 1 to {MAX_LABEL_BYTES} bytes of printable UTF-8, "
+                f"got {label!r:.80}"
+            )
+    found = {label: index for index, label in enumerate(labels)}
+    if len(found) != len(labels):
+        raise ManifestError(f"{of} labels must differ from each other")
+    return found
+
+
+def read_labels(
+    document: Mapping[str, object], *others: str, of: str = "domain"
+) -> tuple[str, ...]:
+    """The `labels` of a document that has no fields but these; ManifestError otherwise."""
+    check_fields(document, "labels", *others, of=of)
+    labels = document.get("labels")
+    if not isinstance(labels, list | tuple):
+        raise ManifestError(f"{of} labels must be a list of texts")
+    return tuple(labels)
+
+
+def check_fields(document: Mapping[str, object], *known: str, of: str = "domain") -> None:
+    """ManifestError for a field that a document of its kind does not have."""
+    for name in document:
+        if name not in known:
+            raise ManifestError(f"{of} must have no field {name!r:.80} here")
+
+
+def _fits(label: str) -> bool:
+    return label.isprintable() and 1 <= len(label.encode()) <= MAX_LABEL_BYTES

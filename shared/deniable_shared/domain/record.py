@@ -1,0 +1,121 @@
+"""Record: several choices, answered together and told as one.
+
+An answer is one index: the choices' places as digits, the first most significant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from typing import ClassVar, Self
+
+from deniable_shared.domain.choice import MAX_CHOICES
+from deniable_shared.domain.labels import bytes_for, check_fields, places, read_labels
+from deniable_shared.errors import DomainError, ManifestError
+
+__all__ = ["MAX_ATTRIBUTES", "Record"]
+
+MAX_ATTRIBUTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Attributes by name, each with two or more labels. ManifestError if they break a rule."""
+
+    type: ClassVar[str] = "record"
+    attributes: tuple[tuple[str, tuple[str, ...]], ...]
+    _places: dict[str, dict[str, int]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        names = tuple(name for name, _ in self.attributes)
+        places(names, 2, MAX_ATTRIBUTES, of="record attributes'")
+        object.__setattr__(
+            self,
+            "_places",
+            {name: places(labels, 2, MAX_CHOICES, of=name) for name, labels in self.attributes},
+        )
+
+    @property
+    def radices(self) -> tuple[int, ...]:
+        """How many labels each attribute has."""
+        return tuple(len(labels) for _, labels in self.attributes)
+
+    @property
+    def size(self) -> int:
+        """Number of combinations, d."""
+        return prod(self.radices)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Every combination in the order of the indices, like "os=linux, beta=yes"."""
+        names = [name for name, _ in self.attributes]
+        return tuple(
+            ", ".join(f"{name}={label}" for name, label in zip(names, row, strict=True))
+            for row in product(*(labels for _, labels in self.attributes))
+        )
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """What is asked about, for people."""
+        return tuple(name for name, _ in self.attributes)
+
+    @property
+    def decides(self) -> Mapping[str, int]:
+        """Nothing: the mechanism's parameters do not follow from the domain."""
+        return {}
+
+    def encode(self, value: object) -> int:
+        """The index of a combination; DomainError for anything but a label for each attribute."""
+        if not isinstance(value, Mapping) or value.keys() != self._places.keys():
+            raise DomainError(
+                f"value must be a mapping with a label for each of the {len(self._places)} "
+                "attributes and nothing else"
+            )
+        index = 0
+        for name, known in self._places.items():
+            label = value[name]
+            place = known.get(label, -1) if isinstance(label, str) else -1
+            if place < 0:
+                raise DomainError(f"value must have one of its {len(known)} labels for {name}")
+            index = index * len(known) + place
+        return index
+
+    def split(self, encoded: int) -> tuple[int, ...]:
+        """The place of each attribute's label."""
+        digits = []
+        for radix in reversed(self.radices):
+            encoded, digit = divmod(encoded, radix)
+            digits.append(digit)
+        return tuple(reversed(digits))
+
+    def canonical(self, encoded: int) -> bytes:
+        """The index, big-endian, as wide as the last one: what keys this answer's coins."""
+        return encoded.to_bytes(bytes_for(self.size), "big")
+
+    def named(self, encoded: int) -> dict[str, str]:
+        """The answer as a manifest spells it: {attribute: label, …}."""
+        told = zip(self.attributes, self.split(encoded), strict=True)
+        return {name: labels[place] for (name, labels), place in told}
+
+    def to_json(self) -> dict[str, object]:
+        """The document `parse_domain` reads."""
+        attributes = [{"name": name, "labels": list(labels)} for name, labels in self.attributes]
+        return {"type": self.type, "attributes": attributes}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, object]) -> Self:
+        """What `to_json` writes; ManifestError for anything else."""
+        check_fields(document, "type", "attributes")
+        attributes = document.get("attributes")
+        if not isinstance(attributes, list | tuple):
+            raise ManifestError("domain attributes must be a list of {name, labels}")
+        return cls(tuple(map(_attribute, attributes)))
+
+
+def _attribute(document: object) -> tuple[str, tuple[str, ...]]:
+    if not isinstance(document, Mapping) or not isinstance(document.get("name"), str):
+        raise ManifestError("domain attributes must each be an object with name and labels")
+    name = str(document["name"])
+    return name, read_labels(document, "name", of=f"attribute {name!r:.80}")
