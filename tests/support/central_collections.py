@@ -19,27 +19,25 @@ Vector = tuple[int, ...]
 PRICES = ("1", "2.50", "4", "4.01")
 
 
-def mechanism(
-    id: str, size: int, epsilon: str = "1", *, permanent: str | None = None, **parameters: object
-) -> Mechanism:
-    if permanent is None:
-        return mechanisms.build(id, domain_size=size, epsilon=epsilon, **parameters)
-    return mechanisms.build(
-        id, domain_size=size, epsilon=epsilon, permanent=permanent, **parameters
-    )
+def mechanism(id: str, size: int, epsilon: str = "1", **parameters: int) -> Mechanism:
+    return mechanisms.build(id, domain_size=size, epsilon=epsilon, permanent=None, **parameters)
+
+
+def chain(id: str, size: int, epsilon: str = "1", permanent: str = "2", **given: int) -> Mechanism:
+    return mechanisms.build(id, domain_size=size, epsilon=epsilon, permanent=permanent, **given)
 
 
 SMALL = {
     "grr-2": mechanism("grr/1", 2),
     "grr-4": mechanism("grr/1", 4),
-    "grr-chain": mechanism("grr/1", 3, permanent="2"),
+    "grr-chain": chain("grr/1", 3),
     "rr-2": mechanism("rr/1", 2),
     "rr-3-one-hot": mechanism("rr/1", 3, distance=2),
-    "rr-chain": mechanism("rr/1", 2, permanent="2"),
+    "rr-chain": chain("rr/1", 2),
     "sampled-1-of-2": mechanism("rr-sampled/1", 2, sampled=1),
     "sampled-2-of-3": mechanism("rr-sampled/1", 3, sampled=2),
     "sampled-1-of-3": mechanism("rr-sampled/1", 3, sampled=1),
-    "sampled-2-of-2-chain": mechanism("rr-sampled/1", 2, permanent="2", sampled=2),
+    "sampled-2-of-2-chain": chain("rr-sampled/1", 2, sampled=2),
 }
 
 

@@ -12,7 +12,7 @@ from deniable_aggregator.central.aggregate import plan
 from deniable_aggregator.central.aggregate.bars import CONFIDENCE, combined_half_widths
 from deniable_shared.chains import Renewed
 from deniable_shared.mechanisms.contract import Mechanism
-from support.central_collections import facts, mechanism, tallies
+from support.central_collections import chain, facts, mechanism, tallies
 from support.message_laws import MessageLaw
 
 RUNS = 1500
@@ -54,8 +54,7 @@ def test_a_noisy_frequency_is_covered_as_often_as_its_interval_says(
 @pytest.mark.parametrize("repeat", ["fresh", "memoized"])
 def test_intervals_hold_where_one_device_answers_in_every_epoch(repeat: str) -> None:
     """1,000 collections of 300 devices that answer 7 times and never change; 5% + 5σ."""
-    permanent = {"permanent": "4"} if repeat == "memoized" else {}
-    built = mechanism("grr/1", 4, "2", **permanent)
+    built = chain("grr/1", 4, "2", "4") if repeat == "memoized" else mechanism("grr/1", 4, "2")
     runs, devices, epochs = 1000, 300, 7
     n = devices * epochs
     release = plan("histogram", {"epsilon": "1"}, facts(built, n, repeat=repeat, epochs=epochs))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 from deniable_aggregator.central.aggregate import FAMILIES, parameters, plan
 from deniable_aggregator.central.aggregate.contract import Drawn
 from deniable_aggregator.central.errors import CentralError
+from deniable_shared.domain import Number, Record
 from deniable_shared.errors import ParameterError
 from support.central_checks import check_follows
 from support.central_coins import Fixed
@@ -51,11 +54,9 @@ def test_a_plan_has_one_spelling_that_reads_back_as_itself(
 
 
 def test_equal_requests_are_spelled_alike() -> None:
-    spellings: list[dict[str, object]] = [
-        {"k": 2, "epsilon": "0.5"},
-        {"k": "2", "epsilon": "0.500"},
-    ]
-    assert len({json.dumps(dict(request("top-k", s).parameters)) for s in spellings}) == 1
+    alike: list[tuple[object, str]] = [(2, "0.5"), ("2", "0.500")]
+    spellings = [request("top-k", {"k": k, "epsilon": epsilon}).parameters for k, epsilon in alike]
+    assert spellings[0] == spellings[1] == {"k": 2, "epsilon": "0.5"}
     deltas = ["1e-6", "0.000001", "1.0e-6"]
     asked = [{"epsilon": "01", "delta": delta} for delta in deltas]
     assert {request("median", a).parameters["delta"] for a in asked} == {"1e-6"}
@@ -213,14 +214,25 @@ def test_a_price_range_too_wide_for_exact_integers_is_refused() -> None:
 def test_bits_have_no_order_and_are_told_what_to_use(
     name: str, arguments: dict[str, object]
 ) -> None:
-    with pytest.raises(ParameterError, match="labels in an order.*use mode, threshold"):
+    with pytest.raises(ParameterError, match=r"labels in an order.*bits has not: use mode, thr"):
         plan(name, {"epsilon": "1", **arguments}, facts(SMALL["rr-2"], 3))
+
+
+def test_numbers_are_ordered_and_records_are_not() -> None:
+    steps = Number(Fraction(0), Fraction(3, 2), Fraction(1, 2))
+    given = replace(facts(SMALL["grr-4"], 3), domain=steps)
+    prices = plan("exponential", {"epsilon": "1", "score": "revenue"}, given)
+    assert plan("median", {"epsilon": "1", "delta": "0.1"}, given).mechanism == "median"
+    assert prices.draw(tallies((0, 1, 1, 1), 3)).result["label"] in ("0", "0.5", "1", "1.5")
+    both = Record((("os", ("a", "b")), ("beta", ("no", "yes"))))
+    with pytest.raises(ParameterError, match="record has not"):
+        plan("median", {"epsilon": "1", "delta": "0.1"}, replace(given, domain=both))
 
 
 def test_domains_too_large_are_refused_before_any_work_and_told_what_to_use() -> None:
     wide = facts(mechanism("grr/1", 5000), 10)
     prices = facts(mechanism("grr/1", 600), 10)
-    with pytest.raises(ParameterError, match="at most 4,096 labels.*use histogram"):
+    with pytest.raises(ParameterError, match=r"at most 4,096 labels.*use histogram"):
         plan("median", {"epsilon": "1", "delta": "1e-6"}, wide)
     with pytest.raises(ParameterError, match="at most 512 labels"):
         plan("exponential", {"epsilon": "1", "score": "revenue"}, prices)

@@ -103,7 +103,7 @@ class Stranger:
 
 
 def test_an_unknown_mechanism_is_refused_by_the_names_of_those_known() -> None:
-    with pytest.raises(ParameterError, match="grr/1, rr-sampled/1, rr/1.*stranger/1"):
+    with pytest.raises(ParameterError, match=r"grr/1, rr-sampled/1, rr/1.*stranger/1"):
         reach(Stranger(), np.eye(2, dtype=np.int64))  # type: ignore[arg-type]  # that is the point
     assert known() == ("grr/1", "rr-sampled/1", "rr/1")
 

@@ -35,7 +35,7 @@ from deniable_aggregator.central.tails import at
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.projection import onto_box, onto_simplex
 from deniable_shared.coins import Coins
-from deniable_shared.domain import Choice
+from deniable_shared.domain import Bits
 from deniable_shared.errors import ParameterError
 
 __all__ = ["PARAMETERS", "Histogram", "plan"]
@@ -106,7 +106,7 @@ class Histogram:
     def _estimates(self, noisy: Counts) -> list[dict[str, object]]:
         raw = self.readings.frequencies(noisy)
         clipped = onto_box(raw)
-        project = onto_simplex if isinstance(self.readings.facts.domain, Choice) else onto_box
+        project = onto_box if isinstance(self.readings.facts.domain, Bits) else onto_simplex
         half = self._half_widths(clipped)
         columns = zip(
             self.readings.facts.domain.labels,
