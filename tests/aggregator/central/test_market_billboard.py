@@ -1,0 +1,151 @@
+"""The billboard: what moves it, what it costs, and that nobody learns about one from all others."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deniable_aggregator.central.account import AccountError
+from deniable_aggregator.central.guarantee import pure_rho
+from deniable_aggregator.central.market import (
+    AllocationPlan,
+    Billboard,
+    Buyers,
+    GaussianNoise,
+    GeometricNoise,
+    MarketError,
+    Menu,
+    noise_within,
+)
+from deniable_aggregator.central.pmf import Pmf
+from support.central_checks import check_follows
+from support.central_market import (
+    WORTHS,
+    board_law,
+    check_jointly_private,
+    coarse_billboard,
+    tiny_plan,
+)
+
+
+@pytest.mark.parametrize(("most", "expected"), [(1, 2), (2, 4), (3, 4)])
+def test_one_player_moves_the_demand_by_the_menu_and_some_that_far(
+    most: int, expected: int
+) -> None:
+    menu = Menu.bundles(4, most=most)
+    players = itertools.product(range(menu.size), repeat=2)
+    moved = [
+        np.abs(menu.demand(np.array([a, 3])) - menu.demand(np.array([b, 3]))) for a, b in players
+    ]
+    assert max(int(m.sum()) for m in moved) == menu.moves == expected
+    assert max(int((m**2).sum()) for m in moved) == menu.squared_moves == expected
+
+
+def test_a_menu_of_bundles_has_every_set_once() -> None:
+    menu = Menu.bundles(4, most=2)
+    assert menu.size == 1 + 4 + 6
+    assert len(np.unique(menu.options, axis=0)) == menu.size
+    assert (Menu.singles(3).options == [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]).all()
+
+
+@pytest.mark.parametrize("rounds", [1, 10, 400])
+def test_noise_is_as_little_as_the_budget_lets_it_be(rounds: int) -> None:
+    menu, rho = Menu.singles(5), Fraction(1, 2)
+    gaussian = noise_within(menu, rounds, rho=rho)
+    assert gaussian == GaussianNoise(rounds / rho)  # σ² = T/ρ
+    assert gaussian.guarantee(menu, rounds).rho == rho
+    geometric = noise_within(menu, rounds, epsilon=1)
+    assert geometric == GeometricNoise(Fraction(1, 2 * rounds))
+    assert geometric.guarantee(menu, rounds).epsilon == 1
+
+
+def test_many_small_rounds_cost_less_rho_than_one_of_their_epsilon() -> None:
+    menu = Menu.singles(2)
+    spent = noise_within(menu, 50, epsilon=1).guarantee(menu, 50).rho
+    assert spent == 50 * pure_rho(Fraction(1, 50)) < pure_rho(Fraction(1)) / 20
+
+
+def test_the_variance_of_geometric_noise_is_its_formula() -> None:
+    z = math.exp(-0.3)
+    assert GeometricNoise(Fraction(3, 10)).variance == pytest.approx(2 * z / (1 - z) ** 2)
+
+
+def test_what_all_others_see_and_get_hides_one_buyer() -> None:
+    check_jointly_private(tiny_plan(2).billboard, epsilon=2.0, tight=0.9)
+
+
+def test_three_rounds_with_a_private_choice_among_two_hide_one_buyer() -> None:
+    check_jointly_private(coarse_billboard(3), epsilon=2.0)
+
+
+def test_two_unlike_goods_hide_one_buyer_of_bundles() -> None:
+    menu = Menu(np.array([[0, 0], [1, 0], [2, 1]]))
+    noise = noise_within(menu, 2, epsilon=2)
+    plan = AllocationPlan(2, menu, np.array([1, 1]), 2, noise)
+    check_jointly_private(plan.billboard, epsilon=2.0)
+
+
+@pytest.mark.statistical
+def test_boards_follow_their_law() -> None:
+    """3,000 draws, rejected at 1e-6."""
+    plan = tiny_plan(2)
+    buyers = Buyers(np.array(WORTHS[1:3]), plan.menu)
+    law = board_law(plan.billboard, buyers)
+    bounds = tuple(Fraction(chance) for chance in law.values())
+
+    def draw() -> tuple[tuple[float, ...], ...]:
+        boards = plan.billboard.release(buyers.choose).result
+        return tuple(tuple(round(p, 6) for p in board) for board in boards.tolist())
+
+    check_follows(draw, Pmf(tuple(law), bounds, bounds), draws=3_000)
+
+
+def test_a_release_says_whom_it_protects_from_whom() -> None:
+    plan = tiny_plan(2)
+    released = plan.billboard.release(Buyers(np.array(WORTHS[:2]), plan.menu).choose)
+    assert released.protects == "all that one player reported"
+    assert "all other players and their outcomes together" in released.against
+    assert released.epsilon == 2
+    assert released.result.shape == (3, 2)
+
+
+def test_buyers_take_what_is_best_and_nothing_if_nothing_is() -> None:
+    buyers = Buyers([[0.5, 0.9], [0.5, 0.5], [0.0, 0.2]], Menu.singles(2))
+    assert buyers.choose(np.array([0.1, 0.6])).tolist() == [1, 1, 0]
+    assert buyers.choose(np.array([0.5, 0.5])).tolist() == [2, 0, 0]
+    boards = np.array([[0.0, 2.0], [2.0, 0.0]])
+    assert buyers.choose_at(boards, np.array([0, 1, 0])).tolist() == [1, 2, 0]
+    assert buyers.choose(boards[0], only=np.array([2, 0])).tolist() == [0, 1]
+
+
+def test_worths_that_are_none_are_moved_and_never_refused() -> None:
+    buyers = Buyers([[float("nan"), 7.0], [-3.0, float("inf")]], Menu.singles(2))
+    assert buyers.worths.T.tolist() == [[0, 1], [0, 1]]
+
+
+@pytest.mark.parametrize("options", [[[1, 0], [0, 0]], [[0.0, 0.0]], [0, 1], [[0, 0], [-1, 0]]])
+def test_a_menu_that_is_none_is_refused(options: list[list[int]]) -> None:
+    with pytest.raises(MarketError, match="option"):
+        Menu(np.array(options))
+
+
+def test_a_menu_of_too_many_bundles_is_refused_with_the_cure() -> None:
+    with pytest.raises(MarketError, match="offer smaller bundles"):
+        Menu.bundles(30, most=3)
+
+
+@pytest.mark.parametrize("given", [{}, {"rho": Fraction(1), "epsilon": 1}])
+def test_exactly_one_budget_is_given(given: dict[str, int]) -> None:
+    with pytest.raises(MarketError, match="exactly one of rho"):
+        noise_within(Menu.singles(2), 2, **given)  # type: ignore[arg-type]
+
+
+def test_a_board_posts_a_number_for_every_good() -> None:
+    with pytest.raises(MarketError, match="one number for each of 2 goods"):
+        Billboard(Menu.singles(2), GeometricNoise(Fraction(1)), 2, np.zeros(3), lambda b, d: b)
+    with pytest.raises(AccountError, match="rounds must be"):
+        Billboard(Menu.singles(2), GeometricNoise(Fraction(1)), 0, np.zeros(2), lambda b, d: b)
