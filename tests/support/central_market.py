@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
@@ -14,10 +15,13 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from deniable_aggregator.central.account import delta_of
 from deniable_aggregator.central.market import (
+    Allocation,
     AllocationPlan,
     Billboard,
     Buyers,
+    GaussianNoise,
     GeometricNoise,
     Menu,
     Prices,
@@ -25,6 +29,8 @@ from deniable_aggregator.central.market import (
 )
 from deniable_aggregator.central.market.noise import Noise
 from deniable_aggregator.central.pmf import Pmf
+from support.central_account import UP, hockey_stick, renyi
+from support.central_checks import ALPHAS
 
 _optimize = import_module("scipy.optimize")
 _sparse = import_module("scipy.sparse")
@@ -32,6 +38,7 @@ _sparse = import_module("scipy.sparse")
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Boards = tuple[tuple[float, ...], ...]
+Joint = dict[tuple[Boards, tuple[int, ...]], float]
 Outcome = TypeVar("Outcome", bound=Hashable)
 
 FAR = 9
@@ -69,25 +76,54 @@ def optimum_by_prices(worths: Floats, supply: int, *, sweeps: int = 15) -> float
     return float(surplus + supply * prices.sum())
 
 
+GOODS = 5
+
+
+def uniform(*shape: int) -> Floats:
+    words = np.frombuffer(os.urandom(4 * math.prod(shape)), dtype=np.uint32)
+    return (words / 2.0**32).reshape(shape)
+
+
+def outcome(worths: Floats, supply: int, got: Allocation) -> tuple[float, float]:
+    """Welfare over the best, and demand above supply over supply, as realised."""
+    menu, few = Menu.singles(worths.shape[1]), len(worths) < 5_000
+    best = optimum(worths, menu, supply) if few else optimum_by_prices(worths, supply)
+    welfare = float(Buyers(worths, menu).welfare_of(got.choices).sum())
+    over = np.maximum(menu.demand(got.choices) - supply, 0).sum()
+    return welfare / best, float(over) / (supply * menu.goods)
+
+
 # Who learns what
 
 
-def _noise_law(noise: GeometricNoise) -> list[tuple[int, float]]:
-    z = math.exp(-noise.decay)
-    inner = [(k, (1 - z) / (1 + z) * z ** abs(k)) for k in range(1 - FAR, FAR)]
-    tail = z**FAR / (1 + z)
-    return [(-FAR, tail), *inner, (FAR, tail)]
+def _noise_law(noise: Noise) -> list[tuple[int, float]]:
+    """Noise from −FAR to FAR, its ends with all that is beyond them."""
+    ks = np.arange(-20 * FAR, 20 * FAR + 1)
+    if isinstance(noise, GaussianNoise):
+        weights = np.exp(-(ks**2) / (2 * float(noise.sigma_squared)))
+    else:
+        assert isinstance(noise, GeometricNoise)
+        weights = np.exp(-float(noise.decay) * np.abs(ks))
+    law: dict[int, float] = defaultdict(float)
+    for k, weight in zip(ks.clip(-FAR, FAR).tolist(), weights / weights.sum(), strict=True):
+        law[k] += float(weight)
+    return list(law.items())
 
 
 def _next_boards(billboard: Billboard, board: Floats, buyers: Buyers) -> list[tuple[Floats, float]]:
     """Every board that may follow, and its probability: goods move independently."""
-    noise = billboard.noise
-    assert isinstance(noise, GeometricNoise)
     once = replace(billboard, start=board, rounds=1)
-    prices: list[dict[float, float]] = [defaultdict(float) for _ in range(billboard.menu.goods)]
-    for drawn, chance in _noise_law(noise):
+
+    def after(drawn: int) -> Floats:
         row = np.full((1, billboard.menu.goods), drawn)
-        for good, price in enumerate(once.posted(buyers.choose, row)[1].tolist()):
+        posted: Floats = once.posted(buyers.choose, row)[1]
+        return posted
+
+    for end in (-FAR, FAR):
+        assert (after(end) == after(2 * end)).all()
+    prices: list[dict[float, float]] = [defaultdict(float) for _ in range(billboard.menu.goods)]
+    for drawn, chance in _noise_law(billboard.noise):
+        for good, price in enumerate(after(drawn).tolist()):
             prices[good][round(price, 6)] += chance
     return [
         (np.array(next_prices), math.prod(prices[g][p] for g, p in enumerate(next_prices)))
@@ -121,9 +157,9 @@ def best_responses(buyers: Buyers, board: Floats) -> Sequence[int]:
 
 def joint_law(
     billboard: Billboard, buyers: Buyers, *, without: int, settle: Settle = best_responses
-) -> dict[tuple[Boards, tuple[int, ...]], float]:
+) -> Joint:
     """Boards, and the options of all but one buyer at a private round of the second half each."""
-    joint: dict[tuple[Boards, tuple[int, ...]], float] = defaultdict(float)
+    joint: Joint = defaultdict(float)
     first = billboard.rounds // 2
     rounds = range(first, billboard.rounds)
     others = [i for i in range(len(buyers)) if i != without]
@@ -158,6 +194,14 @@ def coarse_billboard(rounds: int) -> Billboard:
     return replace(fine, update=lambda p, d: np.clip(p + (d - 1) * 2 / 3, 0, 2))
 
 
+def joint_laws(billboard: Billboard, settle: Settle = best_responses) -> Iterator[list[Joint]]:
+    """For each of two buyers and all the other may be: the laws of what others see and get."""
+    for without, theirs in itertools.product((0, 1), WORTHS[1:]):
+        pairs = [(own, theirs) if without == 0 else (theirs, own) for own in WORTHS]
+        tables = [Buyers(np.array(pair), billboard.menu) for pair in pairs]
+        yield [joint_law(billboard, buyers, without=without, settle=settle) for buyers in tables]
+
+
 def check_jointly_private(
     billboard: Billboard,
     *,
@@ -167,15 +211,23 @@ def check_jointly_private(
 ) -> None:
     """Whatever one buyer's worths are, what all others see and get is within e^ε; for both."""
     worst = 0.0
-    for without, theirs in itertools.product((0, 1), WORTHS[1:]):
-        laws = []
-        for own in WORTHS:
-            worths = np.array([own, theirs] if without == 0 else [theirs, own])
-            buyers = Buyers(worths, billboard.menu)
-            laws.append(joint_law(billboard, buyers, without=without, settle=settle))
+    for laws in joint_laws(billboard, settle):
         worst = max(worst, *(farthest(a, b) for a, b in itertools.combinations(laws, 2)))
     assert worst <= epsilon * (1 + 1e-9)
     assert worst >= tight * epsilon
+
+
+def check_jointly_concentrated(billboard: Billboard, *, rho: Fraction) -> None:
+    """D_α ≤ ρα, and the hockey stick at most the δ of ρ, both ways, for what all others get."""
+    for laws in joint_laws(billboard):
+        for one, other in itertools.combinations(laws, 2):
+            assert one.keys() == other.keys()
+            p = np.array(list(one.values()))
+            q = np.array([other[outcome] for outcome in one])
+            for alpha in ALPHAS:
+                assert renyi(p, q, alpha) <= float(rho) * alpha * UP
+            for epsilon in (0, 1, 3):
+                assert hockey_stick(p, q, epsilon) <= delta_of(rho, Fraction(epsilon)) * UP
 
 
 # Prices

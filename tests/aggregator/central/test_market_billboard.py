@@ -22,10 +22,12 @@ from deniable_aggregator.central.market import (
     noise_within,
 )
 from deniable_aggregator.central.pmf import Pmf
+from support.central_account import renyi
 from support.central_checks import check_follows
 from support.central_market import (
     WORTHS,
     board_law,
+    check_jointly_concentrated,
     check_jointly_private,
     coarse_billboard,
     tiny_plan,
@@ -89,6 +91,24 @@ def test_two_unlike_goods_hide_one_buyer_of_bundles() -> None:
     check_jointly_private(plan.billboard, epsilon=2.0)
 
 
+@pytest.mark.parametrize("rho", [Fraction(1, 4), Fraction(2)])
+def test_rounds_of_gaussian_noise_hide_one_buyer_as_rho_says(rho: Fraction) -> None:
+    noise = noise_within(Menu.singles(2), 2, rho=rho)
+    check_jointly_concentrated(tiny_plan(2, noise).billboard, rho=rho)
+
+
+def test_a_buyer_who_goes_from_one_good_to_another_reaches_rho() -> None:
+    """Of the noisy demands themselves: 20 deviations either side hold all but 10^−80."""
+    menu, rounds, rho = Menu.singles(2), 50, Fraction(1)
+    noise = noise_within(menu, rounds, rho=rho)
+    assert isinstance(noise, GaussianNoise)
+    law = np.exp(-(np.arange(-140, 141) ** 2) / (2 * float(noise.sigma_squared)))
+    fell, stayed, rose = (part / part.sum() for part in (law[2:], law[1:-1], law[:-2]))
+    for alpha in (1.01, 2.0, 8.0):
+        both = renyi(fell, stayed, alpha) + renyi(rose, stayed, alpha)
+        assert rounds * both == pytest.approx(float(rho) * alpha, rel=1e-6)
+
+
 @pytest.mark.statistical
 def test_boards_follow_their_law() -> None:
     """3,000 draws, rejected at 1e-6."""
@@ -127,15 +147,24 @@ def test_worths_that_are_none_are_moved_and_never_refused() -> None:
     assert buyers.worths.T.tolist() == [[0, 1], [0, 1]]
 
 
-@pytest.mark.parametrize("options", [[[1, 0], [0, 0]], [[0.0, 0.0]], [0, 1], [[0, 0], [-1, 0]]])
+@pytest.mark.parametrize(
+    "options", [[[1, 0], [0, 0]], [[0.0, 0.0]], [0, 1], [[0, 0], [-1, 0]], [[0, 0]]]
+)
 def test_a_menu_that_is_none_is_refused(options: list[list[int]]) -> None:
     with pytest.raises(MarketError, match="option"):
         Menu(np.array(options))
 
 
-def test_a_menu_of_too_many_bundles_is_refused_with_the_cure() -> None:
+@pytest.mark.parametrize(("goods", "most"), [(30, 3), (100, 50)])
+def test_a_menu_of_too_many_bundles_is_refused_with_the_cure(goods: int, most: int) -> None:
     with pytest.raises(MarketError, match="offer smaller bundles"):
-        Menu.bundles(30, most=3)
+        Menu.bundles(goods, most=most)
+
+
+@pytest.mark.parametrize("rounds", [0, 1.5, 10**6])
+def test_rounds_are_few_enough_to_be_drawn(rounds: int) -> None:
+    with pytest.raises(AccountError, match="rounds must be an int in"):
+        noise_within(Menu.singles(2), rounds, epsilon=1)
 
 
 @pytest.mark.parametrize("given", [{}, {"rho": Fraction(1), "epsilon": 1}])

@@ -29,7 +29,7 @@ def whole(bound: int, *shape: int) -> npt.NDArray[np.int64]:
 
 
 def matched(students: Students, *, rho: Fraction = Fraction(2)) -> Matching:
-    return match(students, SEATS, top=TOP, rounds=120, held_back=80, rho=rho)
+    return match(students, SEATS, rounds=120, held_back=80, rho=rho)
 
 
 def some_students() -> Students:
@@ -58,7 +58,7 @@ def test_no_student_envies_one_whom_a_school_scored_lower() -> None:
 
 def test_thresholds_only_fall_and_end_at_nothing_where_there_is_room() -> None:
     students = Students(np.ones((50, 2)), whole(11, 50, 2), top=10)
-    got = match(students, 500, top=10, rounds=12, rho=Fraction(10))
+    got = match(students, 500, rounds=12, rho=Fraction(10))
     assert (np.diff(got.release.result, axis=0) <= 0).all()
     assert (got.release.result[-1] == 0).all()
     assert (got.choices > 0).all()
@@ -107,10 +107,21 @@ def test_tolls_spread_travellers_over_the_roads() -> None:
     assert np.maximum(loads - supply, 0).sum() <= 120
 
 
+def test_seats_are_held_back_from_those_there_are() -> None:
+    students = Students([[1.0]], [[5]], top=5)
+    for held_back in (-1, 3):
+        with pytest.raises(MarketError, match="held_back must lie between 0 and the seats"):
+            match(students, 2, rounds=2, held_back=held_back, rho=Fraction(1))
+
+
 def test_a_trip_without_a_path_is_refused() -> None:
     with pytest.raises(MarketError, match="trips must each have a path"):
         Roads((("a", "b"),), (1.0,), (("b", "a"),))
     with pytest.raises(MarketError, match="a length of at least 0"):
         Roads((("a", "b"),), (), (("a", "b"),))
+    with pytest.raises(MarketError, match="each be named once"):
+        Roads((("a", "b"),), (1.0,), (("a", "b"), ("a", "b")))
+    with pytest.raises(MarketError, match="a length of at least 0"):
+        Roads((("a", "b"),), (float("nan"),), (("a", "b"),))
     with pytest.raises(MarketError, match="longest must be positive"):
         SQUARE.worths([], longest=0)

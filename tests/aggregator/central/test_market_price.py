@@ -18,8 +18,10 @@ from deniable_aggregator.central.market import (
     Pricing,
     price,
     revenue,
+    revenue_offsets,
     revenue_queries,
 )
+from deniable_shared.mechanisms import build
 from support.central_checks import check_follows
 from support.central_market import BIDS, check_price_private, small_pricing
 
@@ -97,6 +99,20 @@ def test_the_queries_of_a_collection_give_the_revenue_of_its_bids() -> None:
         assert (queries @ tally == revenue(bids, prices)).all()
 
 
+@pytest.mark.parametrize("epsilon", ["0.5", "3"])
+def test_scores_of_randomized_bids_are_revenues_less_what_other_answers_add(epsilon: str) -> None:
+    """(p − q) · revenue on average, exactly, but for the coin that an offset is rounded by."""
+    prices, values = Prices.of([1, 2, 3]), (0, 1, 2, 3)
+    law = build("grr/1", domain_size=4, epsilon=epsilon)
+    for bids in itertools.combinations_with_replacement(values, 4):
+        reported = [sum(law.p if b == v else law.q for b in bids) for v in values]
+        raw = [price * sum(reported[price:]) for price in prices.grid]
+        offsets = revenue_offsets(values, prices, reports=4, q=law.q)
+        gap = law.p - law.q
+        for score, offset, earned in zip(raw, offsets.tolist(), revenue(bids, prices), strict=True):
+            assert 0 <= score - offset - gap * int(earned) < 1
+
+
 def test_one_report_parts_two_revenues_by_the_highest_price() -> None:
     queries = revenue_queries((0, 1, 2, 3), Prices.of([1, 2, 3]))
     moves = queries[:, :, None] - queries[:, None, :]
@@ -134,6 +150,13 @@ def test_nobody_bidding_is_data_too() -> None:
 def test_an_unbounded_price_is_refused_with_the_cure(lowest: int, highest: int) -> None:
     with pytest.raises(PricesError, match="name the highest that could be asked"):
         Prices.every(lowest, highest)
+
+
+def test_prices_that_never_end_are_refused_too() -> None:
+    with pytest.raises(PricesError, match=r"1 to 1,000,000, got more: Prices\.geometric needs few"):
+        Prices.of(itertools.count(100))
+    with pytest.raises(PricesError, match="got none"):
+        Prices.of([])
 
 
 def test_prices_that_are_too_many_or_out_of_order_are_refused() -> None:

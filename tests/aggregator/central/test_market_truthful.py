@@ -60,6 +60,42 @@ def test_utilities_the_wrong_way_round_are_refused() -> None:
         misreport_gain(ONE, lowest=1, highest=0)
 
 
+SAID = list(itertools.product(range(3), repeat=2))
+"""All that a bidder can say of two outcomes, in halves."""
+
+
+@pytest.mark.parametrize(("epsilon", "largest"), list(itertools.product(("0.2", "1", "4"), (1, 5))))
+def test_no_lie_about_utilities_from_minus_b_to_b_gains_more_than_2b_tanh(
+    epsilon: str, largest: int
+) -> None:
+    """Every truth, every lie, whatever the other says; utility of an outcome is B(2v − 1)."""
+    lottery = WelfareLottery.of(epsilon=epsilon, scale=2)
+    bound = misreport_gain(lottery.guarantee, lowest=-largest, highest=largest)
+    assert bound <= 2 * largest * math.tanh(float(epsilon) / 2)  # less: range is bounded as well
+    for others in SAID:
+        laws = {said: lottery.pmf([said, others]).probabilities for said in SAID}
+        for truth in SAID:
+            utility = largest * (np.array(truth) - 1)
+            honest = float(laws[truth] @ utility)
+            assert max(float(law @ utility) for law in laws.values()) - honest <= bound
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "2", "20"])
+def test_of_two_bidders_none_gains_anything_by_any_lie_where_payments_are_made(
+    epsilon: str,
+) -> None:
+    lottery = WelfareLottery.of(epsilon=epsilon, scale=2)
+    for others in SAID:
+        tables = {said: np.array([said, others]) for said in SAID}
+        paid = {said: lottery.payments(table)[0] for said, table in tables.items()}
+        for truth in SAID:
+            surplus = {
+                said: lottery.expected_value(table, np.array(truth)) - paid[said]
+                for said, table in tables.items()
+            }
+            assert max(surplus.values()) - surplus[truth] <= TINY < 1e-12
+
+
 def tables(bidders: int, outcomes: int, scale: int) -> list[Integers]:
     """A few value tables, both extremes among them."""
     drawn = np.frombuffer(os.urandom(6 * bidders * outcomes), dtype=np.uint8) % (scale + 1)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from deniable_aggregator.central.market.allocation import Allocation, AllocationPlan, allocate
 from deniable_aggregator.central.market.billboard import Billboard
 from deniable_aggregator.central.market.buyers import Buyers
-from deniable_aggregator.central.market.cohorts import CohortMarket, CohortPlan, allocate_locally
+from deniable_aggregator.central.market.cohorts import CohortPlan, allocate_locally
 from deniable_aggregator.central.market.course import Course
 from deniable_aggregator.central.market.errors import MarketError, PricesError
 from deniable_aggregator.central.market.matching import Matching, Students, match
@@ -28,7 +28,13 @@ from deniable_aggregator.central.market.noise import (
     Noise,
     noise_within,
 )
-from deniable_aggregator.central.market.price import Pricing, price, revenue, revenue_queries
+from deniable_aggregator.central.market.price import (
+    Pricing,
+    price,
+    revenue,
+    revenue_offsets,
+    revenue_queries,
+)
 from deniable_aggregator.central.market.prices import Prices
 from deniable_aggregator.central.market.routing import Roads
 from deniable_aggregator.central.market.truthful import misreport_gain
@@ -39,7 +45,6 @@ __all__ = [
     "AllocationPlan",
     "Billboard",
     "Buyers",
-    "CohortMarket",
     "CohortPlan",
     "Course",
     "GaussianNoise",
@@ -61,5 +66,6 @@ __all__ = [
     "noise_within",
     "price",
     "revenue",
+    "revenue_offsets",
     "revenue_queries",
 ]

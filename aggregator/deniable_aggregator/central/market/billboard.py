@@ -22,12 +22,12 @@ from deniable_aggregator.central.account.parameters import read_count
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.market.errors import MarketError
 from deniable_aggregator.central.market.menu import Choices, Menu
-from deniable_aggregator.central.market.noise import Noise, drawn
+from deniable_aggregator.central.market.noise import MOST_ROUNDS, Noise, drawn
 from deniable_aggregator.central.release import Release
 from deniable_aggregator.central.scores import Integers
 from deniable_shared.coins import Coins
 
-__all__ = ["PROTECTS", "READERS", "Billboard", "Board", "Floats", "Respond", "Update"]
+__all__ = ["Billboard", "Board", "Floats", "Respond", "Update"]
 
 Floats = npt.NDArray[np.float64]
 Board = Floats
@@ -38,7 +38,6 @@ Update = Callable[[Board, Integers], Board]
 
 PROTECTS = "all that one player reported"
 READERS = "anyone who sees the boards, all other players and their outcomes together included"
-MOST_ROUNDS = 100_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)

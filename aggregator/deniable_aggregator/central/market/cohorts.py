@@ -7,10 +7,11 @@
 Each report has the whole local ε and is the only one of its buyer, so everybody's worths are ε-LDP
 towards everyone, the server included, which adds no noise of its own: prices may be adapted to all
 reports before. Afterwards each buyer draws a round of the second half, in private, and takes what
-they would take at its prices. A round is an epoch of a "grr/1" collection over the options.
+they would take at its prices. A round is an epoch of a "grr/1" collection over the options, and
+`CohortPlan.boards` maps the tallies of the rounds so far to all prices, the next ones last.
 
 For buyers drawn independently from a population the gradient is unbiased, and regret and
-over-demand are as in `allocation` with Σ_j Var_j ≤ n²·max_o‖o‖²/(|c|·(p − q)²).
+over-demand are as in `course` with Σ_j Var_j ≤ n²·max_o‖o‖²/(|c|·(p − q)²), |c| ≥ ⌊n/T⌋.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,17 +32,20 @@ from deniable_aggregator.central.market.billboard import Floats
 from deniable_aggregator.central.market.buyers import Buyers
 from deniable_aggregator.central.market.course import Course, checked_supply
 from deniable_aggregator.central.market.errors import MarketError
-from deniable_aggregator.central.market.menu import Menu
+from deniable_aggregator.central.market.menu import Choices, Menu
+from deniable_aggregator.central.market.noise import MOST_ROUNDS
 from deniable_aggregator.central.release import Release
 from deniable_aggregator.central.scores import Integers
+from deniable_aggregator.central.select.declaration import Epsilon
 from deniable_aggregator.central.uniform import uniform_order
+from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimators.grr import GeneralizedEstimator
 from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["CohortMarket", "CohortPlan", "allocate_locally"]
+__all__ = ["CohortPlan", "allocate_locally"]
 
-LAW = "prices from one randomized answer of every buyer"
 PROTECTS = "all that one buyer would ever report"
 READERS = "everyone, the server included"
 ROUNDS = 100
@@ -50,6 +55,7 @@ ROUNDS = 100
 class CohortPlan:
     """The public parameters; the mechanism is generalized response over the options of the menu."""
 
+    law: ClassVar[str] = "prices from one randomized answer of every buyer"
     buyers: int
     menu: Menu
     supply: Integers
@@ -57,7 +63,7 @@ class CohortPlan:
     mechanism: Mechanism
 
     def __post_init__(self) -> None:
-        read_count(self.rounds, argument="rounds")
+        read_count(self.rounds, argument="rounds", most=MOST_ROUNDS)
         read_count(self.buyers, argument="buyers")
         if self.buyers < self.rounds:
             raise MarketError(
@@ -77,11 +83,12 @@ class CohortPlan:
 
     @property
     def gap(self) -> Fraction:
+        """p − q."""
         return self.mechanism.p - self.mechanism.q
 
     @property
     def variance(self) -> float:
-        """Of the estimated demand, a good, at most."""
+        """Of the estimated demand for one good, averaged over goods, at most."""
         largest = float((self.menu.options**2).sum(axis=1).max())
         cohort = self.buyers // self.rounds
         return self.buyers**2 * largest / (cohort * float(self.gap) ** 2 * self.menu.goods)
@@ -91,51 +98,37 @@ class CohortPlan:
         """The step of the prices, and what it promises."""
         return Course(self.menu, self.supply, self.buyers, self.rounds, self.variance)
 
-
-class CohortMarket:
-    """One coordination, round by round: post `prices`, collect a cohort's tally, `learn` it."""
-
-    def __init__(self, plan: CohortPlan) -> None:
-        self.plan = plan
-        self._boards: list[Floats] = [np.zeros(plan.menu.goods)]
-
-    @property
-    def prices(self) -> Floats:
-        """What the next cohort is asked at."""
-        return self._boards[-1]
-
-    @property
-    def rounds_left(self) -> int:
-        return self.plan.rounds - len(self._boards) + 1
-
-    def learn(self, tally: npt.ArrayLike) -> None:
-        """Move the prices by one cohort's histogram; MarketError after the last round."""
-        plan = self.plan
-        if not self.rounds_left:
-            raise MarketError(f"all {plan.rounds} rounds are over: take boards, and settle")
+    def demand(self, tally: npt.ArrayLike) -> Floats:
+        """What all buyers would take, unbiased, from the histogram of one cohort's reports."""
         counts = np.asarray(tally)
-        if counts.shape != (plan.menu.size,) or counts.dtype.kind not in "iu" or not counts.sum():
-            raise MarketError(f"tally must count the reports of {plan.menu.size} options, above 0")
-        self._boards.append(plan.course.next(self.prices, self._demand(counts)))
-
-    def release(self) -> Release[Floats]:
-        """Every board, the last of which nobody answered."""
-        boards = np.array(self._boards)
-        return Release(boards, LAW, self.plan.guarantee, (), PROTECTS, READERS)
-
-    def _demand(self, counts: npt.NDArray[np.integer]) -> Floats:
-        """Unbiased, of all buyers."""
-        plan, reports = self.plan, int(counts.sum())
-        signal = counts - reports * float(plan.mechanism.q)
-        demand: Floats = signal @ plan.menu.options * (plan.buyers / reports / float(plan.gap))
+        if counts.shape != (self.menu.size,) or counts.dtype.kind not in "iu" or not counts.sum():
+            raise MarketError(f"a tally must count the reports of {self.menu.size} options, over 0")
+        reports = int(counts.sum())
+        signal = counts - reports * float(self.mechanism.q)
+        demand: Floats = signal @ self.menu.options * (self.buyers / reports / float(self.gap))
         return demand
+
+    def boards(self, tallies: Sequence[npt.ArrayLike]) -> Floats:
+        """The prices of every round so far, a row a round, and those of the next one."""
+        if len(tallies) > self.rounds:
+            raise MarketError(f"tallies must be at most {self.rounds} rounds', got {len(tallies)}")
+        course = self.course
+        boards = [course.start()]
+        for tally in tallies:
+            boards.append(course.next(boards[-1], self.demand(tally)))
+        return np.array(boards)
+
+    def release(self, tallies: Sequence[npt.ArrayLike]) -> Release[Floats]:
+        """Every board, the last of which nobody answered yet."""
+        boards = self.boards(tallies)
+        return Release(boards, self.law, self.guarantee, (), PROTECTS, READERS)
 
 
 def allocate_locally(
     worths: npt.ArrayLike,
     supply: int | Sequence[int],
     *,
-    epsilon: str | int | Fraction,
+    epsilon: Epsilon,
     menu: Menu | None = None,
     rounds: int = ROUNDS,
     coins: Coins | None = None,
@@ -144,16 +137,16 @@ def allocate_locally(
     options = menu if menu is not None else singles_for(worths)
     buyers, source = Buyers(worths, options), coins or Coins.system()
     mechanism = build("grr/1", domain_size=options.size, epsilon=epsilon)
-    stock = checked_supply(supply, options)
-    market = CohortMarket(CohortPlan(len(buyers), options, stock, rounds, mechanism))
+    plan = CohortPlan(len(buyers), options, checked_supply(supply, options), rounds, mechanism)
+    course, tallies, prices = plan.course, list[Counts](), plan.course.start()
     for cohort in np.array_split(uniform_order(len(buyers), source), rounds):
-        truths = buyers.choose(market.prices, only=cohort).tolist()
-        reports = b"".join(mechanism.randomize(truth, source) for truth in truths)
-        market.learn(_histogram(reports, mechanism))
-    return settled(market.release(), buyers, rounds, source)
+        tallies.append(_reported(buyers.choose(prices, only=cohort), mechanism, source))
+        prices = course.next(prices, plan.demand(tallies[-1]))
+    return settled(plan.release(tallies), buyers, rounds, source)
 
 
-def _histogram(reports: bytes, mechanism: Mechanism) -> Integers:
-    width = mechanism.payload_size
-    indices = np.frombuffer(reports, dtype=f">u{width}").astype(np.int64)
-    return np.bincount(indices, minlength=mechanism.tally_size)
+def _reported(truths: Choices, mechanism: Mechanism, coins: Coins) -> Counts:
+    """The tally of one randomized report of each truth."""
+    reports = b"".join(mechanism.randomize(truth, coins) for truth in truths.tolist())
+    payloads = np.frombuffer(reports, dtype=np.uint8).reshape(len(truths), mechanism.payload_size)
+    return GeneralizedEstimator(mechanism).tally(payloads)

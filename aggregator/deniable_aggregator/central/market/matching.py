@@ -48,7 +48,7 @@ class Students:
             )
         if graded.dtype.kind not in "iu" or top < 1:
             raise MarketError(f"scores must be whole numbers from 0 to top, got {graded.dtype}")
-        self.likes = liking
+        self.likes, self.top = liking, top
         self.scores = np.clip(graded, 0, top).astype(np.int64)
 
     def __len__(self) -> int:
@@ -75,7 +75,6 @@ def match(
     students: Students,
     seats: int | Sequence[int],
     *,
-    top: int,
     rounds: int,
     held_back: int = 0,
     rho: Fraction | None = None,
@@ -84,16 +83,21 @@ def match(
 ) -> Matching:
     """Match students to schools at the last thresholds, jointly private at ρ, or at pure ε.
 
-    rounds: at least `top` to let a school come down to 0, more as others make it wait.
+    rounds: more than `top` to let a school come down to 0, more as others make it wait.
+    held_back: seats of each school that noise may fill, but thresholds do not.
     """
     menu = Menu.singles(students.likes.shape[1])
     filled = checked_supply(seats, menu) - held_back
+    if held_back < 0 or filled.min() < 0:
+        raise MarketError(
+            f"held_back must lie between 0 and the seats of every school, got {held_back}"
+        )
 
     def lower(thresholds: Floats, enrolled: Integers) -> Floats:
         lowered: Floats = np.maximum(thresholds - (enrolled < filled), 0.0)
         return lowered
 
     noise = noise_within(menu, rounds, rho=rho, epsilon=epsilon)
-    start = np.full(menu.goods, float(top + 1))
+    start = np.full(menu.goods, float(students.top + 1))
     release = Billboard(menu, noise, rounds, start, lower).release(students.choose, coins)
     return Matching(release, students.choose(release.result[-1]))

@@ -8,6 +8,7 @@ L1, L2²         the most that two rows differ, so one player replaced: 2 and 2 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -22,6 +23,7 @@ __all__ = ["Choices", "Menu"]
 Choices = npt.NDArray[np.int16]
 
 MOST_OPTIONS = 4096
+MOST_UNITS = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,14 +39,11 @@ class Menu:
                 f"options must be integers, one option a row and one good a column, got "
                 f"{options.dtype} of shape {options.shape}"
             )
-        if len(options) > MOST_OPTIONS:
+        _check_size(len(options))
+        if options[0].any() or options.min() < 0 or not 1 <= options.max() <= MOST_UNITS:
             raise MarketError(
-                f"options must be at most {MOST_OPTIONS:,}, got {len(options):,}: offer smaller "
-                "bundles, or fewer paths"
-            )
-        if options[0].any() or options.min() < 0 or options.max() > MOST_OPTIONS:
-            raise MarketError(
-                f"the first option must take nothing, the others 0 to {MOST_OPTIONS:,} of a good"
+                "the first option must take nothing, the others 0 to "
+                f"{MOST_UNITS:,} of a good, and some option something"
             )
         options = options.astype(np.int64)
         options.flags.writeable = False
@@ -60,6 +59,7 @@ class Menu:
         """Every set of at most so many goods, smaller ones first, one unit of each."""
         if not 1 <= most <= goods:
             raise MarketError(f"most must lie in [1, goods = {goods}], got {most}")
+        _check_size(sum(math.comb(goods, size) for size in range(most + 1)))
         sets = [chosen for size in range(most + 1) for chosen in combinations(range(goods), size)]
         options = np.zeros((len(sets), goods), dtype=np.int64)
         for row, chosen in enumerate(sets):
@@ -89,3 +89,11 @@ class Menu:
         """Units of each good that the chosen options take."""
         counted: Integers = np.bincount(choices, minlength=self.size) @ self.options
         return counted
+
+
+def _check_size(options: int) -> None:
+    if options > MOST_OPTIONS:
+        raise MarketError(
+            f"options must be at most {MOST_OPTIONS:,}, got {options:,}: offer smaller bundles, "
+            "or fewer paths"
+        )

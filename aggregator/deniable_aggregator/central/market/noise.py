@@ -13,17 +13,20 @@ from typing import Protocol
 
 import numpy as np
 
+from deniable_aggregator.central.account.parameters import read_count
 from deniable_aggregator.central.adjacency import Adjacency
 from deniable_aggregator.central.exact import discrete_gaussian, two_sided_geometric
 from deniable_aggregator.central.guarantee import Guarantee, pure_rho
 from deniable_aggregator.central.market.errors import MarketError
 from deniable_aggregator.central.market.menu import Menu
 from deniable_aggregator.central.scores import Integers
-from deniable_aggregator.central.select.declaration import Epsilon, declare
+from deniable_aggregator.central.select.declaration import SMALLEST_EPSILON, Epsilon
 from deniable_shared.coins import Coins
+from deniable_shared.dyadic import parse_epsilon
 
-__all__ = ["GaussianNoise", "GeometricNoise", "Noise", "noise_within"]
+__all__ = ["MOST_ROUNDS", "GaussianNoise", "GeometricNoise", "Noise", "drawn", "noise_within"]
 
+MOST_ROUNDS = 100_000
 SMALLEST_RHO = Fraction(1, 10**9)
 
 
@@ -42,7 +45,7 @@ class Noise(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoise:
-    """The discrete Gaussian of parameter σ², whose variance is at most that."""
+    """The discrete Gaussian of parameter σ², whose variance is at most that, drawn exactly."""
 
     sigma_squared: Fraction
 
@@ -60,7 +63,7 @@ class GaussianNoise:
 
 @dataclass(frozen=True, slots=True)
 class GeometricNoise:
-    """The two-sided geometric."""
+    """The two-sided geometric, drawn exactly."""
 
     decay: Fraction
 
@@ -81,6 +84,7 @@ def noise_within(
     menu: Menu, rounds: int, *, rho: Fraction | None = None, epsilon: Epsilon | None = None
 ) -> Noise:
     """The least noise for which all rounds cost `rho`, or `epsilon`: exactly one of the two."""
+    read_count(rounds, argument="rounds", most=MOST_ROUNDS)
     if rho is not None and epsilon is None:
         return GaussianNoise(Fraction(rounds * menu.squared_moves) / (2 * _read_rho(rho)))
     if epsilon is None or rho is not None:
@@ -88,7 +92,7 @@ def noise_within(
             "exactly one of rho (Gaussian noise, the more accurate) and epsilon (geometric noise) "
             f"must be given, got {'neither' if rho is None else 'both'}"
         )
-    exact = declare(epsilon=epsilon, sensitivity=1).epsilon
+    exact = parse_epsilon(epsilon, low=SMALLEST_EPSILON)
     return GeometricNoise(exact / (rounds * menu.moves))
 
 

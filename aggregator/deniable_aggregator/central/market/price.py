@@ -7,13 +7,17 @@ or removed: the range sensitivity is r_max, the noise half of the textbook's e^(
 and ε the same under both adjacencies. McSherry, Talwar 2007.
 
 Whoever bids learns the price and buys if it is at most their bid. `misreport_gain` bounds what a
-false bid is worth; `revenue_queries` is the same score over a collection's tally.
+false bid is worth. Over a collection of randomized choices the score is `revenue_queries` times
+the raw tally, less the public `revenue_offsets`: (p − q) · revenue on average, and one report
+replaced parts two scores by r_max as one bid does.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -23,14 +27,14 @@ from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.market.errors import MarketError
 from deniable_aggregator.central.market.prices import Prices
 from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.release import ErrorBar, Release
+from deniable_aggregator.central.release import Release
 from deniable_aggregator.central.scores import Integers
 from deniable_aggregator.central.select.accuracy import mean_shortfall, shortfall
 from deniable_aggregator.central.select.declaration import Declaration, Epsilon, declare
 from deniable_aggregator.central.select.exponential import Exponential
 from deniable_shared.coins import Coins
 
-__all__ = ["Pricing", "price", "revenue", "revenue_queries"]
+__all__ = ["Pricing", "price", "revenue", "revenue_offsets", "revenue_queries"]
 
 REVENUE = "revenue below that of the best of the prices"
 _MOST_BIDS = 1 << 31
@@ -60,9 +64,8 @@ class Pricing:
     def release(self, bids: npt.ArrayLike, coins: Coins | None = None) -> Release[int]:
         """One price, in coins, what that guarantees, and how much revenue it may forgo."""
         chosen = self._selection.release(revenue(bids, self.prices), coins)
-        bars = tuple(_renamed(bar) for bar in chosen.error_bars)
-        place = chosen.result
-        return Release(self.prices.grid[place], self.law, chosen.guarantee, bars)
+        bars = tuple(replace(bar, quantity=REVENUE) for bar in chosen.error_bars)
+        return Release(self.prices.grid[chosen.result], self.law, chosen.guarantee, bars)
 
     def pmf(self, bids: npt.ArrayLike) -> Pmf[int]:
         """The certified probability of every price: a function of the bids, not for release."""
@@ -95,14 +98,24 @@ def revenue(bids: npt.ArrayLike, prices: Prices) -> Integers:
 
 
 def revenue_queries(values: Sequence[int], prices: Prices) -> Integers:
-    """The matrix whose product with a tally of `values` is the revenue of every price.
-
-    One replaced report of a choice among the values moves two of its scores apart by r_max at most.
-    """
+    """The matrix whose product with a tally of `values` is the revenue of every price."""
     worth = np.asarray(values, dtype=np.int64)
     grid = prices.as_array()[:, None]
     queries: Integers = grid * (worth[None, :] >= grid)
     return queries
+
+
+def revenue_offsets(
+    values: Sequence[int], prices: Prices, *, reports: int, q: Fraction
+) -> Integers:
+    """r · reports · q · #{values ≥ r}, rounded down: what answers that are not true add on average.
+
+    q: the probability that a report names one given value that is not true. The number of reports
+    is public, so this moves no score of neighbours apart.
+    """
+    supported = revenue_queries(values, prices).sum(axis=1).tolist()
+    offsets: Integers = np.array([math.floor(r * reports * q) for r in supported], dtype=np.int64)
+    return offsets
 
 
 def _checked_bids(bids: npt.ArrayLike) -> Integers:
@@ -118,7 +131,3 @@ def _checked_bids(bids: npt.ArrayLike) -> Integers:
     if len(array) >= _MOST_BIDS:
         raise MarketError("bids must be fewer than 2^31")
     return array.astype(np.int64)
-
-
-def _renamed(bar: ErrorBar) -> ErrorBar:
-    return replace(bar, quantity=REVENUE)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
@@ -33,8 +33,8 @@ class Prices:
     def __post_init__(self) -> None:
         if not 1 <= len(self.grid) <= MOST_PRICES:
             raise PricesError(
-                f"prices must be 1 to {MOST_PRICES:,}, got {len(self.grid):,}: a geometric grid "
-                "needs few for any range"
+                f"prices must be 1 to {MOST_PRICES:,}, got {'more' if self.grid else 'none'}: "
+                "Prices.geometric needs few for any range"
             )
         if not all(_is_whole(price) for price in self.grid):
             raise PricesError("prices must be whole coins, like 401 for $4.01")
@@ -44,7 +44,8 @@ class Prices:
 
     @classmethod
     def of(cls, prices: Iterable[int]) -> Prices:
-        return cls(tuple(prices))
+        """These prices; a list without end is refused like one too long."""
+        return cls(tuple(islice(prices, MOST_PRICES + 1)))
 
     @classmethod
     def every(cls, lowest: int, highest: int, *, step: int = 1) -> Prices:
@@ -67,7 +68,7 @@ class Prices:
         """
         _check_range(lowest, highest)
         if not ratio > 1:
-            raise PricesError(f"ratio must be above 1, got {ratio}")
+            raise PricesError(f"ratio must be above 1, like Fraction(11, 10), got {ratio}")
         grid = [lowest]
         while grid[-1] < highest:
             if len(grid) == MOST_PRICES:

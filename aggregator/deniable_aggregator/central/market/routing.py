@@ -8,6 +8,7 @@ Rogers, Roth 2014; Rogers, Roth, Ullman, Wu 2015.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -32,9 +33,12 @@ class Roads:
     trips: tuple[Trip, ...]
 
     def __post_init__(self) -> None:
-        if not self.roads or len(self.roads) != len(self.lengths) or min(self.lengths) < 0:
-            raise MarketError("roads must each have a length of at least 0")
-        if not self.trips or any(not _any(self.paths(trip)) for trip in self.trips):
+        measured = all(0 <= length < math.inf for length in self.lengths)
+        if not self.roads or len(self.roads) != len(self.lengths) or not measured:
+            raise MarketError("roads must each have a length of at least 0, and finite")
+        if not self.trips or len(set(self.trips)) != len(self.trips):
+            raise MarketError("trips must be at least one, and each be named once")
+        if any(next(self.paths(trip), None) is None for trip in self.trips):
             raise MarketError("trips must each have a path along the roads")
 
     @property
@@ -52,8 +56,8 @@ class Roads:
             raise MarketError(f"longest must be positive, got {longest}")
         paths = self._all_paths()
         value = np.array([1 - sum(self.lengths[r] for r in path) / longest for _, path in paths])
-        owner = np.array([self.trips.index(trip) for trip, _ in paths])
         known = {trip: place for place, trip in enumerate(self.trips)}
+        owner = np.array([known[trip] for trip, _ in paths])
         made = np.array([known.get(trip, -1) for trip in trips])
         worths: npt.NDArray[np.float64] = np.where(made[:, None] == owner, value.clip(0), 0.0)
         return worths
@@ -80,7 +84,3 @@ class Roads:
                 if len(found) >= MOST_OPTIONS:
                     raise MarketError(f"roads have {MOST_OPTIONS:,} paths or more: leave some out")
         return found
-
-
-def _any(paths: Iterator[Path]) -> bool:
-    return next(paths, None) is not None

@@ -5,7 +5,8 @@
 For utilities in [−B, B] that is 2B·tanh(ε/2) ≤ εB, for t people who collude the same at tε. Only
 the outcome may depend on reports: where the utility of an outcome depends on one's own report as
 well, as a sale at price r does, the bound stands if for every outcome the truth is the best report.
-McSherry, Talwar 2007.
+McSherry, Talwar 2007. Nissim, Smorodinsky, Tennenholtz 2012 make a lie cost more than that by
+running, now and then, a mechanism that punishes it; `WelfareLottery` charges payments instead.
 """
 
 from __future__ import annotations

@@ -30,9 +30,15 @@ from deniable_aggregator.central.market.errors import MarketError
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.release import Release
 from deniable_aggregator.central.scores import Integers
-from deniable_aggregator.central.select.declaration import Declaration, Epsilon, declare
+from deniable_aggregator.central.select.declaration import (
+    SMALLEST_EPSILON,
+    Declaration,
+    Epsilon,
+    declare,
+)
 from deniable_aggregator.central.select.exponential import Exponential
 from deniable_shared.coins import Coins
+from deniable_shared.dyadic import parse_epsilon
 
 __all__ = ["WelfareLottery"]
 
@@ -87,7 +93,7 @@ class WelfareLottery:
         table = self._checked(values)
         lottery = self.pmf(table).lower
         return tuple(
-            self._payment(lottery, self._selection.pmf(table.sum(axis=0) - own).lower, own)
+            self._payment(lottery, self._selection.pmf(table.sum(axis=0) - own).upper, own)
             for own in table
         )
 
@@ -100,7 +106,7 @@ class WelfareLottery:
         """
         source = coins or Coins.system()
         moves = self.largest_payment * (1 << _NOISE_BITS) + 2  # an end may be rounded either way
-        decay = declare(epsilon=epsilon, sensitivity=1).epsilon / moves
+        decay = parse_epsilon(epsilon, low=SMALLEST_EPSILON) / moves
         exact = self.payments(values)
         noise = two_sided_geometric(decay, len(exact), source)
         rounded = [_rounded(payment, source) for payment in exact]
