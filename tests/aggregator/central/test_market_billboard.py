@@ -33,18 +33,32 @@ from support.central_market import (
     tiny_plan,
 )
 
+UNLIKE = Menu(np.array([[0, 0], [1, 0], [2, 1]]))
+MOVED = [
+    (Menu.bundles(4, most=1), 2, 2),
+    (Menu.bundles(4, most=2), 4, 4),
+    (Menu.bundles(4, most=3), 4, 4),  # all four, by a bundle of three and one without its own
+    (UNLIKE, 3, 5),
+]
 
-@pytest.mark.parametrize(("most", "expected"), [(1, 2), (2, 4), (3, 4)])
+
+@pytest.mark.parametrize(("menu", "moves", "squared"), MOVED)
 def test_one_player_moves_the_demand_by_the_menu_and_some_that_far(
-    most: int, expected: int
+    menu: Menu, moves: int, squared: int
 ) -> None:
-    menu = Menu.bundles(4, most=most)
-    players = itertools.product(range(menu.size), repeat=2)
+    """Every choice of one player exchanged for every other, beside a player who stays."""
+    pairs = itertools.product(range(menu.size), repeat=2)
     moved = [
-        np.abs(menu.demand(np.array([a, 3])) - menu.demand(np.array([b, 3]))) for a, b in players
+        np.abs(menu.demand(np.array([a, 1])) - menu.demand(np.array([b, 1]))) for a, b in pairs
     ]
-    assert max(int(m.sum()) for m in moved) == menu.moves == expected
-    assert max(int((m**2).sum()) for m in moved) == menu.squared_moves == expected
+    assert max(int(m.sum()) for m in moved) == menu.moves == moves
+    assert max(int((m**2).sum()) for m in moved) == menu.squared_moves == squared
+
+
+@pytest.mark.parametrize("menu", [menu for menu, _, _ in MOVED])
+def test_the_noise_of_every_menu_costs_what_was_asked(menu: Menu) -> None:
+    assert noise_within(menu, 7, rho=Fraction(3)).guarantee(menu, 7).rho == 3
+    assert noise_within(menu, 7, epsilon=3).guarantee(menu, 7).epsilon == 3
 
 
 def test_a_menu_of_bundles_has_every_set_once() -> None:
@@ -85,9 +99,8 @@ def test_three_rounds_with_a_private_choice_among_two_hide_one_buyer() -> None:
 
 
 def test_two_unlike_goods_hide_one_buyer_of_bundles() -> None:
-    menu = Menu(np.array([[0, 0], [1, 0], [2, 1]]))
-    noise = noise_within(menu, 2, epsilon=2)
-    plan = AllocationPlan(2, menu, np.array([1, 1]), 2, noise)
+    noise = noise_within(UNLIKE, 2, epsilon=2)
+    plan = AllocationPlan(2, UNLIKE, np.array([1, 1]), 2, noise)
     check_jointly_private(plan.billboard, epsilon=2.0)
 
 
@@ -171,6 +184,14 @@ def test_rounds_are_few_enough_to_be_drawn(rounds: int) -> None:
 def test_exactly_one_budget_is_given(given: dict[str, int]) -> None:
     with pytest.raises(MarketError, match="exactly one of rho"):
         noise_within(Menu.singles(2), 2, **given)  # type: ignore[arg-type]
+
+
+def test_noise_that_is_none_or_endless_is_refused() -> None:
+    with pytest.raises(MarketError, match="sigma_squared must be positive"):
+        GaussianNoise(Fraction(0))
+    for decay in (Fraction(0), Fraction(1, 1 << 51)):
+        with pytest.raises(MarketError, match="fewer rounds or smaller bundles"):
+            GeometricNoise(decay)
 
 
 def test_a_board_posts_a_number_for_every_good() -> None:

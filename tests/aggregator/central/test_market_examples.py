@@ -88,6 +88,11 @@ def test_every_simple_path_of_every_trip_is_on_the_menu() -> None:
     assert SQUARE.menu.options[2].tolist() == [1, 0, 0, 1, 1]
 
 
+def test_a_path_meets_no_place_twice() -> None:
+    both_ways = Roads((("a", "b"), ("b", "a"), ("b", "d")), (1.0, 1.0, 1.0), (("a", "d"),))
+    assert list(both_ways.paths(("a", "d"))) == [(0, 2)]
+
+
 def test_a_path_of_another_trip_is_worth_nothing() -> None:
     worths = SQUARE.worths([("b", "d"), ("a", "d"), ("z", "z")], longest=10)
     assert worths[0].tolist() == [0, 0, 0, 0.9, 0.75]

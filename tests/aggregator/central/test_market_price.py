@@ -174,3 +174,5 @@ def test_prices_that_are_too_many_or_out_of_order_are_refused() -> None:
 def test_bids_that_are_not_whole_coins_are_refused_by_type(bids: list[float]) -> None:
     with pytest.raises(MarketError, match=r"like 401 for \$4\.01"):
         price(bids, Prices.of([1]), epsilon=1)
+    with pytest.raises(MarketError, match="values must be one vector of whole coins"):
+        revenue_queries(bids, Prices.of([1]))  # type: ignore[arg-type]

@@ -188,6 +188,7 @@ def test_noisy_payments_have_the_mean_of_the_exact_ones() -> None:
 def test_values_beyond_the_scale_are_moved_to_its_ends_and_floats_refused() -> None:
     lottery = WelfareLottery.of(epsilon=1, scale=2)
     assert lottery.pmf([[9, -9]]) == lottery.pmf([[2, 0]])
+    assert lottery.pmf(np.array([[9, -9]], dtype=np.int8)) == lottery.pmf([[2, 0]])
     with pytest.raises(MarketError, match="whole numbers of 1/scale"):
         lottery.release([[0.5, 1.0]])
     with pytest.raises(MarketError, match="scale must lie in"):

@@ -46,10 +46,10 @@ class Students:
                 "likes and scores must have a row a student and a column a school, got shapes "
                 f"{liking.shape} and {graded.shape}"
             )
-        if graded.dtype.kind not in "iu" or top < 1:
+        if not np.can_cast(graded.dtype, np.int64) or top < 1:
             raise MarketError(f"scores must be whole numbers from 0 to top, got {graded.dtype}")
         self.likes, self.top = liking, top
-        self.scores = np.clip(graded, 0, top).astype(np.int64)
+        self.scores = graded.astype(np.int64).clip(0, top)
 
     def __len__(self) -> int:
         return len(self.likes)

@@ -15,7 +15,12 @@ import numpy as np
 
 from deniable_aggregator.central.account.parameters import read_count
 from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.exact import discrete_gaussian, two_sided_geometric
+from deniable_aggregator.central.exact import (
+    LARGEST_DECAY,
+    SMALLEST_DECAY,
+    discrete_gaussian,
+    two_sided_geometric,
+)
 from deniable_aggregator.central.guarantee import Guarantee, pure_rho
 from deniable_aggregator.central.market.errors import MarketError
 from deniable_aggregator.central.market.menu import Menu
@@ -49,6 +54,10 @@ class GaussianNoise:
 
     sigma_squared: Fraction
 
+    def __post_init__(self) -> None:
+        if not self.sigma_squared > 0:
+            raise MarketError(f"sigma_squared must be positive, got {self.sigma_squared}")
+
     @property
     def variance(self) -> float:
         return float(self.sigma_squared)
@@ -66,6 +75,13 @@ class GeometricNoise:
     """The two-sided geometric, drawn exactly."""
 
     decay: Fraction
+
+    def __post_init__(self) -> None:
+        if not SMALLEST_DECAY <= self.decay <= LARGEST_DECAY:
+            raise MarketError(
+                f"decay must lie in [2^-50, 2^50], got {float(self.decay):.3g}: a larger epsilon, "
+                "fewer rounds or smaller bundles raise it"
+            )
 
     @property
     def variance(self) -> float:
@@ -98,7 +114,9 @@ def noise_within(
 
 def _read_rho(rho: object) -> Fraction:
     if isinstance(rho, bool) or not isinstance(rho, Fraction | int) or rho < SMALLEST_RHO:
-        raise MarketError(f"rho must be a Fraction of at least 10^-9, got {rho!r:.40}")
+        raise MarketError(
+            f"rho must be a Fraction of at least 10^-9, like Fraction(1, 2), got {rho!r:.40}"
+        )
     return Fraction(rho)
 
 

@@ -90,7 +90,7 @@ def price(
 
 def revenue(bids: npt.ArrayLike, prices: Prices) -> Integers:
     """r · #{bids ≥ r} of every price r, in coins."""
-    ordered = np.sort(_checked_bids(bids))
+    ordered = np.sort(_whole_coins(bids, "bids"))
     grid = prices.as_array()
     buyers = len(ordered) - np.searchsorted(ordered, grid, side="left")
     scores: Integers = grid * buyers
@@ -99,7 +99,7 @@ def revenue(bids: npt.ArrayLike, prices: Prices) -> Integers:
 
 def revenue_queries(values: Sequence[int], prices: Prices) -> Integers:
     """The matrix whose product with a tally of `values` is the revenue of every price."""
-    worth = np.asarray(values, dtype=np.int64)
+    worth = _whole_coins(values, "values")
     grid = prices.as_array()[:, None]
     queries: Integers = grid * (worth[None, :] >= grid)
     return queries
@@ -118,16 +118,15 @@ def revenue_offsets(
     return offsets
 
 
-def _checked_bids(bids: npt.ArrayLike) -> Integers:
-    array = np.asarray(bids)
+def _whole_coins(values: npt.ArrayLike, argument: str) -> Integers:
+    array = np.asarray(values)
     if not array.size:
         array = array.astype(np.int64)
-    whole = np.issubdtype(array.dtype, np.integer) and array.dtype != np.uint64
-    if array.ndim != 1 or not whole:
+    if array.ndim != 1 or not np.can_cast(array.dtype, np.int64):
         raise MarketError(
-            f"bids must be one vector of whole coins, like 401 for $4.01, got {array.dtype} of "
-            f"{array.ndim} dimension(s)"
+            f"{argument} must be one vector of whole coins, like 401 for $4.01, got {array.dtype} "
+            f"of {array.ndim} dimension(s)"
         )
     if len(array) >= _MOST_BIDS:
-        raise MarketError("bids must be fewer than 2^31")
+        raise MarketError(f"{argument} must be fewer than 2^31")
     return array.astype(np.int64)

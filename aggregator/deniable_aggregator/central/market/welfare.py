@@ -133,12 +133,12 @@ class WelfareLottery:
 
     def _checked(self, values: npt.ArrayLike) -> Integers:
         table = np.asarray(values)
-        if table.ndim != 2 or 0 in table.shape or not np.issubdtype(table.dtype, np.integer):
+        if table.ndim != 2 or 0 in table.shape or not np.can_cast(table.dtype, np.int64):
             raise MarketError(
                 "values must be integers, a row a bidder and a column an outcome, got "
                 f"{table.dtype} of shape {table.shape}: pass whole numbers of 1/scale"
             )
-        checked: Integers = np.clip(table, 0, self.scale).astype(np.int64)
+        checked: Integers = table.astype(np.int64).clip(0, self.scale)
         return checked
 
 
