@@ -114,10 +114,10 @@ class MessageLaw:
 
 
 def laws(epsilons: tuple[str, ...], sizes: tuple[int, ...]) -> list[MessageLaw]:
-    """Each registered mechanism with each ε and each domain size that it takes."""
+    """Each mechanism that tells labels, with each ε and each domain size that it takes."""
     return [
         MessageLaw(mechanism)
-        for id in mechanisms.known()
+        for id in known()
         for epsilon, size in product(epsilons, sizes)
         if (mechanism := _build(id, epsilon, size)) is not None
     ]
@@ -127,10 +127,20 @@ def chains(epsilons: tuple[str, ...], sizes: tuple[int, ...]) -> list[MessageLaw
     """One report of each mechanism's chain, with twice the ε for the permanent answer."""
     return [
         MessageLaw(mechanism)
-        for id in mechanisms.known()
+        for id in known()
         for epsilon, size in product(epsilons, sizes)
         if (mechanism := _build(id, epsilon, size, permanent=2 * Fraction(epsilon))) is not None
     ]
+
+
+def known() -> Iterator[str]:
+    """Mechanisms that tell labels."""
+    for id in mechanisms.known():
+        if (
+            estimators.for_mechanism(mechanisms.build(id, domain_size=2, epsilon=1)).tells
+            == "labels"
+        ):
+            yield id
 
 
 def law_of(id: str, epsilon: str, size: int) -> MessageLaw:
