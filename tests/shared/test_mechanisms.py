@@ -30,9 +30,9 @@ def test_text_and_fraction_build_equal_mechanisms(epsilon: str | Fraction) -> No
 
 
 def test_unknown_id_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ParameterError, match="one of .*grr/1.*, got 'nue/1'"):
+    with pytest.raises(ParameterError, match=r"one of .*grr/1.*, got 'nue/1'"):
         build("nue/1", domain_size=3, epsilon="1")
-    with pytest.raises(ParameterError, match="one of .*grr/1, .*rr/1"):
+    with pytest.raises(ParameterError, match=r"one of .*grr/1, .*rr/1"):
         for_domain("rr/2", YES_NO, Fraction(1))
 
 
