@@ -6,7 +6,15 @@ report is the other sent through a channel that keeps a symbol with probability 
 
     I = ((1 + (K−1)c)/K)·log2(1 + (K−1)c) + ((K−1)(1 − c)/K)·log2(1 − c)        for each symbol
 
-What a report tells openly is told by both: it adds log2 of the number of choices.
+What a report tells openly is told by both: it adds log2 of the number of choices. Where a symbol is
+not uniform this is more than the mutual information, for it is largest for a uniform one.
+
+The d bits of a unary encoding are neither fair nor independent: one choice is behind them all. With
+X the choice, R and R′ the reports and R_v one bit,
+
+    I(R; R′) ≤ I(R; X) + I(R; R′ | X) ≤ Σ_v I(R_v; X) + Σ_v I(R_v; R′_v | X)
+
+and that bound, of which every term belongs to one bit, is the number given.
 """
 
 from __future__ import annotations
@@ -28,6 +36,8 @@ def linkage(mechanism: Mechanism) -> float:
     if not isinstance(mechanism, Renewed):
         return float(0)
     first = mechanism.first
+    if first.places > 1 and "choice" in first.domain_types:
+        return _of_encoding(mechanism)
     return math.log2(first.public_choices) + first.places * _of_symbol(
         first.symbols, mechanism.kept
     )
@@ -39,3 +49,35 @@ def _of_symbol(symbols: int, kept: Fraction) -> float:
     above, below = float((symbols - 1) * same), float(same)
     told = (1 + above) / symbols * math.log1p(above)
     return (told + float((symbols - 1) * (1 - same)) / symbols * math.log1p(-below)) / math.log(2)
+
+
+def _of_encoding(chain: Renewed) -> float:
+    """The bound on d bits: that of the choice, and d − 1 others."""
+    first, others = chain.first, chain.domain_size - 1
+    told = _divergence(chain.p, chain.q, others)
+    kept = chain.kept
+    return told + _of_bit(first.p, kept) + others * _of_bit(first.q, kept)
+
+
+def _divergence(p: Fraction, q: Fraction, others: int) -> float:
+    """d·I(R_v; X), where R_v is 1 with p for one of d choices and with q for the others."""
+    mean = (p + others * q) / (others + 1)
+    return _relative(p, mean) + others * _relative(q, mean)
+
+
+def _relative(chance: Fraction, to: Fraction) -> float:
+    """Relative entropy of two coins, in bits."""
+    one = float(chance) * math.log1p(float(chance / to - 1))
+    return (one + float(1 - chance) * math.log1p(float((1 - chance) / (1 - to) - 1))) / math.log(2)
+
+
+def _of_bit(chance: Fraction, kept: Fraction) -> float:
+    """Mutual information of two reports of a permanent bit that is 1 with a given chance."""
+    one = kept * chance + (1 - kept) / 2
+    both = kept * kept * chance * (1 - chance)  # the covariance of the two reports
+    cells = ((one * one, both, 1), (one * (1 - one), -both, 2), ((1 - one) ** 2, both, 1))
+    nats = sum(
+        times * float(apart + more) * math.log1p(float(more / apart))
+        for apart, more, times in cells
+    )
+    return nats / math.log(2)

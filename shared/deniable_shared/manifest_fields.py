@@ -83,7 +83,9 @@ FIELDS = (
     Field("valid_from", Change.IDENTITY, "first day, 00:00 UTC"),
     Field("expires", Change.EXPIRY, "day after the last one, 00:00 UTC"),
     Field("domain", Change.IDENTITY, "what may be answered: bits, choice, number or record"),
-    Field("mechanism.id", Change.IDENTITY, 'the randomizer: "rr/1", "rr-sampled/1" or "grr/1"'),
+    Field(
+        "mechanism.id", Change.IDENTITY, 'the randomizer, like "rr/1": one of those listed below'
+    ),
     Field(
         "mechanism.parameters",
         Change.IDENTITY,

@@ -41,6 +41,9 @@ def by_enumeration(chain: Chain) -> float:
         ("grr/1", 7, {}),
         ("rr-sampled/1", 3, {"sampled": 1}),
         ("rr-sampled/1", 4, {"sampled": 2}),
+        ("hadamard/1", 2, {}),
+        ("hadamard/1", 4, {}),
+        ("hadamard/1", 8, {}),
     ],
 )
 def test_linkage_is_the_mutual_information_of_two_reports(
@@ -48,6 +51,44 @@ def test_linkage_is_the_mutual_information_of_two_reports(
 ) -> None:
     chain = build(id, domain_size=size, epsilon=epsilon, permanent=permanent, **parameters)
     assert linkage(chain) == pytest.approx(by_enumeration(chain), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "permanent"), [("0.01", "0.02"), ("1", "2"), ("1", "20"), ("4", "8"), ("10", "20")]
+)
+@pytest.mark.parametrize(
+    ("id", "size"),
+    [("sue/1", 2), ("sue/1", 4), ("oue/1", 2), ("oue/1", 4), ("hadamard/1", 3), ("hadamard/1", 5)],
+)
+def test_where_bits_are_not_fair_linkage_is_at_least_the_mutual_information(
+    id: str, size: int, epsilon: str, permanent: str
+) -> None:
+    chain = build(id, domain_size=size, epsilon=epsilon, permanent=permanent)
+    assert by_enumeration(chain) <= linkage(chain) + 1e-12
+
+
+def bits_tell_of_the_choice(chain: Chain) -> float:
+    """Mutual information of the choice and each bit of one report, summed, from its pmf."""
+    laws, total = [chain.pmf(value) for value in chain.inputs()], 0.0
+    for label in range(chain.domain_size):
+        ones = [
+            sum((chance for sent, chance in law.items() if chain.supports(sent, label)), Fraction())
+            for law in laws
+        ]
+        mean = sum(ones, Fraction()) / len(ones)
+        for one in ones:
+            told = one * math.log2(one / mean) + (1 - one) * math.log2((1 - one) / (1 - mean))
+            total += float(told) / len(ones)
+    return total
+
+
+@pytest.mark.parametrize("id", ["sue/1", "oue/1"])
+@pytest.mark.parametrize(("epsilon", "permanent"), [("0.5", "1"), ("1", "4"), ("4", "8")])
+def test_what_it_is_more_is_no_more_than_the_bits_tell_of_the_choice(
+    id: str, epsilon: str, permanent: str
+) -> None:
+    chain = build(id, domain_size=4, epsilon=epsilon, permanent=permanent)
+    assert linkage(chain) <= by_enumeration(chain) + bits_tell_of_the_choice(chain)
 
 
 def test_reports_that_renew_almost_nothing_are_linked_almost_fully() -> None:

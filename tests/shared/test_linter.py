@@ -66,6 +66,28 @@ def test_it_warns_where_another_mechanism_needs_fewer_reports() -> None:
     assert "about 9.3 times" in found(choice(100), "mechanism.id", "warning")
 
 
+@pytest.mark.parametrize(
+    ("id", "size", "level", "message"),
+    [
+        ("oue/1", 3, "warning", "oue/1 needs about 2.9 times the reports of grr/1"),
+        ("hadamard/1", 1000, "note", "hadamard/1 needs about 1.3 times the reports of"),
+        ("grr/1", 5000, "warning", "the reports of hadamard/1"),
+    ],
+)
+def test_it_names_the_mechanism_of_least_variance_that_takes_the_domain(
+    id: str, size: int, level: str, message: str
+) -> None:
+    """V of oue/1 over that of grr/1 is 4E/(d − 2 + E), of hadamard/1 over oue/1 cosh²(ε/2)."""
+    assert message in found(choice(size, mechanism=f'"{id}"'), "mechanism.id", level)
+
+
+@pytest.mark.parametrize("id", ["oue/1", "sue/1", "hadamard/1"])
+def test_where_no_other_needs_a_quarter_fewer_it_names_none(id: str) -> None:
+    at_small = choice(1000, mechanism=f'"{id}"', epsilon='"0.5"')
+    assert not found(at_small, "mechanism.id", "warning")
+    assert not found(at_small, "mechanism.id", "note")
+
+
 def test_it_warns_of_bits_that_share_too_little() -> None:
     labels = ", ".join(f'"{each}"' for each in range(5))
     text = GOOD.replace('"dark_mode", "beta"', labels)

@@ -10,7 +10,7 @@ import pytest
 
 from deniable_shared.domain import Bits, Choice
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms import build, default_id, for_domain, known
+from deniable_shared.mechanisms import build, default_id, for_domain, for_type, known
 
 YES_NO = Bits(("a", "b", "c"))
 COLOURS = Choice(("red", "green", "blue"))
@@ -98,3 +98,13 @@ def test_importing_the_mechanisms_loads_only_light_modules() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert heavy & set(loaded) == set()
+
+
+def test_each_type_of_domain_has_its_mechanisms_and_its_default_among_them() -> None:
+    for domain in (YES_NO, COLOURS):
+        ids = for_type(domain.type)
+        assert default_id(domain) in ids
+        assert all(domain.type in build(id, domain_size=3, epsilon="1").domain_types for id in ids)
+    types = ("bits", "choice", "number", "record")
+    assert set().union(*map(for_type, types)) == set(known())
+    assert for_type("colour") == ()

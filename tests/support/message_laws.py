@@ -25,8 +25,8 @@ Population = Mapping[Value, Fraction]
 class MessageLaw:
     """Every message of a mechanism, what it adds to the tally, and its probability by input.
 
-    A tally of one count a label counts supports, in every report; a tally of two counts a label
-    counts the reports that tell of it, then those that support it.
+    Its estimator says what a tally supports. Where a report tells of some labels only, the tally
+    starts with the reports that tell of each.
     """
 
     mechanism: Mechanism
@@ -59,17 +59,13 @@ class MessageLaw:
 
     def supports(self, tallies: Counts) -> Counts:
         """(…, labels) of tallies (…, tally_size)."""
-        return tallies[..., -self.labels :]
+        return self.estimator.supports(tallies)
 
     def trials(self, tallies: Counts, n: int) -> Counts:
         """(…, labels): how many of the n reports tell of each label."""
-        if tallies.shape[-1] == self.labels:
-            return np.full(tallies.shape, n)
+        if self.mechanism.told == 1:
+            return np.full((*tallies.shape[:-1], self.labels), n)
         return tallies[..., : self.labels]
-
-    def told(self) -> Fraction:
-        """The share of labels in a report."""
-        return Fraction(int(self.trials(self.tallies[0], 1).sum()), self.labels)
 
     def probabilities(self, population: Population) -> list[Fraction]:
         """Of each message from a sender drawn from the population."""

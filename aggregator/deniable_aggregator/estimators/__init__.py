@@ -9,8 +9,11 @@ from deniable_aggregator.estimators.contract import REPEATS, Estimator, checked_
 from deniable_aggregator.estimators.discrete_piecewise import PiecewiseMeanEstimator
 from deniable_aggregator.estimators.duchi import OneBitMeanEstimator
 from deniable_aggregator.estimators.grr import GeneralizedEstimator
+from deniable_aggregator.estimators.hadamard import HadamardEstimator
+from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 from deniable_aggregator.estimators.rr_sampled import SampledEstimator
+from deniable_aggregator.estimators.sue import SymmetricUnaryEstimator
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -21,8 +24,11 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "discrete-piecewise/1": PiecewiseMeanEstimator,
         "duchi/1": OneBitMeanEstimator,
         "grr/1": GeneralizedEstimator,
+        "hadamard/1": HadamardEstimator,
+        "oue/1": OptimizedUnaryEstimator,
         "rr-sampled/1": SampledEstimator,
         "rr/1": BitwiseEstimator,
+        "sue/1": SymmetricUnaryEstimator,
     }
 )
 
