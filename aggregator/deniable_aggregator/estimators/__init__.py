@@ -7,6 +7,8 @@ from types import MappingProxyType
 
 from deniable_aggregator.estimators.affine import AffineEstimator
 from deniable_aggregator.estimators.contract import REPEATS, Estimator, checked_repeat
+from deniable_aggregator.estimators.discrete_piecewise import PiecewiseMeanEstimator
+from deniable_aggregator.estimators.duchi import OneBitMeanEstimator
 from deniable_aggregator.estimators.grr import GeneralizedEstimator
 from deniable_aggregator.estimators.hadamard import HadamardEstimator
 from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
@@ -22,6 +24,8 @@ __all__ = ["REPEATS", "Estimator", "for_mechanism", "known"]
 _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyType(
     {
         "affine/1": AffineEstimator,
+        "discrete-piecewise/1": PiecewiseMeanEstimator,
+        "duchi/1": OneBitMeanEstimator,
         "grr/1": GeneralizedEstimator,
         "hadamard/1": HadamardEstimator,
         "oue/1": OptimizedUnaryEstimator,

@@ -46,6 +46,7 @@ class AffineEstimator:
     """The estimator of "affine/1". Its tally counts the reports that support each code."""
 
     default_projection: ClassVar[str] = "simplex"
+    tells: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 

@@ -37,6 +37,7 @@ class SubsetEstimator:
     """The estimator of "subset/1". Its tally counts the sets that held each choice."""
 
     default_projection: ClassVar[str] = "simplex"
+    tells: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 

@@ -22,3 +22,4 @@ class UnaryEstimator(BitwiseEstimator):
     """What the estimators of "sue/1" and "oue/1" have in common."""
 
     default_projection: ClassVar[str] = "simplex"
+    tells: ClassVar[str] = "labels"
