@@ -142,10 +142,12 @@ def _best(manifest: Manifest) -> mechanisms.Mechanism:
 
 
 def _answering(manifest: Manifest) -> Iterator[mechanisms.Mechanism]:
-    """Every mechanism that answers for the domain, at the ε of one report."""
+    """Every mechanism that tells the same of the domain, at the ε of one report."""
     for id in mechanisms.for_type(manifest.domain.type):
         with suppress(ParameterError):  # too many labels for some
-            yield mechanisms.for_domain(id, manifest.domain, manifest.epsilon_report)
+            mechanism = mechanisms.for_domain(id, manifest.domain, manifest.epsilon_report)
+            if _of_a_choice(mechanism) == _of_a_choice(manifest.mechanism()):
+                yield mechanism
 
 
 def linkage(manifest: Manifest) -> Iterator[Finding]:
@@ -199,9 +201,14 @@ def _variance(mechanism: mechanisms.Mechanism) -> Fraction:
 
 def _total(mechanism: mechanisms.Mechanism) -> Fraction:
     """n·Var of all frequencies together: of a choice the same for every population."""
-    if "choice" not in mechanism.domain_types:
+    if not _of_a_choice(mechanism):
         return _variance(mechanism)
     return total_error(mechanism.p, mechanism.q, mechanism.domain_size)
+
+
+def _of_a_choice(mechanism: mechanisms.Mechanism) -> bool:
+    """Whether it tells which one of the labels: no bits, and not just the mean of a number."""
+    return "choice" in mechanism.domain_types
 
 
 def _tenths(number: Fraction) -> str:
