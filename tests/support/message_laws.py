@@ -105,15 +105,15 @@ class MessageLaw:
     def draw_tallies(self, population: Population, n: int, replicates: int) -> Counts:
         """(replicates, tally_size): tallies of n independent reports each, from the exact pmf."""
         chances = np.array([float(chance) for chance in self.probabilities(population)])
-        chosen = _generator().multinomial(n, chances / chances.sum(), size=replicates)
+        chosen = generator().multinomial(n, chances / chances.sum(), size=replicates)
         return np.asarray(chosen @ self.tallies)
 
 
 def laws(epsilons: tuple[str, ...], sizes: tuple[int, ...]) -> list[MessageLaw]:
-    """Each registered mechanism with each ε and each domain size that it takes."""
+    """Each mechanism that tells labels, with each ε and each domain size that it takes."""
     return [
         MessageLaw(mechanism)
-        for id in mechanisms.known()
+        for id in known()
         for epsilon, size in product(epsilons, sizes)
         if (mechanism := _build(id, epsilon, size)) is not None
     ]
@@ -123,10 +123,20 @@ def chains(epsilons: tuple[str, ...], sizes: tuple[int, ...]) -> list[MessageLaw
     """One report of each mechanism's chain, with twice the ε for the permanent answer."""
     return [
         MessageLaw(mechanism)
-        for id in mechanisms.known()
+        for id in known()
         for epsilon, size in product(epsilons, sizes)
         if (mechanism := _build(id, epsilon, size, permanent=2 * Fraction(epsilon))) is not None
     ]
+
+
+def known() -> Iterator[str]:
+    """Mechanisms that tell labels."""
+    for id in mechanisms.known():
+        if (
+            estimators.for_mechanism(mechanisms.build(id, domain_size=2, epsilon=1)).tells
+            == "labels"
+        ):
+            yield id
 
 
 def law_of(id: str, epsilon: str, size: int) -> MessageLaw:
@@ -148,5 +158,5 @@ def _build(id: str, epsilon: str, size: int, permanent: Fraction | None = None) 
         return None
 
 
-def _generator() -> np.random.Generator:  # noqa: TID251  # simulates whole populations in tests
+def generator() -> np.random.Generator:  # noqa: TID251  # simulates whole populations in tests
     return np.random.default_rng()  # noqa: TID251

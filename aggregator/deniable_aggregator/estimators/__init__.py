@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from deniable_aggregator.estimators.contract import REPEATS, Estimator, checked_repeat
+from deniable_aggregator.estimators.discrete_piecewise import PiecewiseMeanEstimator
+from deniable_aggregator.estimators.duchi import OneBitMeanEstimator
 from deniable_aggregator.estimators.grr import GeneralizedEstimator
 from deniable_aggregator.estimators.hadamard import HadamardEstimator
 from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
@@ -19,6 +21,8 @@ __all__ = ["REPEATS", "Estimator", "for_mechanism", "known"]
 
 _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyType(
     {
+        "discrete-piecewise/1": PiecewiseMeanEstimator,
+        "duchi/1": OneBitMeanEstimator,
         "grr/1": GeneralizedEstimator,
         "hadamard/1": HadamardEstimator,
         "oue/1": OptimizedUnaryEstimator,

@@ -40,6 +40,13 @@ class Estimator(Protocol):
         """The projection that fits the domain: "clip" or "simplex"."""
 
     @property
+    def tells(self) -> str:
+        """What an estimate has entries for: "labels" of the domain, or its "mean" alone.
+
+        A mean is a share of the way from the lowest value of the domain to the highest.
+        """
+
+    @property
     def repeat(self) -> str:
         """One of REPEATS: what a sum of tallies over several epochs means."""
 
@@ -50,7 +57,10 @@ class Estimator(Protocol):
         """
 
     def supports(self, tallies: Counts) -> Counts:
-        """How many reports support each label: (…, domain_size) from tallies (…, tally_size)."""
+        """How many reports support each label: (…, domain_size) from tallies (…, tally_size).
+
+        (…, 0) where it tells the mean, and so of no label.
+        """
 
     def estimate(
         self,

@@ -36,6 +36,7 @@ class HadamardEstimator:
     """The estimator of "hadamard/1". Its tally is the histogram of the payloads."""
 
     default_projection: ClassVar[str] = "simplex"
+    tells: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 

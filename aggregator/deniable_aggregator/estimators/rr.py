@@ -42,6 +42,7 @@ class BitwiseEstimator:
     """The estimator of "rr/1". Its tally counts ones, bit by bit."""
 
     default_projection: ClassVar[str] = "clip"
+    tells: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 

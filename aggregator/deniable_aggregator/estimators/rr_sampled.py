@@ -38,6 +38,7 @@ class SampledEstimator:
     """The estimator of "rr-sampled/1". Its tally counts tellings, then ones, bit by bit."""
 
     default_projection: ClassVar[str] = "clip"
+    tells: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 

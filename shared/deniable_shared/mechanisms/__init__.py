@@ -12,6 +12,8 @@ from deniable_shared.domain import Bits, Domain
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Chain, Kind, Mechanism
+from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
+from deniable_shared.mechanisms.duchi import OneBitMean
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.oue import OptimizedUnary
@@ -157,7 +159,9 @@ _KINDS: tuple[Kind, ...] = (
     BitwiseResponse,
     GeneralizedResponse,
     HadamardResponse,
+    OneBitMean,
     OptimizedUnary,
+    PiecewiseMean,
     SampledResponse,
     SymmetricUnary,
 )
