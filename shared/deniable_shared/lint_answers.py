@@ -127,10 +127,16 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
 
 
 def _answering(manifest: Manifest) -> Iterator[mechanisms.Mechanism]:
-    """Every mechanism that answers for the domain, at the ε of one report."""
+    """Every mechanism that could take its place, at the ε of one report.
+
+    Those made for the same types of domain: a mean and a frequency have no error in common.
+    """
+    types = manifest.mechanism().domain_types
     for id in mechanisms.for_type(manifest.domain.type):
         with suppress(ParameterError):  # too many labels for some
-            yield mechanisms.for_domain(id, manifest.domain, manifest.epsilon_report)
+            other = mechanisms.for_domain(id, manifest.domain, manifest.epsilon_report)
+            if other.domain_types == types:
+                yield other
 
 
 def linkage(manifest: Manifest) -> Iterator[Finding]:
