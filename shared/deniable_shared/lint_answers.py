@@ -142,12 +142,16 @@ def _best(manifest: Manifest) -> mechanisms.Mechanism:
 
 
 def _answering(manifest: Manifest) -> Iterator[mechanisms.Mechanism]:
-    """Every mechanism that tells the same of the domain, at the ε of one report."""
+    """Every mechanism that could take its place, at the ε of one report.
+
+    Those made for the same types of domain: a mean and a frequency have no error in common.
+    """
+    types = manifest.mechanism().domain_types
     for id in mechanisms.for_type(manifest.domain.type):
         with suppress(ParameterError):  # too many labels for some
-            mechanism = mechanisms.for_domain(id, manifest.domain, manifest.epsilon_report)
-            if _of_a_choice(mechanism) == _of_a_choice(manifest.mechanism()):
-                yield mechanism
+            other = mechanisms.for_domain(id, manifest.domain, manifest.epsilon_report)
+            if other.domain_types == types:
+                yield other
 
 
 def linkage(manifest: Manifest) -> Iterator[Finding]:
@@ -201,14 +205,9 @@ def _variance(mechanism: mechanisms.Mechanism) -> Fraction:
 
 def _total(mechanism: mechanisms.Mechanism) -> Fraction:
     """n·Var of all frequencies together: of a choice the same for every population."""
-    if not _of_a_choice(mechanism):
+    if "choice" not in mechanism.domain_types:
         return _variance(mechanism)
     return total_error(mechanism.p, mechanism.q, mechanism.domain_size)
-
-
-def _of_a_choice(mechanism: mechanisms.Mechanism) -> bool:
-    """Whether it tells which one of the labels: no bits, and not just the mean of a number."""
-    return "choice" in mechanism.domain_types
 
 
 def _tenths(number: Fraction) -> str:
