@@ -27,6 +27,7 @@ _DOMAIN_KEYS = (
     "high",
     "step",
     "attributes",
+    "max_bytes",
 )
 _NUMBERS = ("low", "high", "step")
 
@@ -112,6 +113,15 @@ def _sampled(value: object, name: str) -> object:
     return {name: value}
 
 
+def _search_step(value: object, name: str) -> object:
+    if type(value) is not int:
+        raise ManifestError(
+            f"{name} must be how many bytes a level of the search adds, 0 for none, "
+            f"got {shown(value)}"
+        )
+    return {"step": value}
+
+
 def _as_written(value: object, name: str) -> object:
     return value
 
@@ -173,6 +183,7 @@ KEYS: Mapping[str, Key] = {
     "domain": Key("domain", _domain),
     "mechanism": Key("mechanism.id", _plain),
     "sampled": Key("mechanism.parameters", _sampled),
+    "search_step": Key("mechanism.parameters", _search_step),
     "epsilon": Key("epsilon.report", _decimal),
     "epsilon_permanent": Key("epsilon.permanent", _decimal),
     "epsilon_lifetime": Key("epsilon.lifetime", _decimal),

@@ -5,7 +5,7 @@ A DomainError never repeats the value: applications log errors, and the value is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from deniable_shared.domain.bits import MAX_BITS, Bits
@@ -13,6 +13,7 @@ from deniable_shared.domain.choice import MAX_CHOICES, Choice
 from deniable_shared.domain.labels import MAX_LABEL_BYTES, bytes_for, pack
 from deniable_shared.domain.number import Number
 from deniable_shared.domain.record import MAX_ATTRIBUTES, Record
+from deniable_shared.domain.text import Text, is_text
 from deniable_shared.errors import ManifestError
 
 __all__ = [
@@ -27,9 +28,11 @@ __all__ = [
     "Indexed",
     "Number",
     "Record",
+    "Text",
     "Value",
     "bytes_for",
     "encode",
+    "is_text",
     "pack",
     "parse_domain",
     "spelled",
@@ -41,13 +44,13 @@ Value = object
 Indexed = Choice | Number | Record
 """Domains whose answers are encoded as one index below `size`."""
 
-Domain = Bits | Indexed
+Domain = Bits | Indexed | Text
 
 INDEXED = frozenset({Choice.type, Number.type, Record.type})
 """Types of the domains whose answers are one index."""
 
 _TYPES: Mapping[str, type[Domain]] = MappingProxyType(
-    {kind.type: kind for kind in (Bits, Choice, Number, Record)}
+    {kind.type: kind for kind in (Bits, Choice, Number, Record, Text)}
 )
 
 
@@ -63,11 +66,14 @@ def parse_domain(document: object) -> Domain:
     return kind.from_json(document)
 
 
-def encode(domain: Domain, value: object) -> tuple[int | tuple[int, ...], bytes]:
+def encode(domain: Domain, value: object) -> tuple[int | Sequence[int], bytes]:
     """A value as it is randomized, and the bytes that key its coins; else DomainError."""
     if isinstance(domain, Bits):
         bits = domain.encode(value)
         return bits, domain.canonical(bits)
+    if isinstance(domain, Text):
+        text = domain.encode(value)
+        return text, domain.canonical(text)
     index = domain.encode(value)
     return index, domain.canonical(index)
 
@@ -75,5 +81,7 @@ def encode(domain: Domain, value: object) -> tuple[int | tuple[int, ...], bytes]
 def spelled(domain: Domain, value: object) -> object:
     """A value in the one spelling a manifest has for it; DomainError unless it is one."""
     if isinstance(domain, Bits):
+        return domain.named(domain.encode(value))
+    if isinstance(domain, Text):
         return domain.named(domain.encode(value))
     return domain.named(domain.encode(value))

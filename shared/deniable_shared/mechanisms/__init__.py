@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import overload
 
 from deniable_shared.chains import Renewed
-from deniable_shared.domain import Bits, Domain
+from deniable_shared.domain import Bits, Domain, Text
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
@@ -18,6 +18,7 @@ from deniable_shared.mechanisms.duchi import OneBitMean
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.oue import OptimizedUnary
+from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
 from deniable_shared.mechanisms.subset import SubsetResponse
@@ -58,7 +59,8 @@ def build(
 
     rr/1: domain_size = number of bits; distance = the most places in which two valid vectors
     differ (all, if not given). rr-sampled/1: the same, and sampled = how many of the bits a report
-    tells (the number of least variance, if not given). The others: domain_size = number of choices.
+    tells (the number of least variance, if not given). prefix-hash/1: domain_size = the most bytes.
+    The others: domain_size = number of choices.
     With `permanent`, the ε of a permanent answer, the mechanism is a Chain; it must exceed epsilon.
     """
     kind = _BY_ID.get(id)
@@ -133,6 +135,8 @@ def for_domain(
 
 def default_id(domain: Domain) -> str:
     """The mechanism of a collection that names none."""
+    if isinstance(domain, Text):
+        return PrefixHash.id
     return BitwiseResponse.id if isinstance(domain, Bits) else GeneralizedResponse.id
 
 
@@ -165,6 +169,7 @@ _KINDS: tuple[Kind, ...] = (
     OneBitMean,
     OptimizedUnary,
     PiecewiseMean,
+    PrefixHash,
     SampledResponse,
     SubsetResponse,
     SymmetricUnary,

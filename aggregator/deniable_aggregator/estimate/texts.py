@@ -1,0 +1,233 @@
+"""Texts: how often each of a list occurs, from the supports of their codes.
+
+A text is spelled to its end by group 0, which is held out from the search, and by every group whose
+prefixes are longer than it. c_v counts their reports that support it, in tables r:
+
+    E f̂_v = Σ_u f_u·(C_vu − 1/K)/(1 − 1/K),   C_vu: the share of those tables in which codes agree
+
+What the listed texts add to each other is known and taken out: f = A⁻¹f̂, A the matrix above, and
+the variance of f_v grows by (A⁻¹CA⁻ᵀ)_vv, for texts with one code share their noise as well. What
+other people's texts add has mean 0 over the choice of hashes, and variance at most Σf²/(tables·K):
+Σf² is bounded by three standard errors above its own unbiased estimate, and intervals are widened
+by as much. It is a floor that more reports do not lower; with 2^16 codes or more in a group it is
+under a tenth of the error up to millions of reports.
+
+Sources: local-dp §4.3, §8 (finite pools of hashes); the joint debias is least squares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_aggregator.estimate import Estimate, check_epochs, debias
+from deniable_aggregator.estimate.channel import Channel, Counts, Floats
+from deniable_aggregator.estimate.clusters import Clusters
+from deniable_aggregator.estimate.projection import onto_box
+from deniable_aggregator.estimators.prefix_hash import Group, PrefixHashEstimator
+from deniable_shared.chains import Renewed
+from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry
+
+__all__ = ["MOST_TEXTS", "Evidence", "Texts", "tell"]
+
+MOST_TEXTS = 1_000
+"""Texts that can be told together."""
+
+_SURE = 3.0
+"""Standard errors between the estimate of Σf² and what it is taken for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """Encoded texts, an entry of the estimate for each, and how many reports tell of each."""
+
+    texts: tuple[bytes, ...]
+    reports: Counts
+    estimate: Estimate
+
+    def those(self, chosen: npt.NDArray[np.bool_]) -> Texts:
+        """The chosen ones, the most frequent first."""
+        order = np.argsort(-self.estimate.frequencies, kind="stable")
+        order = order[chosen[order]]
+        parts = {
+            name: getattr(self.estimate, name)[order]
+            for name in ("frequencies", "std_errors", "lower", "upper", "reports_to_leave")
+        }
+        texts = tuple(self.texts[place] for place in order)
+        return Texts(texts, self.reports[order], replace(self.estimate, **parts))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A tally of prefix-hash/1, read group by group as it is asked for."""
+
+    estimator: PrefixHashEstimator
+    tally: Counts
+    _groups: dict[int, Group] = field(default_factory=dict)
+
+    @property
+    def form(self) -> PrefixHash:
+        """What makes codes of texts."""
+        return self.estimator.form
+
+    def group(self, number: int) -> Group:
+        """The reports of a group."""
+        if number not in self._groups:
+            self._groups[number] = self.estimator.group(self.tally, number)
+        return self._groups[number]
+
+    def of(self, texts: Sequence[bytes], *, held_out: bool) -> tuple[Counts, Counts]:
+        """Supports of each text and reports that tell of it: held out, or those of the search."""
+        counts, trials = np.zeros((2, len(texts)), dtype=np.int64)
+        for group, spelled in self.spelling(texts):
+            if (group == 0) != held_out:
+                continue
+            read = self.group(group)
+            for r, codes in enumerate(self.codes(group, texts)):
+                counts += spelled * read.supports[r][codes]
+            trials += spelled * read.n
+        return counts, trials
+
+    def spelling(self, texts: Sequence[bytes]) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
+        """Each group and which of the texts it spells to their end."""
+        lengths = np.array([len(text) for text in texts], dtype=np.int64)
+        form = self.form
+        for group in range(form.groups):
+            yield group, lengths < form.length(group) + (form.length(group) == form.domain_size)
+
+    def codes(self, group: int, texts: Sequence[bytes]) -> npt.NDArray[np.int64]:
+        """(tables of the group, texts): the code of each text's prefix."""
+        form, tables = self.form, self.form.tables_of(group)
+        cut = [text[: form.length(group)] for text in texts]
+        codes = np.zeros((len(tables), len(cut)), dtype=np.int64)
+        for place in range(max(map(len, cut), default=0)):
+            there = np.array([len(text) > place for text in cut])
+            given = np.array([text[place] for text in cut if len(text) > place])
+            known, where = np.unique(given, return_inverse=True)
+            for row, table in enumerate(tables):
+                added = [entry(table, place, byte) % form.codes for byte in known.tolist()]
+                codes[row, there] += np.array(added, dtype=np.int64)[where]
+        return codes % form.codes
+
+    @cached_property
+    def second_moment(self) -> float:
+        """Σf² over all texts, as much as it may well be: at most 1."""
+        read, form = self.group(0), self.form
+        p, inside = float(self.estimator.mechanism.p), self._inside
+        n, k = read.trials[:, None], form.codes
+        if not read.trials.all():
+            return 1.0
+        raw = (read.supports / n - inside) / (p - inside)
+        noise = k * inside * (1 - inside) / (p - inside) ** 2 + (1 - p - inside) / (p - inside)
+        squares = (raw**2).sum(axis=1) - noise / read.trials
+        error = math.sqrt(2 / k / len(squares)) * float((noise / read.trials).mean())
+        return min(1.0, max(0.0, float(squares.mean())) + _SURE * error)
+
+    @property
+    def _inside(self) -> float:
+        """The chance that a report of a table supports a given other code of it."""
+        form, p = self.form, float(self.estimator.mechanism.p)
+        equal = (form.codes / form.base - 1) / (form.codes - 1)
+        return equal * p + (1 - equal) * (1 - p) / (form.base - 1)
+
+
+def tell(
+    evidence: Evidence,
+    texts: Sequence[bytes],
+    *,
+    held_out: bool,
+    confidence: float = 0.95,
+    epochs: int = 1,
+    family: str = "each",
+) -> Texts:
+    """Frequencies of encoded texts, in their order.
+
+    `held_out`: from group 0 alone, for texts that the search chose. Else from every group that
+    spells a text to its end: for lists made without looking at these reports.
+    ParameterError for confidence outside (0, 1), another family, or epochs < 1.
+    """
+    counts, trials = evidence.of(texts, held_out=True)
+    if not held_out:
+        more = evidence.of(texts, held_out=False)
+        counts, trials = counts + more[0], trials + more[1]
+    tables = _tables(evidence, texts, held_out=held_out)
+    share = Fraction(int(tables.max(initial=1)), evidence.form.all_tables)
+    raw = debias(
+        Channel(evidence.estimator.mechanism.p, evidence.estimator.mechanism.q),
+        counts,
+        int(evidence.tally.sum()),
+        confidence=confidence,
+        epochs=epochs,
+        family=family if len(texts) else "each",
+        clusters=_clusters(evidence, epochs, share),
+        trials=trials,
+        told=evidence.form.told,
+    )
+    estimate = _without_collisions(evidence, texts, raw, held_out=held_out) if len(texts) else raw
+    return Texts(tuple(texts), trials, estimate)
+
+
+def _clusters(evidence: Evidence, epochs: int, share: Fraction) -> Clusters | None:
+    """Reports of one device: see `estimate.clusters`; `share` of them tell of one text at most."""
+    estimator, mechanism = evidence.estimator, evidence.estimator.mechanism
+    check_epochs(epochs)
+    if estimator.repeat == "once" or epochs == 1:
+        return None
+    if isinstance(mechanism, Renewed):
+        return Clusters(mechanism.blurred, mechanism.blurred + mechanism.kept, Fraction(epochs))
+    return Clusters(mechanism.q, mechanism.p, 1 + (epochs - 1) * share)
+
+
+def _tables(evidence: Evidence, texts: Sequence[bytes], *, held_out: bool) -> Counts:
+    """How many tables tell of each text."""
+    tables = np.zeros(len(texts), dtype=np.int64)
+    for group, spelled in evidence.spelling(texts):
+        if group == 0 or not held_out:
+            tables += spelled * len(evidence.form.tables_of(group))
+    return tables
+
+
+def _agreeing(evidence: Evidence, texts: Sequence[bytes], *, held_out: bool) -> Floats:
+    """In how many of the tables that tell of one text another one has the same code."""
+    agreeing = np.zeros((len(texts), len(texts)))
+    for group, spelled in evidence.spelling(texts):
+        if held_out and group:
+            break
+        for codes in evidence.codes(group, texts):
+            agreeing += spelled[:, None] * (codes[:, None] == codes[None, :])
+    return agreeing
+
+
+def _without_collisions(
+    evidence: Evidence, texts: Sequence[bytes], raw: Estimate, *, held_out: bool
+) -> Estimate:
+    """What the texts add to each other taken out, what others may add let into the errors."""
+    k = evidence.form.codes
+    tables = _tables(evidence, texts, held_out=held_out)
+    shared = _agreeing(evidence, texts, held_out=held_out) / tables[:, None]
+    inverse = np.linalg.pinv((shared - 1 / k) / (1 - 1 / k))
+    frequencies = inverse @ np.nan_to_num(raw.frequencies)
+    grown = np.sqrt(np.einsum("ij,jk,ik->i", inverse, shared, inverse, optimize=True))
+    others = evidence.second_moment / (tables * k)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        grown = grown * np.sqrt(1 + others / raw.std_errors**2)
+    told = np.isfinite(raw.frequencies)
+    return replace(
+        raw,
+        frequencies=np.where(told, frequencies, np.nan),
+        std_errors=raw.std_errors * grown,
+        lower=_moved(raw.frequencies, raw.lower, frequencies, grown, 0.0),
+        upper=_moved(raw.frequencies, raw.upper, frequencies, grown, 1.0),
+    )
+
+
+def _moved(raw: Floats, limit: Floats, frequencies: Floats, grown: Floats, end: float) -> Floats:
+    """A limit as far from the new frequency as it was from the raw one, and further by `grown`."""
+    moved = frequencies + (limit - raw) * grown
+    return onto_box(np.where(np.isfinite(moved) & (limit != end), moved, end))

@@ -1,0 +1,132 @@
+"""Prefix hashing: how many reports of a group and table support each of its K codes.
+
+    c_v = Σ_j Σ_y N(j, y)·1[y = <j, v>] = (1/g)·Σ_k F(k)·ω^(−<k, v>),   ω = e^(2πi/g)
+    F(aj) = Σ_y N(j, y)·ω^(ay) for a = 1 … g − 1,   F(0) = n
+
+N counts messages; the aj go once through all k ≠ 0. So the supports of all K codes are one Fourier
+transform over Z_g^m, K·log K steps whatever n is. They are integers: what rounding takes away is
+looked at, and anything but a hair's breadth is refused. Tally: the histogram of the payloads.
+
+It has no labels: `estimate` has an entry for none. `group` gives what the search and the counts of
+a given list are made of, in `estimate.heavy_hitters`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_aggregator.estimate import Estimate, debias
+from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_aggregator.estimators.contract import Payloads, checked_payloads, checked_tally
+from deniable_aggregator.estimators.grr import histogram
+from deniable_shared.chains import Renewed
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.prefix_hash import PrefixHash
+
+__all__ = ["Group", "PrefixHashEstimator"]
+
+_ROUNDING = 0.25  # of a report: a count is an integer, and this far off it is none
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """The reports of one group: `trials` by table, `supports` (…, K) by table and code."""
+
+    trials: Counts
+    supports: Counts
+
+    @property
+    def n(self) -> int:
+        """Reports of the group."""
+        return int(self.trials.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixHashEstimator:
+    """The estimator of "prefix-hash/1". Its tally is the histogram of the payloads."""
+
+    default_projection: ClassVar[str] = "clip"
+    tells: ClassVar[str] = "texts"
+    mechanism: Mechanism
+    repeat: str = "once"
+
+    @property
+    def form(self) -> PrefixHash:
+        """What says how texts become codes."""
+        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
+        if not isinstance(first, PrefixHash):
+            raise ParameterError(f"mechanism must be prefix-hash/1, got {self.mechanism.id}")
+        return first
+
+    def tally(self, payloads: Payloads) -> Counts:
+        rows = checked_payloads(payloads, self.mechanism.payload_size)
+        return histogram(rows, self.mechanism.tally_size)
+
+    def supports(self, tallies: Counts) -> Counts:
+        return tallies[..., :0]
+
+    def estimate(
+        self,
+        tally: Counts,
+        n: int,
+        *,
+        confidence: float = 0.95,
+        epochs: int = 1,
+        family: str = "each",
+    ) -> Estimate:
+        counts, reports = self.checked(tally, n)
+        return debias(
+            Channel(self.mechanism.p, self.mechanism.q),
+            self.supports(counts),
+            reports,
+            confidence=confidence,
+            epochs=epochs,
+            family=family,
+        )
+
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        """The tally and n, if it is a histogram of n reports; ParameterError otherwise."""
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        if counts.sum() != reports:
+            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
+        return counts, reports
+
+    def group(self, tally: Counts, group: int) -> Group:
+        """What the reports of one group say of every code."""
+        form = self.form
+        tables = form.tables_of(group)
+        every = tally.reshape(form.all_tables, form.points, form.base)[tables.start : tables.stop]
+        supports = np.stack([_supports(each, form.base, form.digits) for each in every])
+        return Group(every.sum(axis=(1, 2)), supports)
+
+
+def _supports(messages: Counts, base: int, digits: int) -> Counts:
+    """c_v of all codes from the messages (M, g) of one table."""
+    spectrum = np.fft.fft(messages, axis=1).conj()  # Σ_y N·ω^(+ay)
+    over = np.empty(base**digits, dtype=np.complex128)
+    over[0] = messages.sum()
+    over[_multiples(base, digits)] = spectrum[:, 1:]
+    sums = np.fft.fftn(over.reshape((base,) * digits)).real.reshape(-1) / base
+    counts = np.rint(sums)
+    if len(sums) and np.abs(sums - counts).max() > _ROUNDING:
+        raise ParameterError("tally is too large for exact counts: read fewer epochs at once")
+    return counts.astype(np.int64)
+
+
+@lru_cache(maxsize=4)
+def _multiples(base: int, digits: int) -> npt.NDArray[np.int64]:
+    """(M, g − 1): the number of the vector a·j, for each point j and a = 1 … g − 1."""
+    sizes = base ** np.arange(digits, dtype=np.int64)
+    vectors = np.concatenate([np.arange(size, 2 * size) for size in sizes.tolist()])
+    scaled = np.zeros((len(vectors), base - 1), dtype=np.int64)
+    for size in sizes:
+        digit = vectors // size % base
+        scaled += digit[:, None] * np.arange(1, base) % base * size
+    scaled.flags.writeable = False
+    return scaled
