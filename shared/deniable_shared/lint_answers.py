@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from deniable_shared import mechanisms
 from deniable_shared.chains import Renewed
-from deniable_shared.domain import Bits
+from deniable_shared.domain import Bits, Text
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.finding import Finding, percent, root
@@ -81,7 +81,7 @@ def accuracy(manifest: Manifest) -> Iterator[Finding]:
     )
     if isinstance(mechanism := manifest.mechanism(), Renewed):
         yield _over_a_hold(manifest, variance, _variance(mechanism.first))
-    if many * manifest.domain.size > 1 and not isinstance(manifest.domain, Bits):
+    if many * manifest.domain.size > 1 and not isinstance(manifest.domain, Bits | Text):
         yield Finding(
             "warning",
             "domain.labels",
@@ -109,6 +109,9 @@ def _over_a_hold(manifest: Manifest, variance: Fraction, kept: Fraction) -> Find
 
 def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
     """Whether another mechanism needs fewer reports, and how many bits one tells."""
+    if isinstance(manifest.domain, Text):
+        yield _search(manifest.mechanism())
+        return
     if manifest.mechanism().told < 1:
         yield Finding(
             "note",
@@ -125,6 +128,17 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
         "mechanism.id",
         f"{manifest.mechanism_id} needs about {_tenths(times)} times the reports of {best.id}"
         f"{share if best.told < 1 else ''}",
+    )
+
+
+def _search(mechanism: mechanisms.Mechanism) -> Finding:
+    """How reports are shared out between the search for texts and their frequencies."""
+    share = f"{percent(mechanism.told)} of the reports are held out for the frequencies of those"
+    told = "no text is searched for: only lists given later are counted, by every report"
+    return Finding(
+        "note",
+        "mechanism.parameters",
+        told if mechanism.told == 1 else f"texts are found by the others, and {share} found",
     )
 
 

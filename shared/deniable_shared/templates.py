@@ -33,6 +33,7 @@ retention_days = 400      # tallies are kept this long; may fall later
 
 mechanism = "{mechanism}"       # of {mechanisms}: the linter says which needs fewer reports
 # sampled = 1             # of rr-sampled/1: how many of the bits a report tells; default: the best
+# search_step = 1         # of prefix-hash/1: bytes a level of the search adds; 0: lists only
 ledger_group = {name}     # devices keep the spent ε under this name
 presence = "on_event"     # that a device answered is visible; always: it answers in any case
 # default = …             # of always: what it answers when nothing was recorded

@@ -131,6 +131,7 @@ def indicator(domain: Domain, value: int | tuple[int, ...]) -> list[bool]:
 SMALL = [
     mechanisms.build(id, domain_size=size, epsilon=epsilon)
     for id in mechanisms.known()
+    if id not in mechanisms.for_type("text")  # too many answers: tests/shared/test_prefix_hash.py
     for size in (2, 3, 4)
     for epsilon in ("0.01", "1", "20")
 ]

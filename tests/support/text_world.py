@@ -27,8 +27,8 @@ def estimator_of(epsilon: str, max_bytes: int, **parameters: int) -> PrefixHashE
 
 
 def zipf(words: int) -> npt.NDArray[np.float64]:
-    weights = 1 / np.arange(1, words + 1)
-    return weights / weights.sum()
+    weights = np.asarray(1 / np.arange(1, words + 1), dtype=np.float64)
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
 def tally_of(estimator: PrefixHashEstimator, words: Sequence[bytes], people: Ints) -> Ints:

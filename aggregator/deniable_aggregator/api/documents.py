@@ -48,6 +48,14 @@ class EstimatesArguments(Arguments, frozen=True):
         Meta(description="each (an interval a label) or all (intervals that hold together)"),
     ] = "each"
     group_by: Annotated[Literal["epoch"], Meta(description="epoch")] | UnsetType = UNSET
+    candidate: Annotated[
+        list[str],
+        Meta(
+            max_length=1000,
+            description="up to 1,000 texts that an answer may be, of a collection of texts; "
+            "once for each text",
+        ),
+    ] = []
 
 
 class ManifestArguments(Arguments, frozen=True):
@@ -100,13 +108,27 @@ class NewToken(Arguments, frozen=True, kw_only=True):
     ) = None
 
 
+class AttributeDocument(Struct, frozen=True):
+    """One attribute of a record: each person has one of its labels."""
+
+    name: str
+    labels: list[str]
+
+
 class DomainDocument(Struct, frozen=True, kw_only=True):
     """What may be answered."""
 
-    type: Literal["bits", "choice"]
-    labels: list[str]
+    type: Literal["bits", "choice", "number", "record", "text"]
+    labels: Annotated[list[str], Meta(description="of bits and choices")] | UnsetType = UNSET
     constraint: Literal["one-hot", "at-most"] | UnsetType = UNSET
     at_most: int | UnsetType = UNSET
+    low: Annotated[str, Meta(description="of numbers: a decimal in a string")] | UnsetType = UNSET
+    high: Annotated[str, Meta(description="of numbers")] | UnsetType = UNSET
+    step: Annotated[str, Meta(description="of numbers")] | UnsetType = UNSET
+    attributes: Annotated[list[AttributeDocument], Meta(description="of records")] | UnsetType = (
+        UNSET
+    )
+    max_bytes: Annotated[int, Meta(description="of texts")] | UnsetType = UNSET
 
 
 class CollectionDocument(Struct, frozen=True, kw_only=True):
@@ -154,6 +176,10 @@ class LabelEstimate(Struct, frozen=True, kw_only=True):
         int | None,
         Meta(description="fewest devices that fabricate so many, one in each epoch; null: none"),
     ]
+    reports: (
+        Annotated[int, Meta(description="texts: how many of the reports tell of this one")]
+        | UnsetType
+    ) = UNSET
 
 
 class TrustDocument(Struct, frozen=True):
@@ -203,6 +229,16 @@ class EstimatesDocument(Struct, frozen=True, kw_only=True):
     provisional: Annotated[bool, Meta(description="true when one of the epochs is still open")]
     confidence: float
     estimates: list[LabelEstimate]
+    evidence: (
+        Annotated[
+            Literal["held-out", "all"],
+            Meta(
+                description="texts: held-out: found ones, told by reports that the search did not "
+                "see; all: given ones, for lists made without looking at these estimates"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     trust: TrustDocument
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from flask import Blueprint, Response, request
 from msgspec import UNSET, UnsetType
@@ -21,7 +21,10 @@ from deniable_aggregator.api.documents import (
 from deniable_aggregator.api.operations import CSV, JSON, answer, operation, service
 from deniable_aggregator.api.spans import span_of
 from deniable_aggregator.api.spreadsheet import Row, csv_text, epoch_rows, label_rows
+from deniable_aggregator.api.texts import candidates_asked, shown_texts
+from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.trust import UNREACHABLE
+from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Reading, by_epoch, pooled, refuse_releases_only
 from deniable_aggregator.registry import Collection
@@ -48,19 +51,23 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
     Where one device may have reported in several epochs, errors and intervals hold whatever device
     sent which reports. A memoized collection speaks of the values at the start of its
     `holds`.
+
+    Of a collection of texts these are the texts found, with intervals that hold together; with
+    `candidate`, once for each, how often given texts occur.
     """
     found = service().registry.get(collection)
     refuse_releases_only(found)
     media_type = _negotiated()
     _check_projection(found, query.projection)
+    candidates = candidates_asked(found, query.candidate)
     span = span_of(query.first, query.last, found.manifest.epoch_seconds)
     if query.group_by == "epoch":
         readings, few = by_epoch(service().store, found, span)
         grouped = EstimatesByEpochDocument(
-            [_document(found, reading, query) for reading in readings], list(few)
+            [_document(found, reading, query, candidates) for reading in readings], list(few)
         )
         return answer(grouped) if media_type == JSON else _csv(epoch_rows(grouped))
-    document = _document(found, pooled(service().store, found, span), query)
+    document = _document(found, pooled(service().store, found, span), query, candidates)
     return answer(document) if media_type == JSON else _csv(label_rows(document))
 
 
@@ -84,20 +91,17 @@ class _Holds(TypedDict, total=False):
 
 
 def _document(
-    collection: Collection, reading: Reading, query: EstimatesArguments
+    collection: Collection,
+    reading: Reading,
+    query: EstimatesArguments,
+    candidates: Sequence[bytes],
 ) -> EstimatesDocument:
-    estimate = collection.estimator.estimate(
-        reading.tally,
-        reading.n,
-        confidence=query.confidence,
-        epochs=len(reading.epochs),
-        family=query.family,
-    )
+    estimate, labels, reports = _told(collection, reading, query, candidates)
     projected: Iterable[float | UnsetType] = [UNSET] * len(estimate.frequencies)
     if query.projection != "none":
         projected = estimate.projected(query.projection).tolist()
     columns = zip(
-        collection.manifest.domain.labels,
+        labels,
         estimate.frequencies.tolist(),
         estimate.std_errors.tolist(),
         estimate.lower.tolist(),
@@ -105,6 +109,7 @@ def _document(
         projected,
         estimate.reports_to_leave.tolist(),
         estimate.devices_to_leave.tolist(),
+        reports,
         strict=True,
     )
     return EstimatesDocument(
@@ -118,8 +123,38 @@ def _document(
         provisional=reading.provisional,
         confidence=query.confidence,
         estimates=[_row(reading.n, *column) for column in columns],
+        evidence=_evidence(collection, candidates),
         trust=TrustDocument(_finite(estimate.influence)),
     )
+
+
+def _told(
+    collection: Collection,
+    reading: Reading,
+    query: EstimatesArguments,
+    candidates: Sequence[bytes],
+) -> tuple[Estimate, Sequence[str], Sequence[int | UnsetType]]:
+    """The estimate, what its entries are called, and for texts how many reports tell of each."""
+    estimator = collection.estimator
+    if isinstance(estimator, PrefixHashEstimator):
+        shown = shown_texts(estimator, reading, query, candidates)
+        return shown.estimate, [text.decode() for text in shown.texts], shown.reports.tolist()
+    estimate = estimator.estimate(
+        reading.tally,
+        reading.n,
+        confidence=query.confidence,
+        epochs=len(reading.epochs),
+        family=query.family,
+    )
+    return estimate, collection.manifest.domain.labels, [UNSET] * len(estimate.frequencies)
+
+
+def _evidence(
+    collection: Collection, candidates: Sequence[bytes]
+) -> Literal["held-out", "all"] | UnsetType:
+    if collection.estimator.tells != "texts":
+        return UNSET
+    return "all" if candidates else "held-out"
 
 
 def _row(
@@ -132,6 +167,7 @@ def _row(
     projected: float | UnsetType,
     reports: int,
     devices: int,
+    told_by: int | UnsetType,
 ) -> LabelEstimate:
     return LabelEstimate(
         label=label,
@@ -143,6 +179,7 @@ def _row(
         projected=projected if isinstance(projected, UnsetType) else _finite(projected),
         reports_to_leave_interval=None if reports == UNREACHABLE else reports,
         devices_to_leave_interval=None if devices == UNREACHABLE else devices,
+        reports=told_by,
     )
 
 

@@ -14,7 +14,7 @@ __all__ = ["Row", "csv_text", "epoch_rows", "label_rows"]
 
 Row = dict[str, object]
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _OF_A_LABEL = ("count", "frequency", "std_error", "lower", "upper")
 
 
@@ -27,6 +27,8 @@ def label_rows(document: EstimatesDocument) -> Iterator[Row]:
             row["projected"] = estimate.projected
         row["reports_to_leave_interval"] = estimate.reports_to_leave_interval
         row["devices_to_leave_interval"] = estimate.devices_to_leave_interval
+        if not isinstance(estimate.reports, UnsetType):
+            row["reports"] = estimate.reports
         row |= {"n": document.n, "confidence": document.confidence}
         yield row | {"provisional": str(document.provisional).lower()}
 
@@ -40,7 +42,8 @@ def epoch_rows(grouped: EstimatesByEpochDocument) -> Iterator[Row]:
 
 def inert(label: str) -> str:
     """A label no spreadsheet takes for a formula: a leading apostrophe says it is text."""
-    return f"'{label}" if label.startswith(FORMULA_STARTS) else label
+    starts = label.startswith(FORMULA_STARTS) or label.lstrip().startswith(FORMULA_STARTS)
+    return f"'{label}" if starts else label
 
 
 def csv_text(rows: Iterable[Row]) -> str:

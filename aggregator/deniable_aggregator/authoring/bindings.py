@@ -13,7 +13,7 @@ from keyword import iskeyword
 
 from deniable_aggregator.authoring.registered import Ceiling
 from deniable_shared import dsse
-from deniable_shared.domain import Bits, Choice, Number, Record
+from deniable_shared.domain import Bits, Choice, Number, Record, Text
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest, parse_manifest
@@ -118,7 +118,7 @@ def _imports(ordered: Sequence[Signed]) -> str:
         domain = each.manifest.domain
         if each.by_label or isinstance(domain, Record):
             names.add("Literal")
-        if not each.by_label and not isinstance(domain, Number):
+        if not each.by_label and not isinstance(domain, Number | Text):
             names.add("TypedDict")
         if each.by_label and isinstance(each.manifest.domain, Bits):
             names.add("get_args")
@@ -158,6 +158,8 @@ def _type(each: Signed) -> str:
     domain = each.manifest.domain
     if isinstance(domain, Number):
         return f'{each.answer} = float\n"""{domain.topics[0].capitalize()}."""'
+    if isinstance(domain, Text):
+        return f'{each.answer} = str\n"""{domain.topics[0].capitalize()}."""'
     if isinstance(domain, Record):
         return _dictionary(each, dict(domain.attributes))
     if each.by_label:

@@ -42,16 +42,17 @@ collections.add_command(codegen)
         "deniable collections new theme --type choice --label a --label b --repeat memoized",
         "deniable collections new minutes --type number --low 0 --high 240 --step 5",
         "deniable collections new setup --type record --attribute os=mac,linux --attribute ui=a,b",
+        "deniable collections new words --type text --max-bytes 16",
     )
 )
 @click.argument("name")
 @click.option(
     "--type",
     "kind",
-    type=click.Choice(["bits", "choice", "number", "record"]),
+    type=click.Choice(["bits", "choice", "number", "record", "text"]),
     required=True,
     help="bits: yes or no to every label; choice: one of the labels; number: a quantity, to the "
-    "nearest step; record: a label for each attribute.",
+    "nearest step; record: a label for each attribute; text: any word or short phrase.",
 )
 @click.option("--label", "labels", multiple=True, help="Of bits and choice: once for each label.")
 @click.option("--low", metavar="NUMBER", help="Of number: what lies below is told as this.")
@@ -63,6 +64,11 @@ collections.add_command(codegen)
     metavar="NAME=LABEL,LABEL…",
     multiple=True,
     help="Of record: once for each attribute.",
+)
+@click.option(
+    "--max-bytes",
+    type=click.IntRange(1, 64),
+    help="Of text: the longest answer, in bytes of UTF-8. The shorter, the more is found.",
 )
 @click.option(
     "--repeat",

@@ -44,6 +44,10 @@ def _number(name: str, value: object) -> Document:
         ) from None
 
 
+def _max_bytes(name: str, value: object) -> Document:
+    return {name: value}
+
+
 def _attributes(name: str, value: object) -> Document:
     return {name: [_attribute(text) for text in value] if isinstance(value, Sequence) else []}
 
@@ -60,12 +64,14 @@ _TAKES: Mapping[str, tuple[str, ...]] = {
     "choice": ("labels",),
     "number": ("low", "high", "step"),
     "record": ("attributes",),
+    "text": ("max_bytes",),
 }
-_FLAGS = {"labels": "--label", "attributes": "--attribute"} | {
+_FLAGS = {"labels": "--label", "attributes": "--attribute", "max_bytes": "--max-bytes"} | {
     name: f"--{name}" for name in _TAKES["number"]
 }
 _READ: Mapping[str, Callable[[str, object], Document]] = {
     "labels": _labels,
     "attributes": _attributes,
+    "max_bytes": _max_bytes,
     **dict.fromkeys(_TAKES["number"], _number),
 }

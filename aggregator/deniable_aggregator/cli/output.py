@@ -13,7 +13,17 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["console", "emit", "escaped", "plain_table", "rows_of", "say", "speaks_unicode", "table"]
+__all__ = [
+    "console",
+    "emit",
+    "escaped",
+    "plain_table",
+    "rows_of",
+    "say",
+    "speaks_unicode",
+    "table",
+    "visible",
+]
 
 PIPE_WIDTH = 100
 
@@ -74,6 +84,18 @@ def table(
 def rows_of(value: object) -> list[dict[str, object]]:
     """The objects of a JSON array."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def visible(text: str) -> str:
+    """Text with control and direction characters, and a mark on what stands before, as escapes."""
+    from unicodedata import combining
+
+    return "".join(
+        character
+        if character.isprintable() and (place or not combining(character))
+        else ascii(character)[1:-1]
+        for place, character in enumerate(text)
+    )
 
 
 def escaped(text: str) -> str:

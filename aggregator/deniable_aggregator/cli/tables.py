@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.cli.bars import Scale, scale_over
-from deniable_aggregator.cli.output import console, escaped, rows_of, table
+from deniable_aggregator.cli.output import console, escaped, rows_of, table, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +49,11 @@ def estimates_table(document: dict[str, object]) -> None:
     title = f"{document['collection']}: {document['mechanism']}, ε = {document['epsilon']}"
     state = ", provisional: an epoch is open" if document.get("provisional") else ""
     lines = [_estimated(row, projected=projected) for row in rows]
-    _print(f"{title}, n = {document['n']:,}{state}", columns, "to leave", lines)
+    title = f"{title}, n = {document['n']:,}{state}"
+    if lines:
+        _print(title, columns, "to leave", lines)
+    else:
+        console().print(escaped(f"{title}: no text stands out from chance yet"))
     for told in _of_holds(document):
         console().print(told)
 
@@ -96,7 +100,7 @@ def _estimated(row: dict[str, object], *, projected: bool) -> Line:
     frequency, lower, upper = (_number(row[name]) for name in ("frequency", "lower", "upper"))
     leave = _number(row.get("reports_to_leave_interval"))
     left = [
-        str(row["label"]),
+        visible(str(row["label"])),
         percent(frequency),
         _points(_number(row["std_error"])),
         _interval(lower, upper),

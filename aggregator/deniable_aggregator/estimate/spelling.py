@@ -52,9 +52,7 @@ def midway(prefix: bytes) -> Midway:
 @lru_cache(maxsize=64)
 def continuations(state: Midway, size: int, *, whole: bool) -> Bytes:
     """(N, size): every string of `size` bytes that may follow; `whole`: and ends a character."""
-    found = [
-        text for text, end in _continued(state, size) if not whole or end.lacking == 0
-    ]
+    found = [text for text, end in _continued(state, size) if not whole or end.lacking == 0]
     rows = np.frombuffer(b"".join(found), np.uint8).reshape(len(found), size)
     rows.flags.writeable = False
     return rows

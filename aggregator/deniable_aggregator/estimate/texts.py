@@ -212,8 +212,8 @@ def _without_collisions(
     tables = _tables(evidence, texts, held_out=held_out)
     shared = _agreeing(evidence, texts, held_out=held_out) / tables[:, None]
     inverse = np.linalg.pinv((shared - 1 / k) / (1 - 1 / k))
-    frequencies = inverse @ np.nan_to_num(raw.frequencies)
-    grown = np.sqrt(np.einsum("ij,jk,ik->i", inverse, shared, inverse, optimize=True))
+    frequencies = np.asarray(inverse @ np.nan_to_num(raw.frequencies), dtype=np.float64)
+    grown = np.sqrt(np.asarray(((inverse @ shared) * inverse).sum(axis=1), dtype=np.float64))
     others = evidence.second_moment / (tables * k)
     with np.errstate(divide="ignore", invalid="ignore"):
         grown = grown * np.sqrt(1 + others / raw.std_errors**2)

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["Connection", "RefusedError", "UnreachableError", "connect", "local", "remote"]
 
 TIMEOUT_SECONDS = 60.0
+
+Parameter = str | int | float | list[str] | None
+"""A query parameter's value; of a list, given once for each entry."""
+
 IN_PROCESS = "http://deniable.localhost"
 
 
@@ -68,14 +72,12 @@ class Connection:
         if self._close is not None:
             self._close()
 
-    def get(
-        self, path: str, *, accept: str = "application/json", **params: str | int | float | None
-    ) -> bytes:
+    def get(self, path: str, *, accept: str = "application/json", **params: Parameter) -> bytes:
         """The body of a successful GET; parameters that are None are left out."""
         given = {name: value for name, value in params.items() if value is not None}
         return self._send("GET", path, params=given, headers={"Accept": accept})
 
-    def get_json(self, path: str, **params: str | int | float | None) -> dict[str, object]:
+    def get_json(self, path: str, **params: Parameter) -> dict[str, object]:
         """The JSON object a successful GET answers."""
         return self._object(path, self.get(path, accept="application/json", **params))
 

@@ -212,7 +212,7 @@ class PrefixHash:
         return (position * self.base + told).to_bytes(self.payload_size, "big")
 
     def _checked(self, value: int | Sequence[int]) -> Sequence[int]:
-        if not isinstance(value, bytes) or not 1 <= len(value) <= self.domain_size:
+        if not isinstance(value, bytes | tuple) or not 1 <= len(value) <= self.domain_size:
             raise DomainError(f"value must be 1 to {self.domain_size} bytes of an encoded text")
         return value
 
@@ -256,9 +256,9 @@ class PrefixHash:
             for told in range(self.base)
         }
 
-    def inputs(self) -> Iterator[bytes]:
-        """Every text; there are few only where they are one byte long."""
-        return Text(self.domain_size).every()
+    def inputs(self) -> Iterator[tuple[int, ...]]:
+        """Every text, as its bytes; there are few only where they are one byte long."""
+        return map(tuple, Text(self.domain_size).every())
 
 
 def _digits(base: int) -> int:
