@@ -118,7 +118,7 @@ def test_an_epoch_that_begins_before_expiry_is_the_last() -> None:
         ("valid_from", "2026-W49-1", "valid_from must be a date, like"),
         ("valid_from", "1969-01-01", "epoch indices in 0…4294967295"),
         ("expires", "2026-12-01", "expires must be later than valid_from = 2026-12-01"),
-        ("domain", {"type": "text"}, "domain type must be"),
+        ("domain", {"type": "colour"}, "domain type must be"),
         ("domain", {"type": "bits", "labels": ["a", "a"]}, "labels must differ"),
         ("domain", {"type": "bits", "labels": ["x" * 65]}, "1 to 64 bytes"),
         ("domain", {"type": "bits", "labels": ["a"], "more": 1}, "more"),

@@ -55,6 +55,8 @@ class Channel:
         is 0. Correct to a few units in the last place: the expected noise n·q leaves as an integer
         and an exact rest, so nothing cancels in floating point.
         """
+        if not counts.size:
+            return np.zeros(counts.shape)
         whole, rest, scale = self._noise(n) if isinstance(n, int) else self._noises(n)
         signal: Floats = (counts - whole) - np.float64(rest)
         with np.errstate(invalid="ignore"):

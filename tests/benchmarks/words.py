@@ -1,0 +1,126 @@
+"""Words nobody listed: how many of the fifty commonest are found, beside what theory predicts.
+
+The words are the places of the tz database, which is in the public domain; a person has the place
+of rank r with a chance proportional to 1/r. Reports follow the law of the device's own `randomize`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+import zoneinfo
+from statistics import NormalDist
+
+import numpy as np
+
+from benchmarks.measure import Effort, Line
+from benchmarks.results import Case, Result
+from deniable_aggregator.estimate.heavy_hitters import found
+from deniable_aggregator.estimate.spelling import BETWEEN, continuations
+from support.text_world import estimator_of, tally_of, zipf
+
+PEOPLE = 1_000_000
+MAX_BYTES, TOP = 16, 50
+EPSILONS = ("2", "4")
+
+
+def run(effort: Effort) -> Result:
+    """A million simulated users at ε = 2 and at 4."""
+    words = _words()
+    people = effort.sized(PEOPLE)
+    return Result(
+        title="Words nobody listed",
+        cases=tuple(
+            case for epsilon in EPSILONS for case in _cases(words, epsilon, people, effort)
+        ),
+        remarks=(
+            f"{len(words)} places of the tz database (public domain), in shuffled order, of weight "
+            "1/rank. The prediction is that of local-dp §12 for PEM with the best oracle, all "
+            "reports spent on the search, the 50 best prefixes kept, steps of one byte or of two; "
+            "its precision is its recall. Ours keeps reports back to tell what it found.",
+        ),
+    )
+
+
+def _words() -> list[bytes]:
+    """Places, in an order that has nothing to do with their spelling."""
+    places = {zone.rpartition("/")[2].lower().encode() for zone in zoneinfo.available_timezones()}
+    short = (place for place in places if len(place) <= MAX_BYTES)
+    return sorted(short, key=lambda place: hashlib.sha256(place).digest())
+
+
+def _cases(words: list[bytes], epsilon: str, people: int, effort: Effort) -> list[Case]:
+    estimator, shares = estimator_of(epsilon, MAX_BYTES), zipf(len(words))
+    draw = np.random.default_rng()
+    recalls, precisions, seconds = [], [], []
+    for _ in range(effort.rounds):
+        tally = tally_of(estimator, words, draw.multinomial(people, shares))
+        started = time.perf_counter()
+        texts = found(estimator, tally, people).texts
+        seconds.append(time.perf_counter() - started)
+        recalls.append(100 * len({*texts} & {*words[:TOP]}) / TOP)
+        precisions.append(100 * sum(text in words for text in texts) / max(1, len(texts)))
+    predicted = [
+        (step, 100 * _predicted(words, shares, float(epsilon), people, step)) for step in (1, 2)
+    ]
+    title = f"n = {people:,}, ε = {epsilon}"
+    return [
+        Case(
+            f"{title}: recall of the top {TOP}",
+            (
+                _line("deniable", "ours", "%", recalls),
+                *(
+                    _line(
+                        f"PEM as predicted, steps of {step}", "theory", "%", [value] * len(recalls)
+                    )
+                    for step, value in predicted
+                ),
+            ),
+        ),
+        Case(
+            f"{title}: share of what is found that somebody has",
+            (_line("deniable", "ours", "%", precisions),),
+        ),
+        Case(f"{title}: search", (_line("deniable", "ours", "s", seconds, higher=False),)),
+    ]
+
+
+def _line(name: str, role: str, unit: str, values: list[float], *, higher: bool = True) -> Line:
+    return Line(name, role, unit, tuple(values), higher_is_better=higher)
+
+
+def _predicted(words: list[bytes], shares: np.ndarray, epsilon: float, n: int, step: int) -> float:
+    """Mean over the top words of Π over levels of Φ((F − τ)/σ_F), F the mass of the prefix."""
+    groups = -(-MAX_BYTES // step)
+    variance = groups / math.sinh(epsilon / 2) ** 2 / n
+    tried = TOP * len(continuations(BETWEEN, step, whole=False))
+    recall = np.ones(len(words))
+    for group in range(1, groups + 1):
+        prefixes = [word[: group * step] for word in words]
+        masses: dict[bytes, float] = {}
+        for prefix, share in zip(prefixes, shares.tolist(), strict=True):
+            masses[prefix] = masses.get(prefix, 0.0) + share
+        known = np.array(list(masses.values()))
+        spread = np.sqrt(variance + groups * known * (2 - known) / n)
+        cut = _cut(known, spread, math.sqrt(variance), tried)
+        kept = dict(zip(masses, _normal((known - cut) / spread), strict=True))
+        recall *= [kept[prefix] for prefix in prefixes]
+    return float(recall[:TOP].mean())
+
+
+def _cut(known: np.ndarray, spread: np.ndarray, noise: float, tried: int) -> float:
+    """τ: as many of those tried and of those that exist are above it as are kept."""
+    low, high = -1.0, 2.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = (
+            tried * (1 - NormalDist().cdf(middle / noise))
+            + _normal((known - middle) / spread).sum()
+        )
+        low, high = (middle, high) if above > TOP else (low, middle)
+    return low
+
+
+def _normal(values: np.ndarray) -> np.ndarray:
+    return np.array([NormalDist().cdf(value) for value in values.tolist()])
