@@ -82,7 +82,7 @@ FIELDS = (
     Field("owner", Change.FREE, "whom to ask about it: 1…200 printable characters"),
     Field("valid_from", Change.IDENTITY, "first day, 00:00 UTC"),
     Field("expires", Change.EXPIRY, "day after the last one, 00:00 UTC"),
-    Field("domain", Change.IDENTITY, "what may be answered: bits, choice, number or record"),
+    Field("domain", Change.IDENTITY, "what may be answered: bits, choice, number, record or text"),
     Field(
         "mechanism.id", Change.IDENTITY, 'the randomizer, like "rr/1": one of those listed below'
     ),
@@ -90,7 +90,8 @@ FIELDS = (
         "mechanism.parameters",
         Change.IDENTITY,
         'of rr-sampled/1 {"sampled": t}, of subset/1 {"subset_size": w}, '
-        'of affine/1 {"modulus": K, "subset_size": w}; else {}',
+        'of affine/1 {"modulus": K, "subset_size": w}, '
+        'of prefix-hash/1 {"base": g, "digits": m, "tables": R, "step": s}; else {}',
     ),
     Field(
         "mechanism.threshold",

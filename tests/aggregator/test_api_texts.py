@@ -1,4 +1,4 @@
-"""Texts all the way: manifest, device, sealed report, tally, found and given texts, hostile words."""
+"""Texts all the way: manifest, sealed report, tally, found and given texts, hostile words."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Result
 from deniable_aggregator.estimate.heavy_hitters import found
 from deniable_aggregator.estimate.spelling import BETWEEN, continuations
+from support.message_laws import generator
 from support.text_world import estimator_of, tally_of, zipf
 
 PEOPLE = 1_000_000
@@ -52,7 +53,7 @@ def _words() -> list[bytes]:
 
 def _cases(words: list[bytes], epsilon: str, people: int, effort: Effort) -> list[Case]:
     estimator, shares = estimator_of(epsilon, MAX_BYTES), zipf(len(words))
-    draw = np.random.default_rng()
+    draw = generator()
     recalls, precisions, seconds = [], [], []
     for _ in range(effort.rounds):
         tally = tally_of(estimator, words, draw.multinomial(people, shares))

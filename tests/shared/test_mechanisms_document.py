@@ -13,6 +13,7 @@ from deniable_shared import optimum
 from deniable_shared.linkage import linkage
 from deniable_shared.mechanisms import Mechanism, build, known
 from deniable_shared.mechanisms.affine import AffineResponse
+from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.mechanisms.rr_sampled import SampledResponse, best_sample
 from deniable_shared.mechanisms.subset import SubsetResponse
 
@@ -47,6 +48,16 @@ def test_numbers_for_bits_are_those_of_the_mechanism(row: list[str]) -> None:
     mechanism = build("rr/1", domain_size=1, epsilon=row[0])
     errors = [std_error(mechanism, 0.5, n) for n in (1000, 100_000)]
     assert row[1:] == [f"{number:.4f}" for number in (float(mechanism.p), *errors)]
+
+
+@pytest.mark.parametrize("row", list(rows("prefix-hash/1", 6)), ids=lambda row: row[0])
+def test_numbers_for_texts_are_those_of_the_mechanism(row: list[str]) -> None:
+    mechanism = build("prefix-hash/1", domain_size=16, epsilon=row[0])
+    assert isinstance(mechanism, PrefixHash)
+    errors = [std_error(mechanism, 0, 1) / math.sqrt(share * 10**6) for share in (3 / 19, 1)]
+    assert mechanism.told == Fraction(3, 19)
+    numbers = [float(mechanism.p), float(mechanism.q), *errors]
+    assert row[1:] == [str(mechanism.base), *(f"{number:.4f}" for number in numbers)]
 
 
 @pytest.mark.parametrize("row", list(rows("rr-sampled/1", 7)), ids="-".join)

@@ -27,7 +27,7 @@ from support.privacy import (
 )
 from support.scripted import exact_law
 
-TEXTS = [b"a", b"b", b"ab", b"ac", "é".encode()]
+TEXTS = [tuple(text.encode()) for text in ("a", "b", "ab", "ac", "é")]
 SHAPES = [(2, 2, 1, 1), (3, 2, 1, 1), (3, 1, 2, 2), (5, 2, 1, 0)]
 
 
@@ -103,7 +103,8 @@ def dot(mechanism: PrefixHash, point: int, code: int) -> int:
     vectors = [digits for digits in product(range(g), repeat=m) if first(digits) == 1]
     vectors.sort(key=lambda digits: sum(d * g ** (m - 1 - i) for i, d in enumerate(digits)))
     pairs = zip(vectors[point], (code // g**i % g for i in reversed(range(m))), strict=True)
-    return sum(a * b for a, b in pairs) % g
+    total: int = sum(a * b for a, b in pairs)
+    return total % g
 
 
 def first(digits: tuple[int, ...]) -> int:

@@ -191,7 +191,7 @@ class PrefixHash:
         text = self._checked(value)
         position = (coins if public is None else public).below(self.public_choices)
         truthful = coins.bernoulli(self.threshold)
-        other = coins.below(self.base - 1) if self.base > 2 else 0  # drawn in any case
+        other = coins.below(self.base - 1)  # drawn in any case
         true = self._sum(position, text)
         return self._payload(position, true if truthful else other + (other >= true))
 
