@@ -19,6 +19,7 @@ from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
+from deniable_shared.mechanisms.square_wave import SquareWave
 from deniable_shared.mechanisms.sue import SymmetricUnary
 
 __all__ = [
@@ -163,6 +164,7 @@ _KINDS: tuple[Kind, ...] = (
     OptimizedUnary,
     PiecewiseMean,
     SampledResponse,
+    SquareWave,
     SymmetricUnary,
 )
 _BY_ID: Mapping[str, Kind] = {kind.id: kind for kind in _KINDS}
