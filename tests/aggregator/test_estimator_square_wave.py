@@ -14,7 +14,6 @@ from deniable_aggregator.estimate.likelihood import ascent, fit, smoothed
 from deniable_aggregator.estimate.quantity import mean, quantiles, ranges
 from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
 from deniable_shared.coins import Coins
-from deniable_shared.domain import Number
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import build
 from support.message_laws import generator
@@ -119,12 +118,12 @@ def test_where_every_output_is_a_value_an_interior_maximum_is_the_raw_estimate()
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_smoothing_gives_a_distribution_near_the_truth(shape: str) -> None:
-    """n = 200,000 at ε = 2: the cumulated difference was below 0.02 in 300 runs of each shape."""
+    """n = 200,000 at ε = 2: 40 runs of each shape differed by at most 0.017 in F on average."""
     of, n = made(64, "2"), 200_000
     truth = SHAPES[shape](64)
     found = smoothed(of.law, drawn_tally(of.mechanism, truth, n))
     assert found.sum() == pytest.approx(1)
-    assert np.abs(np.cumsum(found - truth)).mean() < 0.05
+    assert np.abs(np.cumsum(found - truth)).mean() < 0.04
 
 
 @pytest.mark.statistical
@@ -133,14 +132,14 @@ def test_smoothing_gives_a_distribution_near_the_truth(shape: str) -> None:
 def test_mean_ranges_and_quantiles_are_covered_at_least_as_often_as_they_say(
     shape: str, epsilon: str, n: int
 ) -> None:
-    """400 runs at 95%: a right one misses one of them more than 44 times with chance below 1e-6."""
+    """300 runs at 95%: a right one misses more than 39 times with chance below 5e-8."""
     of, domain = made(48, epsilon), scale(48)
     truth = SHAPES[shape](48)
     distribution = np.cumsum(truth)
     at = [float(domain.value(int(np.searchsorted(distribution, t)))) for t in (0.1, 0.5, 0.9)]
     wanted = [float(truth @ np.arange(48)), float(truth[10:21].sum()), *at]
     missed = np.zeros(len(wanted))
-    for _ in range(400):
+    for _ in range(300):
         tally = drawn_tally(of.mechanism, truth, n)
         found = [
             mean(of, domain, tally, n),
@@ -150,13 +149,13 @@ def test_mean_ranges_and_quantiles_are_covered_at_least_as_often_as_they_say(
         for place, (quantity, value) in enumerate(zip(found, wanted, strict=True)):
             assert quantity is not None
             missed[place] += not quantity.lower - 1e-9 <= value <= quantity.upper + 1e-9
-    assert (missed <= 44).all()
+    assert (missed <= 39).all()
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("repeat", ["fresh", "memoized"])
 def test_thirty_epochs_of_devices_that_never_change_are_covered_too(repeat: str) -> None:
-    """300 runs at 95%: a right one misses one more than 36 times with chance below 1e-6."""
+    """300 runs at 95%: a right one misses more than 39 times with chance below 5e-8."""
     epochs, devices, size = 30, 2000, 9
     permanent = "4" if repeat == "memoized" else None
     plain = made(size, "2", permanent)
@@ -171,7 +170,7 @@ def test_thirty_epochs_of_devices_that_never_change_are_covered_too(repeat: str)
         assert middle is not None
         missed[0] += not middle.lower <= truth @ np.arange(size) <= middle.upper
         missed[1] += not share.lower <= truth[:4].sum() <= share.upper
-    assert (missed <= 36).all()
+    assert (missed <= 39).all()
 
 
 def a_month(of: SquareWaveEstimator, truth: Floats, epochs: int, devices: int) -> Counts:
@@ -190,7 +189,7 @@ def a_month(of: SquareWaveEstimator, truth: Floats, epochs: int, devices: int) -
 
 
 def test_the_band_of_ramps_is_narrower_than_that_of_steps() -> None:
-    """At ε = 1, n = 100,000 and 256 values the mean width is 0.09 instead of 0.18."""
+    """At ε = 1, n = 100,000 and 256 values the mean width is 0.08 instead of 0.14."""
     of, n = made(256, "1"), 100_000
     tally = drawn_tally(of.mechanism, SHAPES["beta"](256), n)
     band = of.cumulative(tally, n).band
@@ -240,9 +239,9 @@ def test_what_cannot_be_is_refused() -> None:
         fit(of.law, tally + 1, tolerance=0)
 
 
-def test_a_domain_as_large_as_any_is_read(size: int = 1024) -> None:
-    of, n = made(size, "1"), 100_000
-    domain = Number(scale(size).low, scale(size).high, scale(size).step)
+def test_a_domain_as_large_as_any_is_read() -> None:
+    size, n = 1024, 100_000
+    of, domain = made(size, "1"), scale(size)
     tally = drawn_tally(of.mechanism, SHAPES["beta"](size), n)
     middle = mean(of, domain, tally, n)
     assert middle is not None
