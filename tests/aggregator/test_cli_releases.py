@@ -115,13 +115,12 @@ def test_a_histogram_is_a_table_with_bars_that_holds_what_was_drawn(deniable: De
 
 
 def test_each_mechanism_there_is_can_be_asked_and_shown(tmp_path: Path) -> None:
-    """With its default arguments and those that it needs; what needs more epochs or cohorts or
-    another domain is refused in one sentence, before anything is charged."""
+    """With the arguments that it needs; `price` is refused a theme before anything is charged."""
     deniable = prepared(tmp_path, delta="0.01", more="cohorts = 8\n")
     needed = {"epsilon": "0.05", "delta": "1e-6", "k": "2", "alpha": "0.4", "workload": "points"}
     needed |= {"supply": "100", "none": "auto"}
     for mechanism in aggregate.FAMILIES:
-        taken = [p.name for p in aggregate.parameters(mechanism) if p.default is None]
+        taken = [p.name for p in aggregate.parameters(mechanism) if p.default in (None, "none")]
         words = [word for name in taken for word in (f"--{name}", needed[name])]
         result = deniable("release", "theme", "--mechanism", mechanism, *words)
         assert result.exit_code == (1 if mechanism == "price" else 0), result.output
@@ -156,7 +155,7 @@ def test_open_epochs_and_too_few_reports_end_with_75(deniable: Deniable, tmp_pat
         (["--mechanism", "histogram"], "histogram needs --epsilon: a decimal text"),
         (["--mechanism", "histogram", "--epsilon", "1", "--k", "2"], "histogram has no --k"),
         (["--mechanism", "histogram", "--epsilom", "1"], "--epsilon"),
-        ([], "--mechanism is needed, one of exponential"),
+        ([], "--mechanism is needed, one of allocate"),
         (["--labels", "dark"], "--labels goes with --session"),
         (["--session", "0" * 16], "--session needs --labels"),
         (["--session", "0" * 16, "--labels", "a", "--cost"], "--cost does not go with --session"),
@@ -218,12 +217,15 @@ def test_a_ledger_of_nothing_says_so_and_one_of_several_epochs_shows_each(
 
 
 def speaking(world: ReleaseWorld) -> Callable[[Target], connection.Connection]:
-    client = httpx.Client(
-        base_url="http://deniable.test",
-        headers=world.world.authorization("analyst"),
-        transport=httpx.WSGITransport(app=world.world.app.wsgi_app),
-    )
-    return lambda _: connection.Connection(client, address="http://deniable.test")
+    def connected(target: Target) -> connection.Connection:
+        client = httpx.Client(
+            base_url="http://deniable.test",
+            headers=world.world.authorization("analyst"),
+            transport=httpx.WSGITransport(app=world.world.app.wsgi_app),
+        )
+        return connection.Connection(client, address="http://deniable.test")
+
+    return connected
 
 
 def talk(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
