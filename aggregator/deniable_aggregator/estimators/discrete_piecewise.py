@@ -63,6 +63,9 @@ class PiecewiseMeanEstimator:
             raise DecodeError(f"payloads must hold outputs below {self.mechanism.tally_size}")
         return histogram.astype(np.int64, copy=False)
 
+    def supports(self, tallies: Counts) -> Counts:
+        return tallies[..., :0]
+
     def estimate(
         self,
         tally: Counts,

@@ -43,6 +43,9 @@ class OneBitMeanEstimator:
             raise DecodeError("payloads must be 0 or 1: validate them first")
         return np.array([np.count_nonzero(told)])
 
+    def supports(self, tallies: Counts) -> Counts:
+        return tallies[..., :0]
+
     def estimate(
         self,
         tally: Counts,

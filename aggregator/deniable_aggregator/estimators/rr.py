@@ -54,6 +54,9 @@ class BitwiseEstimator:
             raise DecodeError(f"payloads must have zeros after bit {size}: validate them first")
         return ones[:size]
 
+    def supports(self, tallies: Counts) -> Counts:
+        return tallies
+
     def estimate(
         self,
         tally: Counts,

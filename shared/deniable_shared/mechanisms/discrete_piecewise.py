@@ -109,6 +109,11 @@ class PiecewiseMean:
         """Nothing is told openly."""
         return 1
 
+    @property
+    def told(self) -> Fraction:
+        """Every report tells of the mean."""
+        return Fraction(1)
+
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
@@ -131,6 +136,9 @@ class PiecewiseMean:
         if not isinstance(value, int) or not 0 <= value < self.domain_size:
             raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
         return value
+
+    def supports(self, payload: bytes, label: int) -> None:
+        """None: a report tells of the mean, and of no label."""
 
     def validate(self, payload: bytes) -> None:
         """DecodeError unless `payload` is one byte below M."""

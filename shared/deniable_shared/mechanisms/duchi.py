@@ -97,6 +97,11 @@ class OneBitMean:
         """Nothing is told openly."""
         return 1
 
+    @property
+    def told(self) -> Fraction:
+        """Every report tells of the mean."""
+        return Fraction(1)
+
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
@@ -114,6 +119,9 @@ class OneBitMean:
         if not isinstance(value, int) or not 0 <= value < self.domain_size:
             raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
         return value
+
+    def supports(self, payload: bytes, label: int) -> None:
+        """None: a report tells of the mean, and of no label."""
 
     def validate(self, payload: bytes) -> None:
         """DecodeError unless `payload` is one byte, 0 or 1."""
