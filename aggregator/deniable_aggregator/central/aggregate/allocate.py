@@ -56,7 +56,7 @@ PARAMETERS = (
         "buyers", "how many people the supply is for, or reports: as many as answered", "reports"
     ),
     Parameter(
-        "rounds", "how many epochs there will be in all, or epochs: those that are read", "epochs"
+        "rounds", "how many epochs there will be in all, or epochs: those with reports", "epochs"
     ),
     Parameter("start", "the first prices, a decimal for all goods or a list of one a good", "0"),
     EPSILON,
