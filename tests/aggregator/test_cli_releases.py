@@ -77,7 +77,7 @@ def test_the_price_stands_before_and_after_and_nothing_is_charged(deniable: Deni
     assert lines_with(shown, "the epoch with least", "ε", "1", "0.5")
     assert lines_with(shown, "one installation", "ε", "2", "1.5")
     assert lines_with(shown, "true answers below the most frequent label, central part")
-    assert lines_with(shown, "Its true answers: local ε = 1, against everybody.")
+    assert lines_with(shown, "True answers: local ε = 1, against everybody.")
     assert "Nothing was charged." in shown
     assert "Nothing was released yet" in deniable.done("releases", "theme")
 

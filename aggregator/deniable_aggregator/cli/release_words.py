@@ -57,7 +57,7 @@ def promise_words(document: Document) -> Iterator[str]:
     """What is promised to whom, a line each."""
     promise = members(document["promise"])
     against = promise["against"]
-    yield f"One report of another: {cost_words(promise['report'])}, against {against}."
+    yield f"One report: {cost_words(promise['report'])}, against {against}."
     reports = promise["reports"]
     if promise["installation"] is None:
         yield f"One installation has up to {reports} reports in it: no promise for all of them."
@@ -66,12 +66,12 @@ def promise_words(document: Document) -> Iterator[str]:
         yield f"One installation has up to {reports} reports in it: {cost} for all of them."
     if promise["true_values"] is None:
         yield (
-            f"Its true answers: local ε = {promise['local']}, against everybody. Readers see more "
-            "than releases here, so a release adds nothing to that."
+            f"True answers: local ε = {promise['local']}, against everybody. Estimates may be read, "
+            "too, so releases can promise no more."
         )
     else:
         yield (
-            f"Its true answers: {cost_words(promise['true_values'])}, against {against}; local "
+            f"True answers: {cost_words(promise['true_values'])}, against {against}; local "
             f"ε = {promise['local']} against everybody."
         )
 
