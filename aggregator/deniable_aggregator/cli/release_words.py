@@ -66,8 +66,8 @@ def promise_words(document: Document) -> Iterator[str]:
         yield f"One installation has up to {reports} reports in it: {cost} for all of them."
     if promise["true_values"] is None:
         yield (
-            f"True answers: local ε = {promise['local']}, against everybody. Estimates may be read, "
-            "too, so releases can promise no more."
+            f"True answers: local ε = {promise['local']}, against everybody. Estimates can be read "
+            "too, so a release promises no more."
         )
     else:
         yield (
