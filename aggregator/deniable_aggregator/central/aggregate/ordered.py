@@ -1,0 +1,202 @@
+"""Scores over the labels of a choice in their order: quantiles, and the revenue of prices.
+
+    F_v = Σ_{i≤v} c_i        its mean at share α of true answers up to v: M_v(α) = n·Σ_{i≤v} μ
+    R_v = ⌈M_v(α)⌉           F_v ≥ R_v is exactly: the debiased share up to v is at least α
+
+    quantile   −max(0, R_v − F_v, F_{v−1} − (R_{v−1} − 1))     0: v is the debiased α-quantile
+    revenue    price_v · Σ_{i≥v} c_i − round(price_v · n · Σ_{i≥v} μ(0))
+
+The raw quantile of randomized answers is drawn to the middle label; with R_v it is not, and as R_v
+is public, one report moves a score as far as it moves F_v. F̂ need not rise, so a quantile may be
+crossed more than once; the first crossing is `first_crossing`, with its distance: how many reports
+must be replaced before another one is the first,
+
+    D = min(⌈(F_v − R_v + 1)/L⌉, min_{i<v} ⌈(R_i − F_i)/L⌉)    L: how far one report moves an F_i
+
+which moves by at most 1 with a report, and is 1 on both sides of a change (proof: if the answer
+goes from v to a smaller w, F_w crosses R_w, so ⌈(R_w − F_w)/L⌉ = 1 before and ⌈(F_w − R_w + 1)/L⌉
+= 1 after; if to a larger one, the same for F_v). At p = 1 it is the distance of central-dp C21.
+Prices are decimals of whole cents; revenue is central-dp C15.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from deniable_aggregator.central.aggregate.contract import Counts, Facts
+from deniable_aggregator.central.aggregate.reach import Reach
+from deniable_aggregator.central.aggregate.readings import Readings
+from deniable_aggregator.central.ptr import Proposal
+from deniable_shared.domain import Choice
+from deniable_shared.errors import ParameterError
+
+__all__ = ["MOST_ORDERED", "MOST_PRICES", "Quantile", "Revenue", "first_crossing"]
+
+MOST_ORDERED = 4096
+MOST_PRICES = 512
+_CHUNK = 1 << 22
+_LARGEST = 1 << 60
+_PRICE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,2})?")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantile:
+    """The label below or at which a share `quantile` of the true answers lies."""
+
+    facts: Facts
+    readings: Readings
+    quantile: Fraction
+    targets: Counts
+    width: int
+
+    @classmethod
+    def of(cls, facts: Facts, quantile: Fraction) -> Quantile:
+        labels = _ordered(facts, "quantile", MOST_ORDERED)
+        readings = Readings.of(facts)
+        targets = [math.ceil(readings.expected(quantile, labels=v + 1)) for v in range(labels)]
+        return cls(facts, readings, quantile, np.array(targets), _widest_share(readings, labels))
+
+    @property
+    def candidates(self) -> tuple[str | None, ...]:
+        return self.facts.domain.labels
+
+    @property
+    def sensitivity(self) -> Mapping[str, int]:
+        return {"sensitivity": self.width}
+
+    @property
+    def unit(self) -> str:
+        return f"true answers from rank {self.quantile} of n"
+
+    def over(self, counts: Counts) -> Counts:
+        """F_v − R_v; of the last label at least 0, as all true answers lie up to it."""
+        over: Counts = np.cumsum(self.readings(counts)) - self.targets
+        over[-1] = max(int(over[-1]), 0)
+        return over
+
+    def levels(self, counts: Counts) -> Counts:
+        over = self.over(counts)
+        beyond = np.concatenate([[0], over[:-1] + 1])
+        levels: Counts = -np.maximum(np.maximum(-over, beyond), 0)
+        return levels
+
+    def length(self, levels: float) -> float:
+        return (levels + 1) / float(self.readings.gain)
+
+    def local(self, beta: float) -> float:
+        return self.readings.deviation(self.width, sums=self.facts.domain.size, beta=beta)
+
+
+def first_crossing(score: Quantile, counts: Counts) -> Proposal[int]:
+    """The first label whose debiased share is at least the quantile, and D."""
+    over = score.over(counts)
+    first = int(np.argmax(over >= 0))
+    distances = [-(-(int(over[first]) + 1) // score.width)] if first < len(over) - 1 else []
+    if first:
+        distances.append(-(int(over[:first].max()) // score.width))
+    return Proposal(first, min(distances))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Revenue:
+    """The price of most revenue: price times the true answers at or above it, in cents."""
+
+    facts: Facts
+    readings: Readings
+    prices: Counts
+    offsets: Counts
+    apart: int
+
+    @classmethod
+    def of(cls, facts: Facts) -> Revenue:
+        size = _ordered(facts, "revenue", MOST_PRICES)
+        prices, readings = _prices(facts.domain.labels), Readings.of(facts)
+        if prices[-1] * facts.n * readings.messages.unit >= _LARGEST:
+            raise ParameterError(
+                f"the largest price in cents times n must be below 2^60, got {prices[-1]} times "
+                f"{facts.n:,}: use smaller prices or fewer epochs"
+            )
+        offsets = [
+            round(price * readings.expected(Fraction(0), labels=size - v))
+            for v, price in enumerate(prices)
+        ]
+        tails = np.triu(np.ones((size, size), dtype=np.int64)) * np.array(prices)[:, None]
+        apart = Reach(readings.messages, readings.messages.on_tally(tails)).range
+        return cls(facts, readings, np.array(prices), np.array(offsets), apart)
+
+    @property
+    def candidates(self) -> tuple[str | None, ...]:
+        return self.facts.domain.labels
+
+    @property
+    def sensitivity(self) -> Mapping[str, int]:
+        return {"range_sensitivity": self.apart}
+
+    @property
+    def unit(self) -> str:
+        return "cents of revenue below the best price"
+
+    def levels(self, counts: Counts) -> Counts:
+        tails = np.cumsum(self.readings(counts)[::-1])[::-1]
+        levels: Counts = self.prices * tails - self.offsets
+        return levels
+
+    def length(self, levels: float) -> float:
+        return (levels + 1) / float(self.readings.gain)
+
+    def local(self, beta: float) -> float:
+        size = self.facts.domain.size
+        width = int(_tails_width(self.readings, size))
+        return 2 * float(self.prices[-1]) * self.readings.deviation(width, sums=size, beta=beta)
+
+
+def _ordered(facts: Facts, what: str, most: int) -> int:
+    if not isinstance(facts.domain, Choice):
+        raise ParameterError(
+            f"{what} needs labels in an order, which only a choice has, not bits: use mode, "
+            "threshold or histogram"
+        )
+    if facts.domain.size > most:
+        raise ParameterError(
+            f"{what} takes at most {most:,} labels, this domain has {facts.domain.size:,}: "
+            "use histogram and add up its counts, or collect coarser labels"
+        )
+    return facts.domain.size
+
+
+def _widest_share(readings: Readings, size: int) -> int:
+    """How far one report moves any F_v: the widest row of the cumulative matrix, part by part."""
+    messages, widest = readings.messages, 0
+    step = max(1, _CHUNK // size)
+    for start in range(0, size, step):
+        rows = np.arange(start, min(start + step, size))
+        matrix = (np.arange(size)[None, :] <= rows[:, None]).astype(np.int64)
+        widest = max(widest, int(messages.spread(messages.on_tally(matrix)).max()))
+    return widest
+
+
+def _tails_width(readings: Readings, size: int) -> int:
+    messages = readings.messages
+    tails = np.triu(np.ones((size, size), dtype=np.int64))
+    return int(messages.spread(messages.on_tally(tails)).max())
+
+
+def _prices(labels: tuple[str, ...]) -> list[int]:
+    """The labels as cents, which must rise."""
+    for label in labels:
+        if not _PRICE.fullmatch(label):
+            raise ParameterError(
+                "revenue needs labels that are prices, decimals like 4 or 4.01 of at most nine "
+                f"digits before the point and two after it, got {label!r:.80}"
+            )
+    cents = [int(Fraction(label) * 100) for label in labels]
+    if any(after <= before for before, after in pairwise(cents)):
+        raise ParameterError("revenue needs labels in rising order of price")
+    return cents
