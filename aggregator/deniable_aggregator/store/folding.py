@@ -87,9 +87,7 @@ def _fold(db: Statements, taken: list[Taken]) -> int:
 
 def _sums(db: Statements, taken: Iterable[Taken]) -> dict[int, _Sum]:
     cells = sorted({cell for cell, *_ in taken})
-    sums = {
-        cell: _Sum(0, np.zeros(size, np.int64)) for cell, size in db.execute(_SIZES, (cells,))
-    }
+    sums = {cell: _Sum(0, np.zeros(size, np.int64)) for cell, size in db.execute(_SIZES, (cells,))}
     for cell, n, places, counts in taken:
         sums[cell].n += n
         add(sums[cell].tally, places, counts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import psycopg
 
@@ -96,7 +96,7 @@ class PostgresStore(Registers):
         with self._connections.begin() as db:
             return db.get(Lock.FOLD) and folding.fold(db) > 0
 
-    def _remember(self, cells: dict[Cell, appending.CellRow]) -> None:
+    def _remember(self, cells: Mapping[Cell, appending.CellRow]) -> None:
         if len(self._cells) > MOST_KNOWN_CELLS:
             self._cells = {}
         self._cells = {**self._cells, **cells}

@@ -21,7 +21,8 @@ _HOLD = b"select pg_advisory_lock(%s)"
 def migrate(url: str) -> None:
     """Fill an empty database or upgrade it; of several processes one does, the others wait.
 
-    StoreError for a server that cannot be reached or is too old, and for a newer program's database.
+    StoreError for a server that cannot be reached or is too old, and for a newer
+    program's database.
     """
     with refusals(), closing(psycopg.connect(conninfo(url))) as connection:
         _check_server(connection)
@@ -39,7 +40,9 @@ def migrate(url: str) -> None:
 def revision_of(connection: Connection) -> str | None:
     """The schema's revision; None in an empty database."""
     [[there]] = connection.execute(_TABLE).fetchall()
-    row = connection.execute(b"select version_num from alembic_version").fetchone() if there else None
+    row = (
+        connection.execute(b"select version_num from alembic_version").fetchone() if there else None
+    )
     return None if row is None else str(row[0])
 
 

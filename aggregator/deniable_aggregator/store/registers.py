@@ -24,8 +24,8 @@ from deniable_aggregator.store.statements import Connections
 
 __all__ = ["Registers"]
 
-_TOKEN = "select id, role, label, hash, created, expires, revoked from tokens"  # noqa: S105
-_ADD_TOKEN = """
+_SELECT = "select id, role, label, hash, created, expires, revoked from tokens"
+_INSERT = """
 insert into tokens (id, role, label, hash, created, expires, revoked)
 values (?, ?, ?, ?, ?, ?, ?)"""
 
@@ -141,11 +141,11 @@ class Registers:
             token.revoked,
         )
         with self._lent.write() as db:
-            db.execute(_ADD_TOKEN, row)
+            db.execute(_INSERT, row)
 
     def tokens(self) -> list[Token]:
         with self._lent.read() as db:
-            return [Token(*row) for row in db.execute(f"{_TOKEN} order by rowid").fetchall()]
+            return [Token(*row) for row in db.execute(f"{_SELECT} order by rowid").fetchall()]
 
     def revoke_token(self, token_id: str, now: float) -> bool:
         statement = "update tokens set revoked = coalesce(revoked, ?) where id = ?"
@@ -154,7 +154,7 @@ class Registers:
 
     def find_token(self, token_hash: bytes) -> Token | None:
         with self._lent.read() as db:
-            rows = db.execute(f"{_TOKEN} where hash = ?", (token_hash,)).fetchall()
+            rows = db.execute(f"{_SELECT} where hash = ?", (token_hash,)).fetchall()
         return Token(*rows[0]) if rows else None
 
     def _number(self, collection: str) -> int:

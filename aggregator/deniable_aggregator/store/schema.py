@@ -87,9 +87,13 @@ def upgrade(engine: Engine) -> None:
     """Run what is missing, each migration in a transaction of its own."""
     from alembic import command
     from alembic.config import Config
+    from sqlalchemy.exc import DBAPIError
 
     config = Config()
     config.set_main_option("script_location", "deniable_aggregator.store:migrations")
     with engine.connect() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        try:
+            command.upgrade(config, "head")
+        except DBAPIError as error:
+            raise StoreError(f"the database cannot be upgraded: {error.orig}") from error

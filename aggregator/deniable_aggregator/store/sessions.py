@@ -28,7 +28,7 @@ MOST_CONNECTIONS = 12
 """Of one process. Uploads share one commit at a time; the others serve readers."""
 
 WAIT_SECONDS = 15.0
-DEFAULTS = {
+DEFAULTS: dict[str, str | int] = {
     "application_name": "deniable",
     "connect_timeout": 10,
     "tcp_user_timeout": 15_000,  # milliseconds: a server that is gone is noticed
@@ -146,7 +146,7 @@ def conninfo(url: str) -> str:
     """The operator's words, and ours where they say nothing."""
     with refusals():
         given = conninfo_to_dict(url)
-    return make_conninfo("", **{**DEFAULTS, **given})
+    return make_conninfo(url, **{key: DEFAULTS[key] for key in DEFAULTS.keys() - given.keys()})
 
 
 @contextmanager

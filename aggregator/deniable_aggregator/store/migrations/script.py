@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from alembic import op
 
@@ -20,7 +21,7 @@ def run(name: str) -> None:
         for statement in statements(_read("sqlite", name)):
             connection.exec_driver_sql(statement)
     else:  # PostgreSQL takes a whole script at once
-        driver = connection.connection.driver_connection
+        driver: Any = connection.connection.driver_connection
         driver.execute(_read("postgres", name).encode())
 
 
