@@ -1,4 +1,4 @@
-"""What only PostgreSQL has: deltas and their roll-up, a leader, lost connections, other processes."""
+"""What only PostgreSQL has: deltas and their roll-up, a leader, connections that are lost."""
 
 from __future__ import annotations
 
@@ -216,10 +216,10 @@ def test_a_leader_that_is_killed_is_followed_by_another(
 def cut_off(database: Postgres) -> None:
     """End every connection, as a restart of the server does, and wait until they are gone."""
     with psycopg.connect(database.address, autocommit=True) as connection:
-        others = (
-            "from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+        connection.execute(
+            b"select pg_terminate_backend(pid, 5000) from pg_stat_activity"
+            b" where datname = current_database() and pid <> pg_backend_pid()"
         )
-        connection.execute(f"select pg_terminate_backend(pid, 5000) {others}".encode())
 
 
 def test_a_store_goes_on_after_all_its_connections_were_lost(

@@ -30,8 +30,9 @@ def shared(tmp_path: Path) -> Iterator[Database]:
 
 def told(worker: subprocess.Popen[str]) -> list[tuple[int, int]]:
     """(counted, first number) of each commit it has told of; waits for its end."""
-    out, _ = worker.communicate(timeout=60)
-    lines = [line.split() for line in out.splitlines(keepends=True) if line.endswith("\n")]
+    with worker:
+        assert worker.stdout is not None
+        lines = [line.split() for line in worker.stdout if line.endswith("\n")]
     return [(int(n), int(first)) for n, first in lines]
 
 
