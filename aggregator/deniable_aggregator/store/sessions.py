@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
@@ -22,7 +22,7 @@ from psycopg_pool import ConnectionPool, PoolClosed
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store.statements import Rows
 
-__all__ = ["Factory", "Lock", "Session", "Sessions", "conninfo", "refusals"]
+__all__ = ["Factory", "Lock", "Session", "Sessions", "conninfo", "read_once", "refusals"]
 
 MOST_CONNECTIONS = 12
 """Of one process. Uploads share one commit at a time; the others serve readers."""
@@ -140,6 +140,14 @@ class Sessions:
             yield connection
         finally:
             self._pool.putconn(connection)
+
+
+@contextmanager
+def read_once(url: str) -> Iterator[Session]:
+    """One snapshot over a connection of its own, without a pool."""
+    with refusals(), closing(psycopg.connect(conninfo(url), autocommit=True)) as connection:
+        connection.execute(BEGIN_READING.encode())
+        yield Session(connection)
 
 
 def conninfo(url: str) -> str:
