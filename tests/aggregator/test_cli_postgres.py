@@ -110,7 +110,8 @@ def test_workers_serve_one_directory_and_one_that_is_killed_is_replaced(
         assert len(before) == 2
         os.kill(before.pop(), signal.SIGKILL)
         wait_until("a new worker", lambda: len(workers(live.pid) - before) == 1)
-        wait_until("an answer", lambda: answers(ask))
+        [new] = workers(live.pid) - before
+        wait_until("it serves", lambda: shares(new, deniable.data / "lock") and answers(ask))
         assert [httpx.get(ask).status_code for _ in range(10)] == [200] * 10
     assert server_file.read(deniable.data) is None
 
@@ -119,6 +120,12 @@ def workers(pid: int) -> set[int]:
     """Granian's processes that serve."""
     run = ["/bin/ps", "-o", "pid=", "--ppid", str(pid)]
     return {int(line) for line in subprocess.run(run, capture_output=True).stdout.split()}
+
+
+def shares(pid: int, lock: Path) -> bool:
+    """Whether the process has the directory open."""
+    files = Path(f"/proc/{pid}/fd").iterdir()
+    return any(file.is_symlink() and file.resolve() == lock.resolve() for file in files)
 
 
 def answers(url: str) -> bool:

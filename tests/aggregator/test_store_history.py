@@ -109,4 +109,4 @@ class PostgresHistory(History):
 TestHistory = History.TestCase
 TestHistory.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
 TestPostgresHistory = PostgresHistory.TestCase
-TestPostgresHistory.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestPostgresHistory.settings = settings(max_examples=12, stateful_step_count=25, deadline=None)
