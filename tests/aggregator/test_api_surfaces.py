@@ -67,6 +67,7 @@ OTHER_COMMANDS = {
     *(("keys", verb) for verb in ("list", "rotate", "delegate")),
     *(("tokens", verb) for verb in ("create", "list", "revoke")),
     ("epochs", "close"),
+    ("attack", "reconstruct"),
 }
 
 

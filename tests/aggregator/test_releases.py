@@ -271,6 +271,18 @@ def test_a_failure_behind_the_charge_keeps_it_and_says_one_fixed_sentence(
         assert mine[0].exc_info is None
 
 
+def test_what_could_not_be_said_of_a_release_is_found_out_before_it_is_charged(
+    tmp_path: Path,
+) -> None:
+    def plan(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
+        return Counts(facts, Fraction(1, 10), law=object())  # type: ignore[arg-type]
+
+    with opened(tmp_path, plan=plan) as world:
+        with pytest.raises(TypeError):
+            world.releases.release(world.collection, asked())
+        assert world.charges == 0
+
+
 def test_the_request_that_failed_is_made_later_for_nothing_under_its_own_name(
     tmp_path: Path,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -109,6 +110,28 @@ def test_fifty_threads_with_one_request_make_one_charge(store: AnyStore) -> None
         answers = set(pool.map(lambda _: store.charge(charge_row(1), admitted).release, range(50)))
     assert answers == {charge_row(1).release}
     assert len(store.charges(COLLECTION)) == 1
+
+
+def test_a_decision_waits_for_the_one_that_another_process_is_at(
+    store: SqliteStore, database: Path
+) -> None:
+    """Another connection to the same file is to SQLite what another process is."""
+    other, deciding, seen = SqliteStore(database), threading.Event(), []
+
+    def second(rows: Sequence[ChargeRow]) -> None:
+        deciding.set()
+        seen.append(list(rows))
+
+    later = threading.Thread(target=lambda: other.charge(charge_row(2), second))
+
+    def first(rows: Sequence[ChargeRow]) -> None:
+        later.start()
+        assert not deciding.wait(0.3)
+
+    store.charge(charge_row(1), first)
+    later.join()
+    other.close()
+    assert seen == [[charge_row(1)]]
 
 
 @pytest.mark.processes

@@ -39,6 +39,13 @@ SPACES: list[Space] = [
     ("rr/1", 2, {}, 3),
     ("grr/1", 2, {}, 6),
     ("grr/1", 3, {}, 4),
+    ("sue/1", 2, {}, 3),
+    ("oue/1", 2, {}, 3),
+    ("oue/1", 3, {}, 2),
+    ("hadamard/1", 2, {}, 4),
+    ("hadamard/1", 3, {}, 2),
+    ("subset/1", 4, {"subset_size": 2}, 2),
+    ("affine/1", 3, {"modulus": 5, "subset_size": 2}, 2),
     ("rr-sampled/1", 2, {"sampled": 1}, 3),
     ("rr-sampled/1", 3, {"sampled": 2, "distance": 2}, 2),
 ]

@@ -32,7 +32,7 @@ __all__ = [
     "guaranteed",
     "ledger_epochs",
     "limit_of",
-    "planned",
+    "public",
     "released",
     "remaining",
     "spent_of",
@@ -44,7 +44,7 @@ READERS = "readers who are not the operator"
 EVERYBODY = "everybody who may read, the operator included"
 
 
-def planned(plan: Plan, facts: Facts) -> Document:
+def public(plan: Plan, facts: Facts) -> Document:
     """What is known of a release before it is drawn, and stays so."""
     document: Document = {
         "collection": facts.collection,
@@ -57,19 +57,19 @@ def planned(plan: Plan, facts: Facts) -> Document:
         "adjacency": str(plan.guarantee.adjacency),
         "guarantee": guaranteed(plan.guarantee),
         "promise": _promised(promise(plan.guarantee, facts.installation, read=facts.read), facts),
+        "questions": opens_session(plan),
     }
     return document if facts.read == "releases" else document | {"n": facts.n}
 
 
-def released(release: str, created: int, plan: Plan, facts: Facts, drawn: Drawn) -> Document:
-    """What is kept and shown for ever."""
+def released(release: str, created: int, known: Document, drawn: Drawn) -> Document:
+    """What is kept and shown for ever; `known` is what was `public` before."""
     return {
         "release": release,
         "created": created,
-        **planned(plan, facts),
+        **known,
         "result": dict(drawn.result),
         "error_bars": bars(drawn.error_bars),
-        "questions": opens_session(plan),
     }
 
 
@@ -83,14 +83,18 @@ def answered(release: str, drawn: Drawn) -> Document:
 
 
 def cost(
-    plan: Plan, facts: Facts, account: Account, *, stored: str | None, refusal: str | None
+    known: Document,
+    expected: Iterable[ErrorBar],
+    budget: Document,
+    *,
+    stored: str | None,
+    refusal: str | None,
 ) -> Document:
     """What a release would cost and how far off it may be; nothing was charged."""
     return {
-        **planned(plan, facts),
-        "expected": bars(plan.expected),
-        "questions": opens_session(plan),
-        "budget": budget_left(account, facts.epochs),
+        **known,
+        "expected": bars(expected),
+        "budget": budget,
         "stored": stored,
         "refusal": refusal,
     }

@@ -24,7 +24,13 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import cells_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.account import Decider, account_of, charge_of
-from deniable_aggregator.releases.document import Document, cost, released
+from deniable_aggregator.releases.document import (
+    Document,
+    budget_left,
+    cost,
+    public,
+    released,
+)
 from deniable_aggregator.releases.facts import (
     epochs_of,
     facts_of,
@@ -86,29 +92,33 @@ class Releases:
         """What it would cost, how far off it may be, what is left. Nothing is charged."""
         epochs = epochs_of(self._store, collection, request.selection, self._clock())
         plan, facts = self._valid(collection, request, epochs)
+        known = _sayable(plan, facts)
         row = self._row(collection, plan, facts)
-        known = self._store.charge_for(collection.id, row.request)
+        paid = self._store.charge_for(collection.id, row.request)
         account = account_of(collection, self._store.charges(collection.id))
         refusal = None
-        if known is None:
+        if paid is None:
             try:
                 account.charged(charge_of(row))
-            except BudgetError as error:
+            except AccountError as error:
                 refusal = str(error)
-        stored = None if known is None else known.release
-        return cost(plan, facts, account, stored=stored, refusal=refusal)
+        left = budget_left(account, facts.epochs)
+        stored = None if paid is None else paid.release
+        return cost(known, plan.expected, left, stored=stored, refusal=refusal)
 
     def release(self, collection: Collection, request: Request) -> Shown:
         """Problem: invalid-argument, epoch-open, too-few-reports, budget-exhausted before the
         charge, release-failed behind it."""
         epochs = settled(self._store, collection, request.selection, self._clock())
         plan, facts = self._valid(collection, request, epochs)
+        known = _sayable(plan, facts)
         charged = self._charged(collection, self._row(collection, plan, facts))
-        known = self._store.result(charged.release)
-        if known is not None:
-            return Shown(known, new=False)
+        stored = self._store.result(charged.release)
+        if stored is not None:
+            return Shown(stored, new=False)
         try:
-            return self._made(collection, plan, facts, charged)
+            drawn, record = _draw(plan, tallies_of(self._store, collection, facts.epochs))
+            return self._kept(released(charged.release, charged.created, known, drawn), record)
         except Exception:
             logger.error("release %s of %s failed", charged.release, collection.id)
             raise Problem("release-failed", FAILED, release=charged.release) from None
@@ -151,12 +161,20 @@ class Releases:
         except AccountError as error:
             raise Problem("invalid-argument", str(error)) from error
 
-    def _made(self, collection: Collection, plan: Plan, facts: Facts, charged: ChargeRow) -> Shown:
-        drawn, record = _draw(plan, tallies_of(self._store, collection, facts.epochs))
-        shown = released(charged.release, charged.created, plan, facts, drawn)
-        row = ResultRow(charged.release, self._entropy(SALT_BYTES), canonical_json(shown))
+    def _kept(self, shown: Document, record: bytes | None) -> Shown:
+        row = ResultRow(str(shown["release"]), self._entropy(SALT_BYTES), canonical_json(shown))
         kept = self._store.store_result(row, record)
         return Shown(kept, new=kept.salt == row.salt)
+
+
+def _sayable(plan: Plan, facts: Facts) -> Document:
+    """What will be said of the release whatever is drawn: what cannot be said is not charged."""
+    try:
+        known = public(plan, facts)
+    except AccountError as error:
+        raise Problem("invalid-argument", str(error)) from error
+    canonical_json(known)
+    return known
 
 
 def _draw(plan: Plan, tallies: Tallies) -> tuple[Drawn, bytes | None]:

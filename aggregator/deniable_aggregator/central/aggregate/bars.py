@@ -25,7 +25,7 @@ from deniable_aggregator.estimate.channel import Floats
 __all__ = ["CONFIDENCE", "combined_half_widths", "selection_bars"]
 
 CONFIDENCE = 0.95
-_HALVINGS = 60
+_HALVINGS = 44
 
 
 def selection_bars(

@@ -27,7 +27,7 @@ from deniable_aggregator.central.aggregate.arguments import (
 from deniable_aggregator.central.aggregate.bars import CONFIDENCE, combined_half_widths
 from deniable_aggregator.central.aggregate.contract import Counts, Drawn, Facts, Tallies
 from deniable_aggregator.central.aggregate.readings import Readings
-from deniable_aggregator.central.exact import SMALLEST_DECAY, two_sided_geometric
+from deniable_aggregator.central.exact import two_sided_geometric
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.release import ErrorBar
@@ -35,7 +35,7 @@ from deniable_aggregator.central.tails import at
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.projection import onto_box, onto_simplex
 from deniable_shared.coins import Coins
-from deniable_shared.domain import Choice
+from deniable_shared.domain import Bits
 from deniable_shared.errors import ParameterError
 
 __all__ = ["PARAMETERS", "Histogram", "plan"]
@@ -106,7 +106,7 @@ class Histogram:
     def _estimates(self, noisy: Counts) -> list[dict[str, object]]:
         raw = self.readings.frequencies(noisy)
         clipped = onto_box(raw)
-        project = onto_simplex if isinstance(self.readings.facts.domain, Choice) else onto_box
+        project = onto_box if isinstance(self.readings.facts.domain, Bits) else onto_simplex
         half = self._half_widths(clipped)
         columns = zip(
             self.readings.facts.domain.labels,
@@ -148,10 +148,4 @@ class Histogram:
 def plan(arguments: Mapping[str, object], facts: Facts) -> Histogram:
     """ParameterError for arguments that are no request over these facts."""
     complete = completed("histogram", PARAMETERS, arguments)
-    planned = Histogram(read_epsilon(complete["epsilon"]), Readings.of(facts))
-    if planned.decay < SMALLEST_DECAY:
-        raise ParameterError(
-            f"epsilon must be larger for noise on {facts.domain.size:,} counts at once: "
-            "use exponential or top-k"
-        )
-    return planned
+    return Histogram(read_epsilon(complete["epsilon"]), Readings.of(facts))

@@ -1,4 +1,4 @@
-"""Scores over the labels of a choice in their order: quantiles, and the revenue of prices.
+"""Scores over labels in an order, of a choice or number: quantiles, and revenue of prices.
 
     F_v = Σ_{i≤v} c_i        its mean at share α of true answers up to v: M_v(α) = n·Σ_{i≤v} μ
     R_v = ⌈M_v(α)⌉           F_v ≥ R_v is exactly: the debiased share up to v is at least α
@@ -34,7 +34,7 @@ from deniable_aggregator.central.aggregate.contract import Counts, Facts
 from deniable_aggregator.central.aggregate.reach import Reach
 from deniable_aggregator.central.aggregate.readings import Readings
 from deniable_aggregator.central.ptr import Proposal
-from deniable_shared.domain import Choice
+from deniable_shared.domain import Choice, Number
 from deniable_shared.errors import ParameterError
 
 __all__ = ["MOST_ORDERED", "MOST_PRICES", "Quantile", "Revenue", "first_crossing"]
@@ -43,6 +43,7 @@ MOST_ORDERED = 4096
 MOST_PRICES = 512
 _CHUNK = 1 << 22
 _LARGEST = 1 << 60
+_FAR = 1 << 61  # no label there whose crossing could come first
 _PRICE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,2})?")
 
 
@@ -97,11 +98,10 @@ class Quantile:
 def first_crossing(score: Quantile, counts: Counts) -> Proposal[int]:
     """The first label whose debiased share is at least the quantile, and D."""
     over = score.over(counts)
-    first = int(np.argmax(over >= 0))
-    distances = [-(-(int(over[first]) + 1) // score.width)] if first < len(over) - 1 else []
-    if first:
-        distances.append(-(int(over[:first].max()) // score.width))
-    return Proposal(first, min(distances))
+    first, places = int(np.argmax(over >= 0)), np.arange(len(over))
+    above = _FAR if first == len(over) - 1 else int(over[first]) + 1
+    below = -int(np.where(places < first, over, -_FAR).max())
+    return Proposal(first, -(-min(above, below) // score.width))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,10 +158,10 @@ class Revenue:
 
 
 def _ordered(facts: Facts, what: str, most: int) -> int:
-    if not isinstance(facts.domain, Choice):
+    if not isinstance(facts.domain, Choice | Number):
         raise ParameterError(
-            f"{what} needs labels in an order, which only a choice has, not bits: use mode, "
-            "threshold or histogram"
+            f"{what} needs labels in an order, which a choice and a number have and "
+            f"{facts.domain.type} has not: use mode, threshold or histogram"
         )
     if facts.domain.size > most:
         raise ParameterError(

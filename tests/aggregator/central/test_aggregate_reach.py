@@ -1,0 +1,134 @@
+"""Sensitivities over a collection: against brute force over all messages of the real kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable_aggregator.central.aggregate.messages import known, messages_of
+from deniable_aggregator.central.aggregate.reach import label_reach, reach
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.contract import Mechanism
+from support.central_collections import SMALL, mechanism, messages
+
+NAMES = sorted(SMALL)
+
+
+def brute(built: Mechanism, matrix: list[list[int]]) -> dict[str, int]:
+    """The definitions, in Python integers."""
+    answers = [
+        [sum(a * s for a, s in zip(row, message, strict=True)) for row in matrix]
+        for message in messages(built)
+    ]
+    moves = [
+        [a - b for a, b in zip(one, other, strict=True)] for one, other in product(answers, answers)
+    ]
+    return {
+        "range": max(max(move) - min(move) for move in moves),
+        "l1": max(sum(map(abs, move)) for move in moves),
+        "l2_squared": max(sum(d * d for d in move) for move in moves),
+        "linf": max(max(map(abs, move)) for move in moves),
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.data())
+def test_every_reach_is_the_maximum_over_pairs_of_possible_messages(
+    name: str, data: st.DataObject
+) -> None:
+    built = SMALL[name]
+    row = st.lists(st.integers(-3, 3), min_size=built.tally_size, max_size=built.tally_size)
+    matrix = data.draw(st.lists(row, min_size=1, max_size=4))
+    found = reach(built, np.array(matrix))
+    assert {key: getattr(found, key) for key in brute(built, matrix)} == brute(built, matrix)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_reach_of_the_labels_readings_is_that_of_their_matrix(name: str) -> None:
+    built = SMALL[name]
+    rows = messages_of(built).on_tally(np.eye(built.domain_size, dtype=np.int64))
+    found = label_reach(built)
+    assert {key: getattr(found, key) for key in ("range", "l1", "l2_squared", "linf")} == brute(
+        built, rows.tolist()
+    )
+
+
+@pytest.mark.parametrize("m", range(1, 6))
+@pytest.mark.parametrize("sampled", range(1, 6))
+def test_readings_of_told_bits_reach_what_all_messages_reach(m: int, sampled: int) -> None:
+    if sampled > m:
+        return
+    built = mechanism("rr-sampled/1", m, "2", sampled=sampled)
+    rows = messages_of(built).on_tally(np.eye(m, dtype=np.int64))
+    found, truth = label_reach(built), reach(built, rows)
+    assert (found.range, found.l1, found.l2_squared, found.linf) == (
+        truth.range,
+        truth.l1,
+        truth.l2_squared,
+        truth.linf,
+    )
+
+
+def test_a_report_of_many_bits_moves_as_many_counts_and_not_two() -> None:
+    built = mechanism("rr/1", 40)
+    found = reach(built, np.eye(40, dtype=np.int64))
+    assert (found.range, found.l1, found.l2_squared, found.linf) == (2, 40, 40, 1)
+    total = reach(built, np.ones((2, 40), dtype=np.int64))
+    assert (total.range, total.l1, total.linf) == (0, 80, 40)
+
+
+def test_a_valid_one_hot_answer_does_not_make_its_messages_one_hot() -> None:
+    assert label_reach(mechanism("rr/1", 5, distance=2)).l1 == 5
+
+
+def test_scores_that_move_together_have_no_range() -> None:
+    assert reach(SMALL["grr-4"], np.array([[1, 2, 3, 4], [2, 3, 4, 5]])).range == 0
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """A mechanism that nobody has told this room about."""
+
+    id: str = "stranger/1"
+    tally_size: int = 2
+    domain_size: int = 2
+    p: Fraction = Fraction(3, 4)
+    q: Fraction = Fraction(1, 4)
+
+
+def test_an_unknown_mechanism_is_refused_by_the_names_of_those_known() -> None:
+    with pytest.raises(ParameterError, match=r"grr/1, rr-sampled/1, rr/1.*stranger/1"):
+        reach(Stranger(), np.eye(2, dtype=np.int64))  # type: ignore[arg-type]  # that is the point
+    assert known() == ("grr/1", "rr-sampled/1", "rr/1")
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (np.eye(3, dtype=np.int64), "one column for each of the 4 counts"),
+        (np.eye(4), "must hold integers, got float64"),
+        (np.full((1, 4), np.nan), "must hold integers, got float64"),
+        (np.full((2, 4), 1 << 60), "smaller integers"),
+    ],
+)
+def test_matrices_that_are_not_exact_are_refused(matrix: object, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        reach(SMALL["grr-4"], matrix)  # type: ignore[arg-type]  # float matrices too
+
+
+def test_what_is_too_dear_is_refused_and_what_is_cheap_is_still_there() -> None:
+    pulls = np.ones((3, 30), dtype=np.int64)
+    pulls[0, :15] = pulls[1, ::2] = -1
+    found = reach(mechanism("rr/1", 30), pulls)
+    assert found.linf == 30
+    assert found.range == 30  # two rows of opposite signs in half of the places
+    with pytest.raises(ParameterError, match="range sensitivity alone"):
+        _ = found.l1
+    with pytest.raises(ParameterError, match="at most 268,435,456"):
+        _ = reach(mechanism("grr/1", 900), np.eye(900, dtype=np.int64)).range

@@ -1,0 +1,97 @@
+"""Tiny collections beside all their neighbours, built from each mechanism's own messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from deniable_aggregator.central.account import Installation
+from deniable_aggregator.central.aggregate.contract import Facts, Part, Tallies
+from deniable_shared import mechanisms
+from deniable_shared.chains import Renewed
+from deniable_shared.domain import Bits, Choice, Domain
+from deniable_shared.mechanisms.contract import Mechanism
+from support.message_laws import MessageLaw
+
+Vector = tuple[int, ...]
+PRICES = ("1", "2.50", "4", "4.01")
+
+
+def mechanism(id: str, size: int, epsilon: str = "1", **parameters: int) -> Mechanism:
+    return mechanisms.build(id, domain_size=size, epsilon=epsilon, permanent=None, **parameters)
+
+
+def chain(id: str, size: int, epsilon: str = "1", permanent: str = "2", **given: int) -> Mechanism:
+    return mechanisms.build(id, domain_size=size, epsilon=epsilon, permanent=permanent, **given)
+
+
+SMALL = {
+    "grr-2": mechanism("grr/1", 2),
+    "grr-4": mechanism("grr/1", 4),
+    "grr-chain": chain("grr/1", 3),
+    "rr-2": mechanism("rr/1", 2),
+    "rr-3-one-hot": mechanism("rr/1", 3, distance=2),
+    "rr-chain": chain("rr/1", 2),
+    "sampled-1-of-2": mechanism("rr-sampled/1", 2, sampled=1),
+    "sampled-2-of-3": mechanism("rr-sampled/1", 3, sampled=2),
+    "sampled-1-of-3": mechanism("rr-sampled/1", 3, sampled=1),
+    "sampled-2-of-2-chain": chain("rr-sampled/1", 2, sampled=2),
+}
+
+
+def facts(
+    built: Mechanism,
+    n: int,
+    *,
+    repeat: str | None = None,
+    epochs: int = 1,
+    labels: tuple[str, ...] | None = None,
+) -> Facts:
+    default = "memoized" if isinstance(built, Renewed) else "once"
+    return Facts(
+        collection="question-aaaaaa",
+        domain=_domain(built, labels),
+        mechanism=built,
+        repeat=repeat or default,
+        read="releases",
+        epochs=tuple(range(epochs)),
+        n=n,
+        cohorts=1,
+        installation=Installation(epochs, built.epsilon * epochs),
+    )
+
+
+def _domain(built: Mechanism, labels: tuple[str, ...] | None) -> Domain:
+    named = labels or tuple(f"label {v}" for v in range(built.domain_size))
+    return Choice(named) if built.id == "grr/1" else Bits(named)
+
+
+def tallies(counts: Vector, n: int) -> Tallies:
+    return Tallies((Part(epoch=0, cohort=0, n=n, counts=np.array(counts, dtype=np.int64)),))
+
+
+def messages(built: Mechanism) -> list[Vector]:
+    """What each message adds to the tally, by the kernel that counts real reports."""
+    return sorted({tuple(row) for row in MessageLaw(built).tallies.tolist()})
+
+
+def neighbours(built: Mechanism, n: int) -> Iterator[tuple[Vector, Vector]]:
+    """The tally of every n messages beside what replacing one report makes of it."""
+    every, seen = messages(built), set[tuple[Vector, Vector]]()
+    for kept in combinations_with_replacement(every, n - 1):
+        others = np.sum(kept, axis=0) if kept else np.zeros(len(every[0]), dtype=np.int64)
+        with_one = [tuple((others + message).tolist()) for message in every]
+        for pair in ((one, other) for one in with_one for other in with_one if one != other):
+            if pair not in seen:
+                seen.add(pair)
+                yield pair
+
+
+def all_tallies(built: Mechanism, n: int) -> set[Vector]:
+    """The tally of every n messages."""
+    return {
+        tuple(np.sum(chosen, axis=0).tolist())
+        for chosen in combinations_with_replacement(messages(built), n)
+    }
