@@ -113,10 +113,10 @@ def test_fifty_threads_with_one_request_make_one_charge(store: AnyStore) -> None
 
 
 def test_a_decision_waits_for_the_one_that_another_process_is_at(
-    store: SqliteStore, database: Path
+    store: AnyStore, database: Database
 ) -> None:
-    """Another connection to the same file is to SQLite what another process is."""
-    other, deciding, seen = SqliteStore(database), threading.Event(), []
+    """Another store over the same database is to the database what another process is."""
+    other, deciding, seen = database.open(), threading.Event(), []
 
     def second(rows: Sequence[ChargeRow]) -> None:
         deciding.set()
