@@ -89,7 +89,10 @@ FIELDS = (
     Field(
         "mechanism.parameters",
         Change.IDENTITY,
-        'of rr-sampled/1 {"sampled": t}, the bits a report tells; else {}',
+        'of rr-sampled/1 {"sampled": t}, of subset/1 {"subset_size": w}, '
+        'of affine/1 {"modulus": K, "subset_size": w}, '
+        'of cyclic/1 {"dimension": t, "field_order": q}, '
+        'of discrete-piecewise/1 {"outputs": M, "window": w}; else {}',
     ),
     Field(
         "mechanism.threshold",

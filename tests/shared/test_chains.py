@@ -42,10 +42,11 @@ EPSILONS = [
     *(("0.01", "0.010001"), ("0.01", "0.02"), ("0.01", "20"), ("0.5", "1"), ("1", "2")),
     *(("1", "20"), ("4", "8"), ("10", "20"), ("19.999999", "20")),
 ]
-OF_CHOICES = ["grr/1", "hadamard/1", "oue/1", "sue/1"]
+OF_CHOICES = ["affine/1", "cyclic/1", "grr/1", "hadamard/1", "oue/1", "subset/1", "sue/1"]
 OF_BITS = ["rr/1", "rr-sampled/1"]
 ENUMERATED = [*OF_BITS, *OF_CHOICES]
 DOMAINS: list[tuple[str, Domain]] = [(id, choices(d)) for id in OF_CHOICES for d in (2, 3)]
+DOMAINS += [("affine/1", choices(4)), ("subset/1", choices(5)), ("subset/1", choices(7))]
 DOMAINS += [("grr/1", choices(8)), ("hadamard/1", choices(5)), ("oue/1", choices(4))]
 DOMAINS += [(id, domain) for id in OF_BITS for m in (1, 2, 3) for domain in bits(m)]
 WITH_A_PAIR = [(id, domain) for id, domain in DOMAINS if len(valid_inputs(domain)) > 1]

@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from deniable_shared import optimum
 from deniable_shared.linkage import linkage
 from deniable_shared.mechanisms import Mechanism, build, known
+from deniable_shared.mechanisms.affine import AffineResponse
+from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse, best_sample
+from deniable_shared.mechanisms.subset import SubsetResponse
 
 TEXT = (Path(__file__).parent.parent.parent / "shared" / "MECHANISMS.md").read_text()
 
@@ -187,3 +191,58 @@ def test_the_linkage_of_many_labels_is_that_of_the_chains() -> None:
     ten, thousand = ([f"{linkage(chain[place]):.2f}" for chain in chains] for place in (0, 1))
     assert "ten labels give {} bits with\n`sue/1`, {} with `oue/1` and {} with".format(*ten) in text
     assert "a thousand {}, {} and {}.".format(*thousand) in text
+
+
+@pytest.mark.parametrize("row", list(rows("subset/1", 7)), ids="-".join)
+def test_numbers_for_sets_are_those_of_the_mechanism(row: list[str]) -> None:
+    d = int(row[0])
+    mechanism = build("subset/1", domain_size=d, epsilon=row[1])
+    assert isinstance(mechanism, SubsetResponse)
+    errors = [std_error(mechanism, 1 / d, n) for n in (1000, 100_000)]
+    numbers = (float(mechanism.p), float(mechanism.q), *errors)
+    assert row[2:] == [str(mechanism.subset_size), *(f"{number:.4f}" for number in numbers)]
+
+
+@pytest.mark.parametrize("row", list(rows("affine/1", 8)), ids="-".join)
+def test_numbers_for_affine_thresholds_are_those_of_the_mechanism(row: list[str]) -> None:
+    d, epsilon = int(row[0]), Fraction(row[1])
+    mechanism = build("affine/1", domain_size=d, epsilon=epsilon)
+    assert isinstance(mechanism, AffineResponse)
+    sizes = (mechanism.modulus, mechanism.subset_size, mechanism.payload_size)
+    _, least = optimum.over_optimum(mechanism.p, mechanism.q, d, epsilon)
+    numbers = (float(least), *(std_error(mechanism, 1 / d, n) for n in (1000, 100_000)))
+    assert row[2:] == [*map(str, sizes), *(f"{number:.4f}" for number in numbers)]
+
+
+@pytest.mark.parametrize("row", list(rows("cyclic/1", 8)), ids="-".join)
+def test_numbers_for_cyclic_designs_are_those_of_the_mechanism(row: list[str]) -> None:
+    d, epsilon = int(row[0]), Fraction(row[1])
+    mechanism = build("cyclic/1", domain_size=d, epsilon=epsilon)
+    assert isinstance(mechanism, CyclicResponse)
+    sizes = (mechanism.field_order, mechanism.dimension, mechanism.payload_size)
+    _, least = optimum.over_optimum(mechanism.p, mechanism.q, d, epsilon)
+    numbers = (float(least), *(std_error(mechanism, 1 / d, n) for n in (1000, 100_000)))
+    assert row[2:] == [*map(str, sizes), *(f"{number:.4f}" for number in numbers)]
+
+
+def test_tables_of_designs_are_there() -> None:
+    assert len(list(rows("cyclic/1", 8))) == 11
+    assert len(list(rows("subset/1", 7))) == 10
+    assert len(list(rows("affine/1", 8))) == 11
+
+
+@pytest.mark.parametrize(("bytes_", "most"), [(1, 23), (2, 359), (3, 5_791), (4, 92_681)])
+def test_an_affine_message_has_the_bytes_that_are_said(bytes_: int, most: int) -> None:
+    assert f"{most:,} labels" in page("affine/1") or f"up to {most:,}" in page("affine/1")
+    sizes = [build("affine/1", domain_size=d, epsilon="1").payload_size for d in (most, most + 1)]
+    assert sizes == [bytes_, bytes_ + 1]
+
+
+def test_the_linkage_of_whole_sets_is_that_of_the_chains() -> None:
+    text = TEXT.partition("\n## Chains")[2]
+    for id, words in (
+        ("subset/1", "with `subset/1` ten labels give {} bits and a thousand {}"),
+        ("affine/1", "`affine/1` {} and {}."),
+    ):
+        chains = [build(id, domain_size=d, epsilon="1", permanent="2") for d in (10, 1000)]
+        assert words.format(*(f"{linkage(chain):.2f}" for chain in chains)) in text

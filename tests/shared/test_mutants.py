@@ -13,11 +13,13 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import Bits, Domain
 from deniable_shared.dyadic import threshold
 from deniable_shared.mechanisms import Mechanism, default_id, for_domain
+from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
+from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
 from support.privacy import (
     EPSILONS,
@@ -177,6 +179,28 @@ class OnePlaceTooOften(SampledResponse):
         return bytes([2 * place + (value[place] ^ coins.bernoulli(2**64 - self.threshold))])
 
 
+class LieFromAllSets(SubsetResponse):
+    """A set that should not hold the true choice is drawn from all of them."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        told = super().randomize(value, coins)
+        inside = self.supports(told, value) if isinstance(value, int) else False
+        return told if inside else self.renewed(told, 0, coins)
+
+
+class ShiftWithoutMultiplier(AffineResponse):
+    """b = r − x, where c was drawn for nothing."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        assert isinstance(value, int)
+        before, shift = divmod(super().randomize(value, coins)[0], self.modulus)
+        return bytes([before * self.modulus + (shift + before * value) % self.modulus])
+
+
 class OwnBitAsItIs(OptimizedUnary):
     """The bit of the choice is told, not tossed."""
 
@@ -214,6 +238,14 @@ def grr(kind: type[GeneralizedResponse]) -> Build:
     return lambda epsilon: kind(4, epsilon)
 
 
+def subset(kind: type[SubsetResponse]) -> Build:
+    return lambda epsilon: kind(4, epsilon, 2)
+
+
+def affine(kind: type[AffineResponse]) -> Build:
+    return lambda epsilon: kind(4, epsilon, 5, 2)
+
+
 def rr(kind: type[BitwiseResponse]) -> Build:
     return lambda epsilon: kind(3, epsilon, 3)
 
@@ -233,6 +265,8 @@ MUTANTS: dict[str, tuple[Domain, Build]] = {
     "one coin for all bits": (THREE_BITS, rr(OneCoinForAllBits)),
     "tells of a one if there is any": (THREE_BITS, sampled(TellsOfAOneIfThereIsAny)),
     "one place too often": (THREE_BITS, sampled(OnePlaceTooOften)),
+    "a lie from all sets": (FOUR, subset(LieFromAllSets)),
+    "a shift without its multiplier": (FOUR, affine(ShiftWithoutMultiplier)),
     "own bit as it is": (FOUR, lambda epsilon: OwnBitAsItIs(4, epsilon)),
     "coefficient of the value": (FOUR, lambda epsilon: CoefficientOfTheValue(4, epsilon)),
     "epsilon per bit of an encoding": (FOUR, epsilon_per_bit_of_an_encoding),
@@ -242,7 +276,8 @@ ANOTHER_LAW = ["float coin", "at most the threshold", "modulo bias", "forgotten 
 ANOTHER_LAW += ["first choice as it is", "truth as it is", "last bit not flipped"]
 ANOTHER_LAW += ["one coin for all bits", "tells of a one if there is any", "one place too often"]
 ANOTHER_LAW += ["own bit as it is", "coefficient of the value"]
-ONLY_ANOTHER_LAW = ["forgotten skip", "one place too often"]
+ANOTHER_LAW += ["a lie from all sets", "a shift without its multiplier"]
+ONLY_ANOTHER_LAW = ["forgotten skip", "one place too often", "a shift without its multiplier"]
 
 
 def check_promise(domain: Domain, build: Build) -> None:

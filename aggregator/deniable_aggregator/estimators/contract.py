@@ -63,7 +63,7 @@ class Estimator(Protocol):
     def supports(self, tallies: Counts) -> Counts:
         """How many reports support each label: (…, domain_size) from tallies (…, tally_size).
 
-        Of a mean there is one entry: the sum of what the reports say.
+        (…, 0) where it tells the mean, and so of no label.
         """
 
     def estimate(

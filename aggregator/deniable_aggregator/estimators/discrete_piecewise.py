@@ -64,7 +64,7 @@ class PiecewiseMeanEstimator:
         return histogram.astype(np.int64, copy=False)
 
     def supports(self, tallies: Counts) -> Counts:
-        return tallies @ np.arange(self.mechanism.tally_size)[:, None]
+        return tallies[..., :0]
 
     def estimate(
         self,

@@ -11,7 +11,9 @@ from deniable_shared.chains import Renewed
 from deniable_shared.domain import Bits, Domain
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Chain, Kind, Mechanism
+from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
 from deniable_shared.mechanisms.duchi import OneBitMean
 from deniable_shared.mechanisms.grr import GeneralizedResponse
@@ -20,6 +22,7 @@ from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
 from deniable_shared.mechanisms.square_wave import SquareWave
+from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
 
 __all__ = [
@@ -157,7 +160,9 @@ _DECIDED = {frozenset({"bits"}): ("distance",)}
 """Parameters that the domain decides, and so no manifest names."""
 
 _KINDS: tuple[Kind, ...] = (
+    AffineResponse,
     BitwiseResponse,
+    CyclicResponse,
     GeneralizedResponse,
     HadamardResponse,
     OneBitMean,
@@ -165,6 +170,7 @@ _KINDS: tuple[Kind, ...] = (
     PiecewiseMean,
     SampledResponse,
     SquareWave,
+    SubsetResponse,
     SymmetricUnary,
 )
 _BY_ID: Mapping[str, Kind] = {kind.id: kind for kind in _KINDS}

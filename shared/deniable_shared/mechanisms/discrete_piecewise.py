@@ -111,7 +111,7 @@ class PiecewiseMean:
 
     @property
     def told(self) -> Fraction:
-        """A report tells of the mean, whole."""
+        """Every report tells of the mean."""
         return Fraction(1)
 
     def randomize(
@@ -138,7 +138,7 @@ class PiecewiseMean:
         return value
 
     def supports(self, payload: bytes, label: int) -> None:
-        """Nothing: a report tells of no label."""
+        """None: a report tells of the mean, and of no label."""
 
     def validate(self, payload: bytes) -> None:
         """DecodeError unless `payload` is one byte below M."""

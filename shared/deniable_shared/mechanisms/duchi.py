@@ -99,7 +99,7 @@ class OneBitMean:
 
     @property
     def told(self) -> Fraction:
-        """A report tells of the mean, whole."""
+        """Every report tells of the mean."""
         return Fraction(1)
 
     def randomize(
@@ -121,7 +121,7 @@ class OneBitMean:
         return value
 
     def supports(self, payload: bytes, label: int) -> None:
-        """Nothing: a report tells of no label."""
+        """None: a report tells of the mean, and of no label."""
 
     def validate(self, payload: bytes) -> None:
         """DecodeError unless `payload` is one byte, 0 or 1."""
