@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.likelihood import ascent, fit, smoothed
 from deniable_aggregator.estimate.quantity import mean, quantiles, ranges
 from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
@@ -17,7 +17,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import build
 from support.message_laws import generator
-from support.numbers import SHAPES, drawn_tally, pmf_matrix, scale
+from support.numbers import SHAPES, a_month, drawn_tally, pmf_matrix, scale
 
 
 def made(size: int, epsilon: str, permanent: str | None = None) -> SquareWaveEstimator:
@@ -35,9 +35,9 @@ def test_the_law_and_its_products_are_those_of_the_pmf(
     size: int, epsilon: str, permanent: str | None
 ) -> None:
     of = made(size, epsilon, permanent)
-    matrix, law, some = pmf_matrix(of.mechanism), of.law, np.random.default_rng(1)  # noqa: TID251
+    matrix, law, some = pmf_matrix(of.mechanism), of.law, generator()
     assert law.matrix() == pytest.approx(matrix, rel=1e-12)
-    value, score = some.dirichlet(np.ones(size)), some.random(matrix.shape[1])
+    value, score = some.dirichlet(np.ones(size)), some.random((1, matrix.shape[1]))[0]
     assert law.messages(value) == pytest.approx(value @ matrix, rel=1e-9)
     assert law.back(score) == pytest.approx(matrix @ score, rel=1e-9)
     assert law.back_squares(score) == pytest.approx(matrix**2 @ score, rel=1e-9)
@@ -163,7 +163,7 @@ def test_thirty_epochs_of_devices_that_never_change_are_covered_too(repeat: str)
     truth, domain = SHAPES["bimodal"](size), scale(size)
     missed = np.zeros(2)
     for _ in range(300):
-        tally = a_month(of, truth, epochs, devices)
+        tally = a_month(of.mechanism, repeat, truth, epochs=epochs, devices=devices)
         n = epochs * devices
         middle = mean(of, domain, tally, n, epochs=epochs)
         (share,) = ranges(of, domain, tally, n, [(0, 3)], epochs=epochs)
@@ -171,21 +171,6 @@ def test_thirty_epochs_of_devices_that_never_change_are_covered_too(repeat: str)
         missed[0] += not middle.lower <= truth @ np.arange(size) <= middle.upper
         missed[1] += not share.lower <= truth[:4].sum() <= share.upper
     assert (missed <= 39).all()
-
-
-def a_month(of: SquareWaveEstimator, truth: Floats, epochs: int, devices: int) -> Counts:
-    rng, people = generator(), generator().multinomial(devices, truth)
-    first = getattr(of.mechanism, "first", of.mechanism)
-    law = pmf_matrix(first)
-    if of.repeat == "fresh":
-        rows = [rng.multinomial(epochs * k, row) for k, row in zip(people, law, strict=True)]
-        return np.sum(rows, axis=0)
-    answers = sum(rng.multinomial(k, row) for k, row in zip(people, law, strict=True))
-    kept, size = float(of.mechanism.kept), law.shape[1]  # type: ignore[attr-defined]
-    renewed = kept * np.eye(size) + (1 - kept) / size
-    return np.sum(
-        [rng.multinomial(epochs * k, row) for k, row in zip(answers, renewed, strict=True)], axis=0
-    )
 
 
 def test_the_band_of_ramps_is_narrower_than_that_of_steps() -> None:

@@ -9,20 +9,18 @@ import numpy as np
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.functionals import Linear
 from deniable_aggregator.estimate.quantity import isotonic, mean, quantiles, ranges
 from deniable_shared.domain import Number
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import build
 from support.message_laws import generator
-from support.numbers import SHAPES, drawn_tally, pmf_matrix, scale
+from support.numbers import SHAPES, a_month, drawn_tally, pmf_matrix, scale
 
 
 def made(size: int, epsilon: str = "1", **permanent: str) -> estimators.Estimator:
-    return estimators.for_mechanism(
-        build("grr/1", domain_size=size, epsilon=epsilon, **permanent)  # type: ignore[call-overload]
-    )
+    return estimators.for_mechanism(build("grr/1", domain_size=size, epsilon=epsilon, **permanent))
 
 
 @pytest.mark.parametrize("permanent", [{}, {"permanent": "2"}], ids=str)
@@ -116,11 +114,11 @@ def test_thirty_epochs_of_devices_that_never_change_are_covered_too(repeat: str)
     """300 runs at 95%: a right one misses more than 39 times with chance below 5e-8."""
     size, epochs, devices = 6, 30, 2000
     permanent = {"permanent": "4"} if repeat == "memoized" else {}
-    mechanism = build("grr/1", domain_size=size, epsilon="2", **permanent)  # type: ignore[call-overload]
+    mechanism = build("grr/1", domain_size=size, epsilon="2", **permanent)
     of, domain, truth = estimators.for_mechanism(mechanism, repeat), scale(size), SHAPES["beta"](6)
     missed = np.zeros(2)
     for _ in range(300):
-        tally = a_month(mechanism, repeat, truth, epochs, devices)
+        tally = a_month(mechanism, repeat, truth, epochs=epochs, devices=devices)
         n = epochs * devices
         middle = mean(of, domain, tally, n, epochs=epochs)
         (share,) = ranges(linear(of), domain, tally, n, [(0, 3)], epochs=epochs)
@@ -128,19 +126,6 @@ def test_thirty_epochs_of_devices_that_never_change_are_covered_too(repeat: str)
         missed[0] += not middle.lower <= truth @ np.arange(size) <= middle.upper
         missed[1] += not share.lower <= truth[:4].sum() <= share.upper
     assert (missed <= 39).all()
-
-
-def a_month(mechanism: object, repeat: str, truth: Floats, epochs: int, devices: int) -> Counts:
-    rng, people = generator(), generator().multinomial(devices, truth)
-    law = pmf_matrix(getattr(mechanism, "first", mechanism))
-    if repeat == "fresh":
-        drawn = [rng.multinomial(epochs * k, row) for k, row in zip(people, law, strict=True)]
-        return np.sum(drawn, axis=0)
-    answers = sum(rng.multinomial(k, row) for k, row in zip(people, law, strict=True))
-    kept = float(getattr(mechanism, "kept"))  # noqa: B009 - a chain has it
-    renewed = kept * np.eye(len(law)) + (1 - kept) / len(law)
-    drawn = [rng.multinomial(epochs * k, row) for k, row in zip(answers, renewed, strict=True)]
-    return np.sum(drawn, axis=0)
 
 
 @pytest.mark.parametrize("id", ["duchi/1", "discrete-piecewise/1"])
