@@ -16,7 +16,11 @@ from deniable_aggregator.central.aggregate import (
     exponential,
     histogram,
     median,
+    mwem,
     noisy_max,
+    queries,
+    sample_aggregate,
+    small_db,
     top_k,
 )
 from deniable_aggregator.central.aggregate.arguments import nearest
@@ -42,7 +46,11 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "exponential": exponential,
         "histogram": histogram,
         "median": median,
+        "mwem": mwem,
         "noisy-max": noisy_max,
+        "queries": queries,
+        "sample-aggregate": sample_aggregate,
+        "small-db": small_db,
         "top-k": top_k,
     }
 )
