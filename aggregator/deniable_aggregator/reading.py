@@ -13,7 +13,15 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import CellTally, EpochRow, Store
 
-__all__ = ["LAST_EPOCH", "Reading", "Span", "by_epoch", "pooled", "refuse_releases_only"]
+__all__ = [
+    "LAST_EPOCH",
+    "Reading",
+    "Span",
+    "by_epoch",
+    "cells_of",
+    "pooled",
+    "refuse_releases_only",
+]
 
 LAST_EPOCH = 2**32 - 1
 
@@ -116,7 +124,7 @@ def _require_enough(collection: Collection, n: int) -> None:
 
 def _added_up(store: Store, collection: Collection, rows: Sequence[EpochRow]) -> Reading:
     epochs = tuple(row.epoch for row in rows)
-    cells = _cells(store, collection, epochs)
+    cells = cells_of(store, collection, epochs)
     first = next(cells)  # there is one: the rows have reports
     n, tally = first.n, first.tally.copy()
     for cell in cells:
@@ -125,7 +133,7 @@ def _added_up(store: Store, collection: Collection, rows: Sequence[EpochRow]) ->
     return Reading(epochs, any(row.closed_at is None for row in rows), n, tally)
 
 
-def _cells(store: Store, collection: Collection, epochs: Sequence[int]) -> Iterator[CellTally]:
+def cells_of(store: Store, collection: Collection, epochs: Sequence[int]) -> Iterator[CellTally]:
     """Every version's and cohort's cell of these epochs, some epochs at a time."""
     wanted = frozenset(epochs)
     step = max(1, INTEGERS_AT_ONCE // collection.mechanism.tally_size)

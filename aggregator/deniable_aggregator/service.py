@@ -19,6 +19,7 @@ from deniable_shared.epochs import Clock, closes_at, epoch_at
 
 if TYPE_CHECKING:
     from deniable_aggregator.auth import Tokens
+    from deniable_aggregator.releases import Releases
 
 __all__ = ["Service"]
 
@@ -74,6 +75,14 @@ class Service:
         from deniable_aggregator.auth import Tokens
 
         return Tokens(self.store, clock=self.clock)
+
+    @cached_property
+    def releases(self) -> Releases:
+        """Central releases over the collections, under the ledger."""
+        from deniable_aggregator.central import aggregate
+        from deniable_aggregator.releases import Releases
+
+        return Releases(self.store, clock=self.clock, plan=aggregate.plan)
 
     def tick(self) -> None:
         """Close due epochs, write the rejections, renew and destroy keys. Call often."""

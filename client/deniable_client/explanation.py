@@ -200,11 +200,7 @@ def _labels(labels: tuple[str, ...]) -> str:
 
 def _reveals(question: Question) -> Iterable[str]:
     manifest, most = question.manifest, question.schedule.spends
-    each = "each yes or no" if isinstance(manifest.domain, Bits) else "the answer"
-    yield (
-        f"  In a report {each} is true with a chance of {_percent(question.mechanism.p)} and wrong "
-        "otherwise: any answer could have led to any report."
-    )
+    yield f"  {_noise(question)}: any answer could have led to any report."
     yield (
         f"  One report: ε = {format_epsilon(manifest.epsilon_report)}. Who thought two answers "
         f"equally likely can be at most {_percent(_sure(manifest.epsilon_report))} sure after it."
@@ -212,6 +208,20 @@ def _reveals(question: Question) -> Iterable[str]:
     yield (
         f"  All that this device ever tells: ε = {format_epsilon(most)}, at most "
         f"{_percent(_sure(most))} sure. It {question.schedule.words}."
+    )
+
+
+def _noise(question: Question) -> str:
+    """What a report says of the answer: it names one, or points to several at once."""
+    mechanism, domain = question.mechanism, question.manifest.domain
+    true, other = _percent(mechanism.p), _percent(mechanism.q)
+    if isinstance(domain, Bits):
+        return f"In a report each yes or no is true with a chance of {true} and wrong otherwise"
+    if mechanism.p + (domain.size - 1) * mechanism.q == 1:
+        return f"In a report the answer is true with a chance of {true} and wrong otherwise"
+    return (
+        "A report points to several answers at once: to the true one with a chance of "
+        f"{true}, to any other with a chance of {other}"
     )
 
 

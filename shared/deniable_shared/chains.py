@@ -118,6 +118,11 @@ class Renewed:
         return self.kept * self.first.q + self.blurred
 
     @property
+    def told(self) -> Fraction:
+        """That of the mechanism."""
+        return self.first.told
+
+    @property
     def public_choices(self) -> int:
         """That of the mechanism."""
         return self.first.public_choices
@@ -138,6 +143,10 @@ class Renewed:
         """One report; DecodeError unless `permanent` is a payload."""
         self.first.validate(permanent)
         return self.first.renewed(permanent, self.renewal_threshold, coins)
+
+    def supports(self, payload: bytes, label: int) -> bool | None:
+        """As in the mechanism: a report has its form."""
+        return self.first.supports(payload, label)
 
     def validate(self, payload: bytes) -> None:
         """Return for payloads of the mechanism, raise DecodeError for all others."""

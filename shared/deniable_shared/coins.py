@@ -65,7 +65,7 @@ class Coins:
     def _extend(self, start: int, end: int) -> None:
         if end < start:
             raise ParameterError(f"count must be at least 0, got {end - start}")
-        ahead = 2 * end if start else end  # every squeeze starts over: doubling keeps it linear
+        ahead = max(end, 2 * len(self._buffer))  # a squeeze starts over: doubling keeps it linear
         self._buffer = self._stream.digest(ahead)
 
     def bits(self, count: int) -> int:
@@ -168,9 +168,9 @@ def _scan(planes: builtins.bytes, threshold: int, width: int) -> int:
     _check(threshold)
     lanes = (1 << width) - 1
     at_least = lanes
-    for plane in map(int.from_bytes, reversed(unpack(f"{width >> 3}s" * PLANES, planes))):
-        at_least = plane & at_least if threshold & 1 else plane | at_least
-        threshold >>= 1
+    rows = reversed(unpack(f"{width >> 3}s" * PLANES, planes))
+    for plane, bit in zip(map(int.from_bytes, rows), f"{threshold:0{PLANES}b}"[::-1], strict=True):
+        at_least = plane & at_least if bit == "1" else plane | at_least
     return at_least ^ lanes
 
 

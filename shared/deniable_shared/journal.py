@@ -24,6 +24,7 @@ __all__ = [
     "LogPage",
     "extend",
     "parse_log_page",
+    "release_entry",
     "verify_extension",
 ]
 
@@ -108,6 +109,16 @@ def parse_log_page(data: bytes, *, first: int) -> LogPage:
             f"got {len(page.entries):,}"
         )
     return page
+
+
+def release_entry(salt: bytes, document: bytes) -> LogEntry:
+    """The entry of a release: SHA-256(salt ‖ document), so that nobody guesses at the document.
+
+    The salt is 32 random bytes, which whoever may read the release is shown beside it.
+    """
+    if len(salt) != _HASH_BYTES:
+        raise DecodeError(f"salt must be {_HASH_BYTES} bytes, got {len(salt)}")
+    return LogEntry("release", sha256(salt + document).digest())
 
 
 def extend(head: bytes, entries: Iterable[LogEntry]) -> bytes:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 
 from deniable_shared import mechanisms
+from deniable_shared.chains import Renewed
 from deniable_shared.domain import Bits
-from deniable_shared.dyadic import exp_bounds, format_epsilon
+from deniable_shared.dyadic import format_epsilon
+from deniable_shared.errors import ParameterError
 from deniable_shared.finding import Finding, percent, root
 from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_rules import MAX_LINKAGE
-from deniable_shared.mechanisms.rr_sampled import best_sample
+from deniable_shared.optimum import total_error
 
 __all__ = ["accuracy", "choice_of_mechanism", "cost", "linkage", "presence", "strength"]
 
@@ -19,7 +22,8 @@ _SCALE = 1 << 64
 _FEW, _MANY = 1_000, 100_000
 _HIGH_EPSILON = 4
 _LOW_BIT_EPSILON = Fraction(1, 4)
-_SAMPLED = "rr-sampled/1"
+_WORTH_A_NOTE, _WORTH_A_WARNING = Fraction(5, 4), 2
+_AS_GOOD = Fraction(21, 20)
 
 
 def cost(manifest: Manifest) -> Iterator[Finding]:
@@ -66,7 +70,7 @@ def strength(manifest: Manifest) -> Iterator[Finding]:
 
 def accuracy(manifest: Manifest) -> Iterator[Finding]:
     """What an estimate can show, by the number of reports or devices."""
-    variance = _variance(manifest)
+    variance = _variance(manifest.mechanism())
     few, many = (root(variance / n) for n in (_FEW, _MANY))
     needed = -(-variance * 10**4 // 1)
     yield Finding(
@@ -75,8 +79,8 @@ def accuracy(manifest: Manifest) -> Iterator[Finding]:
         f"std_error of a frequency: {percent(few)} with {_FEW:,} reports, {percent(many)} with "
         f"{_MANY:,}; 1.00 % needs {needed:,} reports",
     )
-    if manifest.epsilon_permanent:
-        yield _over_a_hold(manifest, variance)
+    if isinstance(mechanism := manifest.mechanism(), Renewed):
+        yield _over_a_hold(manifest, variance, _variance(mechanism.first))
     if many * manifest.domain.size > 1 and not isinstance(manifest.domain, Bits):
         yield Finding(
             "warning",
@@ -91,9 +95,8 @@ def accuracy(manifest: Manifest) -> Iterator[Finding]:
         )
 
 
-def _over_a_hold(manifest: Manifest, variance: Fraction) -> Finding:
+def _over_a_hold(manifest: Manifest, variance: Fraction, kept: Fraction) -> Finding:
     """PROTOCOL §7: V_∞ + (V_1 − V_∞)/T, where V_∞ is that of the permanent answers themselves."""
-    kept = _variance(manifest, permanent=True)
     epochs = min(manifest.hold_epochs, manifest.schedule.epochs)
     whole = root((kept + (variance - kept) / epochs) / _FEW)
     return Finding(
@@ -106,43 +109,49 @@ def _over_a_hold(manifest: Manifest, variance: Fraction) -> Finding:
 
 def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
     """Whether another mechanism needs fewer reports, and how many bits one tells."""
-    if manifest.mechanism_id == _SAMPLED:
+    if manifest.mechanism().told < 1:
         yield Finding(
             "note",
             "mechanism.parameters",
             f"a report tells {_told(manifest)} of {manifest.domain.size} bits, which ones is open",
         )
-    if manifest.mechanism_id == "rr/1" and isinstance(manifest.domain, Bits):
-        yield from _sampling_instead(manifest, manifest.domain)
-    if manifest.mechanism_id != "grr/1":
+    best = _best(manifest)
+    times = _total(manifest.mechanism()) / _total(best)
+    if best.id == manifest.mechanism_id or times < _WORTH_A_NOTE:
         return
-    e, _ = exp_bounds(manifest.epsilon_report, bits=64)
-    size = manifest.domain.size
-    if size > 3 * e + 2:
-        times = _tenths((size - 2 + e) / (4 * e))
-        yield Finding(
-            "warning",
-            "mechanism.id",
-            f"for {size} labels grr/1 needs about {times} times the reports "
-            "of the best mechanism known, which this version does not have",
-        )
+    share = f", which tells {_told_by(best)} of the {best.domain_size} bits"
+    yield Finding(
+        "note" if isinstance(manifest.domain, Bits) or times < _WORTH_A_WARNING else "warning",
+        "mechanism.id",
+        f"{manifest.mechanism_id} needs about {_tenths(times)} times the reports of {best.id}"
+        f"{share if best.told < 1 else ''}",
+    )
 
 
-def _sampling_instead(manifest: Manifest, domain: Bits) -> Iterator[Finding]:
-    epsilon = manifest.epsilon_report
-    if domain.size == 1:
-        return
-    told = best_sample(domain.size, epsilon, domain.distance)
-    once = mechanisms.for_domain(_SAMPLED, domain, epsilon, parameters={"sampled": told})
-    other = _sampled_variance(domain.size, told, once.p)
-    times = _variance(manifest) / other
-    if times >= Fraction(5, 4):
-        yield Finding(
-            "note",
-            "mechanism.id",
-            f"rr/1 needs about {_tenths(times)} times the reports of {_SAMPLED}, which tells "
-            f"{told} of the {domain.size} bits",
-        )
+def _best(manifest: Manifest) -> mechanisms.Mechanism:
+    """Of those within 5% of the least error the one of the shortest reports, then the best."""
+    plain = mechanisms.default_id(manifest.domain)
+    errors = [(_total(each), each) for each in _answering(manifest)]
+    enough = min(error for error, _ in errors) * _AS_GOOD
+    near = [
+        (each.payload_size, error, each.id != plain, each)
+        for error, each in errors
+        if error <= enough
+    ]
+    return min(near, key=lambda ranked: ranked[:3])[3]
+
+
+def _answering(manifest: Manifest) -> Iterator[mechanisms.Mechanism]:
+    """Every mechanism that could take its place, at the ε of one report.
+
+    Those made for the same types of domain: a mean and a frequency have no error in common.
+    """
+    types = manifest.mechanism().domain_types
+    for id in mechanisms.for_type(manifest.domain.type):
+        with suppress(ParameterError):  # too many labels for some
+            other = mechanisms.for_domain(id, manifest.domain, manifest.epsilon_report)
+            if other.domain_types == types:
+                yield other
 
 
 def linkage(manifest: Manifest) -> Iterator[Finding]:
@@ -177,27 +186,28 @@ def presence(manifest: Manifest) -> Iterator[Finding]:
 
 def _told(manifest: Manifest) -> int:
     """Bits in one report."""
-    sampled = manifest.parameters.get("sampled")
-    return sampled if isinstance(sampled, int) else manifest.domain.size
+    return _told_by(manifest.mechanism())
 
 
-def _variance(manifest: Manifest, *, permanent: bool = False) -> Fraction:
-    """n·Var of a frequency by one report, or by the permanent answers behind it.
+def _told_by(mechanism: mechanisms.Mechanism) -> int:
+    return int(mechanism.told * mechanism.domain_size)
 
-    Near 0 for grr/1; of any frequency for rr/1; at ½, where it is largest, for rr-sampled/1.
+
+def _variance(mechanism: mechanisms.Mechanism) -> Fraction:
+    """n·Var of a frequency: near 0, at ½ where a report tells of some labels only.
+
+    For bits that is the largest there is; for those all told it is that of any frequency.
     """
-    p, q = manifest.mechanism().p, manifest.mechanism().q
-    if permanent:
-        others = 1 if isinstance(manifest.domain, Bits) else manifest.domain.size - 1
-        p = Fraction(manifest.threshold, _SCALE)
-        q = (1 - p) / others
-    if manifest.mechanism_id == _SAMPLED:
-        return _sampled_variance(manifest.domain.size, _told(manifest), p)
-    return q * (1 - q) / (p - q) ** 2
+    p, q, told = mechanism.p, mechanism.q, mechanism.told
+    spread = q * (1 - q) / (p - q) ** 2
+    return spread if told == 1 else (spread + Fraction(1, 4)) / told
 
 
-def _sampled_variance(size: int, told: int, p: Fraction) -> Fraction:
-    return Fraction(size, told) * (p * (1 - p) / (2 * p - 1) ** 2 + Fraction(1, 4))
+def _total(mechanism: mechanisms.Mechanism) -> Fraction:
+    """n·Var of all frequencies together: of a choice the same for every population."""
+    if "choice" not in mechanism.domain_types:
+        return _variance(mechanism)
+    return total_error(mechanism.p, mechanism.q, mechanism.domain_size)
 
 
 def _tenths(number: Fraction) -> str:

@@ -83,11 +83,16 @@ FIELDS = (
     Field("valid_from", Change.IDENTITY, "first day, 00:00 UTC"),
     Field("expires", Change.EXPIRY, "day after the last one, 00:00 UTC"),
     Field("domain", Change.IDENTITY, "what may be answered: bits, choice, number or record"),
-    Field("mechanism.id", Change.IDENTITY, 'the randomizer: "rr/1", "rr-sampled/1" or "grr/1"'),
+    Field(
+        "mechanism.id", Change.IDENTITY, 'the randomizer, like "rr/1": one of those listed below'
+    ),
     Field(
         "mechanism.parameters",
         Change.IDENTITY,
-        'of rr-sampled/1 {"sampled": t}, the bits a report tells; else {}',
+        'of rr-sampled/1 {"sampled": t}, of subset/1 {"subset_size": w}, '
+        'of affine/1 {"modulus": K, "subset_size": w}, '
+        'of cyclic/1 {"dimension": t, "field_order": q}, '
+        'of discrete-piecewise/1 {"outputs": M, "window": w}; else {}',
     ),
     Field(
         "mechanism.threshold",

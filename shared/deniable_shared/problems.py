@@ -60,6 +60,8 @@ _TYPES = (
     ProblemType("not-acceptable", "None of the accepted media types can be given", 406),
     ProblemType("conflict", "The present state does not allow that", 409),
     ProblemType("too-few-reports", "Fewer reports than the collection's min_batch", 409),
+    ProblemType("budget-exhausted", "The collection's budget of releases does not allow that", 409),
+    ProblemType("epoch-open", "Releases read closed epochs only", 409, retry=True),
     ProblemType("collection-closed", "The collection takes no reports any more", 410),
     ProblemType("length-required", "The body's length must be announced", 411),
     ProblemType("too-large", "The body is larger than accepted", 413),
@@ -67,6 +69,7 @@ _TYPES = (
     ProblemType("manifest-refused", "The manifest breaks a rule", 422),
     ProblemType("too-many-requests", "More reports than accepted in this time", 429, retry=True),
     ProblemType("internal", "The server failed", 500, retry=True),
+    ProblemType("release-failed", "What was paid for was not made", 500, retry=True),
     ProblemType("unavailable", "The server is not ready", 503, retry=True),
 )
 

@@ -31,7 +31,7 @@ grace = "2d"              # an epoch closes this long after its end
 min_batch = 100           # fewest reports shown; may rise later
 retention_days = 400      # tallies are kept this long; may fall later
 
-mechanism = "{mechanism}"
+mechanism = "{mechanism}"       # of {mechanisms}: the linter says which needs fewer reports
 # sampled = 1             # of rr-sampled/1: how many of the bits a report tells; default: the best
 ledger_group = {name}     # devices keep the spent ε under this name
 presence = "on_event"     # that a device answered is visible; always: it answers in any case
@@ -76,7 +76,7 @@ def template(
     clock: Clock = time.time,
 ) -> str:
     """TOML for a new collection from today, for 52 weeks; ManifestError for another repeat."""
-    from deniable_shared.mechanisms import default_id
+    from deniable_shared.mechanisms import default_id, for_type
 
     today = datetime.fromtimestamp(clock(), UTC).date()
     return _TEMPLATE.format(
@@ -86,6 +86,7 @@ def template(
         valid_from=today,
         expires=today + _LIFE,
         mechanism=default_id(domain),
+        mechanisms=", ".join(for_type(domain.type)),
         repeat=_REPEATS[check_repeat(repeat)].rstrip(),
         domain=_domain(domain),
     )

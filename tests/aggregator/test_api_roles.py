@@ -25,6 +25,13 @@ PUBLIC = [
 VIEWER = [
     ("GET", "/v1/collections/{collection}/estimates"),
     ("GET", "/v1/collections/{collection}/epochs"),
+    ("GET", "/v1/collections/{collection}/releases"),
+    ("GET", "/v1/collections/{collection}/releases/{release_id}"),
+    ("GET", "/v1/ledger"),
+]
+ANALYST = [
+    ("POST", "/v1/collections/{collection}/releases"),
+    ("POST", "/v1/collections/{collection}/releases/{release_id}/questions"),
 ]
 ADMIN = [
     ("PUT", "/v1/collections/{collection}"),
@@ -47,7 +54,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def ask(world: World, method: str, template: str, kind: str) -> int:
     """The status; the request itself is valid wherever that changes nothing for the next one."""
-    path = template.format(collection="settings", epoch=TODAY + 1, token_id="0" * 12)
+    path = template.format(
+        collection="settings", epoch=TODAY + 1, token_id="0" * 12, release_id="0" * 16
+    )
     content_type = {"PUT": DSSE, "POST": "application/json"}.get(method)
     if template.endswith("reports"):
         content_type = MEDIA_TYPE
@@ -73,6 +82,7 @@ def test_public_operations_ask_nobody_who_they_are(
 @pytest.mark.parametrize(
     ("method", "path", "needed"),
     [(*operation, "viewer") for operation in VIEWER]
+    + [(*operation, "analyst") for operation in ANALYST]
     + [(*operation, "admin") for operation in ADMIN],
 )
 def test_other_operations_ask_for_a_role(
@@ -90,7 +100,7 @@ def test_other_operations_ask_for_a_role(
 def test_the_matrix_knows_every_operation(world: World) -> None:
     paths = world.get("/openapi.json", None).get_json()["paths"]
     operations = {(method.upper(), path) for path in paths for method in paths[path]}
-    assert operations == {*PUBLIC, *VIEWER, *ADMIN}
+    assert operations == {*PUBLIC, *VIEWER, *ANALYST, *ADMIN}
 
 
 def test_401_says_which_scheme_is_spoken(world: World) -> None:

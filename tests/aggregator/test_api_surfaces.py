@@ -36,12 +36,17 @@ READING = {
         "?family=all&confidence=0.5",
     ],
     "/v1/collections/{collection}/epochs": [""],
+    "/v1/collections/{collection}/releases": [""],
+    "/v1/collections/{collection}/releases/{release_id}": [""],
     "/v1/collections": [""],
+    "/v1/ledger": ["", "?collection={collection}"],
     "/v1/log": [""],
     "/": [""],
     "/readyz": [""],
 }
 """Addresses whose answer could depend on reports."""
+PRICED = {"mechanism": "histogram", "epsilon": "0.1"}
+"""A release whose price is asked for: what it says may depend on closed epochs' n at most."""
 FIXED = {
     "/healthz",
     "/openapi.json",
@@ -54,6 +59,12 @@ COMMANDS = {
     ("estimates",): [[], ["--json"], ["--csv"], ["--by-epoch"], ["--projection", "clip"]],
     ("epochs", "list"): [[], ["--json"]],
     ("collections", "list"): [[], ["--json"]],
+    ("release",): [
+        ["--mechanism", "histogram", "--epsilon", "0.1", "--cost"],
+        ["--mechanism", "exponential", "--epsilon", "0.1", "--cost", "--json"],
+    ],
+    ("releases",): [[], ["--json"], ["0" * 16]],
+    ("ledger",): [[], ["--json"]],
 }
 """Commands that read."""
 OTHER_COMMANDS = {
@@ -62,6 +73,7 @@ OTHER_COMMANDS = {
     *(("keys", verb) for verb in ("list", "rotate", "delegate")),
     *(("tokens", verb) for verb in ("create", "list", "revoke")),
     ("epochs", "close"),
+    ("attack", "reconstruct"),
 }
 
 
@@ -89,10 +101,14 @@ def everything(
         for query in queries:
             for role in ROLES:
                 for accept in ("application/json", "text/csv", "*/*"):
-                    path = address.replace("{collection}", collection.id) + query
+                    path = addressed(address + query, collection)
                     answer = world.get(path, role, Accept=accept)
                     where = f"GET {path} {role} {accept}"
                     found.append(Answer(where, answer.status_code, answer.text))
+    for role in ROLES:
+        path = addressed("/v1/collections/{collection}/releases?cost=true", collection)
+        answer = world.send("POST", path, role, json=PRICED)
+        found.append(Answer(f"POST {path} {role}", answer.status_code, answer.text))
     with monkeypatch.context() as patch:
         patch.setattr(Target, "connect", lambda target: connected(world))
         for words, variants in COMMANDS.items():
@@ -102,6 +118,10 @@ def everything(
                 where = f"deniable {' '.join([*words, *options])}"
                 found.append(Answer(where, result.exit_code, result.output))
     return found
+
+
+def addressed(address: str, collection: Collection) -> str:
+    return address.replace("{collection}", collection.id).replace("{release_id}", "0" * 16)
 
 
 def connected(world: World) -> connection.Connection:

@@ -10,6 +10,7 @@ import pytest
 
 from deniable_aggregator.store.contract import KeyListRow
 from deniable_aggregator.store.sqlite import SqliteStore
+from support.ledgers import admitted, charge_row, result_row
 from support.stores import (
     COLLECTION,
     EPOCH,
@@ -98,6 +99,29 @@ def test_a_key_list_and_its_log_entry_appear_together(tmp_path: Path) -> None:
     for left, killed in every_kill(tmp_path, lambda store: store.add_key_list(row, log_size=1)):
         found = [rows(left, table) for table in ("key_lists", "log")]
         assert found == ([0, 1] if killed else [1, 2])
+
+
+def test_a_charge_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    for left, killed in every_kill(tmp_path, lambda store: store.charge(charge_row(1), admitted)):
+        store = SqliteStore(left)
+        found = store.charges(COLLECTION)
+        store.close()
+        assert found == ([] if killed else [charge_row(1)])
+
+
+def test_a_result_appears_with_its_log_entry_and_record_and_behind_its_charge(
+    tmp_path: Path,
+) -> None:
+    def released(store: SqliteStore) -> None:
+        store.charge(charge_row(1), admitted)
+        store.store_result(result_row(1), b"zero")
+
+    for left, killed in every_kill(tmp_path, released):
+        charged, *shown = [
+            rows(left, table) for table in ("charges", "results", "session_records", "log")
+        ]
+        assert shown == ([0, 0, 1] if killed else [1, 1, 2])
+        assert charged >= shown[0]
 
 
 def test_an_interrupt_inside_a_commit_rolls_it_back_and_the_store_goes_on(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import partial
@@ -41,9 +42,13 @@ EPSILONS = [
     *(("0.01", "0.010001"), ("0.01", "0.02"), ("0.01", "20"), ("0.5", "1"), ("1", "2")),
     *(("1", "20"), ("4", "8"), ("10", "20"), ("19.999999", "20")),
 ]
-ENUMERATED = ["rr/1", "rr-sampled/1", "grr/1"]
-DOMAINS: list[tuple[str, Domain]] = [("grr/1", choices(d)) for d in (2, 3, 8)]
-DOMAINS += [(id, domain) for id in ENUMERATED[:2] for m in (1, 2, 3) for domain in bits(m)]
+OF_CHOICES = ["affine/1", "cyclic/1", "grr/1", "hadamard/1", "oue/1", "subset/1", "sue/1"]
+OF_BITS = ["rr/1", "rr-sampled/1"]
+ENUMERATED = [*OF_BITS, *OF_CHOICES]
+DOMAINS: list[tuple[str, Domain]] = [(id, choices(d)) for id in OF_CHOICES for d in (2, 3)]
+DOMAINS += [("affine/1", choices(4)), ("subset/1", choices(5)), ("subset/1", choices(7))]
+DOMAINS += [("grr/1", choices(8)), ("hadamard/1", choices(5)), ("oue/1", choices(4))]
+DOMAINS += [(id, domain) for id in OF_BITS for m in (1, 2, 3) for domain in bits(m)]
 WITH_A_PAIR = [(id, domain) for id, domain in DOMAINS if len(valid_inputs(domain)) > 1]
 
 epsilons = st.integers(10**4, 20 * 10**6 - 1).map(lambda micro: Fraction(micro, 10**6))
@@ -159,17 +164,16 @@ def test_shipped_permanent_renew_and_randomize_have_exactly_the_laws_that_are_st
 def test_p_and_q_are_the_exact_chances_in_one_report(id: str) -> None:
     """Support of place 0, of whatever tells of it."""
     chain = chain_of(id, 2)
-    true, false = (0, 1) if id == "grr/1" else ((1, 1), (0, 1))
+    true, false = (0, 1) if id in OF_CHOICES else ((1, 1), (0, 1))
     supported = [chance_of_first(chain, value) for value in (true, false)]
     assert supported == [chain.p, chain.q]
 
 
 def chance_of_first(chain: Chain, value: Encoded) -> Fraction:
-    supports = {"grr/1": {b"\0"}, "rr/1": {b"\x80", b"\xc0"}, "rr-sampled/1": {b"\1"}}[chain.id]
-    tells = {b"\0", b"\1"} if chain.id == "rr-sampled/1" else chain.pmf(value).keys()
-    law = chain.pmf(value)
-    of = sum(chance for payload, chance in law.items() if payload in tells)
-    return sum((law[payload] for payload in supports), Fraction()) / of
+    told: dict[bool | None, Fraction] = defaultdict(Fraction)
+    for payload, chance in chain.pmf(value).items():
+        told[chain.supports(payload, 0)] += chance
+    return told[True] / (told[True] + told[False])
 
 
 def test_many_reports_of_one_answer_cost_what_the_reference_says() -> None:
@@ -230,7 +234,7 @@ def test_what_is_no_permanent_answer_is_refused(id: str) -> None:
 @given(st.sampled_from(ENUMERATED), st.integers(2, 600), st.binary(min_size=1))
 def test_every_renewed_payload_is_valid(id: str, size: int, key: bytes) -> None:
     chain = chain_of(id, size, "0.5", "1")
-    value: Encoded = size - 1 if id == "grr/1" else (1,) * size
+    value: Encoded = size - 1 if id in OF_CHOICES else (1,) * size
     coins = Coins.derive(key)
     permanent = chain.permanent(value, coins)
     for _ in range(3):

@@ -32,12 +32,16 @@ DOMAINS: list[Domain] = [domain for m in range(1, 5) for domain in bits(m)]
 DOMAINS += [choices(d) for d in range(2, 9)]
 
 
+MOST_PAYLOADS = 64
+
+
 def takes(id: str, domain: Domain) -> bool:
+    """Whether the mechanism answers for the domain, with few enough payloads to go through all."""
     try:
-        for_domain(id, domain, Fraction(1))
+        mechanism = for_domain(id, domain, Fraction(1))
     except ParameterError:
         return False
-    return True
+    return len(mechanism.pmf(valid_inputs(domain)[0])) <= MOST_PAYLOADS
 
 
 class Case(NamedTuple):
@@ -60,7 +64,16 @@ def title(part: object) -> str:
     return f"{part.id}-{domain.size}{constraint}{limit}{part.parameters.get('sampled', '')}"
 
 
-CASES = [Case(id, d, {}) for id in mechanisms.known() for d in DOMAINS if takes(id, d)]
+CASES = [
+    Case(id, d, {})
+    for id in mechanisms.known()
+    for d in DOMAINS
+    if id != "cyclic/1" and takes(id, d)
+]
+CASES += [
+    Case("cyclic/1", choices(d), {"field_order": q, "dimension": t})
+    for d, q, t in ((2, 2, 3), (7, 2, 3), (8, 3, 3), (5, 4, 3), (8, 2, 4), (8, 5, 3))
+]
 CASES += [
     Case("rr-sampled/1", domain, {"sampled": t})
     for m in range(1, 4)
@@ -109,7 +122,9 @@ def test_p_and_q_are_the_exact_chances_of_supporting_what_is_true_and_what_is_no
     value = valid_inputs(case.domain)[0]
     for index, true in enumerate(indicator(case.domain, value)):
         told = {
-            y: told for y in mechanism.pmf(value) if (told := tells(case, y, index)) is not None
+            payload: supported
+            for payload in mechanism.pmf(value)
+            if (supported := mechanism.supports(payload, index)) is not None
         }
         share = sum(mechanism.pmf(value)[y] for y in told)
         chance = sum(mechanism.pmf(value)[y] for y, supported in told.items() if supported)
@@ -120,16 +135,6 @@ def indicator(domain: Domain, value: int | tuple[int, ...]) -> list[bool]:
     if isinstance(value, int):
         return [index == value for index in range(domain.size)]
     return list(map(bool, value))
-
-
-def tells(case: Case, payload: bytes, index: int) -> bool | None:
-    """Whether a payload supports a label; None if it does not tell of it."""
-    if case.id == "rr-sampled/1":
-        return {code >> 1: bool(code & 1) for code in payload}.get(index)
-    number = int.from_bytes(payload, "big")
-    if case.domain.type == "choice":
-        return number == index
-    return bool(number >> (8 * len(payload) - 1 - index) & 1)
 
 
 SMALL = [

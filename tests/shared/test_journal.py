@@ -18,6 +18,7 @@ from deniable_shared.journal import (
     LogPage,
     extend,
     parse_log_page,
+    release_entry,
     verify_extension,
 )
 from support.vectors import vectors
@@ -33,6 +34,13 @@ def test_an_entry_is_hashed_after_the_head_before_it() -> None:
     wanted = sha256(sha256(GENESIS + b"manifest" + b"\1" * 32).digest() + b"keys" + b"\2" * 32)
     assert extend(GENESIS, TWO) == wanted.digest()
     assert extend(GENESIS, []) == bytes(32)
+
+
+def test_a_release_is_hashed_behind_its_salt() -> None:
+    entry = release_entry(b"\5" * 32, b"{}")
+    assert entry == LogEntry("release", sha256(b"\5" * 32 + b"{}").digest())
+    with pytest.raises(DecodeError, match="salt must be 32 bytes, got 31"):
+        release_entry(bytes(31), b"{}")
 
 
 @pytest.mark.parametrize("vector", vectors("log.json"), ids=lambda each: each["name"])

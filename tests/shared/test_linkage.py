@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from fractions import Fraction
+from itertools import product
 
 import pytest
 
+from deniable_shared.chains import Renewed
 from deniable_shared.linkage import linkage
 from deniable_shared.mechanisms import Chain, build
+from deniable_shared.mechanisms.affine import AffineResponse
 
 
 def by_enumeration(chain: Chain) -> float:
@@ -39,8 +42,16 @@ def by_enumeration(chain: Chain) -> float:
         ("rr/1", 4, {}),
         ("grr/1", 2, {}),
         ("grr/1", 7, {}),
+        ("subset/1", 5, {"subset_size": 2}),
+        ("subset/1", 9, {"subset_size": 1}),
+        ("affine/1", 5, {}),
+        ("cyclic/1", 7, {"field_order": 2, "dimension": 3}),
+        ("affine/1", 7, {"modulus": 7, "subset_size": 3}),
         ("rr-sampled/1", 3, {"sampled": 1}),
         ("rr-sampled/1", 4, {"sampled": 2}),
+        ("hadamard/1", 2, {}),
+        ("hadamard/1", 4, {}),
+        ("hadamard/1", 8, {}),
     ],
 )
 def test_linkage_is_the_mutual_information_of_two_reports(
@@ -48,6 +59,44 @@ def test_linkage_is_the_mutual_information_of_two_reports(
 ) -> None:
     chain = build(id, domain_size=size, epsilon=epsilon, permanent=permanent, **parameters)
     assert linkage(chain) == pytest.approx(by_enumeration(chain), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "permanent"), [("0.01", "0.02"), ("1", "2"), ("1", "20"), ("4", "8"), ("10", "20")]
+)
+@pytest.mark.parametrize(
+    ("id", "size"),
+    [("sue/1", 2), ("sue/1", 4), ("oue/1", 2), ("oue/1", 4), ("hadamard/1", 3), ("hadamard/1", 5)],
+)
+def test_where_bits_are_not_fair_linkage_is_at_least_the_mutual_information(
+    id: str, size: int, epsilon: str, permanent: str
+) -> None:
+    chain = build(id, domain_size=size, epsilon=epsilon, permanent=permanent)
+    assert by_enumeration(chain) <= linkage(chain) + 1e-12
+
+
+def bits_tell_of_the_choice(chain: Chain) -> float:
+    """Mutual information of the choice and each bit of one report, summed, from its pmf."""
+    laws, total = [chain.pmf(value) for value in chain.inputs()], 0.0
+    for label in range(chain.domain_size):
+        ones = [
+            sum((chance for sent, chance in law.items() if chain.supports(sent, label)), Fraction())
+            for law in laws
+        ]
+        mean = sum(ones, Fraction()) / len(ones)
+        for one in ones:
+            told = one * math.log2(one / mean) + (1 - one) * math.log2((1 - one) / (1 - mean))
+            total += float(told) / len(ones)
+    return total
+
+
+@pytest.mark.parametrize("id", ["sue/1", "oue/1"])
+@pytest.mark.parametrize(("epsilon", "permanent"), [("0.5", "1"), ("1", "4"), ("4", "8")])
+def test_what_it_is_more_is_no_more_than_the_bits_tell_of_the_choice(
+    id: str, epsilon: str, permanent: str
+) -> None:
+    chain = build(id, domain_size=4, epsilon=epsilon, permanent=permanent)
+    assert linkage(chain) <= by_enumeration(chain) + bits_tell_of_the_choice(chain)
 
 
 def test_reports_that_renew_almost_nothing_are_linked_almost_fully() -> None:
@@ -80,3 +129,53 @@ def test_what_keeps_no_permanent_answer_is_not_linked_by_one() -> None:
 
 def test_a_bit_at_epsilon_1_of_2_is_linked_by_a_tenth_of_a_bit() -> None:
     assert f"{linkage(build('rr/1', domain_size=1, epsilon='1', permanent='2')):.3f}" == "0.100"
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "permanent"), [("0.1", "0.2"), ("0.5", "1"), ("1", "2"), ("1", "8"), ("4", "8")]
+)
+@pytest.mark.parametrize("size", [2, 4, 6, 8, 14, 32, 64, 90])
+def test_of_affine_thresholds_it_is_nearly_that_of_the_choices_alone(
+    size: int, epsilon: str, permanent: str
+) -> None:
+    """The linkage takes the value for uniform over all codes; some stand for no choice."""
+    chain = build("affine/1", domain_size=size, epsilon=epsilon, permanent=permanent)
+    exact, told = of_choices_alone(chain), linkage(chain)
+    if size >= 64:
+        assert exact == pytest.approx(told, rel=2e-3)
+    assert exact <= max(1.08 * told, 1e-3)
+    if size <= 6:
+        assert exact == pytest.approx(by_enumeration(chain), abs=1e-12)
+
+
+def of_choices_alone(chain: Chain) -> float:
+    """Messages that support as many choices are alike: the sum goes over such classes."""
+    assert isinstance(chain, Renewed)
+    first = chain.first
+    assert isinstance(first, AffineResponse)
+    k, d, sizes = first.modulus, first.domain_size, Counter[int]()
+    for c, b in product(range(1, k // 2 + 1), range(k)):
+        sizes[sum((c * v + b) % k < first.subset_size for v in range(d))] += 1
+    p, messages, kept = float(first.p), first.symbols, float(chain.kept)
+    inside, outside = p / first.favoured, (1 - p) / (messages - first.favoured)
+    drawn = (1 - kept) / messages
+    chances = {s: (s * inside + (d - s) * outside) / d for s in sizes}
+    total = 0.0
+    for (s, many), (t, more) in product(sizes.items(), repeat=2):
+        apart = kept * drawn * (chances[s] + chances[t]) + drawn**2
+        ones = (kept * chances[s] + drawn) * (kept * chances[t] + drawn)
+        pairs = many * more - many * (s == t)
+        total += pairs * apart * math.log2(apart / ones)
+        alike = apart + kept**2 * chances[s]
+        total += many * (s == t) * alike * math.log2(alike / ones)
+    return total
+
+
+def test_sets_out_of_more_than_a_float_can_count_are_linked_by_what_they_tell() -> None:
+    """C(4096, w) has a thousand digits: about c·log2 of it, and less c·log2(1/c) and the like."""
+    chain = build("subset/1", domain_size=4096, epsilon="1", permanent="2")
+    assert isinstance(chain, Renewed)
+    same, digits = float(chain.kept) ** 2, math.log2(chain.first.symbols)
+    assert digits > 3000
+    entropy = -same * math.log2(same) - (1 - same) * math.log2(1 - same)
+    assert linkage(chain) == pytest.approx(same * digits - entropy, rel=1e-12)

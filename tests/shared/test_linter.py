@@ -61,9 +61,36 @@ def test_it_warns_of_more_labels_than_reports_can_tell_apart() -> None:
 
 
 def test_it_warns_where_another_mechanism_needs_fewer_reports() -> None:
-    """V of grr/1 over 4E/(E−1)² is (d−2+E)/4E: 9.3 for d = 100 at ε = 1."""
+    """Of all labels: [d(d−2+E)/(E−1)² + (d−2)/(E−1)]/R*, with R*(100, 1) = 360.0."""
     assert not found(choice(10), "mechanism.id", "warning")
-    assert "about 9.3 times" in found(choice(100), "mechanism.id", "warning")
+    assert "about 9.6 times the reports of affine/1" in found(
+        choice(100), "mechanism.id", "warning"
+    )
+
+
+@pytest.mark.parametrize(
+    ("id", "size", "level", "message"),
+    [
+        ("oue/1", 3, "warning", "oue/1 needs about 2.8 times the reports of grr/1"),
+        ("hadamard/1", 1000, "note", "hadamard/1 needs about 1.3 times the reports of"),
+        ("hadamard/1", 1000, "note", "of cyclic/1"),
+        ("grr/1", 10, "note", "grr/1 needs about 1.4 times the reports of affine/1"),
+        ("grr/1", 12, "note", "the reports of affine/1"),
+        ("grr/1", 5000, "warning", "grr/1 needs about 459.1 times the reports of cyclic/1"),
+    ],
+)
+def test_it_names_the_mechanism_of_least_error_that_has_the_shortest_reports(
+    id: str, size: int, level: str, message: str
+) -> None:
+    """Of oue/1 the sum is 4dE/(E−1)² + 1; hadamard/1 has cosh²(ε/2) of that for large d."""
+    assert message in found(choice(size, mechanism=f'"{id}"'), "mechanism.id", level)
+
+
+@pytest.mark.parametrize("id", ["oue/1", "sue/1", "hadamard/1"])
+def test_where_no_other_needs_a_quarter_fewer_it_names_none(id: str) -> None:
+    at_small = choice(1000, mechanism=f'"{id}"', epsilon='"0.5"')
+    assert not found(at_small, "mechanism.id", "warning")
+    assert not found(at_small, "mechanism.id", "note")
 
 
 def test_it_warns_of_bits_that_share_too_little() -> None:
@@ -136,3 +163,13 @@ def test_no_module_of_the_wire_computes_with_floats() -> None:
             n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)
         ]
         assert not [each for each in constants if isinstance(each, float)], path.name
+
+
+def number(id: str) -> Manifest:
+    body = '[domain]\ntype = "number"\nlow = "0"\nhigh = "99"\nstep = "1"\n'
+    return settings(f'mechanism = "{id}"\n' + GOOD.partition("[domain]")[0] + body)
+
+
+def test_mechanisms_of_a_mean_and_of_labels_are_not_compared() -> None:
+    assert "times the reports of affine/1" in found(number("grr/1"), "mechanism.id", "warning")
+    assert "mechanism.id" not in {each.field for each in lint(number("duchi/1"), now=NOW)}

@@ -123,7 +123,7 @@ def test_an_epoch_that_begins_before_expiry_is_the_last() -> None:
         ("domain", {"type": "bits", "labels": ["x" * 65]}, "1 to 64 bytes"),
         ("domain", {"type": "bits", "labels": ["a"], "more": 1}, "more"),
         ("mechanism.id", "grr/1", "grr/1 answers for choice, number, record, not for bits"),
-        ("mechanism.id", "none/1", "mechanism.id must be one of grr/1, rr-sampled/1, rr/1"),
+        ("mechanism.id", "none/1", "mechanism.id must be one of .*grr/1, .*rr/1"),
         ("mechanism.parameters", {"p": 1}, "mechanism.parameters of rr/1 must be {}, got {'p': 1}"),
         ("mechanism.parameters", [], "mechanism.parameters of rr/1 must be {}"),
         ("mechanism.id", "rr-sampled/1", 'rr-sampled/1 must be {"sampled": …}, got {}'),

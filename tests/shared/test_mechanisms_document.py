@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from deniable_shared import optimum
 from deniable_shared.linkage import linkage
 from deniable_shared.mechanisms import Mechanism, build, known
+from deniable_shared.mechanisms.affine import AffineResponse
+from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse, best_sample
+from deniable_shared.mechanisms.subset import SubsetResponse
 
 TEXT = (Path(__file__).parent.parent.parent / "shared" / "MECHANISMS.md").read_text()
 
@@ -114,3 +118,131 @@ def test_the_limits_of_optimality_are_those_of_the_formula() -> None:
     limits = [int(cell) for cell in line.split("|")[2:-1]]
     for epsilon, d in zip((0.5, 1, 2, 3, 4, 5, 6), limits, strict=True):
         assert (d - 1) * (d - 2) <= 2 * math.exp(2 * epsilon) < d * (d - 1)
+
+
+@pytest.mark.parametrize("id", ["sue/1", "oue/1"])
+def test_numbers_for_unary_encodings_are_those_of_the_mechanism(id: str) -> None:
+    found = [row for row in rows(id, 5) if not row[0].startswith("d")]
+    assert [row[0] for row in found] == ["0.5", "1", "2", "4"]
+    for row in found:
+        mechanism = build(id, domain_size=100, epsilon=row[0])
+        errors = [std_error(mechanism, 0, n) for n in (1000, 100_000)]
+        numbers = (float(mechanism.p), float(mechanism.q), *errors)
+        assert row[1:] == [f"{number:.4f}" for number in numbers]
+
+
+@pytest.mark.parametrize("row", list(rows("oue/1", 6)), ids=lambda row: "-".join(row[:2]))
+def test_numbers_that_compare_mechanisms_of_a_choice_are_theirs(row: list[str]) -> None:
+    d = int(row[0])
+    built = [
+        build(id, domain_size=d, epsilon=row[1]) for id in ("grr/1", "sue/1", "oue/1", "hadamard/1")
+    ]
+    assert row[2:] == [f"{std_error(each, 1 / d, 100_000):.4f}" for each in built]
+
+
+@pytest.mark.parametrize("row", list(rows("hadamard/1", 6)), ids=lambda row: "-".join(row[:2]))
+def test_numbers_for_hadamard_response_are_those_of_the_mechanism(row: list[str]) -> None:
+    mechanism = build("hadamard/1", domain_size=int(row[0]), epsilon=row[1])
+    errors = [std_error(mechanism, 0, n) for n in (1000, 100_000)]
+    numbers = (float(mechanism.p), float(mechanism.q), *errors)
+    assert row[2:] == [f"{number:.4f}" for number in numbers]
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 8), Fraction(1), Fraction(4)])
+def test_the_closed_forms_for_many_labels_are_those_of_p_and_q(epsilon: Fraction) -> None:
+    e, d, f, k = math.exp(epsilon), 100, 0.3, 128
+    near_one = (k - 1) / k
+    forms = {
+        "sue/1": 1 / (4 * math.sinh(epsilon / 4) ** 2),
+        "oue/1": 4 * e / (e - 1) ** 2 + f,
+        "hadamard/1": (near_one / math.tanh(epsilon / 2)) ** 2 - f * near_one**2 - (1 - f) / k**2,
+    }
+    for id, form in forms.items():
+        variance = std_error(build(id, domain_size=d, epsilon=epsilon), f, 1) ** 2
+        assert variance == pytest.approx(form, rel=1e-9)
+
+
+def test_limits_between_mechanisms_of_a_choice_are_those_of_the_formulas() -> None:
+    """sue/1 against oue/1 by frequency, hadamard/1 against the optimum, R* of local-dp §17."""
+    assert "0.235 at ε = 1" in page("sue/1")
+    assert f"{1 / (4 * math.cosh(0.25) ** 2):.3f}" == "0.235"
+    assert "1.27 times the reports of `oue/1`, at 2 2.4 times" in page("hadamard/1")
+    assert [f"{math.cosh(e / 2) ** 2:.2f}" for e in (1, 2)] == ["1.27", "2.38"]
+    assert "44 labels on at ε = 0.5, 53 at 1, 98 at 2, 227 at 3, 577 at 4" in page("oue/1")
+    for epsilon, d in ((0.5, 44), (1, 53), (2, 98), (3, 227), (4, 577)):
+        assert over_optimum(epsilon, d) <= 1.05 < over_optimum(epsilon, d - 1)
+
+
+def over_optimum(epsilon: float, d: int) -> float:
+    """n·L2 of oue/1, the sum over d labels given who answered, over the least there is."""
+    e = math.exp(epsilon)
+    least = min(
+        (d - 1) ** 2 * (w * e + d - w) ** 2 / (d * w * (d - w) * (e - 1) ** 2) for w in range(1, d)
+    )
+    return (4 * d * e / (e - 1) ** 2 + 1) / (least - (d - 1) / d)
+
+
+def test_the_linkage_of_many_labels_is_that_of_the_chains() -> None:
+    text = TEXT.partition("\n## Chains")[2]
+    chains = [
+        [build(id, domain_size=d, epsilon="1", permanent="2") for d in (10, 1000)]
+        for id in ("sue/1", "oue/1", "hadamard/1")
+    ]
+    ten, thousand = ([f"{linkage(chain[place]):.2f}" for chain in chains] for place in (0, 1))
+    assert "ten labels give {} bits with\n`sue/1`, {} with `oue/1` and {} with".format(*ten) in text
+    assert "a thousand {}, {} and {}.".format(*thousand) in text
+
+
+@pytest.mark.parametrize("row", list(rows("subset/1", 7)), ids="-".join)
+def test_numbers_for_sets_are_those_of_the_mechanism(row: list[str]) -> None:
+    d = int(row[0])
+    mechanism = build("subset/1", domain_size=d, epsilon=row[1])
+    assert isinstance(mechanism, SubsetResponse)
+    errors = [std_error(mechanism, 1 / d, n) for n in (1000, 100_000)]
+    numbers = (float(mechanism.p), float(mechanism.q), *errors)
+    assert row[2:] == [str(mechanism.subset_size), *(f"{number:.4f}" for number in numbers)]
+
+
+@pytest.mark.parametrize("row", list(rows("affine/1", 8)), ids="-".join)
+def test_numbers_for_affine_thresholds_are_those_of_the_mechanism(row: list[str]) -> None:
+    d, epsilon = int(row[0]), Fraction(row[1])
+    mechanism = build("affine/1", domain_size=d, epsilon=epsilon)
+    assert isinstance(mechanism, AffineResponse)
+    sizes = (mechanism.modulus, mechanism.subset_size, mechanism.payload_size)
+    _, least = optimum.over_optimum(mechanism.p, mechanism.q, d, epsilon)
+    numbers = (float(least), *(std_error(mechanism, 1 / d, n) for n in (1000, 100_000)))
+    assert row[2:] == [*map(str, sizes), *(f"{number:.4f}" for number in numbers)]
+
+
+@pytest.mark.parametrize("row", list(rows("cyclic/1", 8)), ids="-".join)
+def test_numbers_for_cyclic_designs_are_those_of_the_mechanism(row: list[str]) -> None:
+    d, epsilon = int(row[0]), Fraction(row[1])
+    mechanism = build("cyclic/1", domain_size=d, epsilon=epsilon)
+    assert isinstance(mechanism, CyclicResponse)
+    sizes = (mechanism.field_order, mechanism.dimension, mechanism.payload_size)
+    _, least = optimum.over_optimum(mechanism.p, mechanism.q, d, epsilon)
+    numbers = (float(least), *(std_error(mechanism, 1 / d, n) for n in (1000, 100_000)))
+    assert row[2:] == [*map(str, sizes), *(f"{number:.4f}" for number in numbers)]
+
+
+def test_tables_of_designs_are_there() -> None:
+    assert len(list(rows("cyclic/1", 8))) == 11
+    assert len(list(rows("subset/1", 7))) == 10
+    assert len(list(rows("affine/1", 8))) == 11
+
+
+@pytest.mark.parametrize(("bytes_", "most"), [(1, 23), (2, 359), (3, 5_791), (4, 92_681)])
+def test_an_affine_message_has_the_bytes_that_are_said(bytes_: int, most: int) -> None:
+    assert f"{most:,} labels" in page("affine/1") or f"up to {most:,}" in page("affine/1")
+    sizes = [build("affine/1", domain_size=d, epsilon="1").payload_size for d in (most, most + 1)]
+    assert sizes == [bytes_, bytes_ + 1]
+
+
+def test_the_linkage_of_whole_sets_is_that_of_the_chains() -> None:
+    text = TEXT.partition("\n## Chains")[2]
+    for id, words in (
+        ("subset/1", "with `subset/1` ten labels give {} bits and a thousand {}"),
+        ("affine/1", "`affine/1` {} and {}."),
+    ):
+        chains = [build(id, domain_size=d, epsilon="1", permanent="2") for d in (10, 1000)]
+        assert words.format(*(f"{linkage(chain):.2f}" for chain in chains)) in text

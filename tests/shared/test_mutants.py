@@ -13,9 +13,14 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import Bits, Domain
 from deniable_shared.dyadic import threshold
 from deniable_shared.mechanisms import Mechanism, default_id, for_domain
+from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.grr import GeneralizedResponse
+from deniable_shared.mechanisms.hadamard import HadamardResponse
+from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
+from deniable_shared.mechanisms.subset import SubsetResponse
+from deniable_shared.mechanisms.sue import SymmetricUnary
 from support.privacy import (
     EPSILONS,
     Encoded,
@@ -174,6 +179,53 @@ class OnePlaceTooOften(SampledResponse):
         return bytes([2 * place + (value[place] ^ coins.bernoulli(2**64 - self.threshold))])
 
 
+class LieFromAllSets(SubsetResponse):
+    """A set that should not hold the true choice is drawn from all of them."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        told = super().randomize(value, coins)
+        inside = self.supports(told, value) if isinstance(value, int) else False
+        return told if inside else self.renewed(told, 0, coins)
+
+
+class ShiftWithoutMultiplier(AffineResponse):
+    """b = r − x, where c was drawn for nothing."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        assert isinstance(value, int)
+        before, shift = divmod(super().randomize(value, coins)[0], self.modulus)
+        return bytes([before * self.modulus + (shift + before * value) % self.modulus])
+
+
+class OwnBitAsItIs(OptimizedUnary):
+    """The bit of the choice is told, not tossed."""
+
+    __slots__ = ()
+
+    def _tossed(self, shift: int, coins: Coins) -> int:
+        return super()._tossed(shift, coins) | 1 << shift
+
+
+class CoefficientOfTheValue(HadamardResponse):
+    """The coefficient is one of which the choice has odd parity, if there is any."""
+
+    __slots__ = ()
+
+    def randomize(self, value: Value, coins: Coins, public: Coins | None = None) -> bytes:
+        assert isinstance(value, int)
+        told = coins.bernoulli(self.threshold)
+        return bytes([2 * ((value & -value) - 1) + told]) if value else super().randomize(0, coins)
+
+
+def epsilon_per_bit_of_an_encoding(epsilon: Fraction) -> Mechanism:
+    """All of ε for each of the two bits in which choices differ."""
+    return with_threshold(SymmetricUnary(4, epsilon), threshold(epsilon))
+
+
 def all_epsilon_for_each_bit_told(epsilon: Fraction) -> Mechanism:
     return with_threshold(SampledResponse(3, epsilon, 3, 2), threshold(epsilon))
 
@@ -184,6 +236,14 @@ def sampled(kind: type[SampledResponse]) -> Build:
 
 def grr(kind: type[GeneralizedResponse]) -> Build:
     return lambda epsilon: kind(4, epsilon)
+
+
+def subset(kind: type[SubsetResponse]) -> Build:
+    return lambda epsilon: kind(4, epsilon, 2)
+
+
+def affine(kind: type[AffineResponse]) -> Build:
+    return lambda epsilon: kind(4, epsilon, 5, 2)
 
 
 def rr(kind: type[BitwiseResponse]) -> Build:
@@ -205,12 +265,19 @@ MUTANTS: dict[str, tuple[Domain, Build]] = {
     "one coin for all bits": (THREE_BITS, rr(OneCoinForAllBits)),
     "tells of a one if there is any": (THREE_BITS, sampled(TellsOfAOneIfThereIsAny)),
     "one place too often": (THREE_BITS, sampled(OnePlaceTooOften)),
+    "a lie from all sets": (FOUR, subset(LieFromAllSets)),
+    "a shift without its multiplier": (FOUR, affine(ShiftWithoutMultiplier)),
+    "own bit as it is": (FOUR, lambda epsilon: OwnBitAsItIs(4, epsilon)),
+    "coefficient of the value": (FOUR, lambda epsilon: CoefficientOfTheValue(4, epsilon)),
+    "epsilon per bit of an encoding": (FOUR, epsilon_per_bit_of_an_encoding),
     "all of epsilon for each bit told": (THREE_BITS, all_epsilon_for_each_bit_told),
 }
 ANOTHER_LAW = ["float coin", "at most the threshold", "modulo bias", "forgotten skip"]
 ANOTHER_LAW += ["first choice as it is", "truth as it is", "last bit not flipped"]
 ANOTHER_LAW += ["one coin for all bits", "tells of a one if there is any", "one place too often"]
-ONLY_ANOTHER_LAW = ["forgotten skip", "one place too often"]
+ANOTHER_LAW += ["own bit as it is", "coefficient of the value"]
+ANOTHER_LAW += ["a lie from all sets", "a shift without its multiplier"]
+ONLY_ANOTHER_LAW = ["forgotten skip", "one place too often", "a shift without its multiplier"]
 
 
 def check_promise(domain: Domain, build: Build) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from fractions import Fraction
 from importlib import import_module
+from itertools import product
 
 import numpy as np
 import pytest
@@ -27,7 +28,8 @@ from support.epoch_coverage import (
 
 EPSILONS = ("0.5", "1", "4")
 FREQUENCIES = (0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0)
-SPACES = [("rr/1", 1), ("grr/1", 10), ("grr/1", 1000)]
+SPACES = [("rr/1", 1), ("grr/1", 10), ("grr/1", 1000), ("oue/1", 10), ("hadamard/1", 10)]
+SPACES += [("subset/1", 10), ("affine/1", 60), ("cyclic/1", 60)]
 TAIL = 0.025
 
 
@@ -165,7 +167,9 @@ def given_people(p: Fraction, q: Fraction, f: float) -> float:
     return (f * float(p * (1 - p)) + (1 - f) * float(q * (1 - q))) / float(p - q) ** 2
 
 
-@pytest.mark.parametrize("id", ["rr/1", "grr/1"])
+@pytest.mark.parametrize(
+    "id", ["rr/1", "grr/1", "sue/1", "oue/1", "hadamard/1", "subset/1", "affine/1", "cyclic/1"]
+)
 def test_supports_of_a_device_have_the_law_of_its_history(id: str) -> None:
     """Ties the hidden bit used here to `pmf_history`, over three epochs."""
     chain = build(id, domain_size=3, epsilon="1", permanent="2")
@@ -173,21 +177,31 @@ def test_supports_of_a_device_have_the_law_of_its_history(id: str) -> None:
     for value, frequency in ((first_of(chain), 1.0), (last_of(chain), 0.0)):
         seen: dict[int, Fraction] = defaultdict(Fraction)
         for reports, chance in chain.pmf_history([value] * 3).items():
-            seen[sum(supports_first(chain, report) for report in reports)] += chance
+            seen[sum(bool(chain.supports(report, 0)) for report in reports)] += chance
         law = [float(seen[count]) for count in range(4)]
         assert device_law(of, frequency, (3,)).tolist() == pytest.approx(law, rel=1e-9)
 
 
 def first_of(chain: Chain) -> int | tuple[int, ...]:
-    return 0 if chain.id == "grr/1" else (1, 0, 0)
+    return 0 if "choice" in chain.domain_types else (1, 0, 0)
 
 
 def last_of(chain: Chain) -> int | tuple[int, ...]:
-    return 2 if chain.id == "grr/1" else (0, 0, 1)
+    return 2 if "choice" in chain.domain_types else (0, 0, 1)
 
 
-def supports_first(chain: Chain, report: bytes) -> bool:
-    return report == b"\0" if chain.id == "grr/1" else report[0] >> 7 == 1
+@pytest.mark.parametrize("id", ["sue/1", "oue/1", "hadamard/1", "subset/1", "affine/1", "cyclic/1"])
+def test_fresh_reports_of_a_device_have_the_law_of_its_draws(id: str) -> None:
+    """Ties the hidden bit to `pmf`: given the value, epochs are independent and alike."""
+    mechanism = build(id, domain_size=3, epsilon="1")
+    of = Collected(mechanism, "fresh", 2)
+    for value, frequency in ((0, 1.0), (2, 0.0)):
+        seen: dict[int, Fraction] = defaultdict(Fraction)
+        for one, other in product(mechanism.pmf(value).items(), repeat=2):
+            supported = [mechanism.supports(report, 0) for report, _ in (one, other)]
+            seen[supported.count(True)] += one[1] * other[1]
+        law = [float(seen[count]) for count in range(3)]
+        assert device_law(of, frequency, (2,)).tolist() == pytest.approx(law, rel=1e-9)
 
 
 # ---- known mistakes

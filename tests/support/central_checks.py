@@ -1,4 +1,4 @@
-"""Checks a selection must pass and a wrong one must fail; test_seed_errors_select has those."""
+"""Checks a selection must pass and a wrong one must fail; test_*_errors_select have those."""
 
 from __future__ import annotations
 

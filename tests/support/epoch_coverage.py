@@ -43,14 +43,6 @@ class Collected:
     def channel(self) -> Channel:
         return Channel(self.mechanism.p, self.mechanism.q)
 
-    @property
-    def told(self) -> Fraction:
-        """The share of labels in a report."""
-        if self.mechanism.tally_size == self.mechanism.domain_size:
-            return Fraction(1)
-        width = 1 if self.mechanism.domain_size <= 128 else 2
-        return Fraction(self.mechanism.payload_size, width * self.mechanism.domain_size)
-
     def hidden(self, frequency: float) -> tuple[float, float, float]:
         """(θ, low, high): chance of the hidden bit, and of a support if it is 0 and if it is 1."""
         p, q = float(self.mechanism.p), float(self.mechanism.q)
@@ -74,7 +66,7 @@ def our_pooled_limits(
     of: Collected, counts: Counts, trials: Counts, confidence: float
 ) -> tuple[Floats, Floats]:
     """Those of the estimator, for many counts at once."""
-    clusters = clusters_of(of.mechanism, of.repeat, of.epochs, told=of.told)
+    clusters = clusters_of(of.mechanism, of.repeat, of.epochs)
     estimate = debias(
         of.channel,
         counts,
@@ -194,7 +186,7 @@ def sampled_missed(
     From the joint law of how many reports tell of the label and how many of them support it.
     """
     theta, low, high = of.hidden(frequency)
-    told, most = float(of.told), of.epochs * devices
+    told, most = float(of.mechanism.told), of.epochs * devices
     law = np.zeros((of.epochs + 1, of.epochs + 1))
     pmf = import_module("scipy.stats").binom.pmf
     for tellings in range(of.epochs + 1):

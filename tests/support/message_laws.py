@@ -25,8 +25,8 @@ Population = Mapping[Value, Fraction]
 class MessageLaw:
     """Every message of a mechanism, what it adds to the tally, and its probability by input.
 
-    A tally of one count a label counts supports, in every report; a tally of two counts a label
-    counts the reports that tell of it, then those that support it.
+    Its estimator says what a tally supports. Where a report tells of some labels only, the tally
+    starts with the reports that tell of each.
     """
 
     mechanism: Mechanism
@@ -59,17 +59,13 @@ class MessageLaw:
 
     def supports(self, tallies: Counts) -> Counts:
         """(…, labels) of tallies (…, tally_size)."""
-        return tallies[..., -self.labels :]
+        return self.estimator.supports(tallies)
 
     def trials(self, tallies: Counts, n: int) -> Counts:
         """(…, labels): how many of the n reports tell of each label."""
-        if tallies.shape[-1] == self.labels:
-            return np.full(tallies.shape, n)
+        if self.mechanism.told == 1:
+            return np.full((*tallies.shape[:-1], self.labels), n)
         return tallies[..., : self.labels]
-
-    def told(self) -> Fraction:
-        """The share of labels in a report."""
-        return Fraction(int(self.trials(self.tallies[0], 1).sum()), self.labels)
 
     def probabilities(self, population: Population) -> list[Fraction]:
         """Of each message from a sender drawn from the population."""
@@ -109,15 +105,15 @@ class MessageLaw:
     def draw_tallies(self, population: Population, n: int, replicates: int) -> Counts:
         """(replicates, tally_size): tallies of n independent reports each, from the exact pmf."""
         chances = np.array([float(chance) for chance in self.probabilities(population)])
-        chosen = _generator().multinomial(n, chances / chances.sum(), size=replicates)
+        chosen = generator().multinomial(n, chances / chances.sum(), size=replicates)
         return np.asarray(chosen @ self.tallies)
 
 
 def laws(epsilons: tuple[str, ...], sizes: tuple[int, ...]) -> list[MessageLaw]:
-    """Each registered mechanism with each ε and each domain size that it takes."""
+    """Each mechanism that tells labels, with each ε and each domain size that it takes."""
     return [
         MessageLaw(mechanism)
-        for id in mechanisms.known()
+        for id in known()
         for epsilon, size in product(epsilons, sizes)
         if (mechanism := _build(id, epsilon, size)) is not None
     ]
@@ -127,10 +123,20 @@ def chains(epsilons: tuple[str, ...], sizes: tuple[int, ...]) -> list[MessageLaw
     """One report of each mechanism's chain, with twice the ε for the permanent answer."""
     return [
         MessageLaw(mechanism)
-        for id in mechanisms.known()
+        for id in known()
         for epsilon, size in product(epsilons, sizes)
         if (mechanism := _build(id, epsilon, size, permanent=2 * Fraction(epsilon))) is not None
     ]
+
+
+def known() -> Iterator[str]:
+    """Mechanisms that tell labels."""
+    for id in mechanisms.known():
+        if (
+            estimators.for_mechanism(mechanisms.build(id, domain_size=2, epsilon=1)).tells
+            == "labels"
+        ):
+            yield id
 
 
 def law_of(id: str, epsilon: str, size: int) -> MessageLaw:
@@ -152,5 +158,5 @@ def _build(id: str, epsilon: str, size: int, permanent: Fraction | None = None) 
         return None
 
 
-def _generator() -> np.random.Generator:  # noqa: TID251  # simulates whole populations in tests
+def generator() -> np.random.Generator:  # noqa: TID251  # simulates whole populations in tests
     return np.random.default_rng()  # noqa: TID251

@@ -11,8 +11,10 @@ from deniable_aggregator.api import (
     estimates,
     health,
     keys,
+    ledger,
     log,
     openapi,
+    releases,
     tokens,
 )
 
@@ -22,5 +24,6 @@ __all__ = ["register"]
 def register(app: Flask) -> None:
     """Give the application every endpoint of the API and its error documents."""
     errors.register(app)
-    for topic in (collections, epochs, estimates, health, keys, log, openapi, tokens):
+    topics = (collections, epochs, estimates, health, keys, ledger, log, openapi, releases, tokens)
+    for topic in topics:
         app.register_blueprint(topic.blueprint)

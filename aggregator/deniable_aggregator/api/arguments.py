@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from flask import Request
@@ -51,6 +52,27 @@ def from_query(request: Request, model: type[Parsed]) -> Parsed:
         raise _refused(str(error), model, values) from error
 
 
+@dataclass(frozen=True, slots=True)
+class Open(Generic[Parsed]):
+    """A body whose Struct allows further members, and those beside it."""
+
+    known: Parsed
+    further: Mapping[str, object]
+
+
+def from_open_json(request: Request, model: type[Parsed]) -> Open[Parsed]:
+    """The JSON body of a Struct that allows further members; raises what `from_json` raises."""
+    data = body(request, media_type="application/json")
+    try:
+        members = msgspec.json.decode(data, type=dict[str, Any])
+        known = {name: members.pop(name) for name in _accepted(model) if name in members}
+        return Open(msgspec.convert(known, model), members)
+    except msgspec.ValidationError as error:
+        raise _refused(str(error), model, {}) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _no_object(model, data) from error
+
+
 def from_json(request: Request, model: type[Parsed]) -> Parsed:
     """The JSON body as `model`; raises unsupported-media-type, too-large or invalid-argument."""
     data = body(request, media_type="application/json")
@@ -59,8 +81,7 @@ def from_json(request: Request, model: type[Parsed]) -> Parsed:
     except msgspec.ValidationError as error:
         raise _refused(str(error), model, {}) from error
     except (msgspec.DecodeError, RecursionError) as error:
-        accepted = f"a JSON object with {', '.join(_accepted(model))}"
-        raise refuse("body", accepted=accepted, given=f"{len(data)} bytes that are none") from error
+        raise _no_object(model, data) from error
 
 
 def body(request: Request, *, media_type: str) -> bytes:
@@ -90,6 +111,11 @@ def _accepted(model: type[msgspec.Struct]) -> dict[str, str]:
 def _description(schema: dict[str, Any]) -> str:
     choices: Iterable[dict[str, Any]] = [schema, *schema.get("anyOf", [])]
     return next((str(c["description"]) for c in choices if "description" in c), "as documented")
+
+
+def _no_object(model: type[msgspec.Struct], data: bytes) -> Problem:
+    accepted = f"a JSON object with {', '.join(_accepted(model))}"
+    return refuse("body", accepted=accepted, given=f"{len(data)} bytes that are none")
 
 
 def _unknown(name: str, known: Iterable[str]) -> Problem:

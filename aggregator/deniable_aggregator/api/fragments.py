@@ -33,6 +33,10 @@ PATH_PARAMETERS: Mapping[str, Document] = {
         "description": "epoch index: unix seconds divided by epoch_seconds, rounded down",
         "schema": {"type": "string", "pattern": "^[0-9]{1,10}$"},
     },
+    "release_id": {
+        "description": "id of a release, as GET /v1/collections/{collection}/releases lists it",
+        "schema": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
+    },
     "token_id": {
         "description": "id of a token, as GET /v1/tokens lists it",
         "schema": {"type": "string", "pattern": "^[0-9a-f]{12}$"},

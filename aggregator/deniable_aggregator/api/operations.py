@@ -70,8 +70,9 @@ def operation(
 ) -> Callable[[View], View]:
     """Check role and arguments, then call the view with `query=` and `body=` where it takes them.
 
-    `query=None` ignores the query string, the default refuses any. `body` is a Struct for JSON or
-    the media type of bytes; nothing of a body longer than `max_body` is read.
+    `query=None` ignores the query string, the default refuses any. `body` is a Struct for JSON,
+    given as `arguments.Open` where it allows further members, or the media type of bytes; nothing
+    of a body longer than `max_body` is read.
     """
     promised = Operation(role, query, body, max_body, answers, frozenset(problems), tag)
 
@@ -132,4 +133,6 @@ def _parsed(promised: Operation) -> dict[str, object]:
 def _body(expected: type[Arguments] | str) -> object:
     if isinstance(expected, str):
         return arguments.body(request, media_type=expected)
+    if not expected.__struct_config__.forbid_unknown_fields:
+        return arguments.from_open_json(request, expected)
     return arguments.from_json(request, expected)

@@ -1,1 +1,1 @@
-"""Central releases over arrays of counts: selection, linear queries, stable statistics."""
+"""Central releases over arrays of counts: selection, linear queries, stable statistics, markets."""

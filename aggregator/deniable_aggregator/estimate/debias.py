@@ -20,7 +20,7 @@ from deniable_aggregator.estimate.trust import (
 )
 from deniable_shared.errors import ParameterError
 
-__all__ = ["FAMILIES", "Estimate", "check_epochs", "debias"]
+__all__ = ["FAMILIES", "Estimate", "check_epochs", "debias", "tail_of"]
 
 FAMILIES = ("each", "all")
 _PROJECTIONS = {"simplex": onto_simplex, "clip": onto_box}
@@ -108,7 +108,7 @@ def debias(
     are of different devices, and as independent as any. `told` is the share of labels in a report.
     Raises ParameterError for confidence outside (0, 1), family not "each" or "all", epochs < 1.
     """
-    tail = _tail(confidence, family, len(counts))
+    tail = tail_of(confidence, family, len(counts))
     check_epochs(epochs)
     every = np.full(len(counts), n) if trials is None else trials
     frequencies = channel.frequencies(counts, n if trials is None and n else every)
@@ -148,7 +148,7 @@ def check_epochs(epochs: int) -> None:
         raise ParameterError(f"epochs must be at least 1, got {epochs}")
 
 
-def _tail(confidence: float, family: str, cells: int) -> float:
+def tail_of(confidence: float, family: str, cells: int) -> float:
     """The probability an interval may leave on either side.
 
     "all" divides by the number of labels (Bonferroni), which is right under any dependence. The

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from deniable_aggregator.estimators.affine import AffineEstimator
 from deniable_aggregator.estimators.contract import REPEATS, Estimator, checked_repeat
+from deniable_aggregator.estimators.cyclic import CyclicEstimator
+from deniable_aggregator.estimators.discrete_piecewise import PiecewiseMeanEstimator
+from deniable_aggregator.estimators.duchi import OneBitMeanEstimator
 from deniable_aggregator.estimators.grr import GeneralizedEstimator
+from deniable_aggregator.estimators.hadamard import HadamardEstimator
+from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 from deniable_aggregator.estimators.rr_sampled import SampledEstimator
+from deniable_aggregator.estimators.subset import SubsetEstimator
+from deniable_aggregator.estimators.sue import SymmetricUnaryEstimator
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -16,9 +24,17 @@ __all__ = ["REPEATS", "Estimator", "for_mechanism", "known"]
 
 _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyType(
     {
+        "affine/1": AffineEstimator,
+        "cyclic/1": CyclicEstimator,
+        "discrete-piecewise/1": PiecewiseMeanEstimator,
+        "duchi/1": OneBitMeanEstimator,
         "grr/1": GeneralizedEstimator,
+        "hadamard/1": HadamardEstimator,
+        "oue/1": OptimizedUnaryEstimator,
         "rr-sampled/1": SampledEstimator,
         "rr/1": BitwiseEstimator,
+        "subset/1": SubsetEstimator,
+        "sue/1": SymmetricUnaryEstimator,
     }
 )
 

@@ -40,6 +40,13 @@ class Estimator(Protocol):
         """The projection that fits the domain: "clip" or "simplex"."""
 
     @property
+    def tells(self) -> str:
+        """What an estimate has entries for: "labels" of the domain, or its "mean" alone.
+
+        A mean is a share of the way from the lowest value of the domain to the highest.
+        """
+
+    @property
     def repeat(self) -> str:
         """One of REPEATS: what a sum of tallies over several epochs means."""
 
@@ -47,6 +54,12 @@ class Estimator(Protocol):
         """Counts in payloads (n, payload_size): int64 of length tally_size.
 
         ParameterError for another shape or dtype, DecodeError for a payload no sender can make.
+        """
+
+    def supports(self, tallies: Counts) -> Counts:
+        """How many reports support each label: (…, domain_size) from tallies (…, tally_size).
+
+        (…, 0) where it tells the mean, and so of no label.
         """
 
     def estimate(
@@ -79,13 +92,11 @@ def checked_repeat(mechanism: Mechanism, repeat: str | None) -> str:
     return repeat
 
 
-def clusters_of(
-    mechanism: Mechanism, repeat: str, epochs: int, *, told: Fraction = Fraction(1)
-) -> Clusters | None:
+def clusters_of(mechanism: Mechanism, repeat: str, epochs: int) -> Clusters | None:
     """How reports of one device in so many epochs depend on each other; None if there is but one.
 
-    `told` is the share of labels in a report. Under "fresh" these are drawn anew each epoch, so
-    that of a device's other reports only that share tells of the same label.
+    Under "fresh" the labels a report tells of are drawn anew each epoch, so that of a device's
+    other reports only the share `told` tells of the same label.
     """
     check_epochs(epochs)
     if repeat == "once" or epochs == 1:
@@ -93,7 +104,7 @@ def clusters_of(
     if isinstance(mechanism, Renewed):
         low = mechanism.blurred
         return Clusters(low, low + mechanism.kept, Fraction(epochs))
-    return Clusters(mechanism.q, mechanism.p, 1 + (epochs - 1) * told)
+    return Clusters(mechanism.q, mechanism.p, 1 + (epochs - 1) * mechanism.told)
 
 
 def checked_payloads(payloads: object, payload_size: int) -> Payloads:

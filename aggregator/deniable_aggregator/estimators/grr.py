@@ -22,7 +22,7 @@ from deniable_aggregator.estimators.contract import (
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["GeneralizedEstimator"]
+__all__ = ["GeneralizedEstimator", "histogram"]
 
 _SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes: half a megabyte stays in cache
 
@@ -32,22 +32,16 @@ class GeneralizedEstimator:
     """The estimator of "grr/1". Its tally is the histogram of the reported values."""
 
     default_projection: ClassVar[str] = "simplex"
+    tells: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 
     def tally(self, payloads: Payloads) -> Counts:
         rows = checked_payloads(payloads, self.mechanism.payload_size)
-        size = self.mechanism.tally_size
-        histogram = np.zeros(size, dtype=np.int64)
-        for start in range(0, len(rows), _SLICE_ROWS):
-            seen = np.bincount(_indices(rows[start : start + _SLICE_ROWS]), minlength=size)
-            if len(seen) > size:
-                raise DecodeError(
-                    f"payloads must hold indices below {size}, got {len(seen) - 1}: "
-                    "validate them first"
-                )
-            histogram += seen
-        return histogram
+        return histogram(rows, self.mechanism.tally_size)
+
+    def supports(self, tallies: Counts) -> Counts:
+        return tallies
 
     def estimate(
         self,
@@ -73,12 +67,26 @@ class GeneralizedEstimator:
         )
 
 
+def histogram(rows: Payloads, size: int) -> Counts:
+    """How often each big-endian index below `size` stands in a row; DecodeError for any other."""
+    counts = np.zeros(size, dtype=np.int64)
+    slice_rows = max(_SLICE_ROWS, 2 * size)  # each slice costs a pass over the counts, too
+    for start in range(0, len(rows), slice_rows):
+        seen = np.bincount(_indices(rows[start : start + slice_rows]), minlength=size)
+        if len(seen) > size:
+            raise DecodeError(
+                f"payloads must hold indices below {size}, got {len(seen) - 1}: validate them first"
+            )
+        counts += seen
+    return counts
+
+
 def _indices(rows: Payloads) -> npt.NDArray[np.integer]:
-    """Each row read as one big-endian integer."""
+    """Each row of one to three bytes read as one big-endian integer."""
     size = rows.shape[1]
     if size <= 2:
         return np.ascontiguousarray(rows).view(f">u{size}")[:, 0]
-    indices = np.zeros(len(rows), dtype=np.int64)
-    for column in rows.T:
-        indices = indices << 8 | column
+    padded = np.append(rows.reshape(-1), np.uint8(0))  # the last word reaches one byte further
+    words: npt.NDArray[np.uint32] = np.ndarray(len(rows), ">u4", padded, strides=(size,))
+    indices: npt.NDArray[np.int64] = np.right_shift(words, 8, dtype=np.int64)
     return indices

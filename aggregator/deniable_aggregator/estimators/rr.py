@@ -42,6 +42,7 @@ class BitwiseEstimator:
     """The estimator of "rr/1". Its tally counts ones, bit by bit."""
 
     default_projection: ClassVar[str] = "clip"
+    tells: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 
@@ -52,6 +53,9 @@ class BitwiseEstimator:
         if ones[size:].any():
             raise DecodeError(f"payloads must have zeros after bit {size}: validate them first")
         return ones[:size]
+
+    def supports(self, tallies: Counts) -> Counts:
+        return tallies
 
     def estimate(
         self,

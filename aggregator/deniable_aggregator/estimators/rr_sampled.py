@@ -11,7 +11,6 @@ estimate. Tally: the m numbers n_j, then the m numbers o_j.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -39,6 +38,7 @@ class SampledEstimator:
     """The estimator of "rr-sampled/1". Its tally counts tellings, then ones, bit by bit."""
 
     default_projection: ClassVar[str] = "clip"
+    tells: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 
@@ -70,6 +70,9 @@ class SampledEstimator:
             )
         return seen.astype(np.int64, copy=False)
 
+    def supports(self, tallies: Counts) -> Counts:
+        return tallies[..., self._bits :]
+
     def estimate(
         self,
         tally: Counts,
@@ -86,7 +89,6 @@ class SampledEstimator:
                 f"tally must tell of {self._told} bits in each of n = {reports} reports, and of no "
                 f"more ones than it tells of bits, got {trials.sum()} and {ones.sum()}"
             )
-        told = Fraction(self._told, self._bits)
         return debias(
             Channel(self.mechanism.p, self.mechanism.q),
             ones,
@@ -94,9 +96,9 @@ class SampledEstimator:
             confidence=confidence,
             epochs=epochs,
             family=family,
-            clusters=clusters_of(self.mechanism, self.repeat, epochs, told=told),
+            clusters=clusters_of(self.mechanism, self.repeat, epochs),
             trials=trials,
-            told=told,
+            told=self.mechanism.told,
         )
 
 

@@ -18,7 +18,7 @@ from deniable_aggregator.errors import StoreError
 from deniable_aggregator.inspection.checkup import Check
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError, ForkError
-from deniable_shared.journal import GENESIS, LogEntry, extend, parse_log_page
+from deniable_shared.journal import GENESIS, LogEntry, extend, parse_log_page, release_entry
 from deniable_shared.key_succession import check_successor_keys
 from deniable_shared.keylist import KeyList, verify_key_list
 from deniable_shared.manifest import MANIFEST_TYPE, parse_manifest
@@ -32,6 +32,8 @@ _LOG = "select position, type, body_hash, head from log order by position"
 _MANIFESTS = """
 select position, id, version, digest, envelope from manifests
 join collections on number = collection order by position"""
+_RESULTS = "select position, release, salt, document from results order by position"
+_TABLES = "select name from sqlite_master where type = 'table'"
 _KEY_LISTS = "select position, version, issued, digest, envelope from key_lists order by version"
 
 
@@ -98,10 +100,14 @@ def read_service(connection: Connection) -> Chain:
 
 
 def of_database(path: Path, chain: Chain, trust: str) -> Iterator[Check]:
-    """Every manifest and key list that is kept: signed, logged, and following the one before."""
+    """Every manifest and key list that is kept: signed, logged, and following the one before.
+
+    Every release that is kept: in the log as it is, behind its salt.
+    """
     with closing(_opened(path)) as db:
         manifests = db.execute(_MANIFESTS).fetchall()
         key_lists = db.execute(_KEY_LISTS).fetchall()
+        results = db.execute(_RESULTS).fetchall() if _has_ledger(db) else []
     found: dict[str, list[str]] = {"manifests": [], "key lists": []}
     for position, collection, version, digest, envelope in manifests:
         name = f"{collection} version {version}"
@@ -115,7 +121,9 @@ def of_database(path: Path, chain: Chain, trust: str) -> Iterator[Check]:
             found["key lists"].append(f"key list {version}: {error}")
     yield from _summed("manifests", len(manifests), found["manifests"])
     yield from _summed("key lists", len(key_lists), found["key lists"])
-    yield _nothing_is_missing(chain, {"manifest": len(manifests), "keys": len(key_lists)})
+    yield _releases(chain, results)
+    kept = {"manifest": len(manifests), "keys": len(key_lists), "release": len(results)}
+    yield _nothing_is_missing(chain, kept)
 
 
 def of_service(connection: Connection, chain: Chain, trust: str, now: float) -> Iterator[Check]:
@@ -153,6 +161,19 @@ def _opened(path: Path) -> sqlite3.Connection:
     if not path.is_file():
         raise StoreError(f"there is no database {path}")
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+
+
+def _has_ledger(db: sqlite3.Connection) -> bool:
+    """Not before the first start of a program that makes releases."""
+    return ("results",) in db.execute(_TABLES).fetchall()
+
+
+def _releases(chain: Chain, results: Iterable[tuple[int, str, bytes, bytes]]) -> Check:
+    rows = list(results)
+    for position, release, salt, document in rows:
+        if not chain.holds(position, release_entry(salt, document)):
+            return Check("fail", "releases", f"release {release} is not in the log there")
+    return Check("ok", "releases", f"{len(rows):,}, each in the log behind its salt")
 
 
 def _manifest_error(

@@ -24,10 +24,13 @@ __all__ = [
     "Arrival",
     "Cell",
     "CellTally",
+    "ChargeRow",
+    "Decide",
     "EpochRow",
     "KeyListRow",
     "LogEntry",
     "ManifestRow",
+    "ResultRow",
     "Store",
     "Tally",
     "Verdict",
@@ -111,6 +114,40 @@ class KeyListRow:
     envelope: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class ChargeRow:
+    """What a release was charged: exact rationals as texts, "1/2", None where nothing is claimed.
+
+    `request` is the digest of what was asked, as secret as the tallies; `terms` are its public
+    words; `epochs` ascend; `created` in unix seconds.
+    """
+
+    collection: str
+    release: str
+    request: bytes
+    terms: bytes
+    epochs: tuple[int, ...]
+    epsilon: str | None
+    rho: str | None
+    delta: str
+    adjacency: str
+    created: int
+
+
+Decide = Callable[[Sequence[ChargeRow]], None]
+"""Returns if one more charge is admitted beside those given, oldest first, or raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """What is shown of a release; `position` is that of its log entry, from 1, once it is kept."""
+
+    release: str
+    salt: bytes
+    document: bytes
+    position: int | None = None
+
+
 class Store(Protocol):
     """Thread-safe. What writes is durable when it returns, or raises having changed nothing."""
 
@@ -179,6 +216,42 @@ class Store(Protocol):
 
     def log_head(self) -> tuple[int, str]:
         """Number of entries and the head in hex."""
+        ...
+
+    def charge(self, row: ChargeRow, decide: Decide) -> ChargeRow:
+        """Append the charge, or return the one that is there for the same collection and request.
+
+        `decide` is given the collection's charges inside the writing transaction, one at a time
+        over all threads and processes; what it raises is raised, and nothing is charged.
+        """
+        ...
+
+    def charge_for(self, collection: str, request: bytes) -> ChargeRow | None: ...
+
+    def charges(self, collection: str) -> list[ChargeRow]:
+        """Oldest first; no charge is ever changed or taken back."""
+        ...
+
+    def store_result(self, row: ResultRow, record: bytes | None = None) -> ResultRow:
+        """Keep a charged release's result and its log entry ("release") in one transaction.
+
+        With them record 0 of the session that it opens. The first one stays: it is returned, and
+        nothing is kept of any other.
+        """
+        ...
+
+    def result(self, release: str) -> ResultRow | None: ...
+
+    def results(self, collection: str) -> list[ResultRow]:
+        """In the order of the log."""
+        ...
+
+    def add_record(self, release: str, number: int, record: bytes) -> bool:
+        """Append a session's record; False, and nothing kept, unless it is the next number."""
+        ...
+
+    def records(self, release: str, first: int = 0) -> list[bytes]:
+        """A session's records from that number on, in order."""
         ...
 
     def add_token(self, token: Token) -> None: ...

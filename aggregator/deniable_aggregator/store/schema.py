@@ -11,7 +11,7 @@ from deniable_aggregator.errors import StoreError
 
 __all__ = ["HEAD", "LEAST_SQLITE", "migrate", "revision_of"]
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest revision in migrations/versions."""
 
 LEAST_SQLITE = (3, 37, 0)

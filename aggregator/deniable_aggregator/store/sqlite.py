@@ -10,15 +10,18 @@ from pathlib import Path
 
 from deniable_aggregator.auth import Token
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import counting, journal, schema
+from deniable_aggregator.store import counting, journal, releases, schema
 from deniable_aggregator.store.connections import Connections, Factory
 from deniable_aggregator.store.contract import (
     Arrival,
     CellTally,
+    ChargeRow,
+    Decide,
     EpochRow,
     KeyListRow,
     LogEntry,
     ManifestRow,
+    ResultRow,
     Tally,
     Verdict,
 )
@@ -146,6 +149,39 @@ class SqliteStore:
         with self._connections.read() as db:
             size, head = journal.head(db)
         return size, head.hex()
+
+    def charge(self, row: ChargeRow, decide: Decide) -> ChargeRow:
+        number = self._number(row.collection)
+        with self._connections.write() as db:
+            return releases.charge(db, number, row, decide)
+
+    def charge_for(self, collection: str, request: bytes) -> ChargeRow | None:
+        with self._connections.read() as db:
+            return releases.charge_for(db, self._number(collection), request)
+
+    def charges(self, collection: str) -> list[ChargeRow]:
+        with self._connections.read() as db:
+            return releases.charges(db, self._number(collection))
+
+    def store_result(self, row: ResultRow, record: bytes | None = None) -> ResultRow:
+        with self._connections.write() as db:
+            return releases.store_result(db, row, record)
+
+    def result(self, release: str) -> ResultRow | None:
+        with self._connections.read() as db:
+            return releases.result(db, release)
+
+    def results(self, collection: str) -> list[ResultRow]:
+        with self._connections.read() as db:
+            return releases.results(db, self._number(collection))
+
+    def add_record(self, release: str, number: int, record: bytes) -> bool:
+        with self._connections.write() as db:
+            return releases.add_record(db, release, number, record)
+
+    def records(self, release: str, first: int = 0) -> list[bytes]:
+        with self._connections.read() as db:
+            return releases.records(db, release, first)
 
     def add_token(self, token: Token) -> None:
         with self._connections.write() as db:

@@ -11,12 +11,29 @@ from deniable_shared.chains import Renewed
 from deniable_shared.domain import Bits, Domain
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Chain, Kind, Mechanism
+from deniable_shared.mechanisms.cyclic import CyclicResponse
+from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
+from deniable_shared.mechanisms.duchi import OneBitMean
 from deniable_shared.mechanisms.grr import GeneralizedResponse
+from deniable_shared.mechanisms.hadamard import HadamardResponse
+from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
+from deniable_shared.mechanisms.subset import SubsetResponse
+from deniable_shared.mechanisms.sue import SymmetricUnary
 
-__all__ = ["Chain", "Mechanism", "build", "default_id", "for_domain", "known", "pinned"]
+__all__ = [
+    "Chain",
+    "Mechanism",
+    "build",
+    "default_id",
+    "for_domain",
+    "for_type",
+    "known",
+    "pinned",
+]
 
 Epsilon = str | int | Fraction
 _NONE: Mapping[str, object] = MappingProxyType({})
@@ -42,7 +59,7 @@ def build(
 
     rr/1: domain_size = number of bits; distance = the most places in which two valid vectors
     differ (all, if not given). rr-sampled/1: the same, and sampled = how many of the bits a report
-    tells (the number of least variance, if not given). grr/1: domain_size = number of choices.
+    tells (the number of least variance, if not given). The others: domain_size = number of choices.
     With `permanent`, the ε of a permanent answer, the mechanism is a Chain; it must exceed epsilon.
     """
     kind = _BY_ID.get(id)
@@ -59,6 +76,11 @@ def build(
 def known() -> tuple[str, ...]:
     """Ids of all mechanisms, sorted."""
     return tuple(sorted(_BY_ID))
+
+
+def for_type(domain_type: str) -> tuple[str, ...]:
+    """Ids of the mechanisms that answer for a type of domain, sorted."""
+    return tuple(id for id in known() if domain_type in _BY_ID[id].domain_types)
 
 
 def pinned(id: str) -> tuple[str, ...]:
@@ -136,5 +158,17 @@ def _integer(name: str, value: object) -> int:
 _DECIDED = {frozenset({"bits"}): ("distance",)}
 """Parameters that the domain decides, and so no manifest names."""
 
-_KINDS: tuple[Kind, ...] = (BitwiseResponse, GeneralizedResponse, SampledResponse)
+_KINDS: tuple[Kind, ...] = (
+    AffineResponse,
+    BitwiseResponse,
+    CyclicResponse,
+    GeneralizedResponse,
+    HadamardResponse,
+    OneBitMean,
+    OptimizedUnary,
+    PiecewiseMean,
+    SampledResponse,
+    SubsetResponse,
+    SymmetricUnary,
+)
 _BY_ID: Mapping[str, Kind] = {kind.id: kind for kind in _KINDS}

@@ -51,6 +51,10 @@ class Mechanism(Protocol):
         """Exact probability that a report supports one thing that is not true."""
 
     @property
+    def told(self) -> Fraction:
+        """The share of the labels that one report tells of: all, or t of m."""
+
+    @property
     def public_choices(self) -> int:
         """How many equally likely things a payload may tell openly; 1 if it tells none."""
 
@@ -62,6 +66,9 @@ class Mechanism(Protocol):
         `coins` are keyed by the value. What a report tells openly, such as which bits it speaks of,
         is tossed with `public`, keyed by anything but the value; with `coins` if there are none.
         """
+
+    def supports(self, payload: bytes, label: int) -> bool | None:
+        """Whether a payload supports a label; None if it does not tell of it."""
 
     def validate(self, payload: bytes) -> None:
         """Return for payloads `randomize` can give, raise DecodeError for all others."""

@@ -90,6 +90,11 @@ class GeneralizedResponse:
         """Nothing is told openly."""
         return 1
 
+    @property
+    def told(self) -> Fraction:
+        """A report tells of every label."""
+        return Fraction(1)
+
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
@@ -110,6 +115,10 @@ class GeneralizedResponse:
         if not isinstance(value, int) or not 0 <= value < self.domain_size:
             raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
         return value
+
+    def supports(self, payload: bytes, label: int) -> bool:
+        """Whether a choice is the reported one."""
+        return int.from_bytes(payload, "big") == label
 
     def validate(self, payload: bytes) -> None:
         """DecodeError unless `payload` is an index below d in its one possible length."""

@@ -100,6 +100,11 @@ class BitwiseResponse:
         """Nothing is told openly."""
         return 1
 
+    @property
+    def told(self) -> Fraction:
+        """A report tells of every label."""
+        return Fraction(1)
+
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
@@ -124,6 +129,10 @@ class BitwiseResponse:
             return pack(value)
         except (ValueError, TypeError):  # its text would repeat the value
             raise DomainError("value must hold only zeros and ones") from None
+
+    def supports(self, payload: bytes, label: int) -> bool:
+        """Whether a bit is told as 1."""
+        return bool(payload[label >> 3] >> (7 - (label & 7)) & 1)
 
     def validate(self, payload: bytes) -> None:
         """DecodeError unless `payload` has the one possible length and zero padding."""

@@ -131,6 +131,11 @@ class SampledResponse:
         """The sets of t places."""
         return comb(self.domain_size, self.sampled)
 
+    @property
+    def told(self) -> Fraction:
+        """t/m."""
+        return Fraction(self.sampled, self.domain_size)
+
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
@@ -177,6 +182,10 @@ class SampledResponse:
             return list(payload)
         starts = range(0, len(payload), self._width)
         return [int.from_bytes(payload[at : at + self._width], "big") for at in starts]
+
+    def supports(self, payload: bytes, label: int) -> bool | None:
+        """Whether a bit is told as 1; None if it is not told."""
+        return {code >> 1: bool(code & 1) for code in self._codes(payload)}.get(label)
 
     def validate(self, payload: bytes) -> None:
         """DecodeError unless `payload` names t places below m in rising order."""

@@ -138,6 +138,15 @@ def test_bits_have_no_joint_counts_and_are_told_so(name: str) -> None:
         check_joint("mwem", facts(SMALL[name], 10))
 
 
+def test_reports_of_several_labels_are_refused_before_any_tally_is_read() -> None:
+    given = replace(facts(SMALL["grr-4"], 10), mechanism=mechanism("subset/1", 4, subset_size=2))
+    with pytest.raises(ParameterError, match="mechanism must be one of grr/1"):
+        check_joint("small-db", given)
+    given = replace(given, mechanism=SMALL["rr-2"])
+    with pytest.raises(ParameterError, match=r"name one label each.*are of rr/1: use histogram"):
+        check_joint("small-db", given)
+
+
 def test_more_reports_than_stay_exact_are_refused() -> None:
     given = facts(SMALL["grr-4"], 1 << 31)
     with pytest.raises(ParameterError, match="release fewer epochs at a time"):

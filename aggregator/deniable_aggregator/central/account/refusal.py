@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
+from deniable_aggregator.central.account.decimals import at_least, at_most
 from deniable_aggregator.central.account.errors import BudgetError, Shortage
 from deniable_aggregator.central.account.spending import Limit, Spending
 from deniable_aggregator.central.guarantee import bounded_range_rho, pure_rho
@@ -14,8 +14,6 @@ from deniable_aggregator.central.guarantee import bounded_range_rho, pure_rho
 __all__ = ["Request", "refused"]
 
 _NAMED = 5
-_UP, _DOWN = (Context(prec=6, rounding=rounding) for rounding in (ROUND_CEILING, ROUND_FLOOR))
-_PLAIN = Decimal("0.0001")
 _LARGEST = Fraction(100)
 _STEPS = 40
 
@@ -76,10 +74,10 @@ class Request:
 def refused(request: Request, *, whose: str) -> BudgetError:
     """The error for a release that the limit does not admit."""
     short = request.shortage
-    price = "one without epsilon" if short.asked is None else _decimal(short.asked, _UP)
+    price = "one without epsilon" if short.asked is None else at_most(short.asked)
     message = (
-        f"{whose} may spend {short.currency} {_decimal(short.limit, _DOWN)} on releases: "
-        f"spent {_spent(short)}, asked {price}, left {_decimal(short.left, _DOWN)}; "
+        f"{whose} may spend {short.currency} {at_least(short.limit)} on releases: "
+        f"spent {_spent(short)}, asked {price}, left {at_least(short.left)}; "
         f"{_cure(request, short)}"
     )
     return BudgetError(message, short)
@@ -88,7 +86,7 @@ def refused(request: Request, *, whose: str) -> BudgetError:
 def _spent(short: Shortage) -> str:
     if not short.spent:
         return "0"
-    return f"{_decimal(short.spent, _UP)} by {_names(short.releases)}"
+    return f"{at_most(short.spent)} by {_names(short.releases)}"
 
 
 def _cure(request: Request, short: Shortage) -> str:
@@ -99,7 +97,7 @@ def _cure(request: Request, short: Shortage) -> str:
     if request.is_gaussian:
         return _ask("rho", request.rho)
     if short.currency == "rho":
-        other = _decimal(request.other, _DOWN)
+        other = at_least(request.other)
         return (
             f"{_ask('epsilon', request.drawn)} by the exponential mechanism or {other} by another"
         )
@@ -107,7 +105,7 @@ def _cure(request: Request, short: Shortage) -> str:
 
 
 def _ask(currency: str, most: Fraction) -> str:
-    return f"read other epochs, or ask for {currency} {_decimal(most, _DOWN)} at most"
+    return f"read other epochs, or ask for {currency} {at_least(most)} at most"
 
 
 def _within(rho_of: Callable[[Fraction], Fraction], rho: Fraction) -> Fraction:
@@ -123,9 +121,3 @@ def _names(releases: tuple[str, ...]) -> str:
     shown = ", ".join(releases[:_NAMED])
     more = len(releases) - _NAMED
     return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _decimal(value: Fraction, rounded: Context) -> str:
-    """Six digits: what is spent and asked never too little, what is left never too much."""
-    decimal = rounded.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
-    return f"{decimal:f}" if not value or abs(decimal) >= _PLAIN else f"{decimal:e}"

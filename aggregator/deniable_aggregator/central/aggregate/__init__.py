@@ -13,11 +13,13 @@ from types import MappingProxyType
 from typing import Protocol
 
 from deniable_aggregator.central.aggregate import (
+    allocate,
     exponential,
     histogram,
     median,
     mwem,
     noisy_max,
+    price,
     queries,
     sample_aggregate,
     small_db,
@@ -43,11 +45,13 @@ class Family(Protocol):
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
+        "allocate": allocate,
         "exponential": exponential,
         "histogram": histogram,
         "median": median,
         "mwem": mwem,
         "noisy-max": noisy_max,
+        "price": price,
         "queries": queries,
         "sample-aggregate": sample_aggregate,
         "small-db": small_db,

@@ -22,6 +22,7 @@ from hashlib import sha256
 import numpy as np
 
 from deniable_aggregator.central.aggregate.contract import Counts, Facts, Tallies
+from deniable_aggregator.central.aggregate.messages import OneOf, messages_of
 from deniable_aggregator.central.aggregate.reach import reach
 from deniable_aggregator.central.aggregate.readings import Readings
 from deniable_shared.domain import Bits
@@ -72,12 +73,17 @@ class RandomizedCounts:
 
 
 def check_joint(mechanism: str, facts: Facts) -> None:
-    """ParameterError unless the answers are one label each, and n of them stay exact."""
+    """ParameterError unless answers and reports are one label each, and n of them stay exact."""
     if isinstance(facts.domain, Bits):
         raise ParameterError(
             f"{mechanism} needs answers that are one label of several: bits are counted each by "
             "itself, so which of them come together is not known; use histogram, or collect a "
             "record"
+        )
+    if not isinstance(messages_of(facts.mechanism), OneOf):
+        raise ParameterError(
+            f"{mechanism} needs reports that name one label each, as those of grr/1 do, this "
+            f"collection's are of {facts.mechanism.id}: use histogram"
         )
     if facts.n > _LARGEST_ROWS:
         raise ParameterError(

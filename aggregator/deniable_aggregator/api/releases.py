@@ -1,0 +1,127 @@
+"""Central releases: what one would cost, making it, reading it again, asking an open session."""
+
+from __future__ import annotations
+
+import msgspec
+from flask import Blueprint, Response
+from msgspec import UnsetType
+
+from deniable_aggregator.api.arguments import Open, refuse
+from deniable_aggregator.api.operations import JSON, answer, operation, service
+from deniable_aggregator.api.release_documents import (
+    AnswerDocument,
+    LogPlaceDocument,
+    NewRelease,
+    Question,
+    QuoteDocument,
+    ReleaseArguments,
+    ReleaseDocument,
+    ReleasesDocument,
+    ReleaseSummary,
+)
+from deniable_aggregator.api.spans import span_of
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.releases import Request, Selection
+from deniable_aggregator.releases.archive import listed, result_named
+from deniable_aggregator.store.contract import ResultRow
+
+blueprint = Blueprint("releases", __name__)
+
+MAX_QUESTION_BYTES = 1 << 20
+"""A question may name a number for each of 65,536 labels."""
+
+
+@blueprint.post("/v1/collections/<collection>/releases")
+@operation(
+    tag="analysts",
+    role="analyst",
+    query=ReleaseArguments,
+    body=NewRelease,
+    answers={200: {JSON: (ReleaseDocument, QuoteDocument)}, 201: {JSON: (ReleaseDocument,)}},
+    problems=(
+        "unknown-collection",
+        "too-few-reports",
+        "epoch-open",
+        "budget-exhausted",
+        "release-failed",
+    ),
+)
+def release(collection: str, query: ReleaseArguments, body: Open[NewRelease]) -> Response:
+    """Draw from closed epochs under the collection's budget; every epoch read is charged.
+
+    With `cost` true nothing is drawn or charged: the answer is the price, the expected error and
+    what is left. The same request again (200, not 201) is answered with the stored release, free.
+    The charge is committed before the draw; what fails behind it is free the next time.
+    """
+    found = service().registry.get(collection)
+    wanted = Request(body.known.mechanism, body.further, _selection(found, body.known))
+    if query.cost or body.known.cost:
+        return answer(msgspec.convert(service().releases.quote(found, wanted), QuoteDocument))
+    shown = service().releases.release(found, wanted)
+    return answer(_document(shown.row), 201 if shown.new else 200)
+
+
+@blueprint.get("/v1/collections/<collection>/releases")
+@operation(
+    tag="analysts",
+    role="viewer",
+    answers={200: {JSON: (ReleasesDocument,)}},
+    problems=("unknown-collection",),
+)
+def releases(collection: str) -> Response:
+    """Every release that was charged, oldest first, without its result."""
+    found = service().registry.get(collection)
+    summaries = msgspec.convert(listed(service().store, found), list[ReleaseSummary])
+    return answer(ReleasesDocument(found.id, summaries))
+
+
+@blueprint.get("/v1/collections/<collection>/releases/<release_id>")
+@operation(
+    tag="analysts",
+    role="viewer",
+    answers={200: {JSON: (ReleaseDocument,)}},
+    problems=("unknown-collection", "not-found"),
+)
+def stored_release(collection: str, release_id: str) -> Response:
+    """A release as it was made. Reading it is free."""
+    found = service().registry.get(collection)
+    return answer(_document(result_named(service().store, found, release_id)))
+
+
+@blueprint.post("/v1/collections/<collection>/releases/<release_id>/questions")
+@operation(
+    tag="analysts",
+    role="analyst",
+    body=Question,
+    max_body=MAX_QUESTION_BYTES,
+    answers={200: {JSON: (AnswerDocument,)}},
+    problems=("unknown-collection", "not-found", "conflict", "release-failed", "unavailable"),
+)
+def ask(collection: str, release_id: str, body: Open[Question]) -> Response:
+    """Ask the session that a release opened. It was paid for: questions are free.
+
+    The same question has the same answer. The body is at most 1 MiB.
+    """
+    found = service().registry.get(collection)
+    answered = service().releases.sessions.ask(found, release_id, body.further)
+    return answer(msgspec.convert(answered, AnswerDocument))
+
+
+def _selection(collection: Collection, asked: NewRelease) -> Selection:
+    first, last = _text(asked.first), _text(asked.last)
+    if not isinstance(asked.epochs, UnsetType):
+        if not (isinstance(first, UnsetType) and isinstance(last, UnsetType)):
+            raise refuse("epochs", accepted="given without from and to", given=asked.epochs)
+        return Selection(listed=tuple(asked.epochs))
+    span = span_of(first, last, collection.manifest.epoch_seconds)
+    return Selection(span, bounded=not isinstance(last, UnsetType))
+
+
+def _text(bound: str | int | UnsetType) -> str | UnsetType:
+    return str(bound) if isinstance(bound, int) else bound
+
+
+def _document(row: ResultRow) -> ReleaseDocument:
+    kept = msgspec.json.decode(row.document, type=ReleaseDocument)
+    place = LogPlaceDocument((row.position or 1) - 1, row.salt.hex())
+    return msgspec.structs.replace(kept, log=place)

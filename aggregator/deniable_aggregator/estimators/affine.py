@@ -1,0 +1,158 @@
+"""Affine thresholds: how many reports supported each of K codes, and what that says.
+
+    f̂_v = (c_v/n − q)/(p − q),   Σ_v f̂_v = 1 over all K codes for every set of reports
+
+A report (c, b) supports the w codes c⁻¹(r − b) mod K with r < w. Few reports are counted code by
+code, w steps of c⁻¹ from the first: n·w additions. Many are first counted by message, K(K − 1)/2
+numbers; then for each c the sums of w neighbours among its b, from prefix sums, are the supports of
+its codes, in steps of c: about K²/2 additions, whatever n and w are.
+
+Tally: the supports of all K codes. The d choices come first; the K − d codes after them stand for
+nothing, so that their estimates are 0 but for noise whatever is true. They cost nothing to keep and
+show reports that no honest device sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_aggregator.estimate import Estimate, debias
+from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_aggregator.estimators.contract import (
+    Payloads,
+    checked_payloads,
+    checked_tally,
+    clusters_of,
+)
+from deniable_shared.chains import Renewed
+from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.mechanisms.affine import AffineResponse
+from deniable_shared.mechanisms.contract import Mechanism
+
+__all__ = ["AffineEstimator"]
+
+_SLICE_ROWS = 16_384  # what the steps of a slice touch stays in cache
+_MOST_MESSAGES = 1 << 22  # of 8 bytes each, where messages are counted
+_AT_ONCE = 1 << 20  # numbers of the prefix sums that are held together
+
+
+@dataclass(frozen=True, slots=True)
+class AffineEstimator:
+    """The estimator of "affine/1". Its tally counts the reports that support each code."""
+
+    default_projection: ClassVar[str] = "simplex"
+    tells: ClassVar[str] = "labels"
+    mechanism: Mechanism
+    repeat: str = "once"
+
+    @property
+    def _form(self) -> AffineResponse:
+        """What says how large the sets are, and what names them."""
+        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
+        if not isinstance(first, AffineResponse):
+            raise ParameterError(f"mechanism must be affine/1, got {self.mechanism.id}")
+        return first
+
+    def tally(self, payloads: Payloads) -> Counts:
+        rows, form = checked_payloads(payloads, self.mechanism.payload_size), self._form
+        messages = _messages(rows)
+        if len(rows) and messages.max() >= form.symbols:
+            raise DecodeError(
+                f"payloads must hold numbers below {form.symbols}, got {messages.max()}: "
+                "validate them first"
+            )
+        if form.symbols <= min(_MOST_MESSAGES, len(rows) * form.subset_size // 3):
+            return _by_message(messages, form)
+        counts = np.zeros(form.modulus, dtype=np.int64)
+        for start in range(0, len(rows), _SLICE_ROWS):
+            counts += _by_code(messages[start : start + _SLICE_ROWS], form)
+        return counts
+
+    def supports(self, tallies: Counts) -> Counts:
+        return tallies[..., : self.mechanism.domain_size]
+
+    def estimate(
+        self,
+        tally: Counts,
+        n: int,
+        *,
+        confidence: float = 0.95,
+        epochs: int = 1,
+        family: str = "each",
+    ) -> Estimate:
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        if counts.sum() != reports * self._form.subset_size:
+            raise ParameterError(
+                f"tally must add up to {self._form.subset_size} codes in each of n = {reports} "
+                f"reports, got {counts.sum()}"
+            )
+        return debias(
+            Channel(self.mechanism.p, self.mechanism.q),
+            self.supports(counts),
+            reports,
+            confidence=confidence,
+            epochs=epochs,
+            family=family,
+            clusters=clusters_of(self.mechanism, self.repeat, epochs),
+        )
+
+
+def _messages(rows: Payloads) -> Counts:
+    """Each row read as one big-endian integer."""
+    messages = np.zeros(len(rows), dtype=np.int64)
+    for column in rows.T:
+        messages = messages << 8 | column
+    return messages
+
+
+def _by_code(messages: Counts, form: AffineResponse) -> Counts:
+    """Supports, by going through the codes of every report."""
+    k = form.modulus
+    before, shift = np.divmod(messages, k)
+    step = _inverses(k)[before + 1]
+    code = step * (k - shift) % k
+    counts = np.zeros(k, dtype=np.int64)
+    for _ in range(form.subset_size):
+        counts += np.bincount(code, minlength=k)
+        code += step
+        np.subtract(code, k, out=code, where=code >= k)
+    return counts
+
+
+def _by_message(messages: Counts, form: AffineResponse) -> Counts:
+    """Supports, by counting every message and summing w neighbours of each b.
+
+    Code v of c is supported by b = −cv … −cv + w − 1 mod K.
+    """
+    k, w = form.modulus, form.subset_size
+    seen = np.bincount(messages, minlength=form.symbols).reshape(form.multipliers, k)
+    counts = np.zeros(k, dtype=np.int64)
+    height = max(1, _AT_ONCE // k)
+    for first in range(0, form.multipliers, height):
+        block = seen[first : first + height]
+        sums = np.zeros((len(block), k + w), dtype=np.int64)
+        np.cumsum(np.concatenate([block, block[:, : w - 1]], axis=1), axis=1, out=sums[:, 1:])
+        windows = sums[:, w:] - sums[:, :k]
+        multipliers = np.arange(first + 1, first + 1 + len(block))[:, None]
+        counts += np.take_along_axis(windows, -multipliers * np.arange(k) % k, axis=1).sum(axis=0)
+    return counts
+
+
+@lru_cache(maxsize=8)
+def _inverses(modulus: int) -> npt.NDArray[np.int64]:
+    """c⁻¹ mod the prime for c = 0 … (K − 1)/2, 0 for 0: by c^(K − 2), squared and multiplied."""
+    base = np.arange(modulus // 2 + 1, dtype=np.int64)
+    inverse, exponent = np.ones_like(base), modulus - 2
+    while exponent:
+        if exponent & 1:
+            inverse = inverse * base % modulus
+        base = base * base % modulus
+        exponent >>= 1
+    inverse[0] = 0
+    inverse.flags.writeable = False
+    return inverse

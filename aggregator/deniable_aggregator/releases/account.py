@@ -1,0 +1,71 @@
+"""Charges as the store keeps them, and the account that decides whether one more is admitted.
+
+The budget is that of the newest manifest, which may be lower than what was spent. The most reports
+of one installation are counted under the first version's lifetime: later ones may only lower it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from deniable_aggregator.central.account import Account, Budget, Charge
+from deniable_aggregator.central.adjacency import parse_adjacency
+from deniable_aggregator.central.guarantee import Guarantee
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.store.contract import ChargeRow
+
+__all__ = ["Decider", "account_of", "budget_of", "charge_of", "guarantee_of"]
+
+
+def budget_of(collection: Collection) -> Budget:
+    """Of the newest manifest."""
+    newest, first = collection.manifest, collection.first
+    reports = {
+        "once": 1,
+        "fresh": int(first.epsilon_lifetime // first.epsilon_report),
+        "memoized": None,
+    }
+    return Budget(
+        per_epoch=newest.central_per_epoch,
+        per_installation=newest.central_per_installation,
+        delta=newest.central_delta,
+        reports=reports[first.repeat],
+    )
+
+
+def account_of(collection: Collection, rows: Sequence[ChargeRow]) -> Account:
+    """The budget and everything that was charged to it."""
+    return Account(budget_of(collection), tuple(map(charge_of, rows)))
+
+
+def charge_of(row: ChargeRow) -> Charge:
+    return Charge(row.release, frozenset(row.epochs), guarantee_of(row))
+
+
+def guarantee_of(row: ChargeRow) -> Guarantee:
+    """Exactly as it was charged."""
+    return Guarantee(
+        epsilon=None if row.epsilon is None else Fraction(row.epsilon),
+        rho=None if row.rho is None else Fraction(row.rho),
+        delta=Fraction(row.delta),
+        adjacency=parse_adjacency(row.adjacency),
+    )
+
+
+class Decider:
+    """Raises BudgetError where the charges leave no room for one more.
+
+    Asked before the writing transaction, it is quick inside: charges are append-only, so as many
+    as before are the same.
+    """
+
+    def __init__(self, collection: Collection, row: ChargeRow) -> None:
+        self._collection = collection
+        self._asked = charge_of(row)
+        self._admitted: int | None = None
+
+    def __call__(self, rows: Sequence[ChargeRow]) -> None:
+        if len(rows) != self._admitted:
+            account_of(self._collection, rows).charged(self._asked)
+            self._admitted = len(rows)

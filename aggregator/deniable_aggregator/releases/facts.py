@@ -1,0 +1,225 @@
+"""What is public about the epochs a release reads: which they are, n, what one person has there.
+
+Only closed epochs are read. One whose time is over is closed here, for good, before it is counted:
+no report can then come to what was released. Under `read = "releases"` whether an epoch has reports
+may not be read, so all of the calendar's are listed; otherwise the empty ones are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from deniable_aggregator.central.account import Installation
+from deniable_aggregator.central.aggregate.contract import Facts, Part, Tallies
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.reading import cells_of
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.releases.request import Selection
+from deniable_aggregator.store.contract import EpochRow, Store
+from deniable_shared.epochs import closes_at, epoch_at
+
+__all__ = [
+    "MOST_EPOCHS",
+    "MOST_INTEGERS",
+    "epochs_of",
+    "facts_of",
+    "require_enough",
+    "settled",
+    "tallies_of",
+]
+
+MOST_EPOCHS = 1_000
+"""Each of them is charged, inside the one transaction that writes."""
+
+MOST_INTEGERS = 1 << 25
+"""Epochs × cohorts × tally length of one release: 256 MiB."""
+
+_WIDEST = ("live", "closed", "releases")
+
+
+def settled(
+    store: Store, collection: Collection, selection: Selection, now: float
+) -> tuple[int, ...]:
+    """The explicit epochs, each closed for good: what is counted now is counted for ever."""
+    epochs = epochs_of(store, collection, selection, now)
+    stored = {row.epoch for row in store.epochs(collection.id) if row.closed_at is not None}
+    for epoch in epochs:
+        if epoch not in stored:
+            store.close_epoch(collection.id, epoch, now)
+    return epochs
+
+
+def epochs_of(
+    store: Store, collection: Collection, selection: Selection, now: float
+) -> tuple[int, ...]:
+    """The explicit epochs, over if not closed; invalid-argument, epoch-open, too-few-reports."""
+    calendar = _Calendar(collection, {row.epoch: row for row in store.epochs(collection.id)}, now)
+    asked = _asked(collection, selection)
+    if selection.bounded or selection.listed is not None:
+        calendar.refuse_open(asked)
+    found = calendar.over(asked)
+    if not found:
+        raise _too_few(collection, 0)
+    _check_size(collection, len(found))
+    return tuple(found)
+
+
+def facts_of(store: Store, collection: Collection, epochs: Sequence[int]) -> Facts:
+    """Of these epochs, which hold at least one report."""
+    wanted = set(epochs)
+    n = sum(row.n for row in store.epochs(collection.id) if row.epoch in wanted)
+    if not n:
+        raise _too_few(collection, n)
+    return Facts(
+        collection=collection.id,
+        domain=collection.manifest.domain,
+        mechanism=collection.mechanism,
+        repeat=collection.manifest.repeat,
+        read=_widest_read(collection),
+        epochs=tuple(epochs),
+        n=n,
+        cohorts=collection.manifest.cohorts,
+        installation=_installation(collection, epochs),
+    )
+
+
+def require_enough(collection: Collection, facts: Facts) -> None:
+    """Raise too-few-reports below the newest `min_batch`."""
+    if facts.n < collection.manifest.min_batch:
+        raise _too_few(collection, facts.n)
+
+
+def tallies_of(store: Store, collection: Collection, epochs: Sequence[int]) -> Tallies:
+    """One part an epoch and cohort that has reports, whatever manifest they came under."""
+    parts: dict[tuple[int, int], Part] = {}
+    for row in cells_of(store, collection, epochs):
+        place = row.cell.epoch, row.cell.cohort
+        known = parts.get(place)
+        n, counts = (0, 0) if known is None else (known.n, known.counts)
+        parts[place] = Part(*place, n + row.n, row.tally + counts)
+    return Tallies(tuple(parts.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Calendar:
+    """Which epochs are over. All before `edge` are, by the clock; a life may have millions."""
+
+    collection: Collection
+    rows: Mapping[int, EpochRow]
+    now: float
+
+    @property
+    def edge(self) -> int:
+        manifest = self.collection.manifest
+        return epoch_at(max(0, self.now - manifest.grace_seconds), manifest.epoch_seconds) - 1
+
+    def refuse_open(self, asked: Sequence[int]) -> None:
+        unsure = asked
+        if isinstance(asked, range):
+            unsure = range(max(asked.start, self.edge), asked.stop)
+        for epoch in unsure:
+            if not self.is_over(epoch):
+                raise _still_open(self.collection, epoch)
+
+    def over(self, asked: Sequence[int]) -> list[int]:
+        """Those asked for that are over; without reports only where that is a secret."""
+        wanted = asked if isinstance(asked, range) else frozenset(asked)
+        if _widest_read(self.collection) != "releases":
+            counted = [epoch for epoch, row in self.rows.items() if row.n]
+            return sorted(epoch for epoch in counted if epoch in wanted and self.is_over(epoch))
+        past: Iterable[int] = (epoch for epoch in asked if epoch < self.edge)
+        if isinstance(asked, range):
+            past = range(asked.start, min(asked.stop, self.edge))
+            _check_size(self.collection, len(past))
+        late = [epoch for epoch in (*self.rows, self.edge, self.edge + 1) if epoch in wanted]
+        return sorted({*past, *filter(self.is_over, late)})
+
+    def is_over(self, epoch: int) -> bool:
+        row = self.rows.get(epoch)
+        stored = row is not None and row.closed_at is not None
+        return stored or self.now > _closes(self.collection, epoch)
+
+
+def _asked(collection: Collection, selection: Selection) -> Sequence[int]:
+    first, last = collection.first_epoch, collection.last_epoch
+    if selection.listed is None:
+        return range(max(first, selection.span.first), min(last, selection.span.last) + 1)
+    for epoch in selection.listed:
+        if not first <= epoch <= last:
+            raise _refused("epochs", f"epochs of the collection's life, {first} to {last}", epoch)
+    return sorted(set(selection.listed))
+
+
+def _closes(collection: Collection, epoch: int) -> int:
+    manifest = collection.manifest
+    return closes_at(epoch, manifest.epoch_seconds, manifest.grace_seconds)
+
+
+def _widest_read(collection: Collection) -> str:
+    """What was once readable was perhaps read."""
+    return min((m.read for m in collection.versions.values()), key=_WIDEST.index)
+
+
+def _installation(collection: Collection, epochs: Sequence[int]) -> Installation:
+    """Under the first version's lifetime: later ones may only lower it."""
+    first = collection.first
+    if first.repeat == "once":
+        return Installation.once(report=first.epsilon_report)
+    if first.repeat == "fresh":
+        return Installation.fresh(
+            epochs=len(epochs), report=first.epsilon_report, lifetime=first.epsilon_lifetime
+        )
+    return Installation.memoized(
+        epochs=len(epochs),
+        holds=len({first.hold_at(epoch) for epoch in epochs}),
+        permanent=first.epsilon_permanent or first.epsilon_report,
+        lifetime=first.epsilon_lifetime,
+    )
+
+
+def _check_size(collection: Collection, epochs: int) -> None:
+    each = collection.manifest.cohorts * collection.mechanism.tally_size
+    most = max(1, min(MOST_EPOCHS, MOST_INTEGERS // each))
+    if epochs > most:
+        raise _refused("epochs", f"at most {most:,} for one release: narrow them", f"{epochs:,}")
+
+
+def _refused(argument: str, accepted: str, given: object) -> Problem:
+    return Problem(
+        "invalid-argument",
+        f"{argument} must be {accepted}, got {given}",
+        argument=argument,
+        accepted=accepted,
+        given=str(given),
+    )
+
+
+def _still_open(collection: Collection, epoch: int) -> Problem:
+    closes = _closes(collection, epoch)
+    return Problem(
+        "epoch-open",
+        f"epoch {epoch} takes reports until {closes} (unix seconds) and releases read closed "
+        "epochs only: ask again then, or for earlier epochs",
+        epoch=epoch,
+        closes=closes,
+    )
+
+
+def _too_few(collection: Collection, n: int) -> Problem:
+    """How many there are is not said where only releases may be read."""
+    needed = collection.manifest.min_batch
+    if _widest_read(collection) == "releases":
+        return Problem(
+            "too-few-reports",
+            f"the closed epochs asked for hold fewer reports than the {needed} that are needed: "
+            "widen from and to, or wait",
+            needed=needed,
+        )
+    return Problem(
+        "too-few-reports",
+        f"the closed epochs asked for hold {n} reports and {needed} are needed: "
+        "widen from and to, or wait",
+        n=n,
+        needed=needed,
+    )

@@ -1,0 +1,141 @@
+"""Questions to a release that opened a session: free, each answer's record kept before it is shown.
+
+The records are in the store, where a number is kept once over all processes. A session that finds
+its number taken drew behind another process's back: it is thrown away unshown, and asked again
+behind the records that are there now.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Session, SessionPlan
+from deniable_aggregator.central.errors import CentralError
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.releases.archive import charge_named
+from deniable_aggregator.releases.document import Document, answered
+from deniable_aggregator.releases.facts import facts_of, tallies_of
+from deniable_aggregator.releases.request import Planner, opens_session, planned, terms
+from deniable_aggregator.store.contract import ChargeRow, Store
+from deniable_shared.errors import DecodeError, DomainError, ParameterError
+
+__all__ = ["Sessions"]
+
+logger = logging.getLogger(__name__)
+
+MOST_OPEN = 8
+"""Sessions held in memory; any other resumes from its records."""
+
+ATTEMPTS = 20
+
+REFUSALS = (CentralError, DecodeError, DomainError, ParameterError)
+"""What a session raises for a question that it does not take."""
+
+UNANSWERED = "the question could not be answered; asking it again costs nothing"
+
+
+class _TakenError(Exception):
+    """The number belongs to another process's record."""
+
+
+@dataclass
+class _Journal:
+    """Keeps the records of one session from `number` on."""
+
+    store: Store
+    release: str
+    number: int
+    taken: bool = False
+
+    def __call__(self, record: bytes) -> None:
+        if not self.store.add_record(self.release, self.number, record):
+            self.taken = True
+            raise _TakenError
+        self.number += 1
+
+
+class Sessions:
+    """The sessions of one process, one question at a time."""
+
+    def __init__(self, store: Store, *, plan: Planner) -> None:
+        self._store = store
+        self._planner = plan
+        self._asking = threading.Lock()
+        self._open: dict[str, tuple[Session, _Journal]] = {}
+
+    def ask(self, collection: Collection, release: str, question: Mapping[str, object]) -> Document:
+        """The answer. Problem: not-found, conflict, invalid-argument, release-failed."""
+        charged = charge_named(self._store, collection, release)
+        facts = facts_of(self._store, collection, charged.epochs)
+        plan = self._planned_again(charged, facts)
+        try:
+            with self._asking:
+                return answered(release, self._answer(collection, release, question, plan, facts))
+        except Problem:
+            raise
+        except REFUSALS as error:
+            raise Problem("invalid-argument", str(error)) from error
+        except Exception:
+            logger.error("a question to release %s of %s failed", release, collection.id)
+            raise Problem("release-failed", UNANSWERED, release=release) from None
+
+    def _planned_again(self, charged: ChargeRow, facts: Facts) -> SessionPlan:
+        asked = json.loads(charged.terms)
+        plan = planned(self._planner, asked["mechanism"], asked["parameters"], facts)
+        if not opens_session(plan) or not self._store.records(charged.release):
+            raise Problem(
+                "conflict",
+                f"release {charged.release} takes no questions: it opened no session",
+            )
+        if terms(plan) != charged.terms:
+            raise Problem(
+                "conflict",
+                f"release {charged.release} was opened by another version of {plan.mechanism}: "
+                "it takes no more questions",
+            )
+        return plan
+
+    def _answer(
+        self,
+        collection: Collection,
+        release: str,
+        question: Mapping[str, object],
+        plan: SessionPlan,
+        facts: Facts,
+    ) -> Drawn:
+        for _ in range(ATTEMPTS):
+            session, journal = self._standing(collection, release, plan, facts)
+            try:
+                drawn = session.ask(question)
+            except Exception:
+                if not journal.taken:
+                    raise
+            else:
+                self._remember(release, session, journal)
+                return drawn
+        raise Problem(
+            "unavailable", f"release {release} is being asked by others: ask again", retry_after=1
+        )
+
+    def _standing(
+        self, collection: Collection, release: str, plan: SessionPlan, facts: Facts
+    ) -> tuple[Session, _Journal]:
+        """Taken out of the cache until its answer is there, and only if it is up to date."""
+        if release in self._open:
+            session, journal = self._open.pop(release)
+            if not self._store.records(release, journal.number):
+                return session, journal
+        tallies = tallies_of(self._store, collection, facts.epochs)
+        records = self._store.records(release)
+        journal = _Journal(self._store, release, len(records))
+        return plan.resume(tallies, records, journal), journal
+
+    def _remember(self, release: str, session: Session, journal: _Journal) -> None:
+        while len(self._open) >= MOST_OPEN:
+            del self._open[next(iter(self._open))]
+        self._open[release] = session, journal

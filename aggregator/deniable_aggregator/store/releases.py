@@ -1,0 +1,147 @@
+"""The ledger of central releases, in SQL. Called inside the store's transactions.
+
+Epochs are written as runs, "20000-20006,20008". SQL triggers refuse any change of what was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from sqlite_utils import Database
+
+from deniable_aggregator.store import journal
+from deniable_aggregator.store.contract import ChargeRow, Decide, ResultRow
+from deniable_shared.journal import release_entry
+
+__all__ = [
+    "add_record",
+    "charge",
+    "charge_for",
+    "charges",
+    "records",
+    "result",
+    "results",
+    "store_result",
+]
+
+_CHARGES = """
+select id, release, request, terms, epochs, epsilon, rho, delta, adjacency, created
+from charges join collections on number = collection where collection = ?"""
+_ADD_CHARGE = """
+insert into charges (position, collection, release, request, terms,
+                     epochs, epsilon, rho, delta, adjacency, created)
+select coalesce(max(position), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? from charges"""
+_RESULTS = "select release, position, salt, document from results"
+_OF_COLLECTION = " where release in (select release from charges where collection = ?)"
+
+
+def charge(db: Database, number: int, row: ChargeRow, decide: Decide) -> ChargeRow:
+    """The charge that is there for this request, or `row` if `decide` lets it through."""
+    known = charge_for(db, number, row.request)
+    if known is not None:
+        return known
+    decide(charges(db, number))
+    db.execute(
+        _ADD_CHARGE,
+        (
+            number,
+            row.release,
+            row.request,
+            row.terms,
+            _runs(row.epochs),
+            row.epsilon,
+            row.rho,
+            row.delta,
+            row.adjacency,
+            row.created,
+        ),
+    )
+    return row
+
+
+def charges(db: Database, number: int) -> list[ChargeRow]:
+    """Of a collection, oldest first."""
+    return _rows(db.execute(f"{_CHARGES} order by position", (number,)))
+
+
+def charge_for(db: Database, number: int, request: bytes) -> ChargeRow | None:
+    """The charge for this request."""
+    found = _rows(db.execute(f"{_CHARGES} and request = ?", (number, request)))
+    return found[0] if found else None
+
+
+def store_result(db: Database, row: ResultRow, record: bytes | None) -> ResultRow:
+    """The result that is there, or `row` with its log entry and, of a session, record 0."""
+    known = result(db, row.release)
+    if known is not None:
+        return known
+    position = journal.append(db, release_entry(row.salt, row.document))
+    db.execute(
+        "insert into results (release, position, salt, document) values (?, ?, ?, ?)",
+        (row.release, position, row.salt, row.document),
+    )
+    if record is not None:
+        add_record(db, row.release, 0, record)
+    return ResultRow(row.release, row.salt, row.document, position)
+
+
+def result(db: Database, release: str) -> ResultRow | None:
+    """Of one release."""
+    found = db.execute(f"{_RESULTS} where release = ?", (release,)).fetchall()
+    return _result(*found[0]) if found else None
+
+
+def results(db: Database, number: int) -> list[ResultRow]:
+    """Of a collection, in the order of the log."""
+    found = db.execute(f"{_RESULTS}{_OF_COLLECTION} order by position", (number,))
+    return [_result(*row) for row in found.fetchall()]
+
+
+def add_record(db: Database, release: str, number: int, record: bytes) -> bool:
+    """Append a session's record; False unless it is the next one."""
+    [[kept]] = db.execute("select count(*) from session_records where release = ?", (release,))
+    if number != kept:
+        return False
+    db.execute(
+        "insert into session_records (release, number, record) values (?, ?, ?)",
+        (release, number, record),
+    )
+    return True
+
+
+def records(db: Database, release: str, first: int) -> list[bytes]:
+    """A session's records from `first` on."""
+    found = db.execute(
+        "select record from session_records where release = ? and number >= ? order by number",
+        (release, first),
+    )
+    return [record for (record,) in found.fetchall()]
+
+
+def _result(release: str, position: int, salt: bytes, document: bytes) -> ResultRow:
+    return ResultRow(release, salt, document, position)
+
+
+def _rows(found: Iterable[tuple[Any, ...]]) -> list[ChargeRow]:
+    return [
+        ChargeRow(collection, release, request, terms, tuple(_epochs(runs)), *exact)
+        for collection, release, request, terms, runs, *exact in found
+    ]
+
+
+def _runs(epochs: Sequence[int]) -> str:
+    """Ascending numbers as "1-3,5"."""
+    runs: list[list[int]] = []
+    for epoch in epochs:
+        if runs and runs[-1][1] == epoch - 1:
+            runs[-1][1] = epoch
+        else:
+            runs.append([epoch, epoch])
+    return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in runs)
+
+
+def _epochs(runs: str) -> Iterator[int]:
+    for run in runs.split(","):
+        first, _, last = run.partition("-")
+        yield from range(int(first), int(last or first) + 1)

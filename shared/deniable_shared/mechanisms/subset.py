@@ -1,0 +1,219 @@
+"""Subset selection: a set of w choices, which holds the true one with probability p.
+
+    p = T/2^64        q = (w − p)/(d − 1)        (T/w) / ((2^64 − T)/(d − w)) ≤ e^ε
+
+Every set that holds the true choice is equally likely, and every set that does not. A set supports
+each choice in it. With the best w this has the least total error of all mechanisms that keep ε, for
+every d (`optimum`): w = 1 is `grr/1`. If w is not given it is the best for one report.
+
+Floyd's way draws w of N = d − 1 items with one draw for each place last = N − w … N − 1, and its
+last w − 1 draws choose w − 1 of them. So the first draw is an item, or N, which stands for the true
+choice; the others are the same either way. Then N and the true choice change places.
+
+Payload: the w indices in rising order, big-endian, in as few whole bytes each as hold d − 1; or a
+bit a choice, the first most significant, zero padded, unless the indices are shorter.
+Sources: Wang et al. 2016; Ye, Barg 2018; Floyd 1987; local-dp §5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations, pairwise
+from math import comb
+from typing import ClassVar, Self
+
+from deniable_shared.coins import Coins
+from deniable_shared.domain import INDEXED, bytes_for
+from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.optimum import best_size
+
+__all__ = ["MAX_SUBSET_DOMAIN", "SubsetResponse"]
+
+MAX_SUBSET_DOMAIN = 4_096
+"""Most choices: as many bits as `rr/1` sends. `affine/1` says the same in a few bytes."""
+
+_SCALE = 1 << 64
+_MAX_PAYLOADS = 65_536
+_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+@dataclass(frozen=True, slots=True)
+class SubsetResponse:
+    """w = `subset_size` of d = `domain_size` choices."""
+
+    id: ClassVar[str] = "subset/1"
+    domain_types: ClassVar[frozenset[str]] = INDEXED
+    parameters: ClassVar[tuple[str, ...]] = ("subset_size",)
+    places: ClassVar[int] = 1
+    differing: ClassVar[int] = 1
+    public_choices: ClassVar[int] = 1
+    told: ClassVar[Fraction] = Fraction(1)
+    domain_size: int
+    epsilon: Fraction
+    subset_size: int
+    threshold: int = field(init=False)
+    payload_size: int = field(init=False)
+    listed: bool = field(init=False)
+    _index_size: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        d, w = self.domain_size, self.subset_size
+        _check_domain(d)
+        if not 1 <= w < d:
+            raise ParameterError(f"subset_size must lie in [1, {d - 1}], got {w}")
+        index_size, as_bits = bytes_for(d), (d + 7) >> 3
+        as_indices = w * index_size
+        cut = threshold(parse_epsilon(self.epsilon), messages=d, favoured=w)
+        object.__setattr__(self, "threshold", cut)
+        object.__setattr__(self, "payload_size", min(as_indices, as_bits))
+        object.__setattr__(self, "listed", as_indices < as_bits)
+        object.__setattr__(self, "_index_size", index_size)
+
+    @classmethod
+    def create(
+        cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
+    ) -> Self:
+        """See `contract.Kind`; `subset_size` is the best for a report."""
+        _check_domain(domain_size)
+        if "subset_size" in given:
+            return cls(domain_size, epsilon, given["subset_size"])
+        return cls(domain_size, epsilon, best_size(domain_size, domain_size, report))
+
+    @property
+    def tally_size(self) -> int:
+        """One count of supports a choice."""
+        return self.domain_size
+
+    @property
+    def p(self) -> Fraction:
+        """Exact probability that the set holds the true choice."""
+        return Fraction(self.threshold, _SCALE)
+
+    @property
+    def q(self) -> Fraction:
+        """Exact probability that the set holds one given other choice."""
+        return (self.subset_size - self.p) / (self.domain_size - 1)
+
+    @property
+    def symbols(self) -> int:
+        """A symbol is a set: all of w choices."""
+        return comb(self.domain_size, self.subset_size)
+
+    @property
+    def favoured(self) -> int:
+        """The sets that hold one choice."""
+        return comb(self.domain_size - 1, self.subset_size - 1)
+
+    def randomize(
+        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
+    ) -> bytes:
+        """A set that holds the value, or one that does not; DomainError unless 0 ≤ value < d."""
+        index, others = self._checked(value), self.domain_size - 1
+        inside = coins.bernoulli(self.threshold)
+        item = coins.below(others - self.subset_size + 1)  # always drawn: work must not tell
+        chosen = _completed(1 << (item, others)[inside], self.subset_size, others, coins)
+        moved = (chosen >> index ^ chosen >> others) & 1
+        return self._payload(chosen ^ (moved << index) ^ (moved << others))
+
+    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+        """The set kept with probability keep/2^64, else any set of w choices."""
+        kept = coins.bernoulli(keep)
+        item = coins.below(self.domain_size - self.subset_size + 1)
+        drawn = _completed(1 << item, self.subset_size, self.domain_size, coins)
+        return (self._payload(drawn), permanent)[kept]
+
+    def _payload(self, chosen: int) -> bytes:
+        """Of a set whose choice v is bit v."""
+        if not self.listed:
+            return chosen.to_bytes(self.payload_size, "little").translate(_REVERSED)
+        indices = []
+        for _ in range(self.subset_size):
+            indices.append((chosen & -chosen).bit_length() - 1)
+            chosen &= chosen - 1
+        return b"".join(index.to_bytes(self._index_size, "big") for index in indices)
+
+    def _indices(self, payload: bytes) -> list[int]:
+        """The choices that a payload of indices names, in its order."""
+        starts = range(0, len(payload), self._index_size)
+        return [int.from_bytes(payload[at : at + self._index_size], "big") for at in starts]
+
+    def _chosen(self, payload: bytes) -> int:
+        """The set of a payload, choice v as bit v."""
+        if not self.listed:
+            return int.from_bytes(payload.translate(_REVERSED), "little")
+        return sum(1 << index for index in self._indices(payload))
+
+    def _checked(self, value: int | Sequence[int]) -> int:
+        if not isinstance(value, int) or not 0 <= value < self.domain_size:
+            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
+        return value
+
+    def supports(self, payload: bytes, label: int) -> bool:
+        """Whether the set holds a choice."""
+        return bool(self._chosen(payload) >> label & 1)
+
+    def validate(self, payload: bytes) -> None:
+        """DecodeError unless `payload` is a set of w of the d choices in its one spelling."""
+        if len(payload) != self.payload_size:
+            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
+        if self.listed and any(one >= after for one, after in pairwise(self._indices(payload))):
+            raise DecodeError("payload must name choices in rising order")
+        chosen = self._chosen(payload)
+        if chosen >> self.domain_size:
+            raise DecodeError(f"payload must name choices in [0, {self.domain_size - 1}]")
+        if chosen.bit_count() != self.subset_size:
+            raise DecodeError(
+                f"payload must hold {self.subset_size} choices, got {chosen.bit_count()}"
+            )
+
+    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
+        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
+        index = self._checked(value)
+        self._check_few()
+        inside = self.p / self.favoured
+        outside = (1 - self.p) / (self.symbols - self.favoured)
+        return {
+            payload: inside if index in names else outside for names, payload in self._payloads()
+        }
+
+    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `renewed` can give."""
+        self._check_few()
+        drawn = Fraction(_SCALE - keep, _SCALE * self.symbols)
+        law = {payload: drawn for _, payload in self._payloads()}
+        law[permanent] += Fraction(keep, _SCALE)
+        return law
+
+    def _payloads(self) -> Iterator[tuple[tuple[int, ...], bytes]]:
+        for names in combinations(range(self.domain_size), self.subset_size):
+            yield names, self._payload(sum(1 << v for v in names))
+
+    def _check_few(self) -> None:
+        if self.symbols > _MAX_PAYLOADS:
+            raise ParameterError(
+                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got the sets of "
+                f"{self.subset_size} of {self.domain_size} choices: use fewer choices"
+            )
+
+    def inputs(self) -> Iterator[int]:
+        """Every index."""
+        return iter(range(self.domain_size))
+
+
+def _completed(chosen: int, size: int, items: int, coins: Coins) -> int:
+    """Floyd's way from its second draw on: `chosen` holds one item, `size` when it is done."""
+    for last in range(items - size + 1, items):
+        item = coins.below(last + 1)
+        chosen |= 1 << (item, last)[chosen >> item & 1]
+    return chosen
+
+
+def _check_domain(domain_size: int) -> None:
+    if not 2 <= domain_size <= MAX_SUBSET_DOMAIN:
+        raise ParameterError(
+            f"domain_size must lie in [2, {MAX_SUBSET_DOMAIN}], got {domain_size}: "
+            "beyond, use affine/1"
+        )

@@ -1,0 +1,153 @@
+"""Unary encodings: d bits of which the chosen one is 1, each told with an error of its own.
+
+    the bit of the choice is 1 with probability p, every other one with q
+
+    ratio of two choices = p(1 − q)/((1 − p)q) ≤ e^ε: they differ in two bits
+
+Payload: the bits, that of choice 0 most significant, zero padded to whole bytes. `sue/1` and
+`oue/1` are two ways to choose p and q. In a chain each bit is kept or tossed anew, fairly.
+Sources: Erlingsson, Pihur, Korolova 2014; Wang, Blocki, Li, Jha 2017; local-dp §3, §9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar, Self
+
+from deniable_shared.coins import Coins
+from deniable_shared.domain import INDEXED, MAX_BITS
+from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.errors import DecodeError, DomainError, ParameterError
+
+__all__ = ["SCALE", "UnaryEncoding"]
+
+SCALE = 1 << 64
+_MAX_PMF_BITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class UnaryEncoding:
+    """d = `domain_size` choices; what `sue/1` and `oue/1` have in common."""
+
+    id: ClassVar[str]
+    differing: ClassVar[int]
+    domain_types: ClassVar[frozenset[str]] = INDEXED
+    parameters: ClassVar[tuple[str, ...]] = ()
+    symbols: ClassVar[int] = 2
+    favoured: ClassVar[int] = 1
+    public_choices: ClassVar[int] = 1
+    told: ClassVar[Fraction] = Fraction(1)
+    domain_size: int
+    epsilon: Fraction
+    threshold: int = field(init=False)
+    payload_size: int = field(init=False)
+    _flip: int = field(init=False, repr=False)
+    _padding: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        d = self.domain_size
+        if not 2 <= d <= MAX_BITS:
+            raise ParameterError(
+                f"domain_size must lie in [2, {MAX_BITS}] for {self.id}, a bit a choice, got {d}: "
+                "for more choices take hadamard/1"
+            )
+        size = (d + 7) >> 3
+        share = parse_epsilon(self.epsilon) / self.differing
+        object.__setattr__(self, "threshold", threshold(share))
+        object.__setattr__(self, "payload_size", size)
+        object.__setattr__(self, "_flip", SCALE - self.threshold)
+        object.__setattr__(self, "_padding", (size << 3) - d)
+
+    @classmethod
+    def create(
+        cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
+    ) -> Self:
+        """See `contract.Kind`."""
+        return cls(domain_size, epsilon)
+
+    @property
+    def tally_size(self) -> int:
+        """One count of ones a choice."""
+        return self.domain_size
+
+    @property
+    def places(self) -> int:
+        """One symbol a bit, one bit a choice."""
+        return self.domain_size
+
+    @property
+    def p(self) -> Fraction:
+        """Exact probability that the bit of the choice is told as 1."""
+        raise NotImplementedError
+
+    @property
+    def q(self) -> Fraction:
+        """Exact probability that one given other bit is told as 1."""
+        return Fraction(self._flip, SCALE)
+
+    def randomize(
+        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
+    ) -> bytes:
+        """All d bits; DomainError unless 0 ≤ value < d."""
+        return self._payload(self._tossed(self._checked(value), coins))
+
+    def _tossed(self, shift: int, coins: Coins) -> int:
+        """The d bits for the choice whose bit is `shift` places from the least significant."""
+        raise NotImplementedError
+
+    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+        """Each bit kept with probability keep/2^64, else a fair coin."""
+        drawn = coins.bits(self.domain_size)  # always drawn: work must not tell the outcome
+        kept = coins.bernoulli_vector(keep, self.domain_size)
+        return self._payload(drawn ^ (drawn ^ self._bits(permanent)) & kept)
+
+    def _payload(self, told: int) -> bytes:
+        return (told << self._padding).to_bytes(self.payload_size, "big")
+
+    def _bits(self, payload: bytes) -> int:
+        return int.from_bytes(payload, "big") >> self._padding
+
+    def _checked(self, value: int | Sequence[int]) -> int:
+        if not isinstance(value, int) or not 0 <= value < self.domain_size:
+            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
+        return self.domain_size - 1 - value
+
+    def supports(self, payload: bytes, label: int) -> bool:
+        """Whether the bit of a choice is set."""
+        return bool(payload[label >> 3] >> (7 - (label & 7)) & 1)
+
+    def validate(self, payload: bytes) -> None:
+        """DecodeError unless `payload` has the one possible length and zero padding."""
+        if len(payload) != self.payload_size:
+            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
+        if payload[-1] & ((1 << self._padding) - 1):
+            raise DecodeError(f"payload must end in {self._padding} zero bits")
+
+    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
+        """Exact probability of every payload, for up to 16 choices; ParameterError beyond."""
+        truth, d = 1 << self._checked(value), self._enumerable()
+        others = [(1 - self.q) ** (d - 1 - ones) * self.q**ones for ones in range(d)]
+        return {
+            self._payload(told): others[(told & ~truth).bit_count()]
+            * (self.p if told & truth else 1 - self.p)
+            for told in range(1 << d)
+        }
+
+    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `renewed` can give, for up to 16 choices."""
+        truth, d = self._bits(permanent), self._enumerable()
+        flip = Fraction(SCALE - keep, 2 * SCALE)
+        by_flips = [(1 - flip) ** (d - flips) * flip**flips for flips in range(d + 1)]
+        return {self._payload(told): by_flips[(told ^ truth).bit_count()] for told in range(1 << d)}
+
+    def _enumerable(self) -> int:
+        d = self.domain_size
+        if d > _MAX_PMF_BITS:
+            raise ParameterError(f"domain_size must be at most {_MAX_PMF_BITS} for a pmf, got {d}")
+        return d
+
+    def inputs(self) -> Iterator[int]:
+        """Every index."""
+        return iter(range(self.domain_size))

@@ -1,0 +1,103 @@
+"""The mechanisms there are, through the whole way: any arguments, any collection, real ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from deniable_aggregator.central import aggregate
+from deniable_aggregator.releases import Request
+from deniable_aggregator.releases.facts import facts_of
+from deniable_aggregator.releases.request import terms
+from support.release_world import FIRST, LAST, ReleaseWorld, opened
+
+NAMES = sorted(aggregate.FAMILIES)
+ARGUMENTS = sorted({p.name for name in NAMES for p in aggregate.parameters(name)})
+CENTRAL = 'central = { per_epoch = "99", per_installation = "99", delta = "0.01" }\n'
+LABELS = {"bits": ("dark_mode", "beta"), "choice": ("1", "2", "5", "10")}
+REQUESTS: list[tuple[str, dict[str, object]]] = [
+    ("allocate", {"none": "1", "supply": [9, 9, 9], "start": "0.25", "epsilon": "0.5"}),
+    ("exponential", {"score": "mode", "epsilon": "0.5"}),
+    ("histogram", {"epsilon": "0.5"}),
+    ("median", {"epsilon": "1", "delta": "1e-6"}),
+    ("noisy-max", {"score": "mode", "epsilon": "0.5", "noise": "gumbel"}),
+    ("price", {"highest": "5", "ratio": "1.5", "epsilon": "0.5"}),
+    ("top-k", {"k": 2, "epsilon": "0.5"}),
+]
+CHOICES_ONLY = {"allocate", "median", "price"}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.floats() | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+LIKELY = st.sampled_from(
+    ["0.5", "1", "20", "1e-6", "mode", "quantile", "threshold", "revenue", "gumbel", 1, 2, 3]
+)
+
+
+@pytest.fixture(scope="module", params=LABELS)
+def world(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ReleaseWorld]:
+    with ExitStack() as stack:
+        folder: Path = tmp_path_factory.mktemp(request.param)
+        made = stack.enter_context(
+            opened(
+                folder,
+                central=CENTRAL,
+                plan=aggregate.plan,
+                empty=True,
+                type=request.param,
+                labels=LABELS[request.param],
+            )
+        )
+        for epoch in (FIRST, LAST):
+            made.count(epoch, [b"\x00"] * 40 if request.param == "choice" else [b"\x80"] * 40)
+        yield made
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    mechanism=st.sampled_from(NAMES),
+    arguments=st.dictionaries(
+        st.sampled_from(ARGUMENTS) | st.text(max_size=5), LIKELY | JSON, max_size=5
+    ),
+    cost=st.booleans(),
+)
+def test_no_arguments_break_a_release(
+    world: ReleaseWorld, mechanism: str, arguments: dict[str, object], cost: bool
+) -> None:
+    """Asked, priced, made or refused with a reason; never an error of the server."""
+    body = {**arguments, "mechanism": mechanism, "cost": cost}
+    for reserved in ("from", "to", "epochs"):
+        body.pop(reserved, None)
+    answer = world.world.send("POST", "/v1/collections/settings/releases", "analyst", json=body)
+    assert answer.status_code in (200, 201, 400, 409), answer.data
+
+
+def test_each_mechanism_is_made_and_planned_again_from_its_own_parameters(
+    world: ReleaseWorld,
+) -> None:
+    """What a charge keeps of a request is enough to make it, or to resume it."""
+    store = world.world.service.store
+    facts = facts_of(store, world.collection, (FIRST, LAST))
+    domain = world.collection.manifest.domain.type
+    requests = [each for each in REQUESTS if domain == "choice" or each[0] not in CHOICES_ONLY]
+    for mechanism, arguments in requests:
+        shown = world.releases.release(world.collection, Request(mechanism, arguments))
+        [row] = [
+            row for row in store.charges(world.collection.id) if row.release == shown.row.release
+        ]
+        asked = json.loads(row.terms)
+        again = aggregate.plan(asked["mechanism"], asked["parameters"], facts)
+        assert terms(again) == row.terms
+        assert str(again.guarantee.epsilon) == row.epsilon
+    assert {name for name, _ in REQUESTS} == set(NAMES)

@@ -1,0 +1,184 @@
+"""One report changed: every field of documents, refusals, log lines and ledger stays but the draw.
+
+Two worlds with the same coins for ids and salts, whose collections differ in one report.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from deniable_aggregator.central import aggregate
+from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.releases import Request, Selection, archive
+from deniable_aggregator.store.contract import ChargeRow
+from deniable_shared.coins import Coins
+from support.release_plans import Counts
+from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, document, opened, over, stream
+
+DRAWN = {"result", "error_bars"}
+LABELS = ("red", "green", "blue")
+REQUESTS = [
+    Request("histogram", {"epsilon": "0.25"}),
+    Request("exponential", {"score": "mode", "epsilon": "0.1"}),
+    Request("noisy-max", {"score": "mode", "epsilon": "0.1"}, over(FIRST)),
+    Request("top-k", {"k": 2, "epsilon": "0.1"}, over(LAST)),
+]
+REFUSED = [
+    Request("histogram", {"epsilon": "20"}),
+    Request("histogram", {"epsilon": "0.25"}, over(OPEN)),
+    Request("histogram", {"epsilon": "0.25"}, over(FIRST - 1)),
+    Request("histogram", {}),
+    Request("nothing", {}),
+]
+EVEN, ODD = bytes([0]), bytes([2])
+EVERYONE = [bytes([0])] * 6 + [bytes([1])] * 5
+
+Worlds = tuple[ReleaseWorld, ReleaseWorld]
+
+
+@pytest.fixture(params=["live", "closed", "releases"])
+def worlds(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Worlds]:
+    with ExitStack() as stack:
+        yield tuple(  # type: ignore[misc]
+            stack.enter_context(neighbour(tmp_path / str(place), request.param, one))
+            for place, one in enumerate((EVEN, ODD))
+        )
+
+
+class neighbour:  # noqa: N801  # used as a function
+    """A world with one report of its own among the others."""
+
+    def __init__(self, folder: Path, read: str, one: bytes) -> None:
+        self._opened = opened(
+            folder,
+            type="choice",
+            labels=LABELS,
+            read=read,
+            plan=aggregate.plan,
+            entropy=stream(),
+            empty=True,
+        )
+        self._one = one
+
+    def __enter__(self) -> ReleaseWorld:
+        world = self._opened.__enter__()
+        for epoch in (FIRST, LAST, OPEN):
+            world.count(epoch, [self._one, *EVERYONE])
+        return world
+
+    def __exit__(self, *error: object) -> None:
+        self._opened.__exit__(*error)  # type: ignore[arg-type]
+
+
+def without_the_draw(shown: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in shown.items() if name not in DRAWN}
+
+
+def test_every_field_of_a_release_but_the_draw_is_equal(worlds: Worlds) -> None:
+    for request in REQUESTS:
+        one, other = (document(w.releases.release(w.collection, request)) for w in worlds)
+        assert without_the_draw(one) == without_the_draw(other)
+        assert one.keys() == other.keys() > DRAWN
+        assert one["result"].keys() == other["result"].keys()  # type: ignore[attr-defined]
+
+
+def test_quotes_are_equal_before_and_after(worlds: Worlds) -> None:
+    for request in [*REQUESTS, *REQUESTS]:
+        one, other = (w.releases.quote(w.collection, request) for w in worlds)
+        assert one == other
+        for w in worlds:
+            w.releases.release(w.collection, request)
+
+
+def test_refusals_are_equal(worlds: Worlds) -> None:
+    for w in worlds:
+        w.releases.release(w.collection, REQUESTS[0])
+    for request in REFUSED:
+        told = [refusal(w, request) for w in worlds]
+        assert told[0] == told[1]
+
+
+def refusal(world: ReleaseWorld, request: Request) -> tuple[int, dict[str, object]]:
+    with pytest.raises(Problem) as caught:
+        world.releases.release(world.collection, request)
+    return caught.value.status, caught.value.document()
+
+
+def test_lists_ledgers_and_log_lines_are_equal(
+    worlds: Worlds, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines = []
+    for w in worlds:
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG):
+            for request in REQUESTS:
+                w.releases.release(w.collection, request)
+        lines.append([(record.name, record.getMessage()) for record in caplog.records])
+    stores = [w.world.service.store for w in worlds]
+    assert lines[0] == lines[1]
+    for show in (archive.listed, archive.ledger):
+        one, other = (show(w.world.service.store, w.collection) for w in worlds)
+        assert one == other
+    assert [entry.type for entry in stores[0].log()] == [entry.type for entry in stores[1].log()]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Counts):
+    """Draws the same whatever it reads."""
+
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+        return Drawn({"counts": [7]}, ())
+
+
+def constant(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
+    return Constant(facts, Fraction(1, 10))
+
+
+def test_equal_draws_make_equal_entries_of_the_log(worlds: Worlds) -> None:
+    """Nothing but the salt and what is shown is hashed."""
+    entries = []
+    for w in worlds:
+        same = ReleaseWorld(w.world, w.collection, constant, stream())
+        same.releases.release(w.collection, REQUESTS[0])
+        entries.append(w.world.service.store.log()[-1])
+    assert entries[0].type == "release"
+    assert entries[0] == entries[1]
+
+
+def test_only_the_digest_that_is_never_shown_tells_the_two_apart(worlds: Worlds) -> None:
+    rows: list[ChargeRow] = []
+    for w in worlds:
+        w.releases.release(w.collection, REQUESTS[0])
+        rows += w.world.service.store.charges(w.collection.id)
+    one, other = rows
+    assert one.request != other.request
+    assert (one.release, one.terms, one.epochs) == (other.release, other.terms, other.epochs)
+    for w, row in zip(worlds, rows, strict=True):
+        result = w.world.service.store.results(w.collection.id)[0]
+        shown = json.dumps(archive.ledger(w.world.service.store, w.collection))
+        assert row.request.hex() not in shown + result.document.decode()
+
+
+def test_which_epochs_hold_the_reports_is_not_told_where_only_releases_are_read(
+    tmp_path: Path,
+) -> None:
+    shown = []
+    for place, epoch in enumerate((FIRST, LAST)):
+        world = opened(
+            tmp_path / str(place), read="releases", plan=aggregate.plan, entropy=stream(),
+            empty=True,
+        )  # fmt: skip
+        with world as w:
+            w.count(epoch, [bytes([0x80])] * 9)
+            request = Request("histogram", {"epsilon": "0.25"}, Selection())
+            shown.append(without_the_draw(document(w.releases.release(w.collection, request))))
+    assert shown[0] == shown[1]

@@ -1,0 +1,77 @@
+"""From the schema before the ledger: everything that was there stays, and charging begins."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from deniable_aggregator.store import schema
+from deniable_aggregator.store.migrations import script
+from deniable_aggregator.store.sqlite import SqliteStore
+from support.ledgers import admitted, charge_row, result_row
+from support.stores import COLLECTION, EPOCH, arrivals, counted, database, sums
+
+LEDGER = {"charges", "results", "session_records"}
+
+
+def of_the_first_schema(folder: Path) -> Path:
+    """What the program before this one left: a collection, a log, reports, a closed epoch."""
+    full = database(folder, "full.db")
+    store = SqliteStore(full)
+    store.commit(arrivals(range(5), b"\1\2"), sums)
+    store.commit(arrivals(range(3), b"\1\2", epoch=EPOCH + 1), sums)
+    store.close_epoch(COLLECTION, EPOCH, 0)
+    store.count_rejections(COLLECTION, {"cannot-open": 2})
+    store.close()
+    old = sqlite3.connect(folder / "old.db")
+    old.executescript((script.FOLDER / "sqlite" / "0001_spine.sql").read_text())
+    old.execute("create table alembic_version (version_num varchar(32) not null primary key)")
+    old.execute("insert into alembic_version values ('0001')")
+    old.execute("attach ? as whole", (str(full),))
+    for table in tables(old) - {"alembic_version", "closed_epochs"}:
+        old.execute(f"insert into {table} select * from whole.{table}")  # noqa: S608
+    old.execute("insert into closed_epochs select * from whole.closed_epochs")
+    old.commit()
+    old.close()
+    return folder / "old.db"
+
+
+def tables(db: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in db.execute("select name from sqlite_master where type = 'table'")}
+
+
+def content(path: Path) -> list[str]:
+    """Every row and every statement of the schema, but for the revision."""
+    db = sqlite3.connect(path)
+    lines = [line for line in db.iterdump() if "alembic_version" not in line]
+    db.close()
+    return lines
+
+
+def test_a_database_of_the_first_schema_keeps_every_row_and_gets_a_ledger(tmp_path: Path) -> None:
+    old = of_the_first_schema(tmp_path)
+    before = content(old)
+    store = SqliteStore(old)
+    assert schema.revision_of(old) == schema.HEAD
+    assert counted(store) == {EPOCH: (5, [5, 10]), EPOCH + 1: (3, [3, 6])}
+    assert store.rejections(COLLECTION) == {"cannot-open": 2}
+    assert store.is_closed(COLLECTION, EPOCH)
+    assert store.charges(COLLECTION) == []
+    store.charge(charge_row(1), admitted)
+    assert store.store_result(result_row(1)).position == 2
+    store.close()
+    assert set(before) <= set(content(old))
+
+
+def test_an_upgraded_database_has_the_schema_of_a_new_one(tmp_path: Path) -> None:
+    old = of_the_first_schema(tmp_path)
+    schema.migrate(old)
+    SqliteStore(tmp_path / "new.db").close()
+    upgraded, new = (
+        {line for line in content(path) if line.startswith("CREATE")}
+        for path in (old, tmp_path / "new.db")
+    )
+    assert upgraded == new
+    db = sqlite3.connect(old)
+    assert tables(db) >= LEDGER
+    db.close()

@@ -1,0 +1,285 @@
+"""The ledger in the store: a charge is decided and written at once, and nothing is taken back."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable_aggregator.errors import StoreError
+from deniable_aggregator.store import releases
+from deniable_aggregator.store.contract import ChargeRow, ResultRow
+from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_shared.journal import LogEntry
+from support import ledger_spender
+from support.ledgers import Budget, Spent, admitted, charge_row, result_row, spent
+from support.stores import COLLECTION, EPOCH, register, rows
+
+TESTS = Path(__file__).parent.parent
+
+
+def test_a_charge_comes_back_exactly_as_it_was_made(store: SqliteStore) -> None:
+    made = ChargeRow(
+        COLLECTION,
+        "ab" * 8,
+        b"\1" * 32,
+        b"{}",
+        (1, 2, 3, 7),
+        None,
+        "1/3",
+        "1/1000000",
+        "replace",
+        9,
+    )
+    assert store.charge(made, admitted) == made
+    assert store.charges(COLLECTION) == [made]
+    assert store.charge_for(COLLECTION, made.request) == made
+    assert store.charge_for(COLLECTION, b"\2" * 32) is None
+
+
+def test_the_decision_sees_every_charge_of_this_collection_oldest_first(
+    store: SqliteStore,
+) -> None:
+    register(store, "other-aaaaaa")
+    store.charge(charge_row(1, collection="other-aaaaaa"), admitted)
+    seen: list[Sequence[ChargeRow]] = []
+    for number in (2, 3, 4):
+        store.charge(charge_row(number), seen.append)
+    assert seen == [[], [charge_row(2)], [charge_row(2), charge_row(3)]]
+
+
+def test_what_the_decision_raises_is_raised_and_nothing_is_charged(store: SqliteStore) -> None:
+    with pytest.raises(Spent):
+        store.charge(charge_row(1), Budget("0.05"))
+    assert store.charges(COLLECTION) == []
+    assert store.charge(charge_row(1), Budget("0.1")) == charge_row(1)
+
+
+def test_the_same_request_is_charged_once_and_not_decided_again(store: SqliteStore) -> None:
+    first = store.charge(charge_row(1), admitted)
+    again = charge_row(2)
+    same = ChargeRow(COLLECTION, again.release, first.request, b"{}", *_rest(again))
+    assert store.charge(same, Budget("0")) == first
+    assert store.charges(COLLECTION) == [first]
+
+
+def _rest(row: ChargeRow) -> tuple[tuple[int, ...], str | None, str | None, str, str, int]:
+    return row.epochs, row.epsilon, row.rho, row.delta, row.adjacency, row.created
+
+
+def test_the_same_request_of_another_collection_is_another_charge(store: SqliteStore) -> None:
+    register(store, "other-aaaaaa")
+    store.charge(charge_row(1), admitted)
+    other = charge_row(2, collection="other-aaaaaa")
+    same = ChargeRow(other.collection, other.release, charge_row(1).request, b"{}", *_rest(other))
+    assert store.charge(same, admitted) == same
+
+
+def test_a_charge_needs_a_collection(store: SqliteStore) -> None:
+    with pytest.raises(StoreError, match="no manifest"):
+        store.charge(charge_row(1, collection="nothing"), admitted)
+
+
+def test_fifty_threads_that_ask_for_more_than_is_left_get_no_more_than_that(
+    store: SqliteStore,
+) -> None:
+    def ask(number: int) -> bool:
+        with suppress(Spent):
+            store.charge(charge_row(number), Budget("1"))
+            return True
+        return False
+
+    with ThreadPoolExecutor(50) as pool:
+        granted = list(pool.map(ask, range(50)))
+    assert sum(granted) == 10
+    assert spent(store.charges(COLLECTION)) == 1
+
+
+def test_fifty_threads_with_one_request_make_one_charge(store: SqliteStore) -> None:
+    with ThreadPoolExecutor(50) as pool:
+        answers = set(pool.map(lambda _: store.charge(charge_row(1), admitted).release, range(50)))
+    assert answers == {charge_row(1).release}
+    assert len(store.charges(COLLECTION)) == 1
+
+
+def test_a_decision_waits_for_the_one_that_another_process_is_at(
+    store: SqliteStore, database: Path
+) -> None:
+    """Another connection to the same file is to SQLite what another process is."""
+    other, deciding, seen = SqliteStore(database), threading.Event(), []
+
+    def second(rows: Sequence[ChargeRow]) -> None:
+        deciding.set()
+        seen.append(list(rows))
+
+    later = threading.Thread(target=lambda: other.charge(charge_row(2), second))
+
+    def first(rows: Sequence[ChargeRow]) -> None:
+        later.start()
+        assert not deciding.wait(0.3)
+
+    store.charge(charge_row(1), first)
+    later.join()
+    other.close()
+    assert seen == [[charge_row(1)]]
+
+
+@pytest.mark.processes
+def test_two_processes_that_ask_for_more_than_is_left_get_no_more_than_that(
+    store: SqliteStore, database: Path
+) -> None:
+    spenders = [_spender(database, first) for first in (100, 200)]
+    for spender in spenders:
+        assert spender.stdout is not None
+        assert spender.stdout.readline() == "ready\n"
+    granted = [line for told in _let_go(spenders) for line in told.split()]
+    assert len(granted) == 30
+    assert spent(store.charges(COLLECTION)) == 3
+    assert {charge_row(int(number)).release for number in granted} == {
+        row.release for row in store.charges(COLLECTION)
+    }
+
+
+def _spender(database: Path, first: int) -> subprocess.Popen[str]:
+    run = [sys.executable, ledger_spender.__file__, str(database), str(first), "40", "3"]
+    return subprocess.Popen(
+        run,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": str(TESTS), "PATH": ""},
+    )
+
+
+def _let_go(spenders: list[subprocess.Popen[str]]) -> list[str]:
+    for spender in spenders:
+        assert spender.stdin is not None
+        spender.stdin.write("\n")
+        spender.stdin.flush()
+    return [spender.communicate(timeout=60)[0] for spender in spenders]
+
+
+def test_a_result_and_its_salted_log_entry_are_kept_together(store: SqliteStore) -> None:
+    store.charge(charge_row(1), admitted)
+    row = result_row(1)
+    kept = store.store_result(row)
+    assert kept == ResultRow(row.release, row.salt, row.document, position=2)
+    assert store.log(1) == [LogEntry("release", sha256(row.salt + row.document).digest())]
+    assert store.result(row.release) == kept
+    assert store.results(COLLECTION) == [kept]
+
+
+def test_the_first_result_stays_and_the_second_leaves_no_trace(store: SqliteStore) -> None:
+    store.charge(charge_row(1), admitted)
+    first = store.store_result(result_row(1), b"zero")
+    assert store.store_result(result_row(1, b"another draw"), b"another") == first
+    assert store.log_head()[0] == 2
+    assert store.records(first.release) == [b"zero"]
+
+
+def test_fifty_threads_that_drew_show_one_result(store: SqliteStore) -> None:
+    store.charge(charge_row(1), admitted)
+    with ThreadPoolExecutor(50) as pool:
+        shown = set(
+            pool.map(lambda n: store.store_result(result_row(1, b"%d" % n)).document, range(50))
+        )
+    assert len(shown) == 1
+    assert store.log_head()[0] == 2
+
+
+def test_a_result_without_a_charge_is_refused(store: SqliteStore) -> None:
+    with pytest.raises(StoreError, match="FOREIGN KEY"):
+        store.store_result(result_row(1))
+    assert store.log_head()[0] == 1
+
+
+def test_results_are_those_of_the_collection_in_the_order_of_the_log(store: SqliteStore) -> None:
+    register(store, "other-aaaaaa")
+    store.charge(charge_row(9, collection="other-aaaaaa"), admitted)
+    for number in (1, 2):
+        store.charge(charge_row(number), admitted)
+    kept = [store.store_result(result_row(number)) for number in (2, 9, 1)]
+    assert store.results(COLLECTION) == [kept[0], kept[2]]
+    assert store.results("other-aaaaaa") == [kept[1]]
+
+
+def test_records_are_numbered_without_a_gap_and_each_number_is_kept_once(
+    store: SqliteStore,
+) -> None:
+    release = store.charge(charge_row(1), admitted).release
+    assert not store.add_record(release, 1, b"one")
+    assert store.add_record(release, 0, b"zero")
+    assert not store.add_record(release, 0, b"again")
+    assert store.add_record(release, 1, b"one")
+    assert store.records(release) == [b"zero", b"one"]
+    assert store.records(release, 1) == [b"one"]
+    assert store.records("none") == []
+
+
+def test_fifty_threads_that_keep_the_same_number_keep_one_record(store: SqliteStore) -> None:
+    release = store.charge(charge_row(1), admitted).release
+    with ThreadPoolExecutor(50) as pool:
+        kept = list(pool.map(lambda n: store.add_record(release, 0, b"%d" % n), range(50)))
+    assert sum(kept) == 1
+    assert store.records(release) == [b"%d" % kept.index(True)]
+
+
+@pytest.mark.parametrize("table", ["charges", "results", "session_records"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "delete from {}",
+        "update {} set release = 'another'",
+        "insert or replace into {0} select * from {0}",
+    ],
+)
+def test_sql_itself_refuses_to_change_the_ledger(
+    store: SqliteStore, database: Path, table: str, change: str
+) -> None:
+    store.charge(charge_row(1), admitted)
+    store.store_result(result_row(1), b"zero")
+    connection = sqlite3.connect(database)
+    connection.execute("pragma recursive_triggers = on")
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        connection.execute(change.format(table))
+    connection.close()
+    assert rows(database, table) == 1
+
+
+def test_sql_itself_refuses_a_gap_in_a_session(store: SqliteStore, database: Path) -> None:
+    release = store.charge(charge_row(1), admitted).release
+    connection = sqlite3.connect(database)
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        connection.execute("insert into session_records values (?, 3, x'00')", (release,))
+    connection.close()
+
+
+def test_what_was_kept_is_there_after_a_restart(database: Path) -> None:
+    store = SqliteStore(database)
+    store.charge(charge_row(1, epochs=(EPOCH, EPOCH + 2)), admitted)
+    kept = store.store_result(result_row(1), b"zero")
+    store.close()
+    again = SqliteStore(database)
+    assert again.charges(COLLECTION) == [charge_row(1, epochs=(EPOCH, EPOCH + 2))]
+    assert (again.result(kept.release), again.records(kept.release)) == (kept, [b"zero"])
+    again.close()
+
+
+@given(st.sets(st.integers(0, 2**32 - 1) | st.integers(0, 30), min_size=1, max_size=40))
+def test_epochs_are_written_as_runs_and_read_back(epochs: set[int]) -> None:
+    ascending = tuple(sorted(epochs))
+    text = releases._runs(ascending)
+    assert tuple(releases._epochs(text)) == ascending
+    runs = text.split(",")
+    assert len(runs) == 1 + sum(b - a > 1 for a, b in pairwise(ascending))

@@ -1,0 +1,153 @@
+"""Mechanisms that tell a mean: exactly private, exactly unbiased, of the variance they state."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from deniable_shared.coins import Coins
+from deniable_shared.domain import Number
+from deniable_shared.dyadic import at_most_exp
+from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.mechanisms import Chain, Mechanism, build, for_domain
+from deniable_shared.mechanisms.discrete_piecewise import (
+    PiecewiseMean,
+    best_window,
+    worst_variance,
+)
+from support.privacy import (
+    EPSILONS,
+    check_follows_pmf,
+    check_private,
+    check_tight,
+    largest_ratio,
+    laws,
+    with_threshold,
+)
+
+IDS = ("duchi/1", "discrete-piecewise/1")
+SHAPES: list[dict[str, int]] = [{}, {"outputs": 3, "window": 1}, {"outputs": 7, "window": 5}]
+CASES: list[tuple[str, int, dict[str, int]]] = [("duchi/1", d, {}) for d in (2, 3, 6)]
+CASES += [("discrete-piecewise/1", d, shape) for d in (2, 4) for shape in SHAPES]
+
+
+def made(id: str, d: int, shape: dict[str, int], epsilon: Fraction) -> Mechanism:
+    return build(id, domain_size=d, epsilon=epsilon, **shape)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+@pytest.mark.parametrize(("id", "d", "shape"), CASES, ids=str)
+def test_no_payload_tells_two_answers_apart_by_more_than_e_to_the_epsilon(
+    id: str, d: int, shape: dict[str, int], epsilon: Fraction
+) -> None:
+    mechanism = made(id, d, shape, epsilon)
+    of = laws(mechanism, range(d))
+    check_private(of, epsilon)
+    check_follows_pmf(mechanism, range(d))
+    if epsilon <= 4:
+        check_tight(of, epsilon)
+    raised = with_threshold(mechanism, mechanism.threshold + 1)
+    assert not at_most_exp(largest_ratio([raised.pmf(value) for value in range(d)]), epsilon)
+
+
+@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("steps", [1, 4, 13])
+def test_the_mean_is_exactly_unbiased(id: str, steps: int) -> None:
+    mechanism = build(id, domain_size=steps + 1, epsilon="1.5")
+    for value in range(steps + 1):
+        assert position(mechanism, value) == Fraction(value, steps)
+
+
+def position(mechanism: Mechanism, value: int) -> Fraction:
+    """What the estimator makes of the expected output."""
+    mean = sum(payload[0] * chance for payload, chance in mechanism.pmf(value).items())
+    if not isinstance(mechanism, PiecewiseMean):
+        return (mean - mechanism.q) / (mechanism.p - mechanism.q)
+    outputs, window = mechanism.outputs, mechanism.window
+    gain = (mechanism.p - mechanism.q) * (outputs - window)
+    return Fraction(1, 2) + (mean - Fraction(outputs - 1, 2)) / gain
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2), Fraction(4)], ids=str)
+@pytest.mark.parametrize(("outputs", "window"), [(3, 1), (7, 3), (31, 9)])
+def test_the_worst_variance_bounds_that_of_every_answer_and_little_more(
+    epsilon: Fraction, outputs: int, window: int
+) -> None:
+    mechanism = build(
+        "discrete-piecewise/1", domain_size=61, epsilon=epsilon, outputs=outputs, window=window
+    )
+    gain = (mechanism.p - mechanism.q) * Fraction(outputs - window, 2)
+    variances = []
+    for value in range(61):
+        law = mechanism.pmf(value)
+        moment = sum((y[0] - Fraction(outputs - 1, 2)) ** 2 * p for y, p in law.items())
+        variances.append(moment / gain**2 - (Fraction(2 * value, 60) - 1) ** 2)
+    bound = worst_variance(epsilon, outputs, window)
+    assert max(variances) <= bound <= max(variances) + Fraction(2, outputs - window) ** 2
+
+
+@pytest.mark.parametrize(("epsilon", "hybrid"), [("3", 0.432), ("4", 0.219), ("6", 0.0704)])
+def test_from_three_on_the_worst_variance_is_below_that_of_the_hybrid_mechanism(
+    epsilon: str, hybrid: float
+) -> None:
+    assert worst_variance(Fraction(epsilon), *best_window(Fraction(epsilon))) < hybrid
+
+
+def test_a_manifest_pins_the_window_of_one_report_also_for_a_chain() -> None:
+    chain = build("discrete-piecewise/1", domain_size=9, epsilon="3", permanent="6")
+    plain = build("discrete-piecewise/1", domain_size=9, epsilon="3")
+    assert isinstance(plain, PiecewiseMean)
+    first = getattr(chain, "first")  # noqa: B009 - a Chain does not promise it
+    assert (
+        (first.outputs, first.window) == (plain.outputs, plain.window) == best_window(Fraction(3))
+    )
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_a_chain_of_means_costs_what_it_says(id: str) -> None:
+    shape = {"outputs": 5, "window": 3} if id != "duchi/1" else {}
+    chain: Chain = build(id, domain_size=3, epsilon="1", permanent="2", **shape)
+    check_private([chain.pmf(value) for value in range(3)], Fraction(1))
+    check_tight([chain.pmf(value) for value in range(3)], Fraction(1))
+    for epochs in (2, 3):
+        histories = [chain.pmf_history([value] * epochs) for value in range(3)]
+        largest = max(
+            max(h[y] for h in histories) / min(h[y] for h in histories) for y in histories[0]
+        )
+        assert at_most_exp(largest, Fraction(2))
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_a_mean_is_asked_of_numbers_alone(id: str) -> None:
+    minutes = Number(Fraction(0), Fraction(240), Fraction(5))
+    assert for_domain(id, minutes, Fraction(1)).domain_size == 49
+
+
+@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("value", [-1, 9, "3", None, (0, 1)], ids=repr)
+def test_what_is_no_index_is_refused(id: str, value: object) -> None:
+    with pytest.raises(DomainError):
+        build(id, domain_size=9, epsilon="1").randomize(value, Coins.derive(b"k"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("payload", [b"", b"\x80", b"\0\0", b"\xff"], ids=repr)
+def test_what_is_no_output_is_refused(id: str, payload: bytes) -> None:
+    with pytest.raises(DecodeError, match="payload must be one byte"):
+        build(id, domain_size=9, epsilon="1").validate(payload)
+
+
+@pytest.mark.parametrize(
+    ("shape", "reason"),
+    [
+        ({"outputs": 7}, "outputs and window together"),
+        ({"outputs": 6, "window": 3}, "outputs must be odd"),
+        ({"outputs": 129, "window": 3}, r"in \[3, 127\], got 129"),
+        ({"outputs": 7, "window": 7}, r"in \[1, 5\], got 7"),
+        ({"outputs": 7, "window": 2}, "window must be odd"),
+    ],
+)
+def test_shapes_that_cannot_be_are_refused(shape: dict[str, int], reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        build("discrete-piecewise/1", domain_size=9, epsilon="1", **shape)

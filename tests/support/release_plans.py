@@ -1,0 +1,125 @@
+"""Small honest releases to keep a ledger with: noisy counts, and a session that tells them singly.
+
+`plan` is what a service calls. "counts" adds two-sided geometric noise to every count, e^−ε/m for a
+report that moves m of them; "talk" opens with nothing and answers {"label": place} with one count,
+ε/m each, for as many places as there are: together ε.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from deniable_aggregator.central.adjacency import Adjacency
+from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
+from deniable_aggregator.central.errors import CentralError
+from deniable_aggregator.central.exact import two_sided_geometric
+from deniable_aggregator.central.guarantee import Guarantee
+from deniable_aggregator.central.release import ErrorBar
+from deniable_shared.coins import Coins
+from deniable_shared.dyadic import format_epsilon, parse_epsilon
+from deniable_shared.errors import ParameterError
+
+Keep = Callable[[bytes], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Every count of the tally with geometric noise; an ε of at most 20."""
+
+    facts: Facts
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    mechanism: str = "counts"
+    version: int = 1
+    law: str = "geometric noise"
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        return {"epsilon": format_epsilon(self.epsilon), "delta": str(self.delta)}
+
+    @property
+    def guarantee(self) -> Guarantee:
+        if self.delta:
+            return Guarantee.approximate(self.epsilon, self.delta, Adjacency.REPLACE)
+        return Guarantee.pure(self.epsilon, Adjacency.REPLACE)
+
+    @property
+    def decay(self) -> Fraction:
+        return self.epsilon / self.facts.mechanism.tally_size
+
+    @property
+    def expected(self) -> tuple[ErrorBar, ...]:
+        reach = 3 / float(self.decay)
+        return (ErrorBar("reports of one label", -reach, reach, 0.9),)
+
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+        counts = tallies.counts
+        noisy = counts + two_sided_geometric(self.decay, len(counts), coins)
+        return Drawn({"counts": noisy.tolist()}, self.expected)
+
+
+@dataclass(frozen=True, slots=True)
+class Talk(Counts):
+    """The same, told when asked; record 0 is empty, the others [place, answer]."""
+
+    mechanism: str = "talk"
+
+    def open(
+        self, tallies: Tallies, keep: Keep, coins: Coins | None = None
+    ) -> tuple[Conversation, Drawn]:
+        keep(b"[]")
+        drawn = Drawn({"labels": len(tallies.counts)}, ())
+        return Conversation(self, tallies, keep, {}, coins), drawn
+
+    def resume(
+        self,
+        tallies: Tallies,
+        records: Iterable[bytes],
+        keep: Keep,
+        coins: Coins | None = None,
+    ) -> Conversation:
+        _, *told = records
+        return Conversation(self, tallies, keep, dict(map(json.loads, told)), coins)
+
+
+@dataclass
+class Conversation:
+    """One open session."""
+
+    plan: Talk
+    tallies: Tallies
+    keep: Keep
+    told: dict[int, int]
+    coins: Coins | None
+
+    def ask(self, question: Mapping[str, object]) -> Drawn:
+        place = question.get("label")
+        size = len(self.tallies.counts)
+        if set(question) != {"label"} or type(place) is not int or not 0 <= place < size:
+            raise CentralError(f"label must be a place from 0 to {size - 1}, got {place!r:.20}")
+        if place not in self.told:
+            noise = two_sided_geometric(self.plan.decay, 1, self.coins)
+            answer = int(self.tallies.counts[place] + noise[0])
+            self.keep(json.dumps([place, answer]).encode())
+            self.told[place] = answer
+        return Drawn({"count": self.told[place]}, self.plan.expected)
+
+
+FAMILIES: Mapping[str, type[Counts]] = {"counts": Counts, "talk": Talk}
+
+
+def plan(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
+    """A valid request."""
+    if mechanism not in FAMILIES:
+        raise ParameterError(f"mechanism must be one of counts, talk, got {mechanism!r:.80}")
+    unknown = sorted(set(arguments) - {"epsilon", "delta"})
+    if unknown:
+        raise ParameterError(f"{unknown[0][:80]} is no argument of {mechanism}: epsilon, delta are")
+    delta = arguments.get("delta", "0")
+    if not isinstance(delta, str) or delta not in ("0", "1/1000000"):
+        raise ParameterError(f"delta must be 0 or 1/1000000, got {delta!r:.20}")
+    epsilon = parse_epsilon(arguments.get("epsilon", "0.1"))  # type: ignore[arg-type]
+    return FAMILIES[mechanism](facts, epsilon, Fraction(delta))

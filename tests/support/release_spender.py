@@ -1,0 +1,70 @@
+"""A service that dies on the job: `python release_spender.py FOLDER COLLECTION WHERE`.
+
+Asks for one release and stops for good at WHERE: "draw" (charged, nothing drawn), "keep" (drawn,
+not kept) or "show" (kept, not told). It prints one line when it stands there, and waits to be
+killed.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
+from deniable_aggregator.releases import Releases
+from deniable_aggregator.service import Service
+from deniable_aggregator.settings import Settings
+from deniable_aggregator.store.contract import ResultRow
+from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_shared.coins import Coins
+from deniable_shared.dyadic import parse_epsilon
+from support.data_directory import Moment
+from support.release_plans import Counts
+from support.release_world import asked
+
+
+def stand_still() -> None:
+    print("here", flush=True)
+    time.sleep(600)
+
+
+@dataclass(frozen=True, slots=True)
+class Slow(Counts):
+    """The same law under the same name; it never comes to an end."""
+
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+        stand_still()
+        raise AssertionError("somebody woke it")
+
+
+def slow(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
+    return Slow(facts, parse_epsilon(str(arguments["epsilon"])))
+
+
+def quick(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
+    return Counts(facts, parse_epsilon(str(arguments["epsilon"])))
+
+
+class Unkept(SqliteStore):
+    """Stops before it keeps a result."""
+
+    def store_result(self, row: ResultRow, record: bytes | None = None) -> ResultRow:
+        stand_still()
+        raise AssertionError("somebody woke it")
+
+
+def main(folder: str, collection: str, where: str) -> None:
+    settings = Settings(data=Path(folder) / "data")
+    store = (Unkept if where == "keep" else SqliteStore)(settings.database)
+    service = Service.open(settings, clock=Moment(), store=store)
+    plan = slow if where == "draw" else quick
+    releases = Releases(service.store, clock=Moment(), plan=plan)
+    releases.release(service.registry.get(collection), asked("0.4"))
+    stand_still()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

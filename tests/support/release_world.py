@@ -1,0 +1,128 @@
+"""A service with collections whose first epochs are over, and releases of `release_plans`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deniable_aggregator.reading import Span
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.releases import Planner, Releases, Request, Selection, Shown
+from deniable_aggregator.store.contract import Arrival, Cell
+from support import api_world, release_plans
+from support.api_world import TODAY, World, authored
+
+__all__ = [
+    "BITS",
+    "FIRST",
+    "LAST",
+    "OPEN",
+    "TODAY",
+    "ReleaseWorld",
+    "asked",
+    "document",
+    "opened",
+    "over",
+    "stream",
+]
+
+FIRST, LAST, OPEN = TODAY - 4, TODAY - 3, TODAY - 2
+"""Two epochs that are over, and the first that is not."""
+
+BITS = {"dark_mode": True, "beta": False}
+
+
+def over(*epochs: int) -> Selection:
+    """These epochs."""
+    return Selection(listed=epochs)
+
+
+def asked(
+    epsilon: str = "0.1",
+    *,
+    mechanism: str = "counts",
+    epochs: Selection | None = None,
+    **more: object,
+) -> Request:
+    """A request; by default everything that is over is read."""
+    return Request(mechanism, {"epsilon": epsilon, **more}, epochs or Selection(Span()))
+
+
+def document(shown: Shown) -> dict[str, object]:
+    """The release as it was kept."""
+    found: dict[str, object] = json.loads(shown.row.document)
+    return found
+
+
+def stream(name: str = "entropy") -> Callable[[int], bytes]:
+    """Bytes that are the same each time: ids and salts of two worlds that are to be compared."""
+    state = [name.encode()]
+
+    def draw(size: int) -> bytes:
+        state[0] = hashlib.sha256(state[0]).digest()
+        return state[0][:size]
+
+    return draw
+
+
+@dataclass
+class ReleaseWorld:
+    """The world, one collection in it, and its releases."""
+
+    world: World
+    collection: Collection
+    plan: Planner = field(default=release_plans.plan)
+    entropy: Callable[[int], bytes] | None = None
+
+    def __post_init__(self) -> None:
+        given = {} if self.entropy is None else {"entropy": self.entropy}
+        service = self.world.service
+        self.releases = Releases(service.store, clock=self.world.clock, plan=self.plan, **given)
+        service.releases = self.releases
+
+    def count(self, epoch: int, payloads: Sequence[bytes]) -> None:
+        """Count these very payloads."""
+        rows = [
+            Arrival(
+                Cell(self.collection.id, epoch, self.collection.manifest.version),
+                hashlib.sha256(b"%d %d" % (epoch, place)).digest()[:16],
+                payload,
+            )
+            for place, payload in enumerate(payloads)
+        ]
+        self.world.service.store.commit(rows, lambda _, seen: self.collection.estimator.tally(seen))
+
+    def follow(self, changes: Mapping[str, object]) -> None:
+        """The next version of the collection."""
+        from support.manifests import next_version
+
+        self.collection = self.world.register(next_version(self.collection.manifest, changes))
+
+    @property
+    def charges(self) -> int:
+        return len(self.world.service.store.charges(self.collection.id))
+
+
+@contextmanager
+def opened(
+    folder: Path,
+    *,
+    central: str = 'central = { per_epoch = "0.5", per_installation = "2", delta = "0" }\n',
+    plan: Planner = release_plans.plan,
+    entropy: Callable[[int], bytes] | None = None,
+    empty: bool = False,
+    more: str = "",
+    **manifest: object,
+) -> Iterator[ReleaseWorld]:
+    """A world whose collection has five reports in each of FIRST, LAST and OPEN."""
+    with api_world.opened(folder) as world:
+        text = authored(more=more + central, **manifest)  # type: ignore[arg-type]
+        made = ReleaseWorld(world, world.register(text), plan, entropy)
+        if not empty:
+            for epoch in (FIRST, LAST, OPEN):
+                world.count(made.collection, [BITS] * 5, epoch=epoch)
+        yield made
