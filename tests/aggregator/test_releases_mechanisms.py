@@ -124,6 +124,6 @@ def test_a_session_of_queries_answers_alike_over_http_and_after_it_was_forgotten
         world.world.service.releases = Releases(store, clock=clock, plan=aggregate.plan)
         answer = world.world.send("POST", path, "analyst", json={"labels": ["2", "1"]})
         assert answer.status_code == 200, answer.data
-        answers.append(answer.json)
+        answers.append(json.loads(answer.data))
     assert answers[0] == answers[1]
     assert answers[0]["result"]["labels"] == ["1", "2"]
