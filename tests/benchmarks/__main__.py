@@ -26,6 +26,7 @@ NAMES = (
     "tally",
     "estimate",
     "words",
+    "numbers",
     "central",
     "upload",
     "memory",

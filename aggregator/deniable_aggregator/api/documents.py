@@ -182,11 +182,33 @@ class LabelEstimate(Struct, frozen=True, kw_only=True):
     ) = UNSET
 
 
+class QuantityDocument(Struct, frozen=True, kw_only=True):
+    """One number in the units of the domain, null when nothing was reported."""
+
+    name: Annotated[str, Meta(description="mean, or p10 for the quantile of 10%")]
+    value: float | None
+    std_error: float | None
+    lower: float
+    upper: float
+
+
+class ClippedDocument(Struct, frozen=True, kw_only=True):
+    """What numbers were told as: beyond an end as that end, else the nearest step from low."""
+
+    low: str
+    high: str
+    step: str
+
+
 class TrustDocument(Struct, frozen=True):
     """What fabricated reports can do."""
 
     influence: Annotated[
-        float | None, Meta(description="most that one device can move a frequency")
+        float | None,
+        Meta(
+            description="most that one device can move a frequency; where a mean alone is told, "
+            "that mean"
+        ),
     ]
 
 
@@ -228,7 +250,24 @@ class EstimatesDocument(Struct, frozen=True, kw_only=True):
     epochs: Annotated[list[int], Meta(description="the epochs that were added up")]
     provisional: Annotated[bool, Meta(description="true when one of the epochs is still open")]
     confidence: float
-    estimates: list[LabelEstimate]
+    clipped: (
+        Annotated[ClippedDocument, Meta(description="numbers: how they were clipped and rounded")]
+        | UnsetType
+    ) = UNSET
+    mean: (
+        Annotated[QuantityDocument, Meta(description="numbers: of all people, as clipped")]
+        | UnsetType
+    ) = UNSET
+    quantiles: (
+        Annotated[
+            list[QuantityDocument],
+            Meta(description="numbers: the least value that so many people do not exceed"),
+        ]
+        | UnsetType
+    ) = UNSET
+    estimates: Annotated[
+        list[LabelEstimate], Meta(description="one a label; none where a mean alone is told")
+    ]
     evidence: (
         Annotated[
             Literal["held-out", "all"],

@@ -18,6 +18,7 @@ from deniable_aggregator.api.documents import (
     LabelEstimate,
     TrustDocument,
 )
+from deniable_aggregator.api.numbers import influence_of, of_numbers
 from deniable_aggregator.api.operations import CSV, JSON, answer, operation, service
 from deniable_aggregator.api.spans import span_of
 from deniable_aggregator.api.spreadsheet import Row, csv_text, epoch_rows, label_rows
@@ -47,6 +48,9 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
 
     `from` and `to` are inclusive; a date means all epochs that start on that UTC day. With
     `group_by=epoch` there is one document an epoch. `Accept: text/csv` gives one row a label.
+
+    Numbers have a mean and quantiles, in the units of the domain, if the mechanism tells them. Each
+    of their intervals holds by itself, whatever `family` is.
 
     Where one device may have reported in several epochs, errors and intervals hold whatever device
     sent which reports. A memoized collection speaks of the values at the start of its
@@ -97,9 +101,11 @@ def _document(
     candidates: Sequence[bytes],
 ) -> EstimatesDocument:
     estimate, labels, reports = _told(collection, reading, query, candidates)
+    told = collection.estimator.tells != "mean"
     projected: Iterable[float | UnsetType] = [UNSET] * len(estimate.frequencies)
     if query.projection != "none":
         projected = estimate.projected(query.projection).tolist()
+    labels = collection.manifest.domain.labels if told else ("mean",)
     columns = zip(
         labels,
         estimate.frequencies.tolist(),
@@ -122,9 +128,10 @@ def _document(
         epochs=list(reading.epochs),
         provisional=reading.provisional,
         confidence=query.confidence,
-        estimates=[_row(reading.n, *column) for column in columns],
+        **of_numbers(collection, reading, query.confidence),
+        estimates=[_row(reading.n, *column) for column in columns] if told else [],
         evidence=_evidence(collection, candidates),
-        trust=TrustDocument(_finite(estimate.influence)),
+        trust=TrustDocument(_finite(influence_of(collection, estimate.influence))),
     )
 
 

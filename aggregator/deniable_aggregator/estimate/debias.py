@@ -36,6 +36,7 @@ class Estimate:
     among these very reports too, more often still. It is clipped to [0, 1] after the debias.
     Under family "each" that holds for each label by itself, under "all" for all labels at once.
     Where a device answers in several of the `epochs`, both hold whatever device sent which reports.
+    `fitted`, where a mechanism is read by a likelihood, is what "simplex" projects to.
     `influence` and `reports_to_leave` are those of `estimate.trust`. A label that no report
     tells of, any label at n = 0, has NaN for frequency and standard error, and [0, 1].
     """
@@ -52,6 +53,7 @@ class Estimate:
     channel: Channel = field(repr=False)
     told: Fraction = Fraction(1)
     epochs: int = 1
+    fitted: Floats | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for values in self._arrays:
@@ -86,6 +88,8 @@ class Estimate:
         """
         if kind not in _PROJECTIONS:
             raise ParameterError(f'projection must be "simplex" or "clip", got {kind!r}')
+        if kind == "simplex" and self.fitted is not None:
+            return self.fitted.copy()
         return _PROJECTIONS[kind](self.frequencies) if self.n else self.frequencies.copy()
 
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from deniable_aggregator.estimators.affine import AffineEstimator
 from deniable_aggregator.estimators.contract import REPEATS, Estimator, checked_repeat
+from deniable_aggregator.estimators.cyclic import CyclicEstimator
 from deniable_aggregator.estimators.discrete_piecewise import PiecewiseMeanEstimator
 from deniable_aggregator.estimators.duchi import OneBitMeanEstimator
 from deniable_aggregator.estimators.grr import GeneralizedEstimator
@@ -15,6 +16,7 @@ from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
 from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 from deniable_aggregator.estimators.rr_sampled import SampledEstimator
+from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
 from deniable_aggregator.estimators.subset import SubsetEstimator
 from deniable_aggregator.estimators.sue import SymmetricUnaryEstimator
 from deniable_shared.errors import ParameterError
@@ -25,6 +27,7 @@ __all__ = ["REPEATS", "Estimator", "for_mechanism", "known"]
 _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyType(
     {
         "affine/1": AffineEstimator,
+        "cyclic/1": CyclicEstimator,
         "discrete-piecewise/1": PiecewiseMeanEstimator,
         "duchi/1": OneBitMeanEstimator,
         "grr/1": GeneralizedEstimator,
@@ -33,6 +36,7 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "prefix-hash/1": PrefixHashEstimator,
         "rr-sampled/1": SampledEstimator,
         "rr/1": BitwiseEstimator,
+        "square-wave/1": SquareWaveEstimator,
         "subset/1": SubsetEstimator,
         "sue/1": SymmetricUnaryEstimator,
     }

@@ -13,6 +13,7 @@ from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Chain, Kind, Mechanism
+from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
 from deniable_shared.mechanisms.duchi import OneBitMean
 from deniable_shared.mechanisms.grr import GeneralizedResponse
@@ -21,6 +22,7 @@ from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
+from deniable_shared.mechanisms.square_wave import SquareWave
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
 
@@ -164,6 +166,7 @@ _DECIDED = {frozenset({"bits"}): ("distance",)}
 _KINDS: tuple[Kind, ...] = (
     AffineResponse,
     BitwiseResponse,
+    CyclicResponse,
     GeneralizedResponse,
     HadamardResponse,
     OneBitMean,
@@ -171,6 +174,7 @@ _KINDS: tuple[Kind, ...] = (
     PiecewiseMean,
     PrefixHash,
     SampledResponse,
+    SquareWave,
     SubsetResponse,
     SymmetricUnary,
 )

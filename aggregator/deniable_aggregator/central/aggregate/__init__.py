@@ -13,10 +13,16 @@ from types import MappingProxyType
 from typing import Protocol
 
 from deniable_aggregator.central.aggregate import (
+    allocate,
     exponential,
     histogram,
     median,
+    mwem,
     noisy_max,
+    price,
+    queries,
+    sample_aggregate,
+    small_db,
     top_k,
 )
 from deniable_aggregator.central.aggregate.arguments import nearest
@@ -39,10 +45,16 @@ class Family(Protocol):
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
+        "allocate": allocate,
         "exponential": exponential,
         "histogram": histogram,
         "median": median,
+        "mwem": mwem,
         "noisy-max": noisy_max,
+        "price": price,
+        "queries": queries,
+        "sample-aggregate": sample_aggregate,
+        "small-db": small_db,
         "top-k": top_k,
     }
 )
