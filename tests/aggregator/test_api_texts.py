@@ -159,7 +159,7 @@ def test_the_table_prints_words_as_they_are_and_says_when_there_are_none(
     }  # fmt: skip
     estimates_table(document)
     assert "[b]x\\u202e" in capsys.readouterr().out
-    estimates_table(document | {"estimates": []})
+    estimates_table(document | {"estimates": [], "evidence": "held-out"})
     assert "no text stands out from chance yet" in capsys.readouterr().out
 
 

@@ -105,7 +105,6 @@ def _document(
     projected: Iterable[float | UnsetType] = [UNSET] * len(estimate.frequencies)
     if query.projection != "none":
         projected = estimate.projected(query.projection).tolist()
-    labels = collection.manifest.domain.labels if told else ("mean",)
     columns = zip(
         labels,
         estimate.frequencies.tolist(),
@@ -153,7 +152,8 @@ def _told(
         epochs=len(reading.epochs),
         family=query.family,
     )
-    return estimate, collection.manifest.domain.labels, [UNSET] * len(estimate.frequencies)
+    labels = ("mean",) if estimator.tells == "mean" else collection.manifest.domain.labels
+    return estimate, labels, [UNSET] * len(estimate.frequencies)
 
 
 def _evidence(
