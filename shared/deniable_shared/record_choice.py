@@ -37,7 +37,7 @@ _TABLE = 2
 def best_for_record(
     domain: Record, epsilon: Fraction, *, fits: Callable[[Mechanism], bool] = lambda _: True
 ) -> Mechanism:
-    """Of those that answer at ε and that fit the one of least error; ParameterError if none does."""
+    """Of those that answer at ε and fit, the one of least error; ParameterError if none answers."""
     found = [(two_way_error(each, domain.radices), each) for each in answering(domain, epsilon)]
     fitting = [(error, each) for error, each in found if fits(each)] or found
     if not fitting:
@@ -79,8 +79,8 @@ def two_way_error(mechanism: Mechanism, radices: tuple[int, ...]) -> Fraction:
         law, size = JointSupports.of(mechanism), mechanism.domain_size
         of_size = {each: law.variance(size // each, Fraction(1, each)) for each in {*sizes}}
         errors = [of_size[each] for each in sizes]
-    cells = sum(size * error for size, error in zip(sizes, errors, strict=True))
-    return cells / sum(sizes)
+    cells = (size * error for size, error in zip(sizes, errors, strict=True))
+    return sum(cells, Fraction()) / sum(sizes)
 
 
 def _of_a_pair(mechanism: Mechanism, place: int) -> Fraction:

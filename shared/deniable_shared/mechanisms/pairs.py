@@ -3,8 +3,8 @@
     (i, j) uniform among the P = m(m − 1)/2 pairs of attributes, tossed without the value
     x_i·r_j + x_j, a choice among d = r_i·r_j, told by `subset/1` at ε with its best w for a report
 
-Which pair is told depends on no value, so the report costs what the choice costs: ε, of the whole
-record. With the best w this is the least total error that a mechanism can have for the pair (`optimum`).
+Which pair is told depends on no value, so the report costs what the choice costs: ε, for the whole
+record. With the best w a pair is told with the least total error there is (`optimum`).
 
 A pair of few labels has a larger share w/d than one of many, and so a smaller T. `threshold`, p and
 q are those of the pair of least w/d. In a chain that pair decides A: the A that keeps ε rises with
