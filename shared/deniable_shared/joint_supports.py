@@ -20,7 +20,7 @@ from typing import Self
 
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.contract import Mechanism, Renewable
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.subset import SubsetResponse
@@ -31,29 +31,36 @@ __all__ = ["JointSupports"]
 
 @dataclass(frozen=True, slots=True)
 class JointSupports:
-    """p, q, r and t of the module."""
+    """p, q, r and t of the module; a report supports at most `most` of the choices."""
 
     p: Fraction
     q: Fraction
     r: Fraction
     t: Fraction
+    most: int
 
     @classmethod
-    def of(cls, mechanism: Mechanism) -> Self:
+    def of(cls, mechanism: Mechanism, *, kept: Fraction = Fraction(1)) -> Self:
         """Of one report of a mechanism for a choice; ParameterError where t is not one number.
 
-        A chain's report has the law of the mechanism with the chain's own p.
+        `kept` is the chance that a symbol of a permanent answer is kept, as for a chain: its report
+        has the law of the mechanism with p and q of its own.
         """
-        first = mechanism.first if isinstance(mechanism, Renewed) else mechanism
-        p, q = mechanism.p, mechanism.q
-        if isinstance(first, GeneralizedResponse):
-            return cls(p, q, Fraction(0), Fraction(0))
-        if isinstance(first, UnaryEncoding):
-            return cls(p, q, p * q, q * q)
-        if isinstance(first, HadamardResponse):
-            return cls(p, q, *_of_parities(first.codes, p))
-        if isinstance(first, SubsetResponse):
-            return cls(p, q, *_of_sets(first.domain_size, first.subset_size, p))
+        if isinstance(mechanism, Renewed):
+            return cls.of(mechanism.first, kept=mechanism.kept)
+        if isinstance(mechanism, GeneralizedResponse):
+            p, q = _kept(mechanism, kept)
+            return cls(p, q, Fraction(0), Fraction(0), 1)
+        if isinstance(mechanism, UnaryEncoding):
+            p, q = _kept(mechanism, kept)
+            return cls(p, q, p * q, q * q, mechanism.domain_size)
+        if isinstance(mechanism, HadamardResponse):
+            p, q = _kept(mechanism, kept)
+            return cls(p, q, *_of_parities(mechanism.codes, p), mechanism.codes // 2)
+        if isinstance(mechanism, SubsetResponse):
+            p, q = _kept(mechanism, kept)
+            d, w = mechanism.domain_size, mechanism.subset_size
+            return cls(p, q, *_of_sets(d, w, p), w)
         raise ParameterError(
             f"mechanism {mechanism.id} has no error for sums of choices: for marginals of a record "
             "take subset/1, hadamard/1 or pairs/1"
@@ -88,6 +95,12 @@ class JointSupports:
         square = frequency * self.square(size, inside=True)
         square += (1 - frequency) * self.square(size, inside=False)
         return (square - mean * mean) / self.gap**2
+
+
+def _kept(first: Renewable, kept: Fraction) -> tuple[Fraction, Fraction]:
+    """p and q of one report: see `chains`."""
+    blurred = (1 - kept) * first.favoured / first.symbols
+    return kept * first.p + blurred, kept * first.q + blurred
 
 
 def _of_parities(codes: int, p: Fraction) -> tuple[Fraction, Fraction]:

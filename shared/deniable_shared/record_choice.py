@@ -74,21 +74,20 @@ def two_way_error(mechanism: Mechanism, radices: tuple[int, ...]) -> Fraction:
             raise ParameterError("ways must be at least 2 to tell of two attributes, got 1")
         return Fraction(3 * first.coefficients, 16) / (mechanism.p - mechanism.q) ** 2
     if isinstance(first, SampledPairs):
-        errors = [_of_a_pair(mechanism, place) for place in range(len(sizes))]
+        kept = mechanism.kept if isinstance(mechanism, Renewed) else Fraction(1)
+        of_size = _of_pairs(first, kept)
     else:
         law, size = JointSupports.of(mechanism), mechanism.domain_size
         of_size = {each: law.variance(size // each, Fraction(1, each)) for each in {*sizes}}
-        errors = [of_size[each] for each in sizes]
-    cells = (size * error for size, error in zip(sizes, errors, strict=True))
-    return sum(cells, Fraction()) / sum(sizes)
+    return sum((size * of_size[size] for size in sizes), Fraction()) / sum(sizes)
 
 
-def _of_a_pair(mechanism: Mechanism, place: int) -> Fraction:
-    first = mechanism.first if isinstance(mechanism, Renewed) else mechanism
-    if not isinstance(first, SampledPairs):
-        raise ParameterError(f"mechanism must be pairs/1, got {mechanism.id}")
-    choice = first.choices[place]
-    report: Mechanism = choice
-    if isinstance(mechanism, Renewed):
-        report = Renewed(choice, mechanism.epsilon)
-    return JointSupports.of(report).variance(1, Fraction(1, choice.domain_size)) / first.told
+def _of_pairs(first: SampledPairs, kept: Fraction) -> dict[int, Fraction]:
+    """By the number of joint codes: P times the error of a cell where all reports tell of it."""
+    return {
+        choice.domain_size: JointSupports.of(choice, kept=kept).variance(
+            1, Fraction(1, choice.domain_size)
+        )
+        / first.told
+        for choice in {*first.choices}
+    }

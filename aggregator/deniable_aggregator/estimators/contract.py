@@ -41,8 +41,9 @@ class Estimator(Protocol):
 
     @property
     def tells(self) -> str:
-        """What an estimate has entries for: "labels" of the domain, or its "mean" alone.
+        """What an estimate has entries for: "labels" of the domain, its "mean", or "tables".
 
+        Tables are those of the attributes of a record: an estimate has the labels of each.
         A mean is a share of the way from the lowest value of the domain to the highest.
         """
 
