@@ -163,3 +163,13 @@ def test_no_module_of_the_wire_computes_with_floats() -> None:
             n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)
         ]
         assert not [each for each in constants if isinstance(each, float)], path.name
+
+
+def number(id: str) -> Manifest:
+    body = '[domain]\ntype = "number"\nlow = "0"\nhigh = "99"\nstep = "1"\n'
+    return settings(f'mechanism = "{id}"\n' + GOOD.partition("[domain]")[0] + body)
+
+
+def test_mechanisms_of_a_mean_and_of_labels_are_not_compared() -> None:
+    assert "times the reports of affine/1" in found(number("grr/1"), "mechanism.id", "warning")
+    assert "mechanism.id" not in {each.field for each in lint(number("duchi/1"), now=NOW)}
