@@ -48,6 +48,14 @@ class EstimatesArguments(Arguments, frozen=True):
         Meta(description="each (an interval a label) or all (intervals that hold together)"),
     ] = "each"
     group_by: Annotated[Literal["epoch"], Meta(description="epoch")] | UnsetType = UNSET
+    marginal: Annotated[
+        list[str],
+        Meta(
+            max_length=64,
+            description="names of attributes of a record, with commas: the table of these; "
+            "once for each table",
+        ),
+    ] = []
 
 
 class ManifestArguments(Arguments, frozen=True):
@@ -100,13 +108,26 @@ class NewToken(Arguments, frozen=True, kw_only=True):
     ) = None
 
 
+class AttributeDocument(Struct, frozen=True):
+    """One attribute of a record: each person has one of its labels."""
+
+    name: str
+    labels: list[str]
+
+
 class DomainDocument(Struct, frozen=True, kw_only=True):
     """What may be answered."""
 
-    type: Literal["bits", "choice"]
-    labels: list[str]
+    type: Literal["bits", "choice", "number", "record"]
+    labels: Annotated[list[str], Meta(description="of bits and choices")] | UnsetType = UNSET
     constraint: Literal["one-hot", "at-most"] | UnsetType = UNSET
     at_most: int | UnsetType = UNSET
+    low: Annotated[str, Meta(description="of numbers: a decimal in a string")] | UnsetType = UNSET
+    high: Annotated[str, Meta(description="of numbers")] | UnsetType = UNSET
+    step: Annotated[str, Meta(description="of numbers")] | UnsetType = UNSET
+    attributes: Annotated[list[AttributeDocument], Meta(description="of records")] | UnsetType = (
+        UNSET
+    )
 
 
 class CollectionDocument(Struct, frozen=True, kw_only=True):
@@ -156,6 +177,21 @@ class LabelEstimate(Struct, frozen=True, kw_only=True):
     ]
 
 
+class AssociationDocument(Struct, frozen=True, kw_only=True):
+    """Whether two attributes go together: a Wald test valid for randomized reports."""
+
+    attributes: Annotated[list[str], Meta(min_length=2, max_length=2)]
+    statistic: float | None = None
+    degrees_of_freedom: int | None = None
+    p_value: Annotated[
+        float | None,
+        Meta(description="chance of such a statistic or a larger one if they were independent"),
+    ] = None
+    undecided: Annotated[
+        str | None, Meta(description="why there is no test; null if there is one")
+    ] = None
+
+
 class TrustDocument(Struct, frozen=True):
     """What fabricated reports can do."""
 
@@ -203,6 +239,13 @@ class EstimatesDocument(Struct, frozen=True, kw_only=True):
     provisional: Annotated[bool, Meta(description="true when one of the epochs is still open")]
     confidence: float
     estimates: list[LabelEstimate]
+    associations: (
+        Annotated[
+            list[AssociationDocument],
+            Meta(description="records: for each table of two attributes that was asked for"),
+        ]
+        | UnsetType
+    ) = UNSET
     trust: TrustDocument
 
 

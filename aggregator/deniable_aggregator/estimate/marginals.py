@@ -81,8 +81,12 @@ class Product:
         """That of the estimator."""
         return self.estimator.repeat
 
+    def check(self, axes: Sequence[int]) -> None:
+        """ParameterError for a mechanism of which sums have no error."""
+        JointSupports.of(self.mechanism)
+
     def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Pooled:
-        """The supports of each cell's combinations; ParameterError for a mechanism without sums."""
+        """The supports of each cell's combinations."""
         law = JointSupports.of(self.mechanism)
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
         cube = self.estimator.supports(counts).reshape(self.radices)

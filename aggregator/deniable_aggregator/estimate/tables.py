@@ -64,11 +64,13 @@ class Tabular(Protocol):
     def radices(self) -> tuple[int, ...]:
         """How many labels each attribute has."""
 
+    def check(self, axes: Sequence[int]) -> None:
+        """ParameterError where nothing is known of these attributes together."""
+
     def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Source:
         """What a tally of n reports says of the table of these attributes, cells in their order.
 
-        ParameterError where it says nothing of so many together, and for a tally that n reports
-        cannot give.
+        ParameterError where `check` raises it, and for a tally that n reports cannot give.
         """
 
 

@@ -75,17 +75,21 @@ class FourierEstimator:
         """The labels of each attribute, one attribute after the other."""
         return one_way(self, tally, n, Settings(confidence, epochs, family))
 
+    def check(self, axes: Sequence[int]) -> None:
+        """ParameterError for more than `ways` attributes."""
+        if len(axes) > self._form.ways:
+            raise ParameterError(
+                f"marginal must be of at most {self._form.ways} attributes, got {len(axes)}: that "
+                "is the ways of this fourier/1"
+            )
+
     def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Parities:
-        """What is known of up to `ways` attributes; ParameterError for more."""
+        """What is known of up to `ways` attributes."""
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
         form = self._form
         if counts.sum() != reports:
             raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
-        if len(axes) > form.ways:
-            raise ParameterError(
-                f"marginal must be of at most {form.ways} attributes, got {len(axes)}: that is the "
-                "ways of this fourier/1"
-            )
+        self.check(axes)
         places = [place_of(sorted(subset), form.attributes) for subset in _subsets(axes)]
         told = counts.reshape(-1, 2)[places]
         gap = float(self.mechanism.p - self.mechanism.q)

@@ -87,17 +87,21 @@ class PairsEstimator:
         """The labels of each attribute, one attribute after the other."""
         return one_way(self, tally, n, Settings(confidence, epochs, family))
 
-    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Pooled:
-        """What is known of one attribute, or of two; ParameterError for more."""
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        form = self._form
-        if counts[: len(form.pairs)].sum() != reports:
-            raise ParameterError(f"tally must tell of one pair in each of n = {reports} reports")
+    def check(self, axes: Sequence[int]) -> None:
+        """ParameterError for more than two attributes."""
         if len(axes) > _PAIR:
             raise ParameterError(
                 f"marginal must be of at most 2 attributes, got {len(axes)}: a report of pairs/1 "
                 "tells of two"
             )
+
+    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Pooled:
+        """What is known of one attribute, or of two."""
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        form = self._form
+        if counts[: len(form.pairs)].sum() != reports:
+            raise ParameterError(f"tally must tell of one pair in each of n = {reports} reports")
+        self.check(axes)
         return Pooled(tuple(self._kinds(counts, tuple(axes))))
 
     def _kinds(self, counts: Counts, axes: tuple[int, ...]) -> Iterator[Kind]:
