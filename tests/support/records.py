@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,12 +19,12 @@ from deniable_shared.domain import Record
 from deniable_shared.mechanisms import Mechanism, for_domain
 from support.message_laws import generator
 
+NAMES = string.ascii_letters
+
 
 def record(*radices: int) -> Record:
-    """Attributes a, b, … of so many labels each."""
-    return Record(
-        tuple((name, labels(radix)) for name, radix in zip("abcdefgh", radices, strict=False))
-    )
+    """Attributes a, b, … of so many labels each, at most 52."""
+    return Record(tuple((name, labels(radix)) for name, radix in zip(NAMES, radices, strict=False)))
 
 
 def labels(radix: int) -> tuple[str, ...]:

@@ -71,9 +71,7 @@ class Connection:
         if self._close is not None:
             self._close()
 
-    def get(
-        self, path: str, *, accept: str = "application/json", **params: Parameter
-    ) -> bytes:
+    def get(self, path: str, *, accept: str = "application/json", **params: Parameter) -> bytes:
         """The body of a successful GET; parameters that are None are left out, lists repeated."""
         given = {name: value for name, value in params.items() if value is not None}
         return self._send("GET", path, params=given, headers={"Accept": accept})
