@@ -73,10 +73,10 @@ def test_it_warns_where_another_mechanism_needs_fewer_reports() -> None:
     [
         ("oue/1", 3, "warning", "oue/1 needs about 2.8 times the reports of grr/1"),
         ("hadamard/1", 1000, "note", "hadamard/1 needs about 1.3 times the reports of"),
-        ("hadamard/1", 1000, "note", "of affine/1"),
+        ("hadamard/1", 1000, "note", "of cyclic/1"),
         ("grr/1", 10, "note", "grr/1 needs about 1.4 times the reports of affine/1"),
         ("grr/1", 12, "note", "the reports of affine/1"),
-        ("grr/1", 5000, "warning", "grr/1 needs about 460.3 times the reports of affine/1"),
+        ("grr/1", 5000, "warning", "grr/1 needs about 459.1 times the reports of cyclic/1"),
     ],
 )
 def test_it_names_the_mechanism_of_least_error_that_has_the_shortest_reports(

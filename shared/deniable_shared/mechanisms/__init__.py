@@ -14,6 +14,7 @@ from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Chain, Kind, Mechanism, RecordKind, Renewable
+from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
 from deniable_shared.mechanisms.duchi import OneBitMean
 from deniable_shared.mechanisms.fourier import FourierMarginals
@@ -212,6 +213,7 @@ _DECIDED: Mapping[frozenset[str], tuple[str, ...]] = MappingProxyType(
 _KINDS: tuple[Kind, ...] = (
     AffineResponse,
     BitwiseResponse,
+    CyclicResponse,
     GeneralizedResponse,
     HadamardResponse,
     OneBitMean,
