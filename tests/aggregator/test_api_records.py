@@ -12,6 +12,7 @@ import pytest
 from deniable_aggregator.registry import Collection
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins
+from deniable_shared.linter import lint
 from support.api_world import INGEST, TODAY, World, authored, opened
 
 TOML = """
@@ -195,3 +196,19 @@ def test_the_list_of_collections_shows_the_attributes(world: World) -> None:
     domain = next(each["domain"] for each in listed if each["name"] == "pairs-once")
     assert domain["attributes"][0] == {"name": "os", "labels": ["linux", "mac"]}
     assert "labels" not in domain
+
+
+def test_forty_attributes_are_never_written_out_as_combinations(world: World) -> None:
+    """2^40 combinations: applied, linted, counted, listed and estimated at once."""
+    names = [f"a{place}" for place in range(40)]
+    text = TOML.partition("[[domain")[0].format(name="forty", mechanism="fourier/1", more="")
+    text += "".join(
+        f'[[domain.attributes]]\nname = "{name}"\nlabels = ["no", "yes"]\n' for name in names
+    )
+    manifest = manifest_from_toml(text, ingest=INGEST)
+    assert any("one of 820 parities" in str(found) for found in lint(manifest, now=1.79e9))
+    collection = world.register(manifest)
+    world.count(collection, [dict.fromkeys(names, "yes")] * 50)
+    assert len(estimates(world, collection)["estimates"]) == 80
+    (test,) = estimates(world, collection, "?marginal=a0,a39")["associations"]
+    assert test["undecided"].startswith("too few reports")
