@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Literal, TypedDict
+from typing import TypedDict
 
 from flask import Blueprint, Response, request
 from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.api.arguments import refuse
-from deniable_aggregator.api.documents import (
+from deniable_aggregator.api.estimate_documents import (
     EstimatesArguments,
     EstimatesByEpochDocument,
     EstimatesDocument,
@@ -22,13 +22,13 @@ from deniable_aggregator.api.numbers import influence_of, of_numbers
 from deniable_aggregator.api.operations import CSV, JSON, answer, operation, service
 from deniable_aggregator.api.spans import span_of
 from deniable_aggregator.api.spreadsheet import Row, csv_text, epoch_rows, label_rows
-from deniable_aggregator.api.texts import candidates_asked, shown_texts
-from deniable_aggregator.estimate import Estimate
+from deniable_aggregator.api.tables import Shown, shown_tables, tables_asked
+from deniable_aggregator.api.texts import check_candidates, shown_texts
 from deniable_aggregator.estimate.trust import UNREACHABLE
-from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Reading, by_epoch, pooled, refuse_releases_only
 from deniable_aggregator.registry import Collection
+from deniable_shared.domain import Text
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest
 
@@ -56,22 +56,28 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
     sent which reports. A memoized collection speaks of the values at the start of its
     `holds`.
 
+    Of a record, `marginal=os,browser` gives the table of these attributes instead of all
+    combinations, each time it is given, and for two attributes whether they go together. Where
+    reports tell of tables only, each attribute by itself is the default. `simplex` is then taken
+    table by table.
+
     Of a collection of texts these are the texts found, with intervals that hold together; with
     `candidate`, once for each, how often given texts occur.
     """
     found = service().registry.get(collection)
     refuse_releases_only(found)
     media_type = _negotiated()
-    _check_projection(found, query.projection)
-    candidates = candidates_asked(found, query.candidate)
+    axes = tables_asked(found, query.marginal)
+    check_candidates(found, query.candidate)
+    _check_projection(found, query.projection, tables=bool(axes))
     span = span_of(query.first, query.last, found.manifest.epoch_seconds)
     if query.group_by == "epoch":
         readings, few = by_epoch(service().store, found, span)
         grouped = EstimatesByEpochDocument(
-            [_document(found, reading, query, candidates) for reading in readings], list(few)
+            [_document(found, reading, query, axes) for reading in readings], list(few)
         )
         return answer(grouped) if media_type == JSON else _csv(epoch_rows(grouped))
-    document = _document(found, pooled(service().store, found, span), query, candidates)
+    document = _document(found, pooled(service().store, found, span), query, axes)
     return answer(document) if media_type == JSON else _csv(label_rows(document))
 
 
@@ -82,8 +88,8 @@ def _negotiated() -> str:
     return best
 
 
-def _check_projection(collection: Collection, projection: str) -> None:
-    fitting = collection.estimator.default_projection
+def _check_projection(collection: Collection, projection: str, *, tables: bool) -> None:
+    fitting = "simplex" if tables else collection.estimator.default_projection
     if projection not in ("none", fitting):
         domain = collection.manifest.domain.type
         raise refuse("projection", accepted=f"none or {fitting} for {domain}", given=projection)
@@ -98,23 +104,27 @@ def _document(
     collection: Collection,
     reading: Reading,
     query: EstimatesArguments,
-    candidates: Sequence[bytes],
+    axes: Sequence[tuple[int, ...]],
 ) -> EstimatesDocument:
-    estimate, labels, reports = _told(collection, reading, query, candidates)
-    told = collection.estimator.tells != "mean"
+    shown = (
+        shown_tables(collection, reading, query, axes)
+        if axes
+        else _shown(collection, reading, query)
+    )
+    estimate = shown.estimate
     projected: Iterable[float | UnsetType] = [UNSET] * len(estimate.frequencies)
     if query.projection != "none":
-        projected = estimate.projected(query.projection).tolist()
+        projected = shown.projected(query.projection)
     columns = zip(
-        labels,
+        shown.labels or ("mean",),
         estimate.frequencies.tolist(),
         estimate.std_errors.tolist(),
         estimate.lower.tolist(),
         estimate.upper.tolist(),
         projected,
+        [UNSET] * len(estimate.frequencies) if shown.reports is None else shown.reports,
         estimate.reports_to_leave.tolist(),
         estimate.devices_to_leave.tolist(),
-        reports,
         strict=True,
     )
     return EstimatesDocument(
@@ -128,40 +138,25 @@ def _document(
         provisional=reading.provisional,
         confidence=query.confidence,
         **of_numbers(collection, reading, query.confidence),
-        estimates=[_row(reading.n, *column) for column in columns] if told else [],
-        evidence=_evidence(collection, candidates),
+        estimates=[_row(reading.n, *column) for column in columns] if shown.labels else [],
+        associations=shown.associations if axes else UNSET,
+        evidence=shown.evidence,
         trust=TrustDocument(_finite(influence_of(collection, estimate.influence))),
     )
 
 
-def _told(
-    collection: Collection,
-    reading: Reading,
-    query: EstimatesArguments,
-    candidates: Sequence[bytes],
-) -> tuple[Estimate, Sequence[str], Sequence[int | UnsetType]]:
-    """The estimate, what its entries are called, and for texts how many reports tell of each."""
-    estimator = collection.estimator
-    if isinstance(estimator, PrefixHashEstimator):
-        shown = shown_texts(estimator, reading, query, candidates)
-        return shown.estimate, [text.decode() for text in shown.texts], shown.reports.tolist()
-    estimate = estimator.estimate(
+def _shown(collection: Collection, reading: Reading, query: EstimatesArguments) -> Shown:
+    if isinstance(collection.manifest.domain, Text):
+        return shown_texts(collection, reading, query)
+    estimate = collection.estimator.estimate(
         reading.tally,
         reading.n,
         confidence=query.confidence,
         epochs=len(reading.epochs),
         family=query.family,
     )
-    labels = ("mean",) if estimator.tells == "mean" else collection.manifest.domain.labels
-    return estimate, labels, [UNSET] * len(estimate.frequencies)
-
-
-def _evidence(
-    collection: Collection, candidates: Sequence[bytes]
-) -> Literal["held-out", "all"] | UnsetType:
-    if collection.estimator.tells != "texts":
-        return UNSET
-    return "all" if candidates else "held-out"
+    told = collection.estimator.tells != "mean"
+    return Shown((estimate,), collection.manifest.domain.labels if told else ())
 
 
 def _row(
@@ -172,9 +167,9 @@ def _row(
     lower: float,
     upper: float,
     projected: float | UnsetType,
+    told_by: int | UnsetType,
     reports: int,
     devices: int,
-    told_by: int | UnsetType,
 ) -> LabelEstimate:
     return LabelEstimate(
         label=label,
@@ -184,9 +179,9 @@ def _row(
         lower=_finite(lower),
         upper=_finite(upper),
         projected=projected if isinstance(projected, UnsetType) else _finite(projected),
+        reports=told_by,
         reports_to_leave_interval=None if reports == UNREACHABLE else reports,
         devices_to_leave_interval=None if devices == UNREACHABLE else devices,
-        reports=told_by,
     )
 
 

@@ -5,46 +5,62 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deniable_aggregator.api.arguments import refuse
-from deniable_aggregator.api.documents import EstimatesArguments
+from deniable_aggregator.api.estimate_documents import EstimatesArguments
+from deniable_aggregator.api.tables import Shown
 from deniable_aggregator.estimate.heavy_hitters import found
-from deniable_aggregator.estimate.texts import MOST_TEXTS, Evidence, Texts, tell
+from deniable_aggregator.estimate.texts import Evidence, Texts, tell
 from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Text
-from deniable_shared.errors import DomainError
+from deniable_shared.errors import DomainError, ParameterError
 
-__all__ = ["ACCEPTED", "candidates_asked", "shown_texts"]
-
-ACCEPTED = f"up to {MOST_TEXTS:,} texts that an answer may be, of a collection of texts"
+__all__ = ["check_candidates", "shown_texts"]
 
 
-def candidates_asked(collection: Collection, candidates: Sequence[str]) -> list[bytes]:
-    """The encoded texts, each once. Raises invalid-argument."""
+def check_candidates(collection: Collection, candidates: Sequence[str]) -> None:
+    """Raise invalid-argument unless they are answers of a collection of texts."""
     domain = collection.manifest.domain
-    if not isinstance(domain, Text):
-        if candidates:
-            accepted = "left out: the answers to this collection are listed"
-            raise refuse("candidate", accepted=accepted, given=candidates[0])
-        return []
-    return list(dict.fromkeys(_encoded(domain, text) for text in candidates))
+    if isinstance(domain, Text):
+        _encoded(domain, candidates)
+    elif candidates:
+        accepted = "left out: the answers to this collection are listed"
+        raise refuse("candidate", accepted=accepted, given=candidates[0])
 
 
-def _encoded(domain: Text, text: str) -> bytes:
-    try:
-        return domain.encode(text)
-    except DomainError as error:
-        given = ascii(text)
-        raise refuse("candidate", accepted=f"an answer: {error}", given=given) from error
+def shown_texts(collection: Collection, reading: Reading, query: EstimatesArguments) -> Shown:
+    """Given texts in their order; without any, those that were found."""
+    estimator, domain = collection.estimator, collection.manifest.domain
+    if not isinstance(estimator, PrefixHashEstimator) or not isinstance(domain, Text):
+        raise ParameterError(f"texts must be those of a collection of texts, got {domain.type}")
+    candidates = _encoded(domain, query.candidate)
+    told = _told(estimator, reading, query, candidates)
+    return Shown(
+        (told.estimate,),
+        [text.decode() for text in told.texts],
+        reports=told.reports.tolist(),
+        evidence="all" if candidates else "held-out",
+    )
 
 
-def shown_texts(
+def _encoded(domain: Text, texts: Sequence[str]) -> list[bytes]:
+    """Each once."""
+    found: dict[bytes, None] = {}
+    for text in texts:
+        try:
+            found[domain.encode(text)] = None
+        except DomainError as error:
+            given = ascii(text)
+            raise refuse("candidate", accepted=f"an answer: {error}", given=given) from error
+    return list(found)
+
+
+def _told(
     estimator: PrefixHashEstimator,
     reading: Reading,
     query: EstimatesArguments,
     candidates: Sequence[bytes],
 ) -> Texts:
-    """Given texts in their order; without any, those that were found."""
     epochs = len(reading.epochs)
     if not candidates:
         return found(

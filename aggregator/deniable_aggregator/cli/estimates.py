@@ -16,6 +16,7 @@ from deniable_aggregator.cli.tables import estimates_table
         "deniable estimates settings",
         "deniable estimates settings --from 2026-12-01 --projection clip --json",
         "deniable estimates settings --csv > settings.csv",
+        "deniable estimates fleet --marginal os,browser",
         "deniable estimates words --candidate tea --candidate coffee",
     )
 )
@@ -38,6 +39,13 @@ from deniable_aggregator.cli.tables import estimates_table
     help="Whether each interval holds by itself, or all of them together.",
 )
 @click.option(
+    "--marginal",
+    "marginals",
+    metavar="NAME,…",
+    multiple=True,
+    help="Of a record: the table of these attributes; once for each table.",
+)
+@click.option(
     "--candidate",
     "candidates",
     metavar="TEXT",
@@ -55,6 +63,7 @@ def estimates(
     confidence: float,
     projection: str,
     family: str,
+    marginals: tuple[str, ...],
     candidates: tuple[str, ...],
     by_epoch: bool,
     url: str | None,
@@ -76,6 +85,7 @@ def estimates(
         "projection": projection,
         "family": family,
         "group_by": "epoch" if by_epoch else None,
+        "marginal": list(marginals) or None,
         "candidate": list(candidates) or None,
     }
     path = f"/v1/collections/{collection}/estimates"

@@ -8,7 +8,7 @@ itself, so that there is never a second writer.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Connection", "RefusedError", "UnreachableError", "connect", "local", "remote"]
 
+Parameter = str | int | float | Sequence[str] | None
+"""Of a query; a sequence gives it more than once."""
+
 TIMEOUT_SECONDS = 60.0
 
-Parameter = str | int | float | list[str] | None
-"""A query parameter's value; of a list, given once for each entry."""
 
 IN_PROCESS = "http://deniable.localhost"
 
@@ -73,7 +74,7 @@ class Connection:
             self._close()
 
     def get(self, path: str, *, accept: str = "application/json", **params: Parameter) -> bytes:
-        """The body of a successful GET; parameters that are None are left out."""
+        """The body of a successful GET; parameters that are None are left out, lists repeated."""
         given = {name: value for name, value in params.items() if value is not None}
         return self._send("GET", path, params=given, headers={"Accept": accept})
 
