@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from fractions import Fraction
 
 from deniable_shared import mechanisms
 from deniable_shared.chains import Renewed
 from deniable_shared.domain import Bits
 from deniable_shared.dyadic import format_epsilon
-from deniable_shared.errors import ParameterError
 from deniable_shared.finding import Finding, percent, root
 from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_rules import MAX_LINKAGE
-from deniable_shared.optimum import total_error
+from deniable_shared.recommendation import error_of, recommend_for
 
 __all__ = ["accuracy", "choice_of_mechanism", "cost", "linkage", "presence", "strength"]
 
@@ -23,7 +21,6 @@ _FEW, _MANY = 1_000, 100_000
 _HIGH_EPSILON = 4
 _LOW_BIT_EPSILON = Fraction(1, 4)
 _WORTH_A_NOTE, _WORTH_A_WARNING = Fraction(5, 4), 2
-_AS_GOOD = Fraction(21, 20)
 
 
 def cost(manifest: Manifest) -> Iterator[Finding]:
@@ -115,8 +112,15 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
             "mechanism.parameters",
             f"a report tells {_told(manifest)} of {manifest.domain.size} bits, which ones is open",
         )
-    best = _best(manifest)
-    times = _total(manifest.mechanism()) / _total(best)
+    best = recommend_for(
+        manifest.domain,
+        manifest.epsilon_report,
+        permanent=manifest.epsilon_permanent,
+        linkable=True,
+    ).mechanism
+    if manifest.mechanism().domain_types < best.domain_types:
+        return  # a mean and a frequency have no error in common
+    times = error_of(manifest.mechanism()) / error_of(best)
     if best.id == manifest.mechanism_id or times < _WORTH_A_NOTE:
         return
     share = f", which tells {_told_by(best)} of the {best.domain_size} bits"
@@ -126,32 +130,6 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
         f"{manifest.mechanism_id} needs about {_tenths(times)} times the reports of {best.id}"
         f"{share if best.told < 1 else ''}",
     )
-
-
-def _best(manifest: Manifest) -> mechanisms.Mechanism:
-    """Of those within 5% of the least error the one of the shortest reports, then the best."""
-    plain = mechanisms.default_id(manifest.domain)
-    errors = [(_total(each), each) for each in _answering(manifest)]
-    enough = min(error for error, _ in errors) * _AS_GOOD
-    near = [
-        (each.payload_size, error, each.id != plain, each)
-        for error, each in errors
-        if error <= enough
-    ]
-    return min(near, key=lambda ranked: ranked[:3])[3]
-
-
-def _answering(manifest: Manifest) -> Iterator[mechanisms.Mechanism]:
-    """Every mechanism that could take its place, at the ε of one report.
-
-    Those made for the same types of domain: a mean and a frequency have no error in common.
-    """
-    types = manifest.mechanism().domain_types
-    for id in mechanisms.for_type(manifest.domain.type):
-        with suppress(ParameterError):  # too many labels for some
-            other = mechanisms.for_domain(id, manifest.domain, manifest.epsilon_report)
-            if other.domain_types == types:
-                yield other
 
 
 def linkage(manifest: Manifest) -> Iterator[Finding]:
@@ -201,13 +179,6 @@ def _variance(mechanism: mechanisms.Mechanism) -> Fraction:
     p, q, told = mechanism.p, mechanism.q, mechanism.told
     spread = q * (1 - q) / (p - q) ** 2
     return spread if told == 1 else (spread + Fraction(1, 4)) / told
-
-
-def _total(mechanism: mechanisms.Mechanism) -> Fraction:
-    """n·Var of all frequencies together: of a choice the same for every population."""
-    if "choice" not in mechanism.domain_types:
-        return _variance(mechanism)
-    return total_error(mechanism.p, mechanism.q, mechanism.domain_size)
 
 
 def _tenths(number: Fraction) -> str:

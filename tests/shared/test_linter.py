@@ -62,9 +62,10 @@ def test_it_warns_of_more_labels_than_reports_can_tell_apart() -> None:
 
 def test_it_warns_where_another_mechanism_needs_fewer_reports() -> None:
     """Of all labels: [d(d−2+E)/(E−1)² + (d−2)/(E−1)]/R*, with R*(100, 1) = 360.0."""
-    assert not found(choice(10), "mechanism.id", "warning")
+    assert not found(choice(100), "mechanism.id", "warning")
+    assert not found(choice(10, mechanism='"grr/1"'), "mechanism.id", "warning")
     assert "about 9.6 times the reports of affine/1" in found(
-        choice(100), "mechanism.id", "warning"
+        choice(100, mechanism='"grr/1"'), "mechanism.id", "warning"
     )
 
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import overload
 
 from deniable_shared.chains import Renewed
-from deniable_shared.domain import Bits, Domain
+from deniable_shared.domain import Domain
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
@@ -27,7 +27,6 @@ __all__ = [
     "Chain",
     "Mechanism",
     "build",
-    "default_id",
     "for_domain",
     "for_type",
     "known",
@@ -121,7 +120,7 @@ def for_domain(
     if domain.type not in types:
         raise ParameterError(
             f"mechanism {id} answers for {', '.join(sorted(types))}, not for {domain.type}: "
-            f"use {default_id(domain)}"
+            f"use {' or '.join(for_type(domain.type))}"
         )
     decided = domain.decides
     for name in decided.keys() & parameters.keys():
@@ -129,11 +128,6 @@ def for_domain(
     return build(
         id, domain_size=domain.size, epsilon=epsilon, permanent=permanent, **decided, **parameters
     )
-
-
-def default_id(domain: Domain) -> str:
-    """The mechanism of a collection that names none."""
-    return BitwiseResponse.id if isinstance(domain, Bits) else GeneralizedResponse.id
 
 
 def _given(kind: Kind, parameters: Mapping[str, object]) -> dict[str, int]:
