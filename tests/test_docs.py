@@ -15,10 +15,12 @@ import click
 import pytest
 
 from deniable_aggregator.app import create_app
+from deniable_aggregator.central.aggregate import FAMILIES, parameters
 from deniable_aggregator.cli import main
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import PREFIX, Settings
 from deniable_shared.problems import PROBLEMS
+from support import worked_releases
 from support.api_world import prepared
 
 ROOT = Path(__file__).parent.parent
@@ -30,6 +32,7 @@ PAGES = sorted(
 AGGREGATOR = (ROOT / "aggregator" / "README.md").read_text()
 TUTORIALS = ROOT / "aggregator" / "docs" / "central"
 LARGEST_FIGURE = 60_000
+FIRST_EXAMPLE = re.compile(r"^```python\n(.*?)^```.*?^```text\n(.*?)^```", re.S | re.M)
 NUMBER = re.compile(r"-?\d+\.\d+")
 
 
@@ -126,7 +129,7 @@ def test_every_command_line_in_the_docs_is_one_the_command_takes(
     "page", [ROOT / path / "README.md" for path in (".", "shared", "aggregator")], ids=str
 )
 def test_first_example_runs_and_prints_what_the_page_shows_but_for_the_coins(page: Path) -> None:
-    code, shown = fenced(page, "python")[0], fenced(page, "text")[0]
+    code, shown = FIRST_EXAMPLE.findall(page.read_text())[0]
     run = [sys.executable, "-W", "error", "-c", code]
     said = subprocess.run(run, capture_output=True, text=True, check=True, timeout=60).stdout
     assert re.sub(r"\s", "", NUMBER.sub("0", said)) == re.sub(r"\s", "", NUMBER.sub("0", shown))
@@ -157,6 +160,23 @@ def test_every_snippet_of_a_tutorial_prints_what_stands_below_it(page: Path) -> 
     run = [sys.executable, "-W", "error", "-c", code]
     said = subprocess.run(run, capture_output=True, text=True, check=True, timeout=120).stdout
     assert said.split(end)[:-1] == [shown for _, shown in snippets]
+
+
+def test_the_worked_releases_of_the_readme_say_what_stands_below_them(tmp_path: Path) -> None:
+    toml, examples = worked_releases.worked(AGGREGATOR)
+    deniable = worked_releases.prepared(tmp_path, toml)
+    assert len(examples) == 4
+    for line, shown in examples:
+        said = deniable.done(*shlex.split(line)[1:])
+        assert worked_releases.words(said) == worked_releases.words(shown)
+
+
+@pytest.mark.parametrize("mechanism", FAMILIES)
+def test_every_mechanism_of_releases_has_a_row_that_names_what_it_needs(mechanism: str) -> None:
+    section = AGGREGATOR.split("## Central releases over collections\n")[1].split("\n## ")[0]
+    [row] = [line for line in section.splitlines() if line.startswith(f"| `{mechanism}` |")]
+    needed = [p.name for p in parameters(mechanism) if p.default is None and p.name != "epsilon"]
+    assert all(f"--{name}" in row for name in needed)
 
 
 def test_every_tutorial_is_in_the_readme_and_shows_a_figure() -> None:

@@ -59,6 +59,12 @@ COMMANDS = {
     ("estimates",): [[], ["--json"], ["--csv"], ["--by-epoch"], ["--projection", "clip"]],
     ("epochs", "list"): [[], ["--json"]],
     ("collections", "list"): [[], ["--json"]],
+    ("release",): [
+        ["--mechanism", "histogram", "--epsilon", "0.1", "--cost"],
+        ["--mechanism", "exponential", "--epsilon", "0.1", "--cost", "--json"],
+    ],
+    ("releases",): [[], ["--json"], ["0" * 16]],
+    ("ledger",): [[], ["--json"]],
 }
 """Commands that read."""
 OTHER_COMMANDS = {

@@ -51,6 +51,7 @@ def test_the_commands_are_those_of_the_design() -> None:
         ),
         *(("epochs", verb) for verb in ("list", "close")),
         *(("keys", verb) for verb in ("list", "rotate", "delegate")),
+        *(("release",), ("releases",), ("ledger",)),
         ("attack", "reconstruct"),
         ("plan",),
         ("log", "verify"),

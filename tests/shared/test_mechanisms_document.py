@@ -13,6 +13,7 @@ from deniable_shared import optimum
 from deniable_shared.linkage import linkage
 from deniable_shared.mechanisms import Mechanism, build, known
 from deniable_shared.mechanisms.affine import AffineResponse
+from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse, best_sample
 from deniable_shared.mechanisms.subset import SubsetResponse
 
@@ -213,7 +214,19 @@ def test_numbers_for_affine_thresholds_are_those_of_the_mechanism(row: list[str]
     assert row[2:] == [*map(str, sizes), *(f"{number:.4f}" for number in numbers)]
 
 
+@pytest.mark.parametrize("row", list(rows("cyclic/1", 8)), ids="-".join)
+def test_numbers_for_cyclic_designs_are_those_of_the_mechanism(row: list[str]) -> None:
+    d, epsilon = int(row[0]), Fraction(row[1])
+    mechanism = build("cyclic/1", domain_size=d, epsilon=epsilon)
+    assert isinstance(mechanism, CyclicResponse)
+    sizes = (mechanism.field_order, mechanism.dimension, mechanism.payload_size)
+    _, least = optimum.over_optimum(mechanism.p, mechanism.q, d, epsilon)
+    numbers = (float(least), *(std_error(mechanism, 1 / d, n) for n in (1000, 100_000)))
+    assert row[2:] == [*map(str, sizes), *(f"{number:.4f}" for number in numbers)]
+
+
 def test_tables_of_designs_are_there() -> None:
+    assert len(list(rows("cyclic/1", 8))) == 11
     assert len(list(rows("subset/1", 7))) == 10
     assert len(list(rows("affine/1", 8))) == 11
 

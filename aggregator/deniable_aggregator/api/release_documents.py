@@ -149,6 +149,9 @@ class QuoteDocument(PlannedDocument, frozen=True, kw_only=True):
 
     expected: Annotated[list[BarDocument], Meta(description="how far off it may be")]
     budget: BudgetDocument
+    after: Annotated[
+        BudgetDocument | None, Meta(description="the budget behind it; null where it is refused")
+    ]
     stored: Annotated[
         str | None, Meta(description="the release that the same request has paid for: free")
     ]

@@ -27,6 +27,15 @@ class Deniable(MainGroup):
         "estimates": Entry(
             f"{HERE}.estimates", "estimates", "Read debiased frequencies with their intervals."
         ),
+        "release": Entry(
+            f"{HERE}.release", "release", "Draw from closed epochs, or see what that would cost."
+        ),
+        "releases": Entry(
+            f"{HERE}.releases", "releases", "List what was released, or show one release again."
+        ),
+        "ledger": Entry(
+            f"{HERE}.ledger", "ledger", "See what releases have cost and what is left."
+        ),
         "keys": Entry(
             f"{HERE}.keys", "keys", "List and replace the keys that reports are sealed to."
         ),

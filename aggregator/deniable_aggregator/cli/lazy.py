@@ -17,7 +17,7 @@ FAILED = 1
 NOT_READY = 75
 """EX_TEMPFAIL: nothing is wrong, the same command can succeed later."""
 
-LATER = frozenset({"too-few-reports", "too-many-requests", "unavailable"})
+LATER = frozenset({"epoch-open", "too-few-reports", "too-many-requests", "unavailable"})
 
 
 @dataclass(frozen=True, slots=True)

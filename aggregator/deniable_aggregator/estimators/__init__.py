@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from deniable_aggregator.estimators.affine import AffineEstimator
 from deniable_aggregator.estimators.contract import REPEATS, Estimator, checked_repeat
+from deniable_aggregator.estimators.cyclic import CyclicEstimator
 from deniable_aggregator.estimators.discrete_piecewise import PiecewiseMeanEstimator
 from deniable_aggregator.estimators.duchi import OneBitMeanEstimator
 from deniable_aggregator.estimators.grr import GeneralizedEstimator
@@ -24,6 +25,7 @@ __all__ = ["REPEATS", "Estimator", "for_mechanism", "known"]
 _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyType(
     {
         "affine/1": AffineEstimator,
+        "cyclic/1": CyclicEstimator,
         "discrete-piecewise/1": PiecewiseMeanEstimator,
         "duchi/1": OneBitMeanEstimator,
         "grr/1": GeneralizedEstimator,

@@ -85,16 +85,21 @@ def answered(release: str, drawn: Drawn) -> Document:
 def cost(
     known: Document,
     expected: Iterable[ErrorBar],
-    budget: Document,
     *,
+    budget: Document,
+    after: Document | None,
     stored: str | None,
     refusal: str | None,
 ) -> Document:
-    """What a release would cost and how far off it may be; nothing was charged."""
+    """What a release would cost and how far off it may be; nothing was charged.
+
+    `after` is the budget behind it, the same where it was paid for, none where it is refused.
+    """
     return {
         **known,
         "expected": bars(expected),
         "budget": budget,
+        "after": after,
         "stored": stored,
         "refusal": refusal,
     }

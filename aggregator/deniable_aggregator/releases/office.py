@@ -96,15 +96,20 @@ class Releases:
         row = self._row(collection, plan, facts)
         paid = self._store.charge_for(collection.id, row.request)
         account = account_of(collection, self._store.charges(collection.id))
-        refusal = None
+        after, refusal = account, None
         if paid is None:
             try:
-                account.charged(charge_of(row))
+                after = account.charged(charge_of(row))
             except AccountError as error:
                 refusal = str(error)
-        left = budget_left(account, facts.epochs)
-        stored = None if paid is None else paid.release
-        return cost(known, plan.expected, left, stored=stored, refusal=refusal)
+        return cost(
+            known,
+            plan.expected,
+            budget=budget_left(account, facts.epochs),
+            after=None if refusal else budget_left(after, facts.epochs),
+            stored=None if paid is None else paid.release,
+            refusal=refusal,
+        )
 
     def release(self, collection: Collection, request: Request) -> Shown:
         """Problem: invalid-argument, epoch-open, too-few-reports, budget-exhausted before the

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.central import account, attack, linear, ptr, select
+from deniable_aggregator.central import account, attack, linear, market, ptr, select
 from deniable_aggregator.central.exact import two_sided_geometric
 from deniable_shared.coins import Coins
 
@@ -33,6 +33,7 @@ COLOURS = (BLUE, ORANGE, GREEN)
 DELTA = "1e-6"
 COUNTS = 400 - 5 * np.arange(16)
 VISITS = np.array([8, 13, 19, 22, 16, 10, 7, 5])
+BIDS = [499] * 44 + [999] * 26 + [1499] * 12 + [2999] * 5  # cents
 REPEATS = 20
 
 STYLE = {
@@ -53,7 +54,7 @@ STYLE = {
 
 def main() -> None:
     """Write every figure beside this file."""
-    for draw in (selection, linear_queries, stable_answers, reconstruction, composition):
+    for draw in (selection, linear_queries, stable_answers, reconstruction, composition, markets):
         draw()
 
 
@@ -224,6 +225,27 @@ def composition() -> None:
         for colour, (name, bound) in zip((INK, *COLOURS), bounds.items(), strict=True):
             axes.plot(numbers, [float(bound(k)) for k in numbers], color=colour, label=name)
         axes.set_ylim(0, 20)
+
+
+def markets() -> None:
+    """The share of the best revenue that a private price earns, by the exact law."""
+    epsilons = [Fraction(e) for e in ("0.1", "0.2", "0.4", "0.8", "1.6", "3.2")]
+    prices = market.Prices.geometric(99, 2999, ratio=Fraction(6, 5))
+    with figure("markets", x="ε (log scale)", y="revenue, of the best price's") as axes:
+        for place, times in enumerate((1, 5, 25)):
+            bids = np.array(BIDS * times)
+            best = max(bid * int((bids >= bid).sum()) for bid in set(BIDS))
+            earned = 100 * market.revenue(bids, prices) / best
+            mechanisms = [market.Pricing.of(prices, epsilon=e) for e in epsilons]
+            spreads = [of_law(earned, m.pmf(bids).probabilities) for m in mechanisms]
+            beside = [float(e) * 1.09 ** (place - 1) for e in epsilons]
+            bars(axes, beside, spreads, f"{len(bids):,} buyers", place)
+        keeps = 100 * float(prices.share)
+        axes.axhline(keeps, linestyle="--", color=INK, label="the grid keeps at least")
+        axes.set_xscale("log", base=2)
+        axes.set_xticks([float(e) for e in epsilons], [f"{float(e):g}" for e in epsilons])
+        axes.set_ylim(0, 104)
+        axes.yaxis.set_major_formatter("{x:.0f}%")
 
 
 if __name__ == "__main__":

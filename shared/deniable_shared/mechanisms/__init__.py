@@ -13,6 +13,7 @@ from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Chain, Kind, Mechanism
+from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
 from deniable_shared.mechanisms.duchi import OneBitMean
 from deniable_shared.mechanisms.grr import GeneralizedResponse
@@ -154,6 +155,7 @@ _DECIDED = {frozenset({"bits"}): ("distance",)}
 _KINDS: tuple[Kind, ...] = (
     AffineResponse,
     BitwiseResponse,
+    CyclicResponse,
     GeneralizedResponse,
     HadamardResponse,
     OneBitMean,

@@ -13,10 +13,12 @@ from types import MappingProxyType
 from typing import Protocol
 
 from deniable_aggregator.central.aggregate import (
+    allocate,
     exponential,
     histogram,
     median,
     noisy_max,
+    price,
     top_k,
 )
 from deniable_aggregator.central.aggregate.arguments import nearest
@@ -39,10 +41,12 @@ class Family(Protocol):
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
+        "allocate": allocate,
         "exponential": exponential,
         "histogram": histogram,
         "median": median,
         "noisy-max": noisy_max,
+        "price": price,
         "top-k": top_k,
     }
 )

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -37,7 +37,7 @@ from deniable_aggregator.central.ptr import Proposal
 from deniable_shared.domain import Choice, Number
 from deniable_shared.errors import ParameterError
 
-__all__ = ["MOST_ORDERED", "MOST_PRICES", "Quantile", "Revenue", "first_crossing"]
+__all__ = ["MOST_ORDERED", "MOST_PRICES", "Quantile", "Revenue", "first_crossing", "prices_of"]
 
 MOST_ORDERED = 4096
 MOST_PRICES = 512
@@ -106,34 +106,46 @@ def first_crossing(score: Quantile, counts: Counts) -> Proposal[int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Revenue:
-    """The price of most revenue: price times the true answers at or above it, in cents."""
+    """The price of most revenue: price times the true answers at or above it, in cents.
+
+    `places` are the labels that may be drawn, `prices` theirs.
+    """
 
     facts: Facts
     readings: Readings
+    places: Counts
     prices: Counts
     offsets: Counts
     apart: int
 
     @classmethod
-    def of(cls, facts: Facts) -> Revenue:
-        size = _ordered(facts, "revenue", MOST_PRICES)
-        prices, readings = _prices(facts.domain.labels), Readings.of(facts)
+    def of(cls, facts: Facts, places: Sequence[int] | None = None) -> Revenue:
+        """Of all labels, or of some, in their order."""
+        size = _ordered(facts, "revenue", MOST_ORDERED)
+        chosen = range(size) if places is None else places
+        if len(chosen) > MOST_PRICES:
+            raise ParameterError(
+                f"revenue takes at most {MOST_PRICES:,} labels to choose from, got "
+                f"{len(chosen):,}: collect coarser labels, or use price with a ratio above 1"
+            )
+        every, readings = prices_of(facts), Readings.of(facts)
+        prices = [every[place] for place in chosen]
         if prices[-1] * facts.n * readings.messages.unit >= _LARGEST:
             raise ParameterError(
                 f"the largest price in cents times n must be below 2^60, got {prices[-1]} times "
                 f"{facts.n:,}: use smaller prices or fewer epochs"
             )
         offsets = [
-            round(price * readings.expected(Fraction(0), labels=size - v))
-            for v, price in enumerate(prices)
+            round(price * readings.expected(Fraction(0), labels=size - place))
+            for place, price in zip(chosen, prices, strict=True)
         ]
-        tails = np.triu(np.ones((size, size), dtype=np.int64)) * np.array(prices)[:, None]
+        tails = _tails(size, chosen) * np.array(prices)[:, None]
         apart = Reach(readings.messages, readings.messages.on_tally(tails)).range
-        return cls(facts, readings, np.array(prices), np.array(offsets), apart)
+        return cls(facts, readings, np.array(chosen), np.array(prices), np.array(offsets), apart)
 
     @property
     def candidates(self) -> tuple[str | None, ...]:
-        return self.facts.domain.labels
+        return tuple(self.facts.domain.labels[place] for place in self.places.tolist())
 
     @property
     def sensitivity(self) -> Mapping[str, int]:
@@ -144,7 +156,7 @@ class Revenue:
         return "cents of revenue below the best price"
 
     def levels(self, counts: Counts) -> Counts:
-        tails = np.cumsum(self.readings(counts)[::-1])[::-1]
+        tails = np.cumsum(self.readings(counts)[::-1])[::-1][self.places]
         levels: Counts = self.prices * tails - self.offsets
         return levels
 
@@ -152,9 +164,16 @@ class Revenue:
         return (levels + 1) / float(self.readings.gain)
 
     def local(self, beta: float) -> float:
-        size = self.facts.domain.size
-        width = int(_tails_width(self.readings, size))
-        return 2 * float(self.prices[-1]) * self.readings.deviation(width, sums=size, beta=beta)
+        messages, sums = self.readings.messages, len(self.places)
+        tails = _tails(self.facts.domain.size, self.places.tolist())
+        width = int(messages.spread(messages.on_tally(tails)).max())
+        return 2 * float(self.prices[-1]) * self.readings.deviation(width, sums=sums, beta=beta)
+
+
+def prices_of(facts: Facts) -> list[int]:
+    """The labels as cents, which must rise; ParameterError for a domain that has no prices."""
+    _ordered(facts, "revenue", MOST_ORDERED)
+    return _prices(facts.domain.labels)
 
 
 def _ordered(facts: Facts, what: str, most: int) -> int:
@@ -182,10 +201,10 @@ def _widest_share(readings: Readings, size: int) -> int:
     return widest
 
 
-def _tails_width(readings: Readings, size: int) -> int:
-    messages = readings.messages
-    tails = np.triu(np.ones((size, size), dtype=np.int64))
-    return int(messages.spread(messages.on_tally(tails)).max())
+def _tails(size: int, places: Sequence[int]) -> Counts:
+    """A row a place: ones for the labels at or above it."""
+    tails: Counts = (np.arange(size)[None, :] >= np.array(places)[:, None]).astype(np.int64)
+    return tails
 
 
 def _prices(labels: tuple[str, ...]) -> list[int]:

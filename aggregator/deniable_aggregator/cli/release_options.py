@@ -1,0 +1,84 @@
+"""The arguments of every mechanism of releases as options, and the other way round.
+
+They are those that `central.aggregate.parameters` lists, so a new mechanism brings its own. Values
+stay text, as requests carry them; a list is written as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import ParamSpec, TypeVar
+
+import click
+
+from deniable_aggregator.central.aggregate import FAMILIES, parameters
+from deniable_aggregator.central.aggregate.arguments import nearest
+from deniable_aggregator.central.aggregate.contract import Parameter
+
+__all__ = ["argument_options", "arguments_of", "read_labels", "read_value"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def argument_options(command: Callable[P, R]) -> Callable[P, R]:
+    """One option for each argument that some mechanism takes, in alphabetical order."""
+    for name in sorted(_taken(), reverse=True):
+        option = click.option(f"--{name}", name, metavar="VALUE", help=_explained(name))
+        command = option(command)
+    return command
+
+
+def arguments_of(mechanism: str, given: Mapping[str, object]) -> dict[str, object]:
+    """What a request carries; UsageError, before anything is asked, for what is no request."""
+    if mechanism not in FAMILIES:
+        raise click.UsageError(
+            f"mechanism must not be {mechanism!r:.80}{nearest(mechanism, FAMILIES)}"
+        )
+    named = {name: value for name, value in given.items() if value is not None}
+    known = {parameter.name: parameter for parameter in parameters(mechanism)}
+    for name in named:
+        if name not in known:
+            raise click.UsageError(f"{mechanism} has no --{name}{nearest(name, known)}")
+    for name, parameter in known.items():
+        if parameter.default is None and name not in named:
+            raise click.UsageError(f"{mechanism} needs --{name}: {parameter.accepted}")
+    return {name: read_value(str(value)) for name, value in named.items()}
+
+
+def read_value(text: str) -> object:
+    """The text itself, or the list that it is in JSON."""
+    if not text.startswith("["):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"{text!r:.80} is no JSON list: {error}") from error
+
+
+def read_labels(text: str) -> list[object]:
+    """Labels between commas, or a JSON list where a label has a comma in it."""
+    read = read_value(text)
+    return read if isinstance(read, list) else [label.strip() for label in text.split(",")]
+
+
+def _taken() -> dict[str, dict[str, Parameter]]:
+    """By argument, by mechanism."""
+    found: dict[str, dict[str, Parameter]] = {}
+    for mechanism in FAMILIES:
+        for parameter in parameters(mechanism):
+            found.setdefault(parameter.name, {})[mechanism] = parameter
+    return found
+
+
+def _explained(name: str) -> str:
+    """What is accepted, for whom; mechanisms that say the same together."""
+    ways: dict[tuple[str, str | None], list[str]] = {}
+    for mechanism, parameter in _taken()[name].items():
+        ways.setdefault((parameter.accepted, parameter.default), []).append(mechanism)
+    lines = []
+    for (accepted, default), mechanisms in ways.items():
+        whose = "every mechanism" if len(mechanisms) == len(FAMILIES) else ", ".join(mechanisms)
+        lines.append(f"{whose}: {accepted}{f' [default: {default}]' if default else ''}.")
+    return " ".join(lines)

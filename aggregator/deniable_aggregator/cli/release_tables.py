@@ -1,0 +1,207 @@
+"""A release, its price, or an answer of its session, as tables.
+
+What a mechanism releases is a JSON object; lists of objects in it become tables, with a bar a row
+where the rows have intervals, and everything else becomes a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import click
+
+from deniable_aggregator.cli.bars import Scale, scale_over
+from deniable_aggregator.cli.output import console, escaped, plain_table, rows_of, table
+from deniable_aggregator.cli.release_words import (
+    asked_words,
+    cost_words,
+    epochs_words,
+    members,
+    moment,
+    promise_words,
+)
+
+__all__ = ["answer_table", "quote_table", "release_table"]
+
+Document = dict[str, object]
+
+SHARES = frozenset({"frequency", "lower", "upper", "projected", "std_error", "share"})
+NARROWEST, WIDEST = 12, 40
+FIRST = ("epoch", "good", "label", "labels", "price", "prices", "frequency", "share")
+"""What comes first of a result; JSON keeps its members in alphabetical order."""
+
+CURRENCIES = (("ε", "epsilon"), ("ρ", "rho"), ("δ", "delta"))
+
+
+def release_table(document: Document) -> None:
+    """What was drawn, how far off it may be, what it cost and what that promises."""
+    click.echo(f"{document['collection']}: {asked_words(document)}")
+    _result(members(document["result"]))
+    _bars(document["error_bars"])
+    if document.get("questions") is True:
+        click.echo(f"It takes questions: --session {document['release']} --labels A,B")
+    click.echo(
+        f"Release {document['release']}, charged {moment(document['created'])}: "
+        f"{cost_words(document['guarantee'])} to {_read(document)}."
+    )
+    _promised(document)
+
+
+def quote_table(document: Document) -> None:
+    """What is left before and after, how far off the answer may be, what is promised to whom."""
+    click.echo(f"{document['collection']}: {asked_words(document)}")
+    click.echo(f"Draws {document['law']} from {_read(document)}.")
+    before, after = members(document["budget"]), members(document.get("after"))
+    plain_table(
+        ["account", "", "limit", "left before", "left after"],
+        [
+            *_accounts("the epoch with least", before["epoch"], after.get("epoch")),
+            *_accounts("one installation", before["installation"], after.get("installation")),
+        ],
+    )
+    _bars(document["expected"])
+    _promised(document)
+    if document["stored"] is not None:
+        click.echo(f"It was paid for as release {document['stored']}: asking again is free.")
+    elif document["refusal"] is not None:
+        click.echo(f"It would be refused: {document['refusal']}.")
+    else:
+        click.echo("Nothing was charged.")
+
+
+def answer_table(document: Document) -> None:
+    """What a session answered."""
+    _result(members(document["result"]))
+    _bars(document["error_bars"])
+
+
+def _read(document: Document) -> str:
+    epochs = document["epochs"]
+    one = isinstance(epochs, list) and len(epochs) == 1
+    n = document.get("n")
+    many = f", {n:,} reports" if isinstance(n, int) else ""
+    return f"epoch{'' if one else 's'} {epochs_words(epochs)}{many}"
+
+
+def _accounts(name: str, before: object, after: object) -> Iterable[list[str]]:
+    """A row a currency that has a limit."""
+    found, then = members(before), members(members(after).get("left"))
+    limits, left = members(found["limit"]), members(found["left"])
+    for symbol, key in CURRENCIES:
+        if limits[key] is not None and (key == "epsilon" or limits[key] != "0"):
+            yield [name, symbol, str(limits[key]), str(left[key]), str(then.get(key, "–"))]
+            name = ""
+
+
+def _promised(document: Document) -> None:
+    for line in promise_words(document):
+        console().print(escaped(line))
+
+
+def _result(result: Mapping[str, object]) -> None:
+    for name in _ordered(result):
+        value = result[name]
+        rows = rows_of(value)
+        if rows:
+            _rows(name, rows)
+        else:
+            console().print(escaped(f"{name.replace('_', ' ')}: {_cell(name, value)}"))
+
+
+def _rows(name: str, rows: Sequence[Document]) -> None:
+    """A table of equal objects; the interval as numbers and as a bar at the end."""
+    columns = [key for key in _ordered(rows[0]) if key not in {"lower", "upper"}]
+    names = [column.replace("_", " ") for column in columns]
+    lines = [[_cell(column, row.get(column)) for column in columns] for row in rows]
+    numbers = frozenset(n for n, c in zip(names, columns, strict=True) if _is_number(rows, c))
+    if any(_interval(row) for row in rows):
+        names.append("95% interval")
+        lines = [[*cells, _limits(row)] for cells, row in zip(lines, rows, strict=True)]
+        scale = _scale([names, *lines], rows)
+        names.append(scale.ends())
+        lines = [[*cells, _bar(row, scale)] for cells, row in zip(lines, rows, strict=True)]
+    title = escaped(name.replace("_", " "))
+    shown = table(names, title=title, numbers=numbers, whole=frozenset(names[1:]))
+    for cells in lines:
+        shown.add_row(*map(escaped, cells))
+    console().print(shown)
+
+
+def _scale(cells: Sequence[Sequence[str]], rows: Sequence[Document]) -> Scale:
+    """As wide as the screen has room for beside the other columns."""
+    screen = console()
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    room = screen.width - sum(widths) - 3 * (len(widths) + 1) - 1
+    ends = [end for row in rows for end in _interval(row) or ()]
+    middles = [middle for row in rows if (middle := _middle(row)) is not None]
+    return scale_over(
+        [*ends, *middles],
+        width=min(max(room, NARROWEST), WIDEST),
+        ascii_only=not screen.encoding.lower().startswith("utf"),
+    )
+
+
+def _interval(row: Document) -> tuple[float, float] | None:
+    lower, upper = _number(row.get("lower")), _number(row.get("upper"))
+    return None if lower is None or upper is None else (lower, upper)
+
+
+def _limits(row: Document) -> str:
+    ends = _interval(row)
+    return "–" if ends is None else " to ".join(_cell("lower", end) for end in ends)
+
+
+def _bar(row: Document, scale: Scale) -> str:
+    ends = _interval(row)
+    return "" if ends is None else scale.bar(*ends, _middle(row))
+
+
+def _ordered(names: Iterable[str]) -> list[str]:
+    known = [*names]
+    return [*(n for n in FIRST if n in known), *(n for n in known if n not in FIRST)]
+
+
+def _middle(row: Document) -> float | None:
+    """What the interval is around."""
+    return _number(row.get("frequency", row.get("share")))
+
+
+def _is_number(rows: Sequence[Document], column: str) -> bool:
+    return all(isinstance(row.get(column), int | float) for row in rows)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _cell(name: str, value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, float):
+        return f"{value:.1%}" if name in SHARES else f"{value:,.4g}"
+    if isinstance(value, list):
+        return ", ".join(_cell(name, each) for each in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) and name != "epoch" else str(value)
+
+
+def _bars(found: object) -> None:
+    rows = rows_of(found)
+    if rows:
+        plain_table(
+            ["how far off", "from", "to", "in so many cases"],
+            [
+                [
+                    str(row["quantity"]),
+                    _end(row["lower"]),
+                    _end(row["upper"]),
+                    f"{_number(row['confidence']) or 0:.4g}",
+                ]
+                for row in rows
+            ],
+        )
+
+
+def _end(value: object) -> str:
+    return "–" if value is None else f"{_number(value) or 0:,.4g}"

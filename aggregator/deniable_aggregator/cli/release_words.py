@@ -1,0 +1,87 @@
+"""Costs, requests, epochs and promises of releases in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+__all__ = [
+    "asked_words",
+    "cost_words",
+    "epochs_words",
+    "moment",
+    "promise_words",
+]
+
+Document = dict[str, object]
+
+
+def cost_words(cost: object) -> str:
+    """ε, ρ and δ as they were written; what is null or zero beside others is left out."""
+    known = members(cost)
+    said = [
+        f"{symbol} = {known[name]}"
+        for symbol, name in (("ε", "epsilon"), ("ρ", "rho"), ("δ", "delta"))
+        if known.get(name) is not None and (name == "epsilon" or known[name] != "0")
+    ]
+    return ", ".join(said) or "nothing"
+
+
+def asked_words(document: Document) -> str:
+    """A mechanism and what it was asked with."""
+    named = [f"{name} = {_value(value)}" for name, value in members(document["parameters"]).items()]
+    return f"{document['mechanism']}: {', '.join(named)}"
+
+
+def epochs_words(epochs: object) -> str:
+    """Runs of epochs by their ends."""
+    numbers = [int(str(epoch)) for epoch in epochs] if isinstance(epochs, list) else []
+    runs: list[tuple[int, int]] = []
+    for epoch in numbers:
+        if runs and runs[-1][1] == epoch - 1:
+            runs[-1] = (runs[-1][0], epoch)
+        else:
+            runs.append((epoch, epoch))
+    return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in runs)
+
+
+def moment(seconds: object) -> str:
+    """A time as people read it."""
+    if not isinstance(seconds, int):
+        return ""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def promise_words(document: Document) -> Iterator[str]:
+    """What is promised to whom, a line each."""
+    promise = members(document["promise"])
+    against = promise["against"]
+    yield f"One report: {cost_words(promise['report'])}, against {against}."
+    reports = promise["reports"]
+    if promise["installation"] is None:
+        yield f"One installation has up to {reports} reports in it: no promise for all of them."
+    elif reports != 1:
+        cost = cost_words(promise["installation"])
+        yield f"One installation has up to {reports} reports in it: {cost} for all of them."
+    if promise["true_values"] is None:
+        yield (
+            f"True answers: local ε = {promise['local']}, against everybody. Estimates can be read "
+            "too, so a release promises no more."
+        )
+    else:
+        yield (
+            f"True answers: {cost_words(promise['true_values'])}, against {against}; local "
+            f"ε = {promise['local']} against everybody."
+        )
+
+
+def members(value: object) -> Document:
+    """The members of a JSON object; none of anything else."""
+    return {str(name): each for name, each in value.items()} if isinstance(value, dict) else {}
+
+
+def _value(value: object) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)

@@ -1,0 +1,60 @@
+"""`deniable releases`: what was released of a collection; reading it is free."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.output import emit, plain_table, rows_of
+from deniable_aggregator.cli.release_words import asked_words, cost_words, epochs_words, moment
+
+
+@click.command(
+    epilog=example("deniable releases theme", "deniable releases theme 0123456789abcdef --json")
+)
+@click.argument("collection")
+@click.argument("release", required=False)
+@service_options
+@json_option
+def releases(
+    collection: str, release: str | None, url: str | None, data: Path | None, as_json: bool
+) -> None:
+    """List what was released, or show one release again.
+
+    Nothing is charged. One that was charged and not made is made by the same request, for nothing.
+    """
+    path = f"/v1/collections/{collection}/releases"
+    with Target(url, data).connect() as connection:
+        document = connection.get_json(path if release is None else f"{path}/{release}")
+    if as_json:
+        emit(document)
+    elif release is not None:
+        from deniable_aggregator.cli.release_tables import release_table
+
+        release_table(document)
+    else:
+        release_list(document)
+
+
+def release_list(document: dict[str, object]) -> None:
+    """One line a release, oldest first."""
+    rows = rows_of(document["releases"])
+    if not rows:
+        click.echo("Nothing was released yet")
+        return
+    plain_table(
+        ["release", "charged", "asked", "epochs", "cost", "state"],
+        [
+            [
+                str(row["release"]),
+                moment(row["created"]),
+                asked_words(row),
+                epochs_words(row["epochs"]),
+                cost_words(row["guarantee"]),
+                str(row["state"]),
+            ]
+            for row in rows
+        ],
+    )

@@ -1,0 +1,472 @@
+"""Prices and allocations over collections: their law, their cost, their bars, and the course."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable_aggregator.central.aggregate import parameters, plan
+from deniable_aggregator.central.aggregate.contract import Facts, Part, Tallies
+from deniable_aggregator.central.aggregate.price import Grid, money
+from deniable_aggregator.central.exact import two_sided_geometric
+from deniable_aggregator.central.guarantee import bounded_range_rho, pure_rho
+from deniable_aggregator.central.market import Buyers, Course, Menu
+from deniable_aggregator.central.pmf import Pmf
+from deniable_shared.coins import Coins
+from deniable_shared.domain import Number
+from deniable_shared.errors import ParameterError
+from support.central_checks import check_follows
+from support.central_coins import Fixed
+from support.central_collections import (
+    PRICES,
+    SMALL,
+    Vector,
+    chain,
+    facts,
+    mechanism,
+    messages,
+    neighbours,
+    tallies,
+)
+from support.central_laws import check_epsilon_is_reached, check_pure
+from support.central_market import GOODS, optimum_by_prices, uniform
+from support.message_laws import MessageLaw, Population
+
+GRIDS: list[dict[str, object]] = [
+    {},
+    {"highest": "4"},
+    {"lowest": "2.50"},
+    {"ratio": "1.7"},
+    {"lowest": "2", "highest": "4.00", "ratio": "1.1"},
+]
+TINY = {"none": "label 0", "supply": 1}
+
+
+def priced(arguments: Mapping[str, object], n: int = 3, epsilon: str = "1") -> Any:
+    given = facts(SMALL["grr-4"], n, labels=PRICES)
+    return plan("price", {"epsilon": epsilon, **arguments}, given)
+
+
+def law_of(release: Any, n: int) -> Callable[[Vector], Pmf[Any]]:
+    return lambda counts: release.pmf(tallies(counts, n))
+
+
+def called(value: object) -> str:
+    return "-".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, Mapping) else ""
+
+
+# Prices
+
+
+@pytest.mark.parametrize("arguments", GRIDS, ids=called)
+@pytest.mark.parametrize("name", ["grr-4", "grr-chain"])
+def test_no_report_replaced_is_told_by_a_price_by_more_than_epsilon(
+    name: str, arguments: dict[str, object]
+) -> None:
+    built = SMALL[name]
+    if name == "grr-chain" and "highest" in arguments and "lowest" in arguments:
+        arguments = {"lowest": "2", "highest": "4.01"}
+    given = facts(built, 3, labels=PRICES[-built.domain_size :])
+    for epsilon in ("0.5", "8"):
+        release: Any = plan("price", {**arguments, "epsilon": epsilon}, given)
+        check_pure(law_of(release, 3), neighbours(built, 3), release.guarantee)
+
+
+def test_epsilon_is_reached_and_the_smaller_rho_is_charged() -> None:
+    built = SMALL["grr-2"]
+    release: Any = plan("price", {"epsilon": "12"}, facts(built, 3, labels=PRICES[:2]))
+    check_epsilon_is_reached(law_of(release, 3), neighbours(built, 3), release.guarantee)
+    assert release.guarantee.rho == bounded_range_rho(Fraction(12))
+
+
+def test_all_labels_as_prices_have_the_law_of_the_score_revenue() -> None:
+    given = facts(SMALL["grr-4"], 3, labels=PRICES)
+    revenue: Any = plan("exponential", {"score": "revenue", "epsilon": "1"}, given)
+    counts = tallies((1, 0, 2, 0), 3)
+    assert priced({}).pmf(counts) == revenue.pmf(counts)
+    assert [bar.upper for bar in priced({}).expected] == [bar.upper for bar in revenue.expected]
+
+
+def test_a_lower_highest_price_is_less_noise_for_the_others() -> None:
+    capped, whole = priced({"highest": "4"}), priced({})
+    assert capped.score.apart == 400
+    assert whole.score.apart == 401
+    assert capped.expected[1].upper < whole.expected[1].upper
+    assert capped.score.candidates == PRICES[:3]
+
+
+@pytest.mark.parametrize("arguments", GRIDS, ids=called)
+def test_a_request_has_one_spelling_that_reads_back_as_itself(arguments: dict[str, object]) -> None:
+    first = priced(arguments)
+    assert priced(first.parameters).parameters == first.parameters
+    assert json.loads(json.dumps(first.parameters)) == first.parameters
+    assert {parameter.name for parameter in parameters("price")} == first.parameters.keys()
+    assert priced({"lowest": "any", "highest": "any"}).parameters == priced(
+        {"lowest": "0.5", "highest": "99", "ratio": "1.0"}
+    ).parameters | {"lowest": "1.00", "highest": "4.01"}
+
+
+@pytest.mark.parametrize("ratio", ["1", "1.1", "1.5", "3", "100"])
+def test_a_thinned_grid_keeps_its_share_of_every_revenue(ratio: str) -> None:
+    """All sets of four buyers with bids among the labels; some lose as much as it says."""
+    cents = [0, 1, 100, 110, 121, 150, 300, 301, 999]
+    worst, grid = Fraction(1), Grid.thinned(cents, range(len(cents)), Fraction(ratio))
+    assert {grid.prices[0], grid.prices[-1]} == {cents[0], cents[-1]}
+    for bids in itertools.combinations_with_replacement(cents, 4):
+        earned = {r: r * sum(bid >= r for bid in bids) for r in cents}
+        best = max(earned.values())
+        if best:
+            worst = min(worst, Fraction(max(earned[r] for r in grid.prices), best))
+    assert worst == grid.share
+    assert grid.share >= 1 / Fraction(ratio)
+
+
+def test_what_is_shown_is_the_price_exactly_and_public_things() -> None:
+    release = priced({"lowest": "2"}, n=4000, epsilon="20")
+    drawn = release.draw(tallies((0, 0, 0, 4000), 4000))
+    assert dict(drawn.result) == {
+        "price": "4.01",
+        "label": "4.01",
+        "index": 3,
+        "prices": ["2.50", "4.00", "4.01"],
+        "grid_keeps": 1.0,
+        "false_report_gains_at_most": "4.01",
+    }
+    assert drawn.error_bars == release.expected
+    assert priced({"ratio": "1.7"}).draw(tallies((1, 1, 1, 0), 3)).result["grid_keeps"] == 0.625
+
+
+def test_neighbours_give_prices_equal_in_every_field_but_the_draw() -> None:
+    release, shown = priced({}), dict[str, Any]()
+    for pair in neighbours(SMALL["grr-4"], 3):
+        for counts in pair:
+            drawn = release.draw(tallies(counts, 3))
+            assert shown.setdefault(drawn.result["label"], drawn) == drawn
+
+
+def test_a_price_reads_the_same_coins_whatever_the_tally_holds() -> None:
+    release, read = priced({}, n=1000), set()
+    for counts in [(1000, 0, 0, 0), (0, 0, 0, 1000), (250, 250, 250, 250)]:
+        coins = Fixed(rest=0x6B)
+        release.draw(tallies(counts, 1000), coins)
+        read.add(coins.read)
+    assert len(read) == 1
+
+
+@pytest.mark.statistical
+def test_drawn_prices_follow_the_stated_law() -> None:
+    """2,000 draws, chi-square, rejected at 1e-6."""
+    release, counts = priced({"highest": "4"}, n=12), tallies((4, 2, 3, 3), 12)
+    draw = release.draw
+    check_follows(lambda: draw(counts).result["index"], release.pmf(counts), draws=2000)
+
+
+def test_no_false_report_gains_more_than_it_says() -> None:
+    """All three buyers' worths among the prices, all reports of one of them, by the exact law."""
+    cents = [100, 250, 400, 401]
+    release = priced({}, epsilon="0.5")
+    bound = Fraction(release.draw(tallies((1, 1, 1, 0), 3)).result["false_report_gains_at_most"])
+    law = {c: release.pmf(tallies(c, 3)).probabilities for c in _all_reports()}
+    largest = 0.0
+    for others in itertools.combinations_with_replacement(range(4), 2):
+        for worth in range(4):
+            sold = np.array([max(cents[worth] - price, 0) for price in cents])
+            gains = [float(law[_counted((*others, told))] @ sold) for told in range(4)]
+            largest = max(largest, max(gains) - gains[worth])
+    assert 0 < largest <= 100 * bound <= 401 * np.tanh(0.25) + 1
+
+
+def _all_reports() -> Iterator[Vector]:
+    yield from (_counted(c) for c in itertools.combinations_with_replacement(range(4), 3))
+
+
+def _counted(reports: tuple[int, ...]) -> Vector:
+    return tuple(reports.count(place) for place in range(4))
+
+
+@pytest.mark.statistical
+def test_a_price_earns_as_much_as_its_bar_says() -> None:
+    """1,000 collections of 600 true answers: at most 5% + 5σ earn less."""
+    built, runs, held = mechanism("grr/1", 4, "1"), 1000, [150, 150, 150, 150]
+    cents, law, n = [100, 250, 400, 401], MessageLaw(built), 600
+    release: Any = plan("price", {"epsilon": "0.5", "ratio": "1.1"}, facts(built, n, labels=PRICES))
+    earned = {c: c * sum(h for h, bid in zip(held, cents, strict=True) if bid >= c) for c in cents}
+    best = max(earned[c] for c in release.score.prices.tolist())
+    sent = sum(law.draw_tallies({v: Fraction(1)}, h, runs) for v, h in enumerate(held))
+    beyond = 0
+    for counts in np.asarray(sent):
+        drawn = release.draw(tallies(tuple(counts.tolist()), n)).result
+        price = int(Fraction(drawn["price"]) * 100)
+        beyond += best - earned[price] > release.expected[-1].upper
+    assert beyond / runs <= 0.05 + 5 * (0.05 * 0.95 / runs) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"ratio": "0.9"}, r"\[1, 100\]"),
+        ({"ratio": 2.0}, "decimal text"),
+        ({"lowest": "4.01"}, "at least 2 of the labels between them.*got 1 from 4.01 to 4.01"),
+        ({"highest": "inf"}, '"any" or a price as a decimal text'),
+        ({"highest": 4}, "decimal text"),
+        ({"lowest": "3", "highest": "2"}, "got 0 from 3.00 to 2.00"),
+    ],
+)
+def test_what_is_no_request_for_a_price_is_refused(
+    arguments: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ParameterError, match=message):
+        priced(arguments)
+
+
+def test_a_number_has_prices_and_many_labels_need_a_ratio() -> None:
+    steps = Number(Fraction(0), Fraction(999), Fraction(1))
+    many = replace(facts(mechanism("grr/1", 1000), 10), domain=steps)
+    with pytest.raises(ParameterError, match="use price with a ratio above 1"):
+        plan("price", {"epsilon": "1"}, many)
+    release: Any = plan("price", {"epsilon": "1", "ratio": "1.05", "lowest": "1"}, many)
+    assert release.score.apart == 99_900
+    assert len(release.score.candidates) < 200
+    assert money(5) == "0.05"
+
+
+# Allocations
+
+
+def shared(built: Any, counted: int, *, epochs: int = 1, read: str = "live", **more: Any) -> Any:
+    given = replace(facts(built, counted, epochs=epochs), read=read, repeat="once")
+    return plan("allocate", {"epsilon": "1", **TINY, **more}, given)
+
+
+def parts(*epochs: Vector) -> Tallies:
+    return Tallies(
+        tuple(Part(t, 0, sum(c), np.array(c, dtype=np.int64)) for t, c in enumerate(epochs))
+    )
+
+
+@pytest.mark.parametrize("name", ["grr-2", "grr-chain"])
+def test_a_report_replaced_in_any_epoch_is_told_by_epsilon_and_no_more(name: str) -> None:
+    """Two epochs of two reports: all neighbours of all tallies, all noise within 1."""
+    built = SMALL[name]
+    release = shared(built, 4, epochs=2)
+    others = [tuple(np.sum(m, axis=0).tolist()) for m in _pairs(built)]
+
+    def law(epochs: tuple[Vector, Vector]) -> Pmf[Any]:
+        found: Pmf[Any] = release.pmf(parts(*epochs), farthest=1)
+        return found
+
+    pairs = [
+        pair
+        for one, other in neighbours(built, 2)
+        for still in others[:3]
+        for pair in (((one, still), (other, still)), ((still, one), (still, other)))
+    ]
+    check_pure(law, pairs, release.guarantee)
+    check_epsilon_is_reached(law, pairs, release.guarantee)
+    assert release.guarantee.rho == pure_rho(Fraction(1))
+
+
+def _pairs(built: Any) -> Iterator[tuple[Vector, ...]]:
+    return itertools.combinations_with_replacement(messages(built), 2)
+
+
+def test_neighbours_give_allocations_equal_in_every_field_but_the_noisy_counts() -> None:
+    built, shown = SMALL["grr-chain"], dict[str, Any]()
+    release = shared(built, 2, epochs=1)
+    for pair in list(neighbours(built, 2)) * 3:
+        for counts in pair:
+            drawn = release.draw(tallies(counts, 2))
+            key = json.dumps([told["noisy"] for told in drawn.result["rounds"]])
+            assert shown.setdefault(key, drawn) == drawn
+
+
+def test_where_only_releases_are_read_no_epoch_is_told_apart() -> None:
+    built = mechanism("grr/1", 3, "2")
+    release, full = (shared(built, 400, epochs=3, read=read) for read in ("releases", "live"))
+    counted, coins = parts((50, 100, 50), (0, 0, 0), (80, 60, 60)), b"rounds"
+    hidden = release.draw(counted, Coins.derive(coins)).result
+    told = full.draw(counted, Coins.derive(coins)).result
+    assert set(told) - set(hidden) == {"rounds"}
+    assert {name: told[name] for name in hidden} == dict(hidden)
+
+
+def test_the_prices_are_the_course_of_the_noisy_demand_and_empty_epochs_no_round() -> None:
+    built = mechanism("grr/1", 3, "2")
+    release = shared(built, 500, epochs=3, supply=[60, 90], buyers=300, rounds=40)
+    counted = parts((50, 100, 50), (0, 0, 0), (200, 50, 50))
+    result = release.draw(counted, Coins.derive(b"course")).result
+    noise = two_sided_geometric(Fraction(1, 2), 6, Coins.derive(b"course"))
+    gap, z = float(built.p - built.q), np.exp(-0.5)
+    variance = 300**2 * (1 / 2 / 200 + 2 * z / (1 - z) ** 2 / 200**2) / gap**2
+    course = Course(Menu.singles(2), np.array([60, 90]), 300, 40, variance)
+    price, told = np.zeros(2), result["rounds"]
+    assert [each["epoch"] for each in told] == [0, 2]
+    for each, exact, drawn in zip(
+        told, [(50, 100, 50), (200, 50, 50)], noise.reshape(2, 3), strict=True
+    ):
+        assert each["noisy"] == (np.array(exact) + drawn).tolist()
+        assert [float(p) for p in each["prices"]] == price.tolist()
+        demand = 300 * (np.array(each["noisy"][1:]) / sum(exact) - float(built.q)) / gap
+        assert each["demand"] == pytest.approx(demand)
+        price = course.next(price, demand).round(6)
+    assert [float(p) for p in result["next"]] == price.tolist()
+    settled = told[1]
+    assert [row["demand"] for row in result["allocation"]] == pytest.approx(settled["demand"])
+
+
+def test_epoch_by_epoch_from_the_last_prices_is_the_same_course_as_all_at_once() -> None:
+    built, coins = mechanism("grr/1", 3, "2"), Coins.derive(b"posted")
+    more: dict[str, Any] = {"buyers": 600, "rounds": 9, "supply": 100}
+    counted = [(50, 100, 50), (80, 90, 30), (70, 70, 60)]
+    whole = shared(built, 600, epochs=3, **more).draw(parts(*counted), Coins.derive(b"posted"))
+    start: list[str] | str = "0"
+    for counts, told in zip(counted, whole.result["rounds"], strict=True):
+        alone = shared(built, 200, start=start, **more).draw(parts(counts), coins).result
+        assert alone["rounds"][0]["noisy"] == told["noisy"]
+        assert alone["rounds"][0]["prices"] == told["prices"]
+        start = alone["next"]
+    assert start == whole.result["next"]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("repeat", "epsilon"), [("once", "1"), ("once", "0.05")])
+def test_average_demand_is_covered_as_often_as_its_interval_says(repeat: str, epsilon: str) -> None:
+    """1,000 allocations of eight epochs of 500 reports; misses at most 5% + 5σ, at least 2%."""
+    built, runs, n, epochs = mechanism("grr/1", 4, "2"), 1000, 500, 8
+    law = MessageLaw(built)
+    truth: Population = {0: Fraction(2, 5), 1: Fraction(3, 10), 2: Fraction(3, 10)}
+    release = shared(built, n * epochs, epochs=epochs, epsilon=epsilon)
+    sent = law.draw_tallies(truth, n, runs * epochs).reshape(runs, epochs, -1)
+    misses = 0
+    for counted in sent.tolist():
+        first = release.draw(parts(*map(tuple, counted))).result["allocation"][0]
+        misses += not first["lower"] <= 0.3 <= first["upper"]
+    assert 0.02 <= misses / runs <= 0.05 + 5 * (0.05 * 0.95 / runs) ** 0.5
+
+
+@pytest.mark.parametrize("many", [2, 3, 8, 30])
+def test_the_noise_of_several_rounds_is_less_far_out_than_the_laplace_it_is_taken_for(
+    many: int,
+) -> None:
+    """Exactly: the sum of `many` two-sided geometrics, convolved, beyond √many·ln 20/rate."""
+    for rate in (0.05, 0.5, 2.0):
+        ks = np.arange(-int(60 / rate) - 20, int(60 / rate) + 21)
+        one = np.tanh(rate / 2) * np.exp(-rate * np.abs(ks))
+        law = np.array([1.0])
+        for _ in range(many):
+            law = np.convolve(law, one)
+        reached = np.abs(np.arange(len(law)) - len(law) // 2)
+        far = many**0.5 * np.log(20) / rate + many / 2  # half a step a round
+        assert law[reached > far].sum() <= 0.05
+
+
+def test_devices_that_answer_in_several_epochs_widen_the_average() -> None:
+    built = mechanism("grr/1", 3, "2")
+    given = replace(facts(built, 800, epochs=4), read="live")
+    counted, widths = parts(*[(50, 100, 50), (80, 60, 60)] * 2), {}
+    for repeat in ("once", "fresh"):
+        release = plan("allocate", {"epsilon": "1", **TINY}, replace(given, repeat=repeat))
+        drawn: Any = release.draw(counted, Coins.derive(b"wide")).result
+        row = drawn["allocation"][0]
+        widths[repeat] = row["upper"] - row["lower"]
+    assert widths["fresh"] > 1.2 * widths["once"]
+
+
+@pytest.mark.statistical
+def test_the_prices_lead_to_an_allocation_of_about_the_best_welfare() -> None:
+    """50,000 buyers in 50 epochs, ε 2 of each answer and 1 of the release; supply a tenth each.
+
+    Measured over 60 runs: welfare of the average demand 0.997 ± 0.012 of the best, over-demand
+    1.6% ± 0.8% of supply. The limits are more than seven standard deviations away.
+    """
+    n, rounds = 50_000, 50
+    built = mechanism("grr/1", GOODS + 1, "2")
+    worths, menu, law = uniform(n, GOODS), Menu.singles(GOODS), MessageLaw(built)
+    buyers, supply = Buyers(worths, menu), n // 10
+    facts_: Facts = replace(facts(built, n // rounds), read="live")
+    prices: list[str] | str = "0"
+    boards, each = [], n // rounds
+    for t in range(rounds):
+        asked = {"epsilon": "1", "supply": supply, "buyers": n, "rounds": rounds, "start": prices}
+        release = plan("allocate", {**asked, "none": "label 0"}, facts_)
+        posted = np.zeros(GOODS) if prices == "0" else np.array([float(p) for p in prices])
+        boards.append(posted)
+        wanted = np.bincount(
+            buyers.choose(posted, only=np.arange(t * each, (t + 1) * each)), minlength=GOODS + 1
+        )
+        sent = sum(
+            law.draw_tallies({v: Fraction(1)}, int(count), 1)[0] for v, count in enumerate(wanted)
+        )
+        drawn: Any = release.draw(tallies(tuple(np.asarray(sent).tolist()), each)).result
+        prices = drawn["next"]
+    settled = np.array(boards[rounds // 2 :])
+    own = np.arange(n) % len(settled)
+    choices = buyers.choose_at(settled, own)
+    welfare = float(buyers.welfare_of(choices).sum()) / optimum_by_prices(worths, supply)
+    over = float(np.maximum(menu.demand(choices) - supply, 0).sum()) / (supply * GOODS)
+    assert welfare == pytest.approx(1, abs=0.09)
+    assert over <= 0.08
+
+
+REFUSED: list[tuple[dict[str, object], str]] = [
+    ({"none": "nothing"}, "none must not be 'nothing'"),
+    ({"supply": "-1"}, r"whole number in \[0, 1,000,000,000\]"),
+    ({"supply": [1]}, "one for all 3 goods or a list of 3"),
+    ({"supply": [1, 2, 0.5]}, "whole number"),
+    ({"rounds": 1}, r"\[2, 100,000\]"),
+    ({"buyers": "many"}, "whole number"),
+    ({"start": "2.5"}, r"\[0, 2\]"),
+    ({"start": 0.5}, "decimal texts"),
+    ({"start": ["0", "1"]}, "a list of 3"),
+    ({"epsilon": "0"}, "epsilon"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=str)
+def test_what_is_no_request_for_an_allocation_is_refused(
+    arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ParameterError, match=message):
+        shared(SMALL["grr-4"], 4, epochs=2, **arguments)
+
+
+def test_bits_and_wide_choices_are_no_goods_and_too_many_numbers_are_not_shown() -> None:
+    with pytest.raises(ParameterError, match=r"needs a choice of goods.*bits answered"):
+        shared(SMALL["rr-2"], 4)
+    with pytest.raises(ParameterError, match="2 to 1,024 labels"):
+        shared(mechanism("grr/1", 2000), 4)
+    with pytest.raises(ParameterError, match=r"epochs times goods.*with start"):
+        shared(mechanism("grr/1", 1001), 4, epochs=66)
+
+
+def test_an_allocation_has_one_spelling_that_reads_back_as_itself() -> None:
+    first = shared(SMALL["grr-4"], 4, supply="7", rounds="12", start="0.50")
+    spelled = {"supply": [7, 7, 7], "start": ["0.5"] * 3, "buyers": "reports", "rounds": 12}
+    assert first.parameters == {"none": "label 0", "epsilon": "1", **spelled}
+    again = shared(SMALL["grr-4"], 4, **first.parameters)
+    assert again.parameters == first.parameters
+    assert {parameter.name for parameter in parameters("allocate")} == first.parameters.keys()
+
+
+def test_an_allocation_reads_the_same_coins_whatever_the_tally_holds() -> None:
+    release, read = shared(SMALL["grr-4"], 900, epochs=2), set()
+    for counts in [(450, 0, 0, 0), (0, 0, 0, 450), (150, 100, 100, 100)]:
+        coins = Fixed(rest=0x6B)
+        release.draw(parts(counts, counts), coins)
+        read.add(coins.read)
+    assert len(read) == 1
+
+
+def test_results_are_json_and_the_expected_bar_is_finite() -> None:
+    release = shared(chain("grr/1", 3), 900, epochs=2, read="releases")
+    drawn = release.draw(parts((450, 0, 0), (150, 150, 150)))
+    json.dumps(dict(drawn.result), allow_nan=False)
+    assert drawn.error_bars == release.expected
+    assert 0 < release.expected[0].upper < 10

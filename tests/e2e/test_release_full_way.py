@@ -1,0 +1,192 @@
+"""The full way of a release: devices, HTTP, tally, ledger, draw; and bars that cover at its end.
+
+Once with real clients over HTTP, where the answer must equal, to the last digit, the one made from
+the payloads that left the devices and the same coins. Then the same parts 3,000 times without
+envelopes and sockets, which change no integer: 12 million devices would take days.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from deniable_aggregator.central import aggregate
+from deniable_aggregator.central.account import Installation
+from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Part, Plan, Tallies
+from deniable_aggregator.releases import Releases
+from deniable_client import Ceiling, Client, Reply
+from deniable_client.transport import HttpTransport
+from deniable_shared.coins import Coins
+from deniable_shared.mechanisms import build
+from deniable_shared.report import Plaintext, decode_upload, seal_info
+from support.api_world import DAY, INGEST, TODAY, World, authored, opened
+from support.central_collections import facts
+from support.message_laws import MessageLaw
+
+LABELS = tuple(f"page {v}" for v in range(16))
+CENTRAL = 'central = { per_epoch = "1", per_installation = "1", delta = "0" }\n'
+ASKED: dict[str, object] = {"epsilon": "0.5"}
+PEOPLE = 60
+RUNS, REPORTS, TRUTH = 3000, 4000, Fraction(3, 10)
+
+_binomial = import_module("scipy.stats").binom
+
+
+@dataclass
+class Recorded:
+    """A transport that keeps what left."""
+
+    inner: HttpTransport
+    uploads: list[bytes] = field(default_factory=list)
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: bytes | None = None,
+        content_type: str | None = None,
+        timeout: float = 10.0,
+    ) -> Reply:
+        if body is not None:
+            self.uploads.append(body)
+        return self.inner.request(method, url, body=body, content_type=content_type)
+
+
+class Forced:
+    """A plan that draws with coins that are known."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plan, name)
+
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+        return self._plan.draw(tallies, Coins.derive(b"full way"))
+
+
+def forced(mechanism: str, arguments: Mapping[str, object], given: Facts) -> Any:
+    return Forced(aggregate.plan(mechanism, arguments, given))
+
+
+def answered(world: World, collection: Any) -> list[int]:
+    """Every payload that left a device, opened: the labels that were told."""
+    transport = Recorded(HttpTransport(httpx.WSGITransport(app=world.app.wsgi_app)))
+    for person in range(PEOPLE):
+        with Client(
+            INGEST[0],
+            trust=world.service.keys.trust,
+            manifests=[world.signed(collection.manifest)],
+            state=":memory:",
+            ceiling=Ceiling(epsilon_per_report=2, epsilon_permanent=4, epsilon_lifetime=4),
+            transport=transport,
+            clock=world.clock,
+            background=False,
+        ) as client:
+            client.consent("granted")
+            client.record("pages", LABELS[person % 5])
+            assert client.flush(5.0, early=True).accepted == 1
+    told: list[int] = []
+    for body in transport.uploads:
+        (report,) = decode_upload(body)
+        opener = world.service.keys.opener(report.header.key_id)
+        assert opener is not None
+        info = seal_info(collection.id, collection.manifest.digest, report.header)
+        told += Plaintext.decode(opener.open(report.sealed, info=info)).payload
+    return told
+
+
+def test_a_histogram_over_http_is_made_of_what_left_the_devices_and_of_its_coins(
+    tmp_path: Path,
+) -> None:
+    with opened(tmp_path) as world:
+        text = authored("pages", type="choice", labels=LABELS, more=CENTRAL)
+        collection = world.register(text)
+        store = world.service.store
+        world.service.releases = Releases(store, clock=world.clock, plan=forced)
+        told = answered(world, collection)
+        world.clock.now += 9 * DAY
+        answer = world.send(
+            "POST",
+            f"/v1/collections/{collection.id}/releases",
+            "analyst",
+            json={"mechanism": "histogram", **ASKED},
+        )
+        assert answer.status_code == 201, answer.data
+        shown = answer.get_json()
+    counts = np.array([told.count(place) for place in range(16)])
+    known = Facts(
+        collection=collection.id,
+        domain=collection.manifest.domain,
+        mechanism=collection.mechanism,
+        repeat="once",
+        read="live",
+        epochs=(TODAY,),
+        n=len(told),
+        cohorts=1,
+        installation=Installation.once(report=2),
+    )
+    expected = aggregate.plan("histogram", ASKED, known).draw(
+        Tallies((Part(TODAY, 0, len(told), counts),)), Coins.derive(b"full way")
+    )
+    assert (shown["n"], shown["epochs"], len(told)) == (PEOPLE, [TODAY], PEOPLE)
+    assert shown["result"] == json.loads(json.dumps(dict(expected.result)))
+    assert shown["guarantee"]["epsilon"] == "0.5"
+
+
+BUILT = build("grr/1", domain_size=16, epsilon="2")
+
+
+def planned() -> Any:
+    """ε = 2 of 4,000 answers to 16 labels, ε = 0.5 of the release: both kinds of noise matter."""
+    return aggregate.plan("histogram", ASKED, facts(BUILT, REPORTS))
+
+
+def population() -> dict[Any, Fraction]:
+    return {0: TRUTH} | dict.fromkeys(range(1, 16), (1 - TRUTH) / 15)
+
+
+def test_a_bar_covers_in_95_percent_of_all_cases_give_or_take_one_exactly() -> None:
+    """The law of a count, which is binomial, convolved with the law of the noise."""
+    release = planned()
+    share = float(BUILT.q + (BUILT.p - BUILT.q) * TRUTH)
+    exact = _binomial.pmf(np.arange(REPORTS + 1), REPORTS, share)
+    rate, far = float(release.decay), 400
+    noise = np.tanh(rate / 2) * np.exp(-rate * np.abs(np.arange(-far, far + 1)))
+    law = np.convolve(exact, noise)
+    likely = np.flatnonzero(law > 1e-12)
+    covered = 0.0
+    for start in range(0, len(likely), 16):
+        places = np.resize(likely[start : start + 16], 16)
+        rows = release._estimates(places - far)
+        for place, row in zip(likely[start : start + 16], rows, strict=False):
+            covered += law[place] * (row["lower"] <= float(TRUTH) <= row["upper"])
+    assert law[likely].sum() == pytest.approx(1, abs=1e-6)
+    assert covered == pytest.approx(0.95, abs=0.01)
+
+
+@pytest.mark.statistical
+def test_bars_cover_in_95_percent_of_3000_runs_of_the_way_from_payload_to_release() -> None:
+    """Misses are binomial of 3,000 and 5%: outside of their range with probability 10^−6."""
+    law, release, misses = MessageLaw(BUILT), planned(), 0
+    chances = np.array([float(chance) for chance in law.probabilities(population())])
+    edges, messages = np.cumsum(chances), np.frombuffer(b"".join(law.messages), dtype=np.uint8)
+    for _ in range(RUNS):
+        words = np.frombuffer(Coins.system().bytes(8 * REPORTS), dtype=np.uint64) / 2.0**64
+        payloads = messages[np.searchsorted(edges[:-1], words, side="right")][:, None]
+        counts = law.estimator.tally(payloads)
+        drawn: Any = release.draw(Tallies((Part(0, 0, REPORTS, counts),))).result
+        first = drawn["estimates"][0]
+        misses += not first["lower"] <= float(TRUTH) <= first["upper"]
+    least, most = _binomial.ppf([5e-7, 1 - 5e-7], RUNS, 0.05)
+    assert least <= misses <= most
