@@ -8,7 +8,7 @@ plain or one report of a chain, because all of them are one of these:
     bits           each bit is told by itself: binomial counts of ones    rr/1, sue/1, oue/1
     a message      supports the true label with p, each such one as likely, else each other:
                    multinomial over the messages      any of labels whose tally counts messages
-    many messages  the same, told sender by sender         subset/1, affine/1, hadamard/1
+    many messages  the same, told sender by sender     cyclic/1, subset/1, affine/1, hadamard/1
     a few          drawn from the exact `pmf` of each value               all others
 
 A mechanism that is registered later needs no line here unless it is to be fast.
@@ -30,6 +30,7 @@ from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism, Renewable
+from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.oue import OptimizedUnary
@@ -117,6 +118,21 @@ def _coefficients(mechanism: Mechanism, values: Counts, people: Counts, draws: G
         told = np.bitwise_count(asked & truth) & 1
         told ^= draws.random(len(truth)) >= float(mechanism.p)
         tally += np.bincount(2 * (asked - 1) + told, minlength=len(tally))
+    return tally
+
+
+def _distances(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """cyclic/1: a distance each, in the difference set or not."""
+    form = cast(CyclicResponse, _form(mechanism))
+    k, w = form.symbols, form.favoured
+    members = np.array(form.gaps, dtype=np.int64) + np.arange(w)
+    others = np.setdiff1d(np.arange(k), members)
+    tally = np.zeros(k, dtype=np.int64)
+    for truth in _senders(values, people):
+        near = members[draws.integers(0, w, len(truth))]
+        far = others[draws.integers(0, k - w, len(truth))]
+        inside = draws.random(len(truth)) < float(mechanism.p)
+        tally += np.bincount((truth + np.where(inside, near, far)) % k, minlength=k)
     return tally
 
 
@@ -211,6 +227,7 @@ def _payloads(messages: Counts, form: Renewable) -> npt.NDArray[np.uint8]:
 _KERNELS: Mapping[type, Kernel] = MappingProxyType(
     {
         AffineResponse: _thresholds,
+        CyclicResponse: _distances,
         BitwiseResponse: _bits,
         GeneralizedResponse: _one_label,
         HadamardResponse: _coefficients,
