@@ -22,7 +22,7 @@ EPSILONS = ("0.1", "0.5", "1", "2", "4", "6")
 PEOPLE = 2_000
 ANSWERS = 12
 REPEATS = 24_000  # of squared errors a round and cell
-FEWEST, MOST = 3, 6_000
+FEWEST, MOST = 30, 24_000
 Cells = dict[tuple[int, str], float]
 
 
@@ -50,7 +50,8 @@ class Cell:
         mechanism = self.chosen.mechanism
         estimator = estimators.for_mechanism(mechanism)
         gap, q = float(mechanism.p - mechanism.q), float(mechanism.q)
-        repeats = max(FEWEST, min(MOST, effort.sized(effort.rounds * REPEATS // self.size)))
+        wanted = max(FEWEST, min(MOST, effort.rounds * REPEATS // self.size))
+        repeats = effort.sized(wanted, least=2)
         found = np.empty(repeats)
         for turn in range(repeats):
             tally = simulated_tally(mechanism, values, people, draws=draws)

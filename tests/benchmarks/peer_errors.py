@@ -47,4 +47,4 @@ def _multi_freq(size: int, epsilon: float) -> Iterator[tuple[str, float]]:
         return
     whole = chosen * math.exp(epsilon) + size - chosen
     p = chosen * math.exp(epsilon) / whole
-    yield f"multi-freq-ldpy SS, {chosen:,} labels", _total(p, (chosen - p) / (size - 1), size)
+    yield f"multi-freq-ldpy SS, sets of {chosen:,}", _total(p, (chosen - p) / (size - 1), size)
