@@ -9,8 +9,9 @@ times the least that any mechanism can have, R*(d, ε) of `optimum`; or, if ther
     then of the least error, then of the fewest parameters to pin, then by id.
 
 Where telling one choice is exactly optimal, (d − 1)(d − 2) ≤ 2E², that is `grr/1`. The work of a
-device grows with the bytes it sends, so it needs no rule of its own. A number and a record are
-asked as a choice: which value how often. A mean, or pairs alone, are other questions, to be named.
+device grows with the bytes it sends, so it needs no rule of its own. A number is asked as a choice:
+which value how often; its mean and its distribution are other questions, to be named. A record gets
+the least error of two attributes together (`record_choice`).
 Bits are compared by the variance of one bit at frequency ½; of several, no least error is known.
 
 Two reports of one permanent answer may share one bit at most unless `linkable` says otherwise:
@@ -30,7 +31,7 @@ from typing import cast
 
 from deniable_shared import mechanisms
 from deniable_shared.chains import Renewed
-from deniable_shared.domain import Bits, Domain
+from deniable_shared.domain import Bits, Domain, Record
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.linkage import linkage
@@ -38,6 +39,7 @@ from deniable_shared.manifest_rules import MAX_LINKAGE
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.contract import Renewable
 from deniable_shared.optimum import least_error, total_error
+from deniable_shared.record_choice import best_for_record
 
 __all__ = [
     "AS_GOOD",
@@ -75,13 +77,15 @@ def recommend_for(
     linkable: bool = False,
 ) -> Recommendation:
     """The mechanism of a domain; see `recommend`."""
+    if isinstance(domain, Record):
+        return _for_record(domain, epsilon, permanent, linkable)
     return recommend(
         domain.type,
         domain.size,
         epsilon,
         permanent=permanent,
         linkable=linkable,
-        decided=domain.decides,
+        decided={name: n for name, n in domain.decides.items() if isinstance(n, int)},
     )
 
 
@@ -116,6 +120,25 @@ def recommend(
     if best.id != any_best.id:
         reason += f"; {any_best.id} has less, with linkable = true"
     return Recommendation(best.id, reason, ratio, best)
+
+
+def _for_record(
+    domain: Record, epsilon: Fraction, permanent: Fraction | None, linkable: bool
+) -> Recommendation:
+    """The mechanism of least error of two attributes, of those that do not point to one device."""
+
+    def asked(once: Mechanism) -> Mechanism:
+        if permanent is None:
+            return once
+        return mechanisms.for_domain(once.id, domain, epsilon, permanent=permanent)
+
+    def hides(once: Mechanism) -> bool:
+        return linkable or linkage(asked(once)) <= MAX_LINKAGE
+
+    best = asked(best_for_record(domain, epsilon, fits=hides))
+    told = "all attributes" if "choice" in best.domain_types else "some of the attributes"
+    reason = f"least error of two attributes together, by telling {told}, in {_bytes(best)}"
+    return Recommendation(best.id, reason, over_least(best), best)
 
 
 def error_of(mechanism: Mechanism) -> Fraction:
@@ -205,10 +228,14 @@ def _additions(mechanism: Mechanism) -> Fraction:
 
 
 def _reason(mechanism: Mechanism, ratio: Fraction | None) -> str:
-    size = mechanism.payload_size
-    report = f"{size:,} byte{'s' if size > 1 else ''} a report"
+    report = _bytes(mechanism)
     if ratio is None:
         told = "all bits" if mechanism.told == 1 else f"1 in {float(1 / mechanism.told):.3g} bits"
         return f"least variance of a bit, by telling {told}, in {report}"
     within = ", the fewest within 5%" if ratio <= AS_GOOD else ""
     return f"{ratio_text(ratio)}, in {report}{within}"
+
+
+def _bytes(mechanism: Mechanism) -> str:
+    size = mechanism.payload_size
+    return f"{size:,} byte{'s' if size > 1 else ''} a report"

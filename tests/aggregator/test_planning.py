@@ -13,7 +13,7 @@ from deniable_aggregator import estimators
 from deniable_aggregator.planning import Plan, plan
 from deniable_aggregator.simulate import simulated_tally
 from deniable_shared import mechanisms
-from deniable_shared.domain import Bits, Choice, Number
+from deniable_shared.domain import Bits, Choice, Number, Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.recommendation import recommend
 
@@ -107,6 +107,7 @@ def test_its_standard_error_is_that_of_estimates(domain: int, epsilon: str) -> N
     )
     tally = simulated_tally(mechanism, [domain - 1], [50_000])
     estimate = estimators.for_mechanism(mechanism).estimate(tally, 50_000)
+    assert estimate.channel is not None
     (at_zero,) = estimate.channel.std_errors(np.zeros(1), estimate.n)
     assert at_zero == pytest.approx(found.std_error)
     assert estimate.influence == pytest.approx(found.influence)
@@ -193,8 +194,9 @@ def test_the_document_is_json_with_what_planners_read() -> None:
     ("arguments", "reason"),
     [
         ({"domain": 1}, "no mechanism answers for a choice of size 1"),
+        ({"domain": Record((("a", ("x", "y")), ("b", ("x", "y"))))}, "plan two of its attributes"),
         ({"domain": True}, "domain must be a domain or its size"),
-        ({"type": "colour"}, "type must be bits, choice, number or record"),
+        ({"type": "colour"}, "type must be bits, choice or number"),
         ({"users": 0}, "users must be at least 1, got 0"),
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"half_width": 0.0}, "half_width must lie strictly between 0 and 1"),

@@ -15,6 +15,7 @@ from deniable_aggregator.simulate import generator, simulated_tally
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism
+from support.privacy import by_size
 
 special = import_module("scipy.special")
 
@@ -77,7 +78,7 @@ def draw(mechanism: Mechanism) -> Counter[tuple[int, ...]]:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("chain", [False, True], ids=["plain", "chain"])
-@pytest.mark.parametrize("id", mechanisms.known())
+@pytest.mark.parametrize("id", by_size())
 def test_two_people_give_every_tally_as_often_as_the_pmf_says(id: str, chain: bool) -> None:
     """n = 3,000 tallies; chi-square; false alarm 1e-8 each."""
     mechanism = built(id, chain=chain)
@@ -85,7 +86,7 @@ def test_two_people_give_every_tally_as_often_as_the_pmf_says(id: str, chain: bo
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("id", mechanisms.known())
+@pytest.mark.parametrize("id", by_size())
 def test_the_law_of_another_epsilon_is_told_apart(id: str) -> None:
     """n = 3,000 tallies at ε = 3 against the law of ε = 1, all other parameters the same."""
     one = built(id)
@@ -126,7 +127,7 @@ def test_a_seed_repeats_and_nobody_gives_an_empty_tally() -> None:
         simulated_tally(mechanism, [3], [500], draws=generator(seed=7)).tolist() for _ in range(2)
     )
     assert one == two
-    for id in mechanisms.known():
+    for id in by_size():
         nobody = built(id)
         tally = simulated_tally(nobody, unequal(nobody), [0, 0])
         assert tally.tolist() == [0] * nobody.tally_size

@@ -26,6 +26,7 @@ NAMES = (
     "tally",
     "estimate",
     "error",
+    "numbers",
     "central",
     "upload",
     "memory",

@@ -22,6 +22,7 @@ from deniable_shared.recommendation import (
     recommend,
     recommend_for,
 )
+from deniable_shared.record_choice import best_for_record
 from support.manifests import SETTINGS, settings
 
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "6")
@@ -75,11 +76,20 @@ def test_one_label_is_told_exactly_as_long_as_nothing_has_less_error(epsilon: st
     assert float(above) > 1 + 1e-5
 
 
-def test_numbers_and_records_are_asked_as_a_choice() -> None:
+def test_a_record_gets_the_least_error_of_two_attributes_together() -> None:
+    record = Record(tuple((f"a{number}", ("x", "y")) for number in range(6)))
+    chosen = recommend_for(record, Fraction(1))
+    assert chosen.id == best_for_record(record, Fraction(1)).id
+    assert chosen.reason.startswith("least error of two attributes together, by telling")
+    kept = recommend_for(record, Fraction(1), permanent=Fraction(2))
+    assert isinstance(kept.mechanism, Renewed)
+    assert linkage(kept.mechanism) <= MAX_LINKAGE
+
+
+def test_numbers_are_asked_as_a_choice() -> None:
     numbers = Number(Fraction(0), Fraction(99), Fraction(1))
-    record = Record((("os", ("a", "b")), ("plan", tuple(map(str, range(50))))))
     labels = Choice(tuple(map(str, range(100))))
-    ids = {recommend_for(domain, Fraction(1)).id for domain in (numbers, record, labels)}
+    ids = {recommend_for(domain, Fraction(1)).id for domain in (numbers, labels)}
     assert len(ids) == 1
     assert ids <= set(for_type("choice"))
 

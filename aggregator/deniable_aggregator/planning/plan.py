@@ -16,7 +16,7 @@ from deniable_aggregator.central.account import shuffle
 from deniable_aggregator.planning.blanket import Blanket
 from deniable_aggregator.planning.variance import Precision
 from deniable_shared import mechanisms
-from deniable_shared.domain import Domain
+from deniable_shared.domain import Domain, Record
 from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism
@@ -194,10 +194,16 @@ def plan(
 def _question(domain: Domain | int, type: str, mechanism: str | None, linkable: bool) -> _Question:
     if isinstance(domain, bool):
         raise ParameterError("domain must be a domain or its size, got a bool")
+    if isinstance(domain, Record):
+        raise ParameterError(
+            "domain must be bits, a choice or a number, got a record: plan two of its attributes "
+            "as one choice of all pairs of their labels"
+        )
     if not isinstance(domain, int):
-        return _Question(domain.type, domain.size, domain.decides, mechanism, linkable)
-    if type not in ("bits", "choice", "number", "record"):
-        raise ParameterError(f"type must be bits, choice, number or record, got {type!r:.40}")
+        decided = {name: n for name, n in domain.decides.items() if isinstance(n, int)}
+        return _Question(domain.type, domain.size, decided, mechanism, linkable)
+    if type not in ("bits", "choice", "number"):
+        raise ParameterError(f"type must be bits, choice or number, got {type!r:.40}")
     return _Question(type, domain, {}, mechanism, linkable)
 
 
