@@ -72,18 +72,20 @@ class Collection:
 class Registry:
     """Collections by id and name, in memory as in the store. Thread-safe; readers take no lock."""
 
-    def __init__(self, store: Store, *, trusted: Sequence[str]) -> None:
-        """Reads every manifest back; StoreError for one the operator did not sign."""
+    def __init__(self, store: Store, *, trusted: Sequence[str], shared: bool = False) -> None:
+        """Reads every manifest back; StoreError for one the operator did not sign.
+
+        `shared`: other processes register collections too, so what is not known is looked for.
+        """
         self._store = store
+        self._shared = shared
+        self._log_size = -1
         self._trusted = tuple(trusted)
         self._applying = threading.Lock()
         self._collections: dict[str, Collection] = {}
         self._names: dict[str, str] = {}
         self._envelopes: dict[tuple[str, int], bytes] = {}
-        for row in store.manifests():
-            self._remember(self._read_back(row), row.envelope)
-        for collection in store.closed_collections():
-            self._mark_closed(collection)
+        self._take_up()
 
     def apply(self, envelope: bytes, *, replace: bool = False) -> Applied:
         """Register a signed manifest; the same one again changes nothing.
@@ -94,6 +96,7 @@ class Registry:
         """
         body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=self._trusted)
         manifest = parse_manifest(body)
+        self.refresh()
         with self._applying:
             if self._is_known(manifest):
                 return Applied(manifest, created=False)
@@ -111,11 +114,21 @@ class Registry:
             self._remember(manifest, envelope)
         return Applied(manifest, created=True)
 
-    def get(self, id_or_name: str) -> Collection:
-        """By id, or by name the one it means now; raises UnknownCollection."""
-        found = self._collections.get(id_or_name)
-        if found is None:
-            found = self._collections.get(self._names.get(id_or_name, ""))
+    def refresh(self) -> None:
+        """Take up what other processes have registered and closed."""
+        if self._shared:
+            with self._applying:
+                self._take_up()
+
+    def get(self, id_or_name: str, *, version: int = 0) -> Collection:
+        """By id, or by name the one it means now; raises UnknownCollection.
+
+        With `version` its versions up to that one are looked for, too.
+        """
+        found = self._find(id_or_name)
+        if found is None or found.manifest.version < version:
+            self.refresh()
+            found = self._find(id_or_name)
         if found is None:
             raise UnknownCollection(
                 f"no collection has the id or name {id_or_name[:SHOWN_CHARACTERS]!r}; "
@@ -153,6 +166,21 @@ class Registry:
     def tally(self, cell: Cell, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
         """The kernel the store counts with."""
         return self._collections[cell.collection].estimator.tally(payloads)
+
+    def _find(self, id_or_name: str) -> Collection | None:
+        found = self._collections.get(id_or_name)
+        return found or self._collections.get(self._names.get(id_or_name, ""))
+
+    def _take_up(self) -> None:
+        """Read what the store has and memory has not; nothing where the log has not grown."""
+        size, _ = self._store.log_head()
+        if size != self._log_size:
+            for row in self._store.manifests():
+                if (row.collection, row.version) not in self._envelopes:
+                    self._remember(self._read_back(row), row.envelope)
+            self._log_size = size
+        for collection in self._store.closed_collections() & self._collections.keys():
+            self._mark_closed(collection)
 
     def _read_back(self, row: ManifestRow) -> Manifest:
         try:

@@ -36,8 +36,8 @@ class Service:
         self.clock = clock
         self.store = store
         self._lock = lock
-        self.keys = Keys(settings.data, store=store, clock=clock)
-        self.registry = Registry(store, trusted=[self.keys.trust])
+        self.keys = Keys(settings.data, store=store, clock=clock, shared=settings.shared)
+        self.registry = Registry(store, trusted=[self.keys.trust], shared=settings.shared)
         self.ingest = Ingest(
             settings,
             store=store,
@@ -53,15 +53,16 @@ class Service:
     ) -> Self:
         """Take the directory's lock, bring the database up to date, read keys and manifests.
 
-        Raises LockedError where another process has it open, DataDirectoryError where nothing was
-        prepared, KeyFileError and StoreError. A given `store` is closed with the service.
+        With PostgreSQL other processes may have it open, too. Raises LockedError where another
+        process holds it alone, DataDirectoryError where nothing was prepared, KeyFileError and
+        StoreError. A given `store` is closed with the service.
         """
         if not settings.data.is_dir():
             raise DataDirectoryError(f"there is no directory {settings.data}: run `deniable init`")
-        lock = DirectoryLock.acquire(settings.data)
+        lock = DirectoryLock.acquire(settings.data, shared=settings.shared)
         opened = store
         try:
-            opened = opened or _sqlite(settings)
+            opened = opened or _open_store(settings)
             return cls(settings, store=opened, clock=clock, lock=lock)
         except BaseException:
             if opened is not None:
@@ -85,11 +86,19 @@ class Service:
         return Releases(self.store, clock=self.clock, plan=aggregate.plan)
 
     def tick(self) -> None:
-        """Close due epochs, write the rejections, renew and destroy keys. Call often."""
+        """What has to be done again and again. Call often.
+
+        Every process writes its rejections and takes up what the others changed; the one that leads
+        rolls up, closes due epochs, makes and destroys keys.
+        """
         self.store.flush()
-        for collection in self.registry.all():
-            self._close_due_epochs(collection)
-        self._keep_keys()
+        self.registry.refresh()
+        self.keys.renew()
+        if self.store.lead():
+            self.store.roll_up()
+            for collection in self.registry.all():
+                self._close_due_epochs(collection)
+            self._keep_keys()
 
     def close(self) -> None:
         """Write what is in memory, close the store, let the directory go."""
@@ -99,7 +108,6 @@ class Service:
             self._lock.release()
 
     def _keep_keys(self) -> None:
-        self.keys.renew()
         if self.settings.rotate_keys_days:
             self.keys.rotate_outlived(self.settings.rotate_keys_days * DAY_SECONDS)
         self.keys.destroy_expired(self._is_over)
@@ -126,9 +134,9 @@ def _closes(collection: Collection, moment: int) -> float:
     return closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
 
 
-def _sqlite(settings: Settings) -> Store:
+def _open_store(settings: Settings) -> Store:
     from deniable_aggregator.keys import read_trust
-    from deniable_aggregator.store.sqlite import SqliteStore
+    from deniable_aggregator.store.opening import open_store
 
     read_trust(settings.data)  # a directory that was never prepared gets no database
-    return SqliteStore(settings.database)
+    return open_store(settings)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
 from deniable_aggregator.errors import SettingsError
 
-__all__ = ["FILE_NAME", "PREFIX", "Settings"]
+__all__ = ["FILE_NAME", "PREFIX", "Settings", "keep"]
 
 PREFIX = "DENIABLE_"
 FILE_NAME = "deniable.toml"
 
 _OF_OTHERS = {"DENIABLE_DISABLE", "DENIABLE_POLICY", "DENIABLE_TOKEN", "DENIABLE_URL"}
+_POSTGRES = ("postgresql://", "postgres://")
 _FALSE, _TRUE = ("0", "false", "no", "off"), ("1", "true", "yes", "on")
 
 
@@ -30,14 +32,16 @@ class Settings:
     the 20,000 reports a second that one process can open. `max_waiting_reports` bounds what waits
     for the disk before uploads are told to come back later. `rotate_keys_days` is how long a key
     that reports are sealed to is used before the next one is made; 0 leaves that to `keys rotate`.
+    `store` may hold a password and is not shown; `workers` processes serve, each with its threads.
     """
 
     data: Path = Path("data")
-    store: str = ""
+    store: str = field(default="", repr=False)
     public_url: str = "http://127.0.0.1:8000"
     host: str = "127.0.0.1"
     port: int = 8000
     threads: int = 32
+    workers: int = 1
     trusted_proxy: bool = False
     reports_per_minute_per_prefix: int = 300_000
     max_waiting_reports: int = 50_000
@@ -50,11 +54,12 @@ class Settings:
         _check_range("max_waiting_reports", self.max_waiting_reports, 1, 10**7)
         _check_range("rotate_keys_days", self.rotate_keys_days, 0, 3_650)
         _check_url("public_url", self.public_url)
-        if self.store and not self.store.startswith("sqlite:///"):
-            scheme = self.store.partition(":")[0]
+        _check_store(self.store)
+        _check_range("workers", self.workers, 1, 64)
+        if self.workers > 1 and not self.shared:
             raise SettingsError(
-                "store must be empty (SQLite in the data directory) or sqlite:///PATH: this "
-                f"version supports SQLite only, got {scheme!r}"
+                f"workers must be 1 with SQLite, which one process writes at a time, got "
+                f"{self.workers}: set store to a postgresql:// address for more"
             )
 
     @classmethod
@@ -76,8 +81,15 @@ class Settings:
         return self.data.absolute().parent / "operator.key"
 
     @property
+    def shared(self) -> bool:
+        """Whether the store is PostgreSQL, which many processes may have open at once."""
+        return self.store.startswith(_POSTGRES)
+
+    @property
     def database(self) -> Path:
-        """The SQLite file."""
+        """The SQLite file; SettingsError where the store is no file."""
+        if self.shared:
+            raise SettingsError("store is a PostgreSQL server: there is no database file")
         return (
             Path(self.store.removeprefix("sqlite:///")) if self.store else self.data / "deniable.db"
         )
@@ -87,6 +99,20 @@ class Settings:
         return {
             PREFIX + field.name.upper(): _spell(getattr(self, field.name)) for field in fields(self)
         }
+
+
+def keep(data: Path, settings: Mapping[str, str]) -> None:
+    """Write these to the directory's file, which only its owner may read; other lines stay."""
+    path = data / FILE_NAME
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    kept = [line for line in lines if line.partition("=")[0].strip() not in settings]
+    kept += [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
+    if settings:
+        draft = path.with_name(path.name + ".new")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write("\n".join([*kept, ""]))
+        draft.replace(path)
 
 
 _NAMES = tuple(field.name for field in fields(Settings))
@@ -162,6 +188,15 @@ def _path(name: str, value: object) -> Path:
 def _check_range(name: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
         raise SettingsError(f"{name} must be {low}…{high}, got {value}")
+
+
+def _check_store(value: str) -> None:
+    """Without a word of it: an address may hold a password."""
+    if value and not value.startswith(("sqlite:///", *_POSTGRES)):
+        raise SettingsError(
+            "store must be empty (SQLite in the data directory), sqlite:///PATH or "
+            f"postgresql://…, got {value.partition(':')[0]!r}"
+        )
 
 
 def _check_url(name: str, value: str) -> None:

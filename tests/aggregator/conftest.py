@@ -7,21 +7,31 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.store.sqlite import SqliteStore
-from support import core_world, stores
+from support import core_world, databases
 from support.core_world import World
+from support.databases import KINDS, AnyStore, Database
+
+
+@pytest.fixture(params=KINDS)
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A migrated database with one collection: every test that asks runs on both kinds."""
+    made = databases.fresh(request.param, tmp_path)
+    yield made
+    made.delete()
+
+
+@pytest.fixture(params=KINDS)
+def unfilled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """A database with nothing in it, not even tables."""
+    made = databases.unfilled(request.param, tmp_path)
+    yield made
+    made.delete()
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Path:
-    """A migrated database file with one collection."""
-    return stores.database(tmp_path)
-
-
-@pytest.fixture
-def store(database: Path) -> Iterator[SqliteStore]:
+def store(database: Database) -> Iterator[AnyStore]:
     """The store over `database`."""
-    opened = SqliteStore(database)
+    opened = database.open()
     yield opened
     opened.close()
 

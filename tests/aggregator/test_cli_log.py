@@ -16,6 +16,7 @@ from deniable_aggregator.errors import StoreError
 from deniable_aggregator.inspection import log_audit
 from deniable_aggregator.inspection.log_audit import Chain
 from deniable_aggregator.process.connection import Connection
+from deniable_aggregator.settings import Settings
 from deniable_shared.errors import ForkError
 from deniable_shared.journal import LogEntry
 from support.api_world import World, authored, opened
@@ -101,8 +102,7 @@ def test_a_log_cut_short_is_missed_by_the_key_lists_over_it(deniable: Deniable) 
 def test_a_log_written_anew_fails_at_the_first_key_list_signed_over_the_old_one(
     deniable: Deniable,
 ) -> None:
-    path = deniable.data / "deniable.db"
-    entries = list(log_audit.read_database(path).entries)
+    entries = list(log_audit.read_database(Settings(data=deniable.data)).entries)
     entries[0] = LogEntry("release", sha256(b"another past").digest())
     heads = Chain.of(entries).heads
     statements = [
@@ -138,7 +138,7 @@ def of_service(world: World, chain: Chain) -> list[str]:
 def test_a_service_shows_the_log_of_its_database(world: World) -> None:
     with connected(world) as connection:
         shown = log_audit.read_service(connection)
-    assert shown == log_audit.read_database(world.service.settings.database)
+    assert shown == log_audit.read_database(world.service.settings)
     assert of_service(world, shown) == []
 
 
@@ -153,7 +153,7 @@ def test_a_log_of_many_pages_is_read_to_its_end(world: World) -> None:
 def test_a_service_that_hides_an_entry_is_found_out(world: World) -> None:
     world.clock.now += 3_600
     world.service.tick()
-    kept = log_audit.read_database(world.service.settings.database)
+    kept = log_audit.read_database(world.service.settings)
     others = Chain.of([kept.entries[0], LogEntry("manifest", bytes(32)), *kept.entries[2:]])
     errors = of_service(world, others)
     assert any("signed over a log of 2 entries" in error for error in errors)
@@ -173,4 +173,4 @@ def test_a_page_whose_head_is_not_that_of_its_entries_is_a_fork(
 
 def test_a_database_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no database"):
-        log_audit.read_database(tmp_path / "nothing.db")
+        log_audit.read_database(Settings(data=tmp_path))

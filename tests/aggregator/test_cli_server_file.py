@@ -68,7 +68,7 @@ def test_a_file_that_says_something_else_is_no_server(tmp_path: Path, text: str)
 
 def test_a_directory_without_the_file_has_no_server(tmp_path: Path) -> None:
     assert server_file.find(tmp_path) is None
-    server_file.remove(tmp_path)
+    server_file.remove(tmp_path, 1)
 
 
 def test_the_token_is_not_shown_by_accident() -> None:

@@ -14,7 +14,7 @@ from deniable_aggregator.ingest import commit
 from deniable_aggregator.ingest.commit import GroupCommit
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.store.contract import Arrival, Tally, Verdict
-from deniable_aggregator.store.sqlite import SqliteStore
+from support.databases import AnyStore
 from support.stores import EPOCH, arrival, arrivals, counted, sums
 
 COUNTED, DUPLICATE = Verdict.COUNTED, Verdict.DUPLICATE
@@ -25,7 +25,7 @@ LONG = 10.0
 class Gate:
     """A real store whose commits wait until they are let through, and may fail instead."""
 
-    store: SqliteStore
+    store: AnyStore
     batches: list[int] = field(default_factory=list)
     failures: list[BaseException] = field(default_factory=list)
     arrived: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -63,7 +63,7 @@ class Queue:
 
 
 @pytest.fixture
-def queue(store: SqliteStore) -> Callable[..., Queue]:
+def queue(store: AnyStore) -> Callable[..., Queue]:
     pools = []
 
     def make(**limits: int) -> Queue:
@@ -74,13 +74,13 @@ def queue(store: SqliteStore) -> Callable[..., Queue]:
     return make
 
 
-def test_one_submission_alone_is_one_commit(store: SqliteStore) -> None:
+def test_one_submission_alone_is_one_commit(store: AnyStore) -> None:
     commits = GroupCommit(store, sums)
     assert commits.submit(arrivals([1, 2, 2])) == [COUNTED, COUNTED, DUPLICATE]
     assert commits.submit([arrival(1)]) == [DUPLICATE]
 
 
-def test_nothing_is_submitted_in_no_time(store: SqliteStore) -> None:
+def test_nothing_is_submitted_in_no_time(store: AnyStore) -> None:
     assert GroupCommit(store, sums).submit([]) == []
 
 
@@ -107,7 +107,7 @@ def test_nobody_returns_before_the_commit(queue: Callable[..., Queue]) -> None:
 
 
 def test_a_failing_commit_fails_those_in_it_and_nobody_else(
-    queue: Callable[..., Queue], store: SqliteStore
+    queue: Callable[..., Queue], store: AnyStore
 ) -> None:
     waiting = queue()
     lost = waiting.submit([arrival(0)])
@@ -168,14 +168,14 @@ def test_more_than_may_wait_is_told_to_come_back(queue: Callable[..., Queue]) ->
 
 
 def test_a_submission_larger_than_the_bound_is_taken_when_nothing_waits(
-    store: SqliteStore,
+    store: AnyStore,
 ) -> None:
     commits = GroupCommit(store, sums, max_waiting=3)
     commits.require_room()
     assert commits.submit(arrivals(range(9))) == [COUNTED] * 9
 
 
-def test_threads_that_submit_the_same_reports_count_each_once(store: SqliteStore) -> None:
+def test_threads_that_submit_the_same_reports_count_each_once(store: AnyStore) -> None:
     commits = GroupCommit(store, sums)
     batches = [arrivals(range(start, start + 7)) for start in range(0, 300, 3)] * 2
     with ThreadPoolExecutor(16) as pool:
@@ -184,7 +184,7 @@ def test_threads_that_submit_the_same_reports_count_each_once(store: SqliteStore
     assert counted(store) == {EPOCH: (304, [304])}
 
 
-def test_one_report_submitted_by_many_threads_at_once_is_counted_once(store: SqliteStore) -> None:
+def test_one_report_submitted_by_many_threads_at_once_is_counted_once(store: AnyStore) -> None:
     commits = GroupCommit(store, sums)
     start = threading.Barrier(16)
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from deniable_aggregator.store.contract import EpochRow
 from deniable_shared.problems import ReportError
 from support.core_world import DAY, TODAY, TOML, World, authored
+from support.databases import Sqlite
 from support.stores import ids_kept
 
 GRACE_ENDS = (TODAY + 3) * DAY
@@ -32,7 +33,7 @@ def test_closing_deletes_the_ids(world: World) -> None:
     world.upload(world.report(world.header(epoch=TODAY - 2)))
     world.clock.now = GRACE_ENDS - 1
     world.service.tick()
-    assert ids_kept(world.service.settings.database) == 1
+    assert ids_kept(Sqlite(world.service.settings.database)) == 1
 
 
 def test_ticks_after_the_first_change_nothing(world: World) -> None:
@@ -98,4 +99,4 @@ def test_reports_that_race_the_closing_are_counted_or_refused(world: World) -> N
         refused = sum(pool.map(send, range(200)))
         closing.result()
     assert world.n() == 200 - refused
-    assert ids_kept(world.service.settings.database) == 0
+    assert ids_kept(Sqlite(world.service.settings.database)) == 0

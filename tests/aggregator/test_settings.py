@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import pytest
 
 from deniable_aggregator.errors import SettingsError
-from deniable_aggregator.settings import Settings
+from deniable_aggregator.settings import Settings, keep
 
 
 def written(folder: Path, text: str) -> Path:
@@ -69,7 +70,9 @@ def test_what_others_read_from_the_environment_is_left_alone() -> None:
         ({"DENIABLE_DATA": " "}, "data must be a directory, got an empty string"),
         ({"DENIABLE_PUBLIC_URL": "telemetry"}, "public_url must be http"),
         ({"DENIABLE_PUBLIC_URL": "https://a.example/x"}, "without a path"),
-        ({"DENIABLE_STORE": "postgresql://x"}, "supports SQLite only, got 'postgresql'"),
+        ({"DENIABLE_STORE": "mysql://me:secret@x"}, "or postgresql://…, got 'mysql'"),
+        ({"DENIABLE_WORKERS": "0"}, "workers must be 1…64, got 0"),
+        ({"DENIABLE_WORKERS": "2"}, "must be 1 with SQLite, which one process writes at a time"),
         ({"DENIABLE_REPORTS_PER_MINUTE_PER_PREFIX": "0"}, "must be 1…1000000000, got 0"),
         ({"DENIABLE_MAX_WAITING_REPORTS": "0"}, "must be 1…10000000, got 0"),
     ],
@@ -102,3 +105,27 @@ def test_a_mistake_in_the_file_is_told_with_its_cure(
     with pytest.raises(SettingsError) as error:
         Settings.load({"DENIABLE_DATA": str(tmp_path)})
     assert message in str(error.value)
+
+
+def test_a_postgresql_address_is_shared_and_not_shown() -> None:
+    for address in ("postgresql://me:secret@db/x", "postgres://me:secret@db/x"):
+        settings = Settings(store=address, workers=4)
+        assert settings.shared
+        assert "secret" not in repr(settings)
+        assert Settings.load(settings.environ()) == settings
+        with pytest.raises(SettingsError, match="no database file"):
+            _ = settings.database
+
+
+def test_what_is_kept_in_the_file_is_the_owners_alone_and_leaves_the_rest(tmp_path: Path) -> None:
+    written(tmp_path, 'port = 9000\nstore = "postgresql://old"\n')
+    keep(tmp_path, {"store": 'postgresql://a:"b@c/d', "public_url": "https://t.example"})
+    assert stat.S_IMODE((tmp_path / "deniable.toml").stat().st_mode) == 0o600
+    found = Settings.load({"DENIABLE_DATA": str(tmp_path)})
+    assert (found.port, found.store) == (9000, 'postgresql://a:"b@c/d')
+    assert found.public_url == "https://t.example"
+
+
+def test_nothing_to_keep_makes_no_file(tmp_path: Path) -> None:
+    keep(tmp_path, {})
+    assert list(tmp_path.iterdir()) == []

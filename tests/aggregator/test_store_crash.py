@@ -2,41 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from deniable_aggregator.store.contract import KeyListRow
-from deniable_aggregator.store.sqlite import SqliteStore
+from support import databases
+from support.databases import KINDS, AnyStore, Database
+from support.kill_switch import Killed, KillSwitch
 from support.ledgers import admitted, charge_row, result_row
 from support.stores import (
     COLLECTION,
     EPOCH,
-    Killed,
-    KillSwitch,
     arrival,
     arrivals,
-    as_left_behind,
     counted,
-    database,
     ids_kept,
     manifest_row,
     rows,
     sums,
 )
 
+Action = Callable[[AnyStore], object]
+EveryKill = Callable[[Action], Iterator[tuple[Database, bool]]]
+
 BEFORE = arrivals(range(5), bytes(5_000))
 BATCH = [*arrivals(range(3, 12), b"\x01" * 5_000), arrival(1, b"\x01" * 5_000, epoch=EPOCH + 1)]
 
 
-def killed_at(
-    statement: int, path: Path, action: Callable[[SqliteStore], object]
-) -> tuple[Path, bool]:
+@pytest.fixture(params=KINDS)
+def every_kill(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EveryKill]:
+    """Runs an action on a database for each of its statements, killed before that statement.
+
+    The last one lives to the end. Gives what is left on disk, and whether it was killed.
+    """
+    made: list[Database] = []
+
+    def run(action: Action) -> Iterator[tuple[Database, bool]]:
+        for statement in count():
+            made.append(databases.fresh(request.param, tmp_path))
+            left, killed = killed_at(statement, made[-1], action)
+            yield left, killed
+            if not killed:
+                assert statement > 2
+                return
+
+    yield run
+    for each in made:
+        each.delete()
+
+
+def killed_at(statement: int, database: Database, action: Action) -> tuple[Database, bool]:
     """What is on disk after a kill before that statement of `action`; False if it ended before."""
     switch = KillSwitch()
-    store = SqliteStore(path, factory=switch.factory)
+    store = database.open(switch)
     store.commit(BEFORE, sums)
     switch.arm(statement)
     try:
@@ -44,28 +66,15 @@ def killed_at(
         alive = True
     except Killed:
         alive = False
-    left = as_left_behind(path, path.parent / f"left-{statement}")
+    left = database.left_behind()
     switch.arm(None)
     store.close()
     return left, not alive
 
 
-def every_kill(tmp_path: Path, action: Callable[[SqliteStore], object]) -> list[tuple[Path, bool]]:
-    """One database for each statement of `action`, and one for after the last."""
-    found = []
-    for statement in range(100):
-        left, killed = killed_at(statement, database(tmp_path, f"{statement}.db"), action)
-        found.append((left, killed))
-        if not killed:
-            return found
-    raise AssertionError("the action has more statements than expected")
-
-
-def test_a_commit_that_is_killed_counts_everything_or_nothing(tmp_path: Path) -> None:
-    kills = every_kill(tmp_path, lambda store: store.commit(BATCH, sums))
-    assert len(kills) > 10
-    for left, killed in kills:
-        store = SqliteStore(left)
+def test_a_commit_that_is_killed_counts_everything_or_nothing(every_kill: EveryKill) -> None:
+    for left, killed in every_kill(lambda store: store.commit(BATCH, sums)):
+        store = left.open()
         found = counted(store)
         store.close()
         untouched = found == {EPOCH: (5, [0] * 5_000)} and ids_kept(left) == 5
@@ -73,50 +82,50 @@ def test_a_commit_that_is_killed_counts_everything_or_nothing(tmp_path: Path) ->
         assert untouched if killed else whole
 
 
-def test_a_retry_after_any_kill_counts_every_report_once(tmp_path: Path) -> None:
-    for left, _ in every_kill(tmp_path, lambda store: store.commit(BATCH, sums)):
-        store = SqliteStore(left)
+def test_a_retry_after_any_kill_counts_every_report_once(every_kill: EveryKill) -> None:
+    for left, _ in every_kill(lambda store: store.commit(BATCH, sums)):
+        store = left.open()
         store.commit(BATCH, sums)
         found = counted(store)
         store.close()
         assert found == {EPOCH: (12, [7] * 5_000), EPOCH + 1: (1, [1] * 5_000)}
 
 
-def test_a_closing_that_is_killed_closed_and_deleted_or_did_neither(tmp_path: Path) -> None:
-    for left, killed in every_kill(tmp_path, lambda store: store.close_epoch(COLLECTION, EPOCH, 0)):
+def test_a_closing_that_is_killed_closed_and_deleted_or_did_neither(every_kill: EveryKill) -> None:
+    for left, killed in every_kill(lambda store: store.close_epoch(COLLECTION, EPOCH, 0)):
         assert (rows(left, "closed_epochs"), ids_kept(left)) == ((0, 5) if killed else (1, 0))
 
 
-def test_a_manifest_and_its_log_entry_appear_together(tmp_path: Path) -> None:
+def test_a_manifest_and_its_log_entry_appear_together(every_kill: EveryKill) -> None:
     row = manifest_row("other-aaaaaa")
-    for left, killed in every_kill(tmp_path, lambda store: store.add_manifest(row)):
+    for left, killed in every_kill(lambda store: store.add_manifest(row)):
         found = [rows(left, table) for table in ("manifests", "log", "collections")]
         assert found == ([1, 1, 1] if killed else [2, 2, 2])
 
 
-def test_a_key_list_and_its_log_entry_appear_together(tmp_path: Path) -> None:
+def test_a_key_list_and_its_log_entry_appear_together(every_kill: EveryKill) -> None:
     row = KeyListRow(1, 0, 1, bytes(32), b"{}")
-    for left, killed in every_kill(tmp_path, lambda store: store.add_key_list(row, log_size=1)):
+    for left, killed in every_kill(lambda store: store.add_key_list(row, log_size=1)):
         found = [rows(left, table) for table in ("key_lists", "log")]
         assert found == ([0, 1] if killed else [1, 2])
 
 
-def test_a_charge_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    for left, killed in every_kill(tmp_path, lambda store: store.charge(charge_row(1), admitted)):
-        store = SqliteStore(left)
+def test_a_charge_is_there_whole_or_not_at_all(every_kill: EveryKill) -> None:
+    for left, killed in every_kill(lambda store: store.charge(charge_row(1), admitted)):
+        store = left.open()
         found = store.charges(COLLECTION)
         store.close()
         assert found == ([] if killed else [charge_row(1)])
 
 
 def test_a_result_appears_with_its_log_entry_and_record_and_behind_its_charge(
-    tmp_path: Path,
+    every_kill: EveryKill,
 ) -> None:
-    def released(store: SqliteStore) -> None:
+    def released(store: AnyStore) -> None:
         store.charge(charge_row(1), admitted)
         store.store_result(result_row(1), b"zero")
 
-    for left, killed in every_kill(tmp_path, released):
+    for left, killed in every_kill(released):
         charged, *shown = [
             rows(left, table) for table in ("charges", "results", "session_records", "log")
         ]
@@ -125,7 +134,7 @@ def test_a_result_appears_with_its_log_entry_and_record_and_behind_its_charge(
 
 
 def test_an_interrupt_inside_a_commit_rolls_it_back_and_the_store_goes_on(
-    store: SqliteStore,
+    store: AnyStore,
 ) -> None:
     def interrupted(cell: object, payloads: object) -> np.ndarray:
         raise KeyboardInterrupt

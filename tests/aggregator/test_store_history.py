@@ -10,15 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from deniable_aggregator.store.contract import Verdict
-from deniable_aggregator.store.sqlite import SqliteStore
+from support import databases
+from support.databases import Database
+from support.kill_switch import Killed, KillSwitch
 from support.stores import (
     COLLECTION,
-    Killed,
-    KillSwitch,
     arrival,
-    as_left_behind,
     counted,
-    database,
     ids_kept,
     sums,
 )
@@ -30,18 +28,19 @@ BATCHES = st.lists(st.tuples(st.integers(0, 12), EPOCHS), max_size=8)
 class History(RuleBasedStateMachine):
     """The model: which ids an epoch has counted, and which epochs are closed."""
 
+    kind = "sqlite"
+
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
-        self.path = database(Path(self.folder.name))
+        self.database: Database = databases.fresh(self.kind, Path(self.folder.name))
         self.open()
         self.seen: dict[int, set[int]] = {1: set(), 2: set(), 3: set()}
         self.closed: set[int] = set()
-        self.lives = 0
 
     def open(self) -> None:
         self.switch = KillSwitch()
-        self.store = SqliteStore(self.path, factory=self.switch.factory)
+        self.store = self.database.open(self.switch)
 
     @rule(batch=BATCHES)
     def commit(self, batch: list[tuple[int, int]]) -> None:
@@ -61,6 +60,10 @@ class History(RuleBasedStateMachine):
         self.closed.add(epoch)
 
     @rule()
+    def roll_up(self) -> None:
+        assert self.store.roll_up() == 0
+
+    @rule()
     def restart(self) -> None:
         self.store.close()
         self.open()
@@ -76,8 +79,7 @@ class History(RuleBasedStateMachine):
                 self.expected(n, epoch)
         except Killed:
             pass
-        self.lives += 1
-        self.path = as_left_behind(self.path, Path(self.folder.name) / str(self.lives))
+        self.database = self.database.left_behind()
         self.switch.arm(None)
         self.store.close()
         self.open()
@@ -90,12 +92,21 @@ class History(RuleBasedStateMachine):
     @invariant()
     def ids_are_kept_for_open_epochs_only(self) -> None:
         kept = sum(len(ids) for epoch, ids in self.seen.items() if epoch not in self.closed)
-        assert ids_kept(self.path) == kept
+        assert ids_kept(self.database) == kept
 
     def teardown(self) -> None:
         self.store.close()
+        self.database.delete()
         self.folder.cleanup()
+
+
+class PostgresHistory(History):
+    """The same, where counts are appended first."""
+
+    kind = "postgres"
 
 
 TestHistory = History.TestCase
 TestHistory.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestPostgresHistory = PostgresHistory.TestCase
+TestPostgresHistory.settings = settings(max_examples=12, stateful_step_count=25, deadline=None)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
-from pathlib import Path
 
 import pytest
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import journal
 from deniable_aggregator.store.contract import KeyListRow, LogEntry
-from deniable_aggregator.store.sqlite import SqliteStore
 from deniable_shared.journal import extend
+from support.databases import AnyStore, Database
 from support.stores import COLLECTION, manifest_row, register
 
 
@@ -20,15 +18,15 @@ def key_list(version: int) -> KeyListRow:
     return KeyListRow(version, 100, 200, bytes([version]) * 32, b"envelope %d" % version)
 
 
-def test_the_log_of_an_empty_store_has_a_head_of_zeros(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "empty.db")
+def test_the_log_of_an_empty_store_has_a_head_of_zeros(unfilled: Database) -> None:
+    store = unfilled.open()
     assert store.log_head() == (0, "00" * 32)
     assert store.log() == []
     store.close()
 
 
 def test_an_entry_is_the_hash_of_the_head_before_the_type_and_the_body_hash(
-    store: SqliteStore,
+    store: AnyStore,
 ) -> None:
     before = bytes.fromhex(store.log_head()[1])
     store.append_log("release", b"\x07" * 32)
@@ -36,7 +34,7 @@ def test_an_entry_is_the_hash_of_the_head_before_the_type_and_the_body_hash(
     assert store.log_head() == (2, wanted)
 
 
-def test_manifests_and_key_lists_are_entries_in_the_order_they_came(store: SqliteStore) -> None:
+def test_manifests_and_key_lists_are_entries_in_the_order_they_came(store: AnyStore) -> None:
     store.add_key_list(key_list(1), log_size=1)
     register(store, COLLECTION, version=2)
     assert store.log() == [
@@ -47,7 +45,7 @@ def test_manifests_and_key_lists_are_entries_in_the_order_they_came(store: Sqlit
 
 
 def test_a_reader_can_follow_the_chain_page_by_page(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    store: AnyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal, "LOG_PAGE", 3)
     for number in range(7):
@@ -66,34 +64,29 @@ def test_a_reader_can_follow_the_chain_page_by_page(
     [
         "delete from {}",
         "update {} set position = position + 100",
-        "insert or replace into {0} select * from {0}",
     ],
 )
 def test_sql_itself_refuses_to_change_what_is_append_only(
-    store: SqliteStore, database: Path, table: str, change: str
+    store: AnyStore, database: Database, table: str, change: str
 ) -> None:
     store.add_key_list(key_list(1), log_size=1)
-    connection = sqlite3.connect(database)
-    connection.execute("pragma recursive_triggers = on")
-    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-        connection.execute(change.format(table))
-    connection.close()
+    with database.refusing("append-only"):
+        database.execute(change.format(table))
 
 
-def test_sql_itself_refuses_a_gap_in_the_log(store: SqliteStore, database: Path) -> None:
-    connection = sqlite3.connect(database)
-    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-        connection.execute("insert into log values (5, 'keys', zeroblob(32), zeroblob(32))")
-    connection.close()
+def test_sql_itself_refuses_a_gap_in_the_log(store: AnyStore, database: Database) -> None:
+    body = f"x'{bytes(32).hex()}'"
+    with database.refusing("append-only"):
+        database.execute(f"insert into log values (5, 'keys', {body}, {body})")  # noqa: S608
 
 
-def test_a_version_is_registered_once(store: SqliteStore) -> None:
-    with pytest.raises(StoreError, match="UNIQUE"):
+def test_a_version_is_registered_once(store: AnyStore) -> None:
+    with pytest.raises(StoreError, match=r"(?i)unique"):
         register(store, COLLECTION)
     assert store.log_head()[0] == 1
 
 
-def test_manifests_come_back_byte_for_byte_oldest_first(store: SqliteStore) -> None:
+def test_manifests_come_back_byte_for_byte_oldest_first(store: AnyStore) -> None:
     register(store, "other-aaaaaa")
     register(store, COLLECTION, version=2)
     assert store.manifests() == [
@@ -103,7 +96,7 @@ def test_manifests_come_back_byte_for_byte_oldest_first(store: SqliteStore) -> N
     ]
 
 
-def test_the_key_list_of_the_highest_version_is_the_latest(store: SqliteStore) -> None:
+def test_the_key_list_of_the_highest_version_is_the_latest(store: AnyStore) -> None:
     assert store.latest_key_list() is None
     assert store.add_key_list(key_list(1), log_size=1)
     assert store.add_key_list(key_list(2), log_size=2)
@@ -111,24 +104,22 @@ def test_the_key_list_of_the_highest_version_is_the_latest(store: SqliteStore) -
 
 
 @pytest.mark.parametrize("log_size", [0, 2])
-def test_a_key_list_over_another_log_is_not_added(store: SqliteStore, log_size: int) -> None:
+def test_a_key_list_over_another_log_is_not_added(store: AnyStore, log_size: int) -> None:
     assert not store.add_key_list(key_list(1), log_size=log_size)
     assert store.latest_key_list() is None
     assert store.log_head()[0] == 1
 
 
-def test_a_key_list_version_is_never_used_twice(store: SqliteStore) -> None:
+def test_a_key_list_version_is_never_used_twice(store: AnyStore) -> None:
     store.add_key_list(key_list(1), log_size=1)
-    with pytest.raises(StoreError, match="UNIQUE"):
+    with pytest.raises(StoreError, match=r"(?i)unique"):
         store.add_key_list(key_list(1), log_size=2)
     assert store.log_head()[0] == 2
 
 
-def test_a_collection_is_closed_for_good(store: SqliteStore, database: Path) -> None:
+def test_a_collection_is_closed_for_good(store: AnyStore, database: Database) -> None:
     assert store.closed_collections() == frozenset()
     store.set_collection_closed(COLLECTION)
     assert store.closed_collections() == {COLLECTION}
-    connection = sqlite3.connect(database)
-    with pytest.raises(sqlite3.IntegrityError, match="stays closed"):
-        connection.execute("update collections set closed = 0")
-    connection.close()
+    with database.refusing("stays closed"):
+        database.execute("update collections set closed = 0")

@@ -8,16 +8,19 @@ from pathlib import Path
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.migrations import script
 from deniable_aggregator.store.sqlite import SqliteStore
+from support import databases
+from support.databases import Sqlite
 from support.ledgers import admitted, charge_row, result_row
-from support.stores import COLLECTION, EPOCH, arrivals, counted, database, sums
+from support.stores import COLLECTION, EPOCH, arrivals, counted, sums
 
 LEDGER = {"charges", "results", "session_records"}
 
 
 def of_the_first_schema(folder: Path) -> Path:
     """What the program before this one left: a collection, a log, reports, a closed epoch."""
-    full = database(folder, "full.db")
-    store = SqliteStore(full)
+    full = databases.fresh("sqlite", folder)
+    assert isinstance(full, Sqlite)
+    store = full.open()
     store.commit(arrivals(range(5), b"\1\2"), sums)
     store.commit(arrivals(range(3), b"\1\2", epoch=EPOCH + 1), sums)
     store.close_epoch(COLLECTION, EPOCH, 0)
@@ -27,7 +30,7 @@ def of_the_first_schema(folder: Path) -> Path:
     old.executescript((script.FOLDER / "sqlite" / "0001_spine.sql").read_text())
     old.execute("create table alembic_version (version_num varchar(32) not null primary key)")
     old.execute("insert into alembic_version values ('0001')")
-    old.execute("attach ? as whole", (str(full),))
+    old.execute("attach ? as whole", (str(full.path),))
     for table in tables(old) - {"alembic_version", "closed_epochs"}:
         old.execute(f"insert into {table} select * from whole.{table}")  # noqa: S608
     old.execute("insert into closed_epochs select * from whole.closed_epochs")

@@ -1,12 +1,12 @@
-"""Opening: who may read the files, which schema is there, how it gets there."""
+"""Opening: which schema is there, how it gets there, what a store says when it is closed."""
 
 from __future__ import annotations
 
-import sqlite3
-import stat
+import hashlib
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,26 +16,21 @@ from alembic.script import ScriptDirectory
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.migrations import script
-from deniable_aggregator.store.sqlite import SqliteStore
-from support.stores import COLLECTION, EPOCH, arrival, counted, peek, sums
+from support.databases import COLLECTION, KINDS, AnyStore, Database, Sqlite
+from support.stores import EPOCH, arrival, counted, sums
+
+TESTS = Path(__file__).parent.parent
+
+RELEASED = {
+    "postgres/0001_spine.sql": "9fb72734acc403d7773449a2f3552776a628e81ebd05142af49b76fb2c04e453",
+    "postgres/0002_ledger.sql": "35b96568f628e6e62b9616a7adf779373934d4da0d194e86398b87a05493af57",
+    "sqlite/0001_spine.sql": "2eadeb17b1b579d72f5e3c30399793304dd96d0f02b211e97cd66dd439642fd1",
+    "sqlite/0002_ledger.sql": "59818cb20fbb60f7d6aa3a0036177c932a8cf18cd1099c291bd691ea5bbcfbe9",
+}
+"""SHA-256 of every migration that a database somewhere may have had: a change is a new file."""
 
 
-def test_the_database_and_its_log_are_the_owners_alone(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "new.db")
-    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
-    store.close()
-    assert modes == {"new.db": 0o600, "new.db-wal": 0o600, "new.db-shm": 0o600}
-
-
-def test_the_writer_is_durable_and_the_readers_cannot_write(store: SqliteStore) -> None:
-    with store._connections.write() as db:
-        assert db.execute("pragma synchronous").fetchone() == (2,)
-        assert db.execute("pragma journal_mode").fetchone() == ("wal",)
-    with pytest.raises(StoreError, match="readonly"), store._connections.read() as db:
-        db.execute("delete from tokens")
-
-
-def test_readers_see_what_was_committed_while_a_writer_is_at_work(store: SqliteStore) -> None:
+def test_readers_see_what_was_committed_while_a_writer_is_at_work(store: AnyStore) -> None:
     store.commit([arrival(1)], sums)
     with store._connections.write() as db:
         db.execute("delete from seen")
@@ -46,7 +41,12 @@ def test_readers_see_what_was_committed_while_a_writer_is_at_work(store: SqliteS
     assert found == [{EPOCH: (1, [1])}]
 
 
-def test_a_closed_store_says_so(store: SqliteStore) -> None:
+def test_readers_cannot_write(store: AnyStore) -> None:
+    with pytest.raises(StoreError, match=r"read-?only"), store._connections.read() as db:
+        db.execute("delete from tokens")
+
+
+def test_a_closed_store_says_so(store: AnyStore) -> None:
     store.close()
     with pytest.raises(StoreError, match="closed"):
         store.epochs(COLLECTION)
@@ -60,82 +60,81 @@ def test_the_head_is_the_newest_migration() -> None:
     assert ScriptDirectory.from_config(config).get_current_head() == schema.HEAD
 
 
-def test_migrating_twice_changes_nothing(database: Path) -> None:
-    before = peek(database, "select sql from sqlite_master order by name")
-    schema.migrate(database)
-    assert peek(database, "select sql from sqlite_master order by name") == before
-    assert schema.revision_of(database) == schema.HEAD
+def test_a_migration_that_was_released_is_never_changed_and_none_goes_unlisted() -> None:
+    found = {
+        f"{kind}/{path.name}": hashlib.sha256(path.read_bytes()).hexdigest()
+        for kind in KINDS
+        for path in (script.FOLDER / kind).glob("*.sql")
+    }
+    assert found == RELEASED
 
 
-def test_a_current_database_opens_without_the_migration_tools(database: Path) -> None:
+def test_both_databases_have_the_same_migrations() -> None:
+    names = [{path.name for path in (script.FOLDER / kind).glob("*.sql")} for kind in KINDS]
+    assert names[0] == names[1]
+
+
+def test_opening_twice_changes_nothing(database: Database) -> None:
+    before = schema_of(database)
+    database.open().close()
+    assert schema_of(database) == before
+    assert database.execute("select version_num from alembic_version") == [(schema.HEAD,)]
+
+
+def schema_of(database: Database) -> list[tuple[object, ...]]:
+    if isinstance(database, Sqlite):
+        return database.execute("select sql from sqlite_master order by name")
+    return database.execute(
+        "select table_name, column_name, data_type, column_default from information_schema.columns"
+        " where table_schema = 'public' order by 1, 2"
+    )
+
+
+def test_stores_that_open_an_empty_database_at_once_all_find_it_filled(unfilled: Database) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(lambda _: unfilled.open(), range(1 if is_file(unfilled) else 4)))
+    assert [store.log_head()[0] for store in stores] == [0] * len(stores)
+    for store in stores:
+        store.close()
+
+
+def is_file(database: Database) -> bool:
+    """The directory's lock keeps a second store away from a file."""
+    return isinstance(database, Sqlite)
+
+
+def test_a_current_database_opens_without_the_migration_tools(database: Database) -> None:
     code = (
-        "import sys; from pathlib import Path\n"
-        "from deniable_aggregator.store.sqlite import SqliteStore\n"
-        "SqliteStore(Path(sys.argv[1])).close()\n"
+        "import sys\n"
+        "from support.databases import at\n"
+        "at(sys.argv[1]).close()\n"
         "print(sorted({'alembic', 'sqlalchemy'} & set(sys.modules)))"
     )
-    run = [sys.executable, "-c", code, str(database)]
-    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    run = [sys.executable, "-c", code, database.address]
+    found = subprocess.run(
+        run, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(TESTS), "PATH": ""}
+    )
+    assert found.stdout.strip() == "[]"
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    unfilled: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = tmp_path / "sqlite"
-    broken.mkdir()
-    whole = (script.FOLDER / "sqlite" / "0001_spine.sql").read_text()
-    (broken / "0001_spine.sql").write_text(whole + "\ncreate table log (again integer);\n")
+    for kind in KINDS:
+        (tmp_path / kind).mkdir()
+        whole = (script.FOLDER / kind / "0001_spine.sql").read_text()
+        (tmp_path / kind / "0001_spine.sql").write_text(f"{whole}\ncreate table log (n integer);\n")
     monkeypatch.setattr(script, "FOLDER", tmp_path)
-    with pytest.raises(Exception, match="table log already exists"):
-        schema.migrate(tmp_path / "new.db")
-    assert peek(tmp_path / "new.db", "select name from sqlite_master where name = 'cells'") == []
+    with pytest.raises(StoreError, match=r"log.* already exists"):
+        unfilled.open()
+    tables = {name for name, *_ in schema_of(unfilled) if name}
+    assert not any("cells" in str(name) for name in tables)
     monkeypatch.undo()
-    schema.migrate(tmp_path / "new.db")
-    assert schema.revision_of(tmp_path / "new.db") == schema.HEAD
+    unfilled.open().close()
+    assert unfilled.execute("select version_num from alembic_version") == [(schema.HEAD,)]
 
 
-def test_the_database_of_a_newer_program_is_refused(database: Path) -> None:
-    connection = sqlite3.connect(database)
-    with connection:
-        connection.execute("update alembic_version set version_num = '9999'")
-    connection.close()
+def test_the_database_of_a_newer_program_is_refused(database: Database) -> None:
+    database.execute("update alembic_version set version_num = '9999'")
     with pytest.raises(StoreError, match=r"schema 9999, this program knows up to \d{4}"):
-        SqliteStore(database)
-
-
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("these are notes, not tables\n" * 100)
-    with pytest.raises(StoreError, match="not a SQLite database"):
-        SqliteStore(path)
-
-
-def test_a_database_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot be opened: No such file or directory"):
-        SqliteStore(tmp_path / "missing" / "new.db")
-
-
-def test_an_older_sqlite_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
-    with pytest.raises(StoreError, match=r"3\.37\.0 or newer"):
-        SqliteStore(tmp_path / "new.db")
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("select 1;\nselect 2;\n", ["select 1;", "select 2;"]),
-        ("-- why\nselect 1;", ["-- why\nselect 1;"]),
-        (
-            "create trigger t before update on x\nbegin select 1; select 2; end;\nselect 3;",
-            ["create trigger t before update on x\nbegin select 1; select 2; end;", "select 3;"],
-        ),
-    ],
-)
-def test_scripts_are_split_into_statements(text: str, wanted: list[str]) -> None:
-    assert [statement.strip() for statement in script.statements(text)] == wanted
-
-
-def test_a_script_that_ends_inside_a_statement_is_refused() -> None:
-    with pytest.raises(ValueError, match="inside a statement"):
-        list(script.statements("select 1;\nselect"))
+        database.open()

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store.sqlite import SqliteStore
+from support.databases import AnyStore, Database
 from support.stores import COLLECTION, register, rows
 
 
-def test_counters_add_up_by_reason(store: SqliteStore) -> None:
+def test_counters_add_up_by_reason(store: AnyStore) -> None:
     store.count_rejections(COLLECTION, {"cannot-open": 2, "too-early": 1})
     store.count_rejections(COLLECTION, {"cannot-open": 3})
     assert store.rejections(COLLECTION) == {"cannot-open": 5, "too-early": 1}
 
 
-def test_counters_are_the_same_before_and_after_a_flush(store: SqliteStore) -> None:
+def test_counters_are_the_same_before_and_after_a_flush(store: AnyStore) -> None:
     store.count_rejections(COLLECTION, {"cannot-open": 2})
     store.flush()
     store.count_rejections(COLLECTION, {"cannot-open": 1, "too-early": 4})
@@ -28,7 +26,7 @@ def test_counters_are_the_same_before_and_after_a_flush(store: SqliteStore) -> N
 
 
 def test_a_rejection_costs_the_disk_nothing_until_the_flush(
-    store: SqliteStore, database: Path
+    store: AnyStore, database: Database
 ) -> None:
     store.count_rejections(COLLECTION, {"cannot-open": 1})
     assert rows(database, "rejections") == 0
@@ -36,21 +34,21 @@ def test_a_rejection_costs_the_disk_nothing_until_the_flush(
     assert rows(database, "rejections") == 1
 
 
-def test_closing_the_store_writes_them(store: SqliteStore, database: Path) -> None:
+def test_closing_the_store_writes_them(store: AnyStore, database: Database) -> None:
     store.count_rejections(COLLECTION, {"cannot-open": 1})
     store.close()
-    again = SqliteStore(database)
+    again = database.open()
     assert again.rejections(COLLECTION) == {"cannot-open": 1}
     again.close()
 
 
-def test_collections_have_counters_of_their_own(store: SqliteStore) -> None:
+def test_collections_have_counters_of_their_own(store: AnyStore) -> None:
     register(store, "other-aaaaaa")
     store.count_rejections("other-aaaaaa", {"too-early": 1})
     assert store.rejections(COLLECTION) == {}
 
 
-def test_an_unknown_collection_has_no_counters(store: SqliteStore) -> None:
+def test_an_unknown_collection_has_no_counters(store: AnyStore) -> None:
     with pytest.raises(StoreError, match="'other-aaaaaa'"):
         store.count_rejections("other-aaaaaa", {"too-early": 1})
     with pytest.raises(StoreError, match="'other-aaaaaa'"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -20,16 +19,16 @@ from hypothesis import strategies as st
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import releases
 from deniable_aggregator.store.contract import ChargeRow, ResultRow
-from deniable_aggregator.store.sqlite import SqliteStore
 from deniable_shared.journal import LogEntry
 from support import ledger_spender
+from support.databases import AnyStore, Database
 from support.ledgers import Budget, Spent, admitted, charge_row, result_row, spent
 from support.stores import COLLECTION, EPOCH, register, rows
 
 TESTS = Path(__file__).parent.parent
 
 
-def test_a_charge_comes_back_exactly_as_it_was_made(store: SqliteStore) -> None:
+def test_a_charge_comes_back_exactly_as_it_was_made(store: AnyStore) -> None:
     made = ChargeRow(
         COLLECTION,
         "ab" * 8,
@@ -49,7 +48,7 @@ def test_a_charge_comes_back_exactly_as_it_was_made(store: SqliteStore) -> None:
 
 
 def test_the_decision_sees_every_charge_of_this_collection_oldest_first(
-    store: SqliteStore,
+    store: AnyStore,
 ) -> None:
     register(store, "other-aaaaaa")
     store.charge(charge_row(1, collection="other-aaaaaa"), admitted)
@@ -59,14 +58,14 @@ def test_the_decision_sees_every_charge_of_this_collection_oldest_first(
     assert seen == [[], [charge_row(2)], [charge_row(2), charge_row(3)]]
 
 
-def test_what_the_decision_raises_is_raised_and_nothing_is_charged(store: SqliteStore) -> None:
+def test_what_the_decision_raises_is_raised_and_nothing_is_charged(store: AnyStore) -> None:
     with pytest.raises(Spent):
         store.charge(charge_row(1), Budget("0.05"))
     assert store.charges(COLLECTION) == []
     assert store.charge(charge_row(1), Budget("0.1")) == charge_row(1)
 
 
-def test_the_same_request_is_charged_once_and_not_decided_again(store: SqliteStore) -> None:
+def test_the_same_request_is_charged_once_and_not_decided_again(store: AnyStore) -> None:
     first = store.charge(charge_row(1), admitted)
     again = charge_row(2)
     same = ChargeRow(COLLECTION, again.release, first.request, b"{}", *_rest(again))
@@ -78,7 +77,7 @@ def _rest(row: ChargeRow) -> tuple[tuple[int, ...], str | None, str | None, str,
     return row.epochs, row.epsilon, row.rho, row.delta, row.adjacency, row.created
 
 
-def test_the_same_request_of_another_collection_is_another_charge(store: SqliteStore) -> None:
+def test_the_same_request_of_another_collection_is_another_charge(store: AnyStore) -> None:
     register(store, "other-aaaaaa")
     store.charge(charge_row(1), admitted)
     other = charge_row(2, collection="other-aaaaaa")
@@ -86,13 +85,13 @@ def test_the_same_request_of_another_collection_is_another_charge(store: SqliteS
     assert store.charge(same, admitted) == same
 
 
-def test_a_charge_needs_a_collection(store: SqliteStore) -> None:
+def test_a_charge_needs_a_collection(store: AnyStore) -> None:
     with pytest.raises(StoreError, match="no manifest"):
         store.charge(charge_row(1, collection="nothing"), admitted)
 
 
 def test_fifty_threads_that_ask_for_more_than_is_left_get_no_more_than_that(
-    store: SqliteStore,
+    store: AnyStore,
 ) -> None:
     def ask(number: int) -> bool:
         with suppress(Spent):
@@ -106,7 +105,7 @@ def test_fifty_threads_that_ask_for_more_than_is_left_get_no_more_than_that(
     assert spent(store.charges(COLLECTION)) == 1
 
 
-def test_fifty_threads_with_one_request_make_one_charge(store: SqliteStore) -> None:
+def test_fifty_threads_with_one_request_make_one_charge(store: AnyStore) -> None:
     with ThreadPoolExecutor(50) as pool:
         answers = set(pool.map(lambda _: store.charge(charge_row(1), admitted).release, range(50)))
     assert answers == {charge_row(1).release}
@@ -114,10 +113,10 @@ def test_fifty_threads_with_one_request_make_one_charge(store: SqliteStore) -> N
 
 
 def test_a_decision_waits_for_the_one_that_another_process_is_at(
-    store: SqliteStore, database: Path
+    store: AnyStore, database: Database
 ) -> None:
-    """Another connection to the same file is to SQLite what another process is."""
-    other, deciding, seen = SqliteStore(database), threading.Event(), []
+    """Another store over the same database is to the database what another process is."""
+    other, deciding, seen = database.open(), threading.Event(), []
 
     def second(rows: Sequence[ChargeRow]) -> None:
         deciding.set()
@@ -137,7 +136,7 @@ def test_a_decision_waits_for_the_one_that_another_process_is_at(
 
 @pytest.mark.processes
 def test_two_processes_that_ask_for_more_than_is_left_get_no_more_than_that(
-    store: SqliteStore, database: Path
+    store: AnyStore, database: Database
 ) -> None:
     spenders = [_spender(database, first) for first in (100, 200)]
     for spender in spenders:
@@ -151,8 +150,8 @@ def test_two_processes_that_ask_for_more_than_is_left_get_no_more_than_that(
     }
 
 
-def _spender(database: Path, first: int) -> subprocess.Popen[str]:
-    run = [sys.executable, ledger_spender.__file__, str(database), str(first), "40", "3"]
+def _spender(database: Database, first: int) -> subprocess.Popen[str]:
+    run = [sys.executable, ledger_spender.__file__, database.address, str(first), "40", "3"]
     return subprocess.Popen(
         run,
         stdin=subprocess.PIPE,
@@ -170,7 +169,7 @@ def _let_go(spenders: list[subprocess.Popen[str]]) -> list[str]:
     return [spender.communicate(timeout=60)[0] for spender in spenders]
 
 
-def test_a_result_and_its_salted_log_entry_are_kept_together(store: SqliteStore) -> None:
+def test_a_result_and_its_salted_log_entry_are_kept_together(store: AnyStore) -> None:
     store.charge(charge_row(1), admitted)
     row = result_row(1)
     kept = store.store_result(row)
@@ -180,7 +179,7 @@ def test_a_result_and_its_salted_log_entry_are_kept_together(store: SqliteStore)
     assert store.results(COLLECTION) == [kept]
 
 
-def test_the_first_result_stays_and_the_second_leaves_no_trace(store: SqliteStore) -> None:
+def test_the_first_result_stays_and_the_second_leaves_no_trace(store: AnyStore) -> None:
     store.charge(charge_row(1), admitted)
     first = store.store_result(result_row(1), b"zero")
     assert store.store_result(result_row(1, b"another draw"), b"another") == first
@@ -188,7 +187,7 @@ def test_the_first_result_stays_and_the_second_leaves_no_trace(store: SqliteStor
     assert store.records(first.release) == [b"zero"]
 
 
-def test_fifty_threads_that_drew_show_one_result(store: SqliteStore) -> None:
+def test_fifty_threads_that_drew_show_one_result(store: AnyStore) -> None:
     store.charge(charge_row(1), admitted)
     with ThreadPoolExecutor(50) as pool:
         shown = set(
@@ -198,13 +197,13 @@ def test_fifty_threads_that_drew_show_one_result(store: SqliteStore) -> None:
     assert store.log_head()[0] == 2
 
 
-def test_a_result_without_a_charge_is_refused(store: SqliteStore) -> None:
-    with pytest.raises(StoreError, match="FOREIGN KEY"):
+def test_a_result_without_a_charge_is_refused(store: AnyStore) -> None:
+    with pytest.raises(StoreError, match=r"(?i)foreign key"):
         store.store_result(result_row(1))
     assert store.log_head()[0] == 1
 
 
-def test_results_are_those_of_the_collection_in_the_order_of_the_log(store: SqliteStore) -> None:
+def test_results_are_those_of_the_collection_in_the_order_of_the_log(store: AnyStore) -> None:
     register(store, "other-aaaaaa")
     store.charge(charge_row(9, collection="other-aaaaaa"), admitted)
     for number in (1, 2):
@@ -215,7 +214,7 @@ def test_results_are_those_of_the_collection_in_the_order_of_the_log(store: Sqli
 
 
 def test_records_are_numbered_without_a_gap_and_each_number_is_kept_once(
-    store: SqliteStore,
+    store: AnyStore,
 ) -> None:
     release = store.charge(charge_row(1), admitted).release
     assert not store.add_record(release, 1, b"one")
@@ -227,7 +226,7 @@ def test_records_are_numbered_without_a_gap_and_each_number_is_kept_once(
     assert store.records("none") == []
 
 
-def test_fifty_threads_that_keep_the_same_number_keep_one_record(store: SqliteStore) -> None:
+def test_fifty_threads_that_keep_the_same_number_keep_one_record(store: AnyStore) -> None:
     release = store.charge(charge_row(1), admitted).release
     with ThreadPoolExecutor(50) as pool:
         kept = list(pool.map(lambda n: store.add_record(release, 0, b"%d" % n), range(50)))
@@ -241,36 +240,30 @@ def test_fifty_threads_that_keep_the_same_number_keep_one_record(store: SqliteSt
     [
         "delete from {}",
         "update {} set release = 'another'",
-        "insert or replace into {0} select * from {0}",
     ],
 )
 def test_sql_itself_refuses_to_change_the_ledger(
-    store: SqliteStore, database: Path, table: str, change: str
+    store: AnyStore, database: Database, table: str, change: str
 ) -> None:
     store.charge(charge_row(1), admitted)
     store.store_result(result_row(1), b"zero")
-    connection = sqlite3.connect(database)
-    connection.execute("pragma recursive_triggers = on")
-    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-        connection.execute(change.format(table))
-    connection.close()
+    with database.refusing("append-only"):
+        database.execute(change.format(table))
     assert rows(database, table) == 1
 
 
-def test_sql_itself_refuses_a_gap_in_a_session(store: SqliteStore, database: Path) -> None:
+def test_sql_itself_refuses_a_gap_in_a_session(store: AnyStore, database: Database) -> None:
     release = store.charge(charge_row(1), admitted).release
-    connection = sqlite3.connect(database)
-    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-        connection.execute("insert into session_records values (?, 3, x'00')", (release,))
-    connection.close()
+    with database.refusing("append-only"):
+        database.execute(f"insert into session_records values ('{release}', 3, x'00')")  # noqa: S608
 
 
-def test_what_was_kept_is_there_after_a_restart(database: Path) -> None:
-    store = SqliteStore(database)
+def test_what_was_kept_is_there_after_a_restart(database: Database) -> None:
+    store = database.open()
     store.charge(charge_row(1, epochs=(EPOCH, EPOCH + 2)), admitted)
     kept = store.store_result(result_row(1), b"zero")
     store.close()
-    again = SqliteStore(database)
+    again = database.open()
     assert again.charges(COLLECTION) == [charge_row(1, epochs=(EPOCH, EPOCH + 2))]
     assert (again.result(kept.release), again.records(kept.release)) == (kept, [b"zero"])
     again.close()

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
-import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deniable_aggregator.store.contract import PAGE_SIZE, Arrival, Cell, Store, Tally
-from deniable_aggregator.store.sqlite import SqliteStore
-from support import stores
-from support.stores import COLLECTION, EPOCH, arrival, peek, report_id, sums
+from support.databases import AnyStore, Database
+from support.stores import COLLECTION, EPOCH, arrival, report_id, sums
+
+another_epoch = count(EPOCH + 1)
 
 
 def histogram(size: int) -> Tally:
@@ -26,16 +26,16 @@ def histogram(size: int) -> Tally:
     return tally
 
 
-def reports(indices: list[int], *, first: int = 0) -> list[Arrival]:
-    cell = Cell(COLLECTION, EPOCH, 1)
+def reports(indices: list[int], *, first: int = 0, epoch: int = EPOCH) -> list[Arrival]:
+    cell = Cell(COLLECTION, epoch, 1)
     return [
         Arrival(cell, report_id(first + place), index.to_bytes(2, "big"))
         for place, index in enumerate(indices)
     ]
 
 
-def whole(store: Store) -> list[int]:
-    [row] = store.tallies(COLLECTION, EPOCH, EPOCH)
+def whole(store: Store, epoch: int = EPOCH) -> list[int]:
+    [row] = store.tallies(COLLECTION, epoch, epoch)
     assert row.tally.dtype == np.int64
     return [int(count) for count in row.tally]
 
@@ -48,41 +48,45 @@ def split_reports(draw: st.DrawFn) -> tuple[int, list[int], list[int]]:
 
 
 @given(split_reports())
-@settings(max_examples=60, deadline=None)
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_the_tally_of_two_batches_is_the_sum_of_their_tallies(
-    tmp_path_factory: pytest.TempPathFactory, case: tuple[int, list[int], list[int]]
+    store: AnyStore, case: tuple[int, list[int], list[int]]
 ) -> None:
-    size, first, second = case
-    store = SqliteStore(stores.database(tmp_path_factory.mktemp("tallies")))
-    store.commit(reports(first), histogram(size))
-    store.commit(reports(second, first=len(first)), histogram(size))
-    found = whole(store)
-    store.close()
-    assert found == np.bincount(first + second, minlength=size).tolist()
+    (size, first, second), epoch = case, next(another_epoch)
+    store.commit(reports(first, epoch=epoch), histogram(size))
+    store.commit(reports(second, first=len(first), epoch=epoch), histogram(size))
+    wanted = np.bincount(first + second, minlength=size).tolist()
+    assert whole(store, epoch) == wanted
+    store.roll_up()
+    assert whole(store, epoch) == wanted
 
 
-def test_a_page_is_4096_little_endian_integers(store: SqliteStore, database: Path) -> None:
+def test_a_page_is_4096_little_endian_integers(store: AnyStore, database: Database) -> None:
     store.commit(reports([0, PAGE_SIZE, PAGE_SIZE]), histogram(PAGE_SIZE + 2))
-    assert peek(database, "select page, counts from pages order by page") == [
+    store.roll_up()
+    assert database.execute("select page, counts from pages order by page") == [
         (0, (1).to_bytes(8, "little") + bytes(8 * (PAGE_SIZE - 1))),
         (1, (2).to_bytes(8, "little") + bytes(8)),
     ]
 
 
-def test_a_page_that_is_all_zero_is_not_stored(store: SqliteStore, database: Path) -> None:
+def test_a_page_that_is_all_zero_is_not_stored(store: AnyStore, database: Database) -> None:
     store.commit(reports([60_000]), histogram(65_536))
-    assert peek(database, "select page from pages") == [(14,)]
+    store.roll_up()
+    assert database.execute("select page from pages") == [(14,)]
     assert whole(store)[60_000] == 1
     assert sum(whole(store)) == 1
 
 
-def test_reports_that_support_nothing_still_count(store: SqliteStore) -> None:
+def test_reports_that_support_nothing_still_count(store: AnyStore) -> None:
     store.commit([arrival(1, b"\x00\x00\x00")], sums)
     [row] = store.tallies(COLLECTION, EPOCH, EPOCH)
     assert (row.n, row.tally.tolist()) == (1, [0, 0, 0])
 
 
-def test_counts_beyond_32_bits_are_exact(store: SqliteStore) -> None:
+def test_counts_beyond_32_bits_are_exact(store: AnyStore) -> None:
     def huge(cell: Cell, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
         return np.full(3, 2**40 + 1, np.int64)
 
@@ -91,14 +95,14 @@ def test_counts_beyond_32_bits_are_exact(store: SqliteStore) -> None:
     assert whole(store) == [2**41 + 2] * 3
 
 
-def test_only_the_epochs_asked_for_are_read(store: SqliteStore) -> None:
+def test_only_the_epochs_asked_for_are_read(store: AnyStore) -> None:
     for number in range(5):
         store.commit([arrival(number, epoch=number)], sums)
     assert [row.cell.epoch for row in store.tallies(COLLECTION, 1, 3)] == [1, 2, 3]
     assert store.tallies(COLLECTION, 9, 9) == []
 
 
-def test_epochs_are_listed_in_order_with_all_their_cells(store: SqliteStore) -> None:
+def test_epochs_are_listed_in_order_with_all_their_cells(store: AnyStore) -> None:
     store.commit([arrival(1, epoch=7), arrival(2, epoch=5), arrival(3, epoch=7, version=2)], sums)
     store.close_epoch(COLLECTION, 5, 1_000.9)
     store.close_epoch(COLLECTION, 6, 2_000)

@@ -19,7 +19,17 @@ from benchmarks import display, machine, peers
 from benchmarks.measure import FULL, QUICK, Effort
 from benchmarks.results import Result
 
-NAMES = ("randomize", "record", "imports", "tally", "estimate", "central", "upload", "memory")
+NAMES = (
+    "randomize",
+    "record",
+    "imports",
+    "tally",
+    "estimate",
+    "numbers",
+    "central",
+    "upload",
+    "memory",
+)
 COMMAND = "uv run --project tests/benchmarks python -m benchmarks"
 RESULTS = Path(__file__).parent / "RESULTS.md"
 

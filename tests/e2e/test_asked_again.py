@@ -117,9 +117,9 @@ class AskedAgain(ExactlyOnce):
 def the_log_is_well(spine: Spine) -> None:
     """Everything signed is in the log, and every key list may follow the one before."""
     assert spine.service is not None
-    store, path = spine.service.store, spine.service.settings.database
-    chain = log_audit.read_database(path)
-    checks = list(log_audit.of_database(path, chain, spine.trust))
+    store, settings = spine.service.store, spine.service.settings
+    chain = log_audit.read_database(settings)
+    checks = list(log_audit.of_database(settings, chain, spine.trust))
     assert [check for check in checks if check.level != "ok"] == []
     last = store.latest_key_list()
     assert last is not None

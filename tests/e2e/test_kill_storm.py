@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from support import storm_device
+from support import postgres_server, storm_device
 from support.api_world import TOML
 
 FLEETS = 3
@@ -40,12 +40,16 @@ class Storm:
     """One data directory, its server process, and the fleets' processes."""
 
     folder: Path
+    store: str = ""
+    workers: int = 1
     server: subprocess.Popen[bytes] | None = None
     fleets: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.url = f"http://127.0.0.1:{free_port()}"
-        self.settings = Settings(data=self.folder / "data", public_url=self.url)
+        self.settings = Settings(
+            data=self.folder / "data", public_url=self.url, store=self.store, workers=self.workers
+        )
         made = initialise(self.settings, operator_key=self.folder / "operator.key", now=time.time())
         self.trust = made.trust
         self.manifests = [self._author(f"device-{n}") for n in range(FLEETS * DEVICES_A_FLEET)]
@@ -59,7 +63,8 @@ class Storm:
         port = self.url.rpartition(":")[2]
         arguments = ["serve", "--data", str(self.settings.data), "--port", port]
         log = self.folder / "server.log"
-        self.server = _start("-m", "deniable_aggregator", *arguments, log=log)
+        environ = {"DENIABLE_STORE": self.store, "DENIABLE_WORKERS": str(self.workers)}
+        self.server = _start("-m", "deniable_aggregator", *arguments, log=log, environ=environ)
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             with suppress(httpx.TransportError):
@@ -91,6 +96,13 @@ class Storm:
                 os.kill(pid, signal.SIGKILL)
         for process in processes:
             process.wait()
+
+    def kill_a_worker(self) -> None:
+        """One process that serves; the others go on."""
+        assert self.server is not None
+        *_, worker = _family(self.server.pid)
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
 
     def kill_everything(self) -> None:
         self.kill([*self.fleets, *([self.server] if self.server else [])])
@@ -132,13 +144,16 @@ class Storm:
         return manifest
 
 
-def _start(*arguments: str, log: Path) -> subprocess.Popen[bytes]:
+def _start(
+    *arguments: str, log: Path, environ: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
     with log.open("ab") as out:
         return subprocess.Popen(
             [sys.executable, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
+            env={**os.environ, **(environ or {})},
             start_new_session=True,
         )
 
@@ -158,11 +173,30 @@ def _count(service: Service, manifest: Manifest) -> tuple[int, int]:
     return sum(cell.n for cell in cells), int(sum(cell.tally.sum() for cell in cells))
 
 
+@pytest.fixture
+def shared_store() -> Iterator[str]:
+    """The address of an empty PostgreSQL database."""
+    address = postgres_server.empty()
+    yield address
+    postgres_server.drop(address)
+
+
 @pytest.mark.processes
 def test_storm_of_kills_neither_loses_nor_doubles_what_was_acknowledged(tmp_path: Path) -> None:
-    storm = Storm(tmp_path)
+    blow(Storm(tmp_path))
+
+
+@pytest.mark.processes
+def test_storm_over_several_workers_on_postgresql_ends_with_the_acknowledged_counts(
+    tmp_path: Path, shared_store: str
+) -> None:
+    blow(Storm(tmp_path, shared_store, workers=3), rounds=2)
+
+
+def blow(storm: Storm, rounds: int = ROUNDS) -> None:
+    """Kill everything some rounds long, then let every device finish."""
     try:
-        for round in range(ROUNDS):
+        for round in range(rounds):
             storm.start_server()
             storm.start_fleets(round=round)
             _wait(0.3 + Coins.system().below(500) / 1000)
@@ -172,7 +206,10 @@ def test_storm_of_kills_neither_loses_nor_doubles_what_was_acknowledged(tmp_path
             assert {name for name in known if counts[name] != (1, 1)} == set()
             assert set(counts.values()) <= {(0, 0), (1, 1)}
         storm.start_server()
-        storm.start_fleets(round=ROUNDS)
+        storm.start_fleets(round=rounds)
+        if storm.workers > 1:
+            _wait(0.5)
+            storm.kill_a_worker()
         assert [fleet.wait(PATIENCE_SECONDS) for fleet in storm.fleets] == [0] * FLEETS
     finally:
         storm.kill_everything()

@@ -1,6 +1,7 @@
 """A prepared data directory and a clock that stands: where every test of a service begins.
 
-Preparing migrates a database and makes keys: that is done once a test session, then copied.
+Preparing migrates a database and makes keys: that is done once a test session and a kind of
+database, then copied.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from pathlib import Path
 
 from deniable_aggregator.keys import initialise
 from deniable_aggregator.settings import Settings
+from support import postgres_server
 
-__all__ = ["DAY", "NOON", "TODAY", "Moment", "prepared"]
+__all__ = ["DAY", "NOON", "TODAY", "Moment", "prepared", "prepared_on_postgres"]
 
 NOON = 1_800_014_400.0  # 2027-01-15 12:00 UTC
 DAY = 86_400
@@ -38,9 +40,29 @@ def prepared(folder: Path) -> Settings:
     return Settings(data=folder / "data")
 
 
+def prepared_on_postgres(folder: Path) -> Settings:
+    """The same with a database in the session's PostgreSQL server, which the caller drops."""
+    template, name = _postgres_template()
+    shutil.copytree(template, folder, dirs_exist_ok=True)
+    return Settings(data=folder / "data", store=postgres_server.copy(name))
+
+
+@cache
+def _postgres_template() -> tuple[Path, str]:
+    folder, name = _temporary(), "prepared"
+    settings = Settings(data=folder / "data", store=postgres_server.empty(name))
+    initialise(settings, operator_key=folder / "operator.key", now=NOON)
+    return folder, name
+
+
 @cache
 def _template() -> Path:
+    folder = _temporary()
+    initialise(Settings(data=folder / "data"), operator_key=folder / "operator.key", now=NOON)
+    return folder
+
+
+def _temporary() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="deniable-test-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    initialise(Settings(data=folder / "data"), operator_key=folder / "operator.key", now=NOON)
     return folder

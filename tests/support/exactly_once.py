@@ -52,7 +52,7 @@ class ExactlyOnce(RuleBasedStateMachine):
     def teardown(self) -> None:
         for device in self.devices:
             device.die()
-        self.spine.stop()
+        self.spine.end()
         shutil.rmtree(self.folder)
 
     @rule(number=which_device, value=values, which=st.integers(0, 1))

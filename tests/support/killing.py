@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from unittest.mock import patch
 
+import psycopg
+
 Result = TypeVar("Result")
 
-__all__ = ["Fuse", "Killed", "killable", "mortal_clients"]
+__all__ = ["Fuse", "Killed", "killable", "killable_postgres", "mortal_clients"]
 
 
 class Killed(BaseException):
@@ -59,6 +62,22 @@ def killable(fuse: Fuse) -> type[sqlite3.Connection]:
             fuse.put_out()  # a real kill needs no rollback; this one's must run
             if fuse.after:
                 act(*arguments)
+            raise Killed
+
+    return Mortal
+
+
+def killable_postgres(fuse: Fuse) -> type[psycopg.Connection[Any]]:
+    """The same for PostgreSQL; the pool's own threads and its questions do not burn the fuse."""
+
+    class Mortal(psycopg.Connection[Any]):
+        def execute(self, query: Any, *arguments: Any, **options: Any) -> psycopg.Cursor[Any]:
+            ours = query and threading.current_thread() is threading.main_thread()
+            if not ours or not fuse.burn():
+                return super().execute(query, *arguments, **options)
+            fuse.put_out()
+            if fuse.after:
+                super().execute(query, *arguments, **options)
             raise Killed
 
     return Mortal

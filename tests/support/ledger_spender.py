@@ -1,4 +1,4 @@
-"""A second process that spends: `python ledger_spender.py DATABASE FIRST COUNT LIMIT`.
+"""A second process that spends: `python ledger_spender.py ADDRESS FIRST COUNT LIMIT`.
 
 Waits for a line on stdin, charges requests FIRST … FIRST + COUNT − 1 against LIMIT, and prints the
 number of each that was granted.
@@ -7,14 +7,13 @@ number of each that was granted.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-from deniable_aggregator.store.sqlite import SqliteStore
+from support.databases import at
 from support.ledgers import Budget, Spent, charge_row
 
 
 def main(database: str, first: str, count: str, limit: str) -> None:
-    store = SqliteStore(Path(database))
+    store = at(database)
     print("ready", flush=True)
     sys.stdin.readline()
     for number in range(int(first), int(first) + int(count)):

@@ -21,6 +21,7 @@ from deniable_aggregator.keys import read_seed
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
+from deniable_aggregator.store.contract import Store
 from deniable_aggregator.store.sqlite import SqliteStore
 from deniable_client import Ceiling, Client, Outcome, Reply, TransportError
 from deniable_client.transport import HttpTransport
@@ -74,18 +75,25 @@ class Spine:
     openers: dict[int, Opener] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        prepared(self.folder)
+        self.settings = self.prepare()
         self.operator_seed = read_seed(self.folder / "operator.key")
         self.start()
         self.manifests = [self._register(number) for number in range(self.devices_wanted)]
         self.trust = self._alive().keys.trust
 
+    def prepare(self) -> Settings:
+        """Settings of a data directory that is prepared."""
+        return prepared(self.folder)
+
+    def open_store(self) -> Store:
+        """A store that dies with the fuse."""
+        return SqliteStore(self.settings.database, factory=killable(self.fuse))
+
     def start(self) -> None:
         """Start the service, unless it runs."""
         if self.service is None:
-            settings = Settings(data=self.folder / "data")
-            store = SqliteStore(settings.database, factory=killable(self.fuse))
-            self.service = Service.open(settings, clock=self.clock, store=store)
+            store = self.open_store()
+            self.service = Service.open(self.settings, clock=self.clock, store=store)
             self.app = create_app(self.service)
             self.http = HttpTransport(httpx.WSGITransport(app=self.app.wsgi_app))
             self._keep_openers()
@@ -96,6 +104,10 @@ class Spine:
         if self.service is not None:
             self.service.close()
             self.service = None
+
+    def end(self) -> None:
+        """Nothing of it is left."""
+        self.stop()
 
     def request(
         self,

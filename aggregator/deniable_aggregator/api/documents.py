@@ -100,13 +100,26 @@ class NewToken(Arguments, frozen=True, kw_only=True):
     ) = None
 
 
+class AttributeDocument(Struct, frozen=True):
+    """One attribute of a record: each person has one of its labels."""
+
+    name: str
+    labels: list[str]
+
+
 class DomainDocument(Struct, frozen=True, kw_only=True):
     """What may be answered."""
 
-    type: Literal["bits", "choice"]
-    labels: list[str]
+    type: Literal["bits", "choice", "number", "record"]
+    labels: Annotated[list[str], Meta(description="of bits and choices")] | UnsetType = UNSET
     constraint: Literal["one-hot", "at-most"] | UnsetType = UNSET
     at_most: int | UnsetType = UNSET
+    low: Annotated[str, Meta(description="of numbers: a decimal in a string")] | UnsetType = UNSET
+    high: Annotated[str, Meta(description="of numbers")] | UnsetType = UNSET
+    step: Annotated[str, Meta(description="of numbers")] | UnsetType = UNSET
+    attributes: Annotated[list[AttributeDocument], Meta(description="of records")] | UnsetType = (
+        UNSET
+    )
 
 
 class CollectionDocument(Struct, frozen=True, kw_only=True):
@@ -156,11 +169,33 @@ class LabelEstimate(Struct, frozen=True, kw_only=True):
     ]
 
 
+class QuantityDocument(Struct, frozen=True, kw_only=True):
+    """One number in the units of the domain, null when nothing was reported."""
+
+    name: Annotated[str, Meta(description="mean, or p10 for the quantile of 10%")]
+    value: float | None
+    std_error: float | None
+    lower: float
+    upper: float
+
+
+class ClippedDocument(Struct, frozen=True, kw_only=True):
+    """What numbers were told as: beyond an end as that end, else the nearest step from low."""
+
+    low: str
+    high: str
+    step: str
+
+
 class TrustDocument(Struct, frozen=True):
     """What fabricated reports can do."""
 
     influence: Annotated[
-        float | None, Meta(description="most that one device can move a frequency")
+        float | None,
+        Meta(
+            description="most that one device can move a frequency; where a mean alone is told, "
+            "that mean"
+        ),
     ]
 
 
@@ -202,7 +237,24 @@ class EstimatesDocument(Struct, frozen=True, kw_only=True):
     epochs: Annotated[list[int], Meta(description="the epochs that were added up")]
     provisional: Annotated[bool, Meta(description="true when one of the epochs is still open")]
     confidence: float
-    estimates: list[LabelEstimate]
+    clipped: (
+        Annotated[ClippedDocument, Meta(description="numbers: how they were clipped and rounded")]
+        | UnsetType
+    ) = UNSET
+    mean: (
+        Annotated[QuantityDocument, Meta(description="numbers: of all people, as clipped")]
+        | UnsetType
+    ) = UNSET
+    quantiles: (
+        Annotated[
+            list[QuantityDocument],
+            Meta(description="numbers: the least value that so many people do not exceed"),
+        ]
+        | UnsetType
+    ) = UNSET
+    estimates: Annotated[
+        list[LabelEstimate], Meta(description="one a label; none where a mean alone is told")
+    ]
     trust: TrustDocument
 
 

@@ -18,6 +18,7 @@ from deniable_aggregator.api.documents import (
     LabelEstimate,
     TrustDocument,
 )
+from deniable_aggregator.api.numbers import influence_of, of_numbers
 from deniable_aggregator.api.operations import CSV, JSON, answer, operation, service
 from deniable_aggregator.api.spans import span_of
 from deniable_aggregator.api.spreadsheet import Row, csv_text, epoch_rows, label_rows
@@ -44,6 +45,9 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
 
     `from` and `to` are inclusive; a date means all epochs that start on that UTC day. With
     `group_by=epoch` there is one document an epoch. `Accept: text/csv` gives one row a label.
+
+    Numbers have a mean and quantiles, in the units of the domain, if the mechanism tells them. Each
+    of their intervals holds by itself, whatever `family` is.
 
     Where one device may have reported in several epochs, errors and intervals hold whatever device
     sent which reports. A memoized collection speaks of the values at the start of its
@@ -93,11 +97,13 @@ def _document(
         epochs=len(reading.epochs),
         family=query.family,
     )
+    told = collection.estimator.tells != "mean"
     projected: Iterable[float | UnsetType] = [UNSET] * len(estimate.frequencies)
     if query.projection != "none":
         projected = estimate.projected(query.projection).tolist()
+    labels = collection.manifest.domain.labels if told else ("mean",)
     columns = zip(
-        collection.manifest.domain.labels,
+        labels,
         estimate.frequencies.tolist(),
         estimate.std_errors.tolist(),
         estimate.lower.tolist(),
@@ -117,8 +123,9 @@ def _document(
         epochs=list(reading.epochs),
         provisional=reading.provisional,
         confidence=query.confidence,
-        estimates=[_row(reading.n, *column) for column in columns],
-        trust=TrustDocument(_finite(estimate.influence)),
+        **of_numbers(collection, reading, query.confidence),
+        estimates=[_row(reading.n, *column) for column in columns] if told else [],
+        trust=TrustDocument(_finite(influence_of(collection, estimate.influence))),
     )
 
 

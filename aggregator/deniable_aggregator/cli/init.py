@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -38,19 +37,21 @@ def init(
     """Prepare a data directory: database, keys, token.
 
     The operator's key lies beside the directory, not in it: it signs collections and is better kept
-    on another machine. The admin token is shown this once.
+    on another machine. The admin token is shown this once. With PostgreSQL its address is kept in
+    deniable.toml, which only you can read.
     """
     from deniable_aggregator import keys
-    from deniable_aggregator.settings import FILE_NAME
+    from deniable_aggregator.settings import keep
 
     settings = settings_for(data)
     if public_url is not None:
         settings = replace(settings, public_url=public_url.rstrip("/"))
     key = operator_key or settings.operator_key
     made = keys.initialise(settings, operator_key=key, now=time.time())
-    if public_url is not None:
-        written = f"public_url = {json.dumps(settings.public_url)}\n"
-        (settings.data / FILE_NAME).write_text(written, encoding="utf-8")
+    kept = {"public_url": settings.public_url} if public_url is not None else {}
+    if settings.shared:
+        kept["store"] = settings.store
+    keep(settings.data, kept)
     if as_json:
         emit(
             {

@@ -18,6 +18,7 @@ from deniable_aggregator.cli.output import emit
 if TYPE_CHECKING:
     from deniable_aggregator.inspection.checkup import Check
     from deniable_aggregator.inspection.log_audit import Chain
+    from deniable_aggregator.settings import Settings
 
 
 @click.group()
@@ -48,10 +49,11 @@ def verify(
     any device can; both must be one log. Exit code 1 if anything fails.
     """
     target = Target(url, data)
-    database = _database(target)
+    settings = target.settings()
+    database = settings if settings.shared or settings.database.is_file() else None
     if database is None and url is None:
         raise CommandFailed(
-            f"{target.settings().data} holds no database: choose another with --data, or --url"
+            f"{settings.data} holds no database: choose another with --data, or --url"
         )
     chains: list[Chain] = []
     found = list(_checks(target, database, _trust(target, trust), heads, chains))
@@ -72,7 +74,7 @@ def verify(
 
 def _checks(
     target: Target,
-    database: Path | None,
+    database: Settings | None,
     trust: str,
     heads: tuple[str, ...],
     chains: list[Chain],
@@ -96,14 +98,14 @@ def _checks(
         )
 
 
-def _of_database(path: Path, trust: str, chains: list[Chain]) -> Iterator[Check]:
+def _of_database(settings: Settings, trust: str, chains: list[Chain]) -> Iterator[Check]:
     from deniable_aggregator.inspection import log_audit
     from deniable_aggregator.inspection.checkup import Check
 
-    kept = log_audit.read_database(path)
+    kept = log_audit.read_database(settings)
     chains.append(kept)
     yield Check("ok", "log", f"of the database: {kept.words}")
-    yield from log_audit.of_database(path, kept, trust)
+    yield from log_audit.of_database(settings, kept, trust)
 
 
 def _of_service(target: Target, trust: str, chains: list[Chain]) -> Iterator[Check]:
@@ -116,11 +118,6 @@ def _of_service(target: Target, trust: str, chains: list[Chain]) -> Iterator[Che
         yield from log_audit.of_service(connection, shown, trust, time.time())
     yield from (log_audit.compared(kept, shown) for kept in chains)
     chains.append(shown)
-
-
-def _database(target: Target) -> Path | None:
-    database = target.settings().database
-    return database if database.is_file() else None
 
 
 def _trust(target: Target, given: str | None) -> str:

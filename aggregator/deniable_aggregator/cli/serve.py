@@ -25,8 +25,15 @@ if TYPE_CHECKING:
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Port; 0 picks a free one. [default: 8000]"
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    help="Processes that serve; more than one needs PostgreSQL. [default: 1]",
+)
 @click.option("--access-log", is_flag=True, help="Log requests, without addresses.")
-def serve(data: Path | None, host: str | None, port: int | None, access_log: bool) -> None:
+def serve(
+    data: Path | None, host: str | None, port: int | None, workers: int | None, access_log: bool
+) -> None:
     """Run the service.
 
     It listens on this machine only and speaks plain HTTP: put a proxy that ends TLS in front.
@@ -34,7 +41,10 @@ def serve(data: Path | None, host: str | None, port: int | None, access_log: boo
     """
     from deniable_aggregator.process import serving
 
-    settings = _listening(settings_for(data), host, port)
+    settings = settings_for(data)
+    if workers is not None:
+        settings = replace(settings, workers=workers)
+    settings = _listening(settings, host, port)
     if not _is_loopback(settings.host):
         say(
             f"Warning: plain HTTP on {settings.host} can be read on the way: "

@@ -43,6 +43,7 @@ class Estimate:
     among these very reports too, more often still. It is clipped to [0, 1] after the debias.
     Under family "each" that holds for each label by itself, under "all" for all labels at once.
     Where a device answers in several of the `epochs`, both hold whatever device sent which reports.
+    `fitted`, where a mechanism is read by a likelihood, is what "simplex" projects to.
     `influence` and `reports_to_leave` are those of `estimate.trust`. A label that no report
     tells of, any label at n = 0, has NaN for frequency and standard error, and [0, 1].
     """
@@ -59,6 +60,7 @@ class Estimate:
     channel: Channel = field(repr=False)
     told: Fraction = Fraction(1)
     epochs: int = 1
+    fitted: Floats | None = field(default=None, repr=False)
     evidence: Evidence | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -119,7 +121,9 @@ class Estimate:
             return self.frequencies.copy()
         if kind == "base-cut":
             return np.where(self.significant(), onto_box(self.frequencies), 0.0)
-        return onto_simplex(self.frequencies) if kind == "simplex" else onto_box(self.frequencies)
+        if kind == "simplex":
+            return onto_simplex(self.frequencies) if self.fitted is None else self.fitted.copy()
+        return onto_box(self.frequencies)
 
 
 def debias(

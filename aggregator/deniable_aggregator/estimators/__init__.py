@@ -15,6 +15,7 @@ from deniable_aggregator.estimators.hadamard import HadamardEstimator
 from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 from deniable_aggregator.estimators.rr_sampled import SampledEstimator
+from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
 from deniable_aggregator.estimators.subset import SubsetEstimator
 from deniable_aggregator.estimators.sue import SymmetricUnaryEstimator
 from deniable_shared.errors import ParameterError
@@ -33,6 +34,7 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "oue/1": OptimizedUnaryEstimator,
         "rr-sampled/1": SampledEstimator,
         "rr/1": BitwiseEstimator,
+        "square-wave/1": SquareWaveEstimator,
         "subset/1": SubsetEstimator,
         "sue/1": SymmetricUnaryEstimator,
     }

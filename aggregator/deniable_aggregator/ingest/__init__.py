@@ -64,7 +64,8 @@ class Ingest:
         Raises Problem for the request as a whole. A duplicate is accepted and counted once.
         """
         reports = self._parsed(body, None if relay else prefix)
-        found = self._registry.get(collection)
+        newest = max(report.header.manifest_version for report in reports)
+        found = self._registry.get(collection, version=newest)
         now = self._clock()
         _require_open(found, now)
         self._commits.require_room()

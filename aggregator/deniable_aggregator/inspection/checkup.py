@@ -19,6 +19,7 @@ from deniable_aggregator.errors import AggregatorError, LockedError
 from deniable_aggregator.process import server_file
 from deniable_aggregator.process.connection import Connection, RefusedError, UnreachableError
 from deniable_aggregator.process.directory_lock import DirectoryLock
+from deniable_aggregator.settings import FILE_NAME
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
 from deniable_shared.keylist import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
@@ -26,7 +27,7 @@ from deniable_shared.keylist import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
 
-__all__ = ["Check", "of_directory", "of_machine", "of_service", "sqlite_check"]
+__all__ = ["Check", "of_directory", "of_machine", "of_postgres", "of_service", "sqlite_check"]
 
 OLDEST_PYTHON = (3, 11)
 WAL_RESET_BUG = ((3, 7, 0), (3, 51, 3))
@@ -38,6 +39,11 @@ COLLECTION_DAYS = 30
 KEY_LIST_DAYS = 3
 LEAST_FREE_BYTES = 500 * 1024 * 1024
 OTHERS = 0o077
+MANY_WAITING = 60_000
+_POSTGRES = """
+select current_setting('server_version'), current_setting('fsync'),
+       current_setting('synchronous_commit')"""
+_WAITING = "select count(*) from deltas"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,7 @@ def sqlite_check(version: str, module: str) -> Check:
 
 
 def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> Iterator[Check]:
-    """Permissions, keys, lock, leftovers, disk, clock."""
+    """Permissions, keys, lock, leftovers, disk, clock; with PostgreSQL its server."""
     data = settings.data
     if not (data / "trust").is_file():
         yield Check("fail", "data", f"{data} is not prepared: deniable init --data {data}")
@@ -94,7 +100,11 @@ def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> It
         yield _closed_to_others(path, "keys")
     yield from _operator_key_inside(data)
     yield from _delegation(data, now())
-    yield _server(data)
+    yield _server(settings)
+    if settings.shared:
+        yield from of_postgres(settings)
+        if (data / FILE_NAME).is_file():
+            yield _closed_to_others(data / FILE_NAME, "settings")
     yield _clock(settings, now())
     free = shutil.disk_usage(data).free
     level = "ok" if free >= LEAST_FREE_BYTES else "warn"
@@ -175,13 +185,35 @@ def _expiry(row: dict[str, object], now: float) -> Iterator[Check]:
         yield Check("warn", "collection", f"{row['collection']} {gone} on {_day(expires)}")
 
 
-def _server(data: Path) -> Check:
+def of_postgres(settings: Settings) -> Iterator[Check]:
+    """Whether it answers and keeps what it says; what waits for the roll-up."""
+    from deniable_aggregator.store.opening import read_beside
+
+    try:
+        with read_beside(settings) as db:
+            [[version, fsync, durable]] = db.execute(_POSTGRES).fetchall()
+            [[waiting]] = db.execute(_WAITING).fetchall()
+    except AggregatorError as error:
+        yield Check("fail", "postgresql", str(error))
+        return
+    if fsync != "on":
+        yield Check("fail", "postgresql", "fsync is off: a power cut loses what was acknowledged")
+    elif durable == "off":
+        yield Check("ok", "postgresql", f"{version}; the service itself waits for its disk")
+    else:
+        yield Check("ok", "postgresql", f"{version}")
+    level = "warn" if waiting > MANY_WAITING else "ok"
+    yield Check(level, "roll-up", f"{waiting:,} batches wait, normal is what 5 seconds bring")
+
+
+def _server(settings: Settings) -> Check:
+    data = settings.data
     live = server_file.find(data)
     if live is not None:
         return Check("ok", "server", f"runs at {live.address}")
     left = " (server.json is left over from one that was killed)" if server_file.read(data) else ""
     try:
-        DirectoryLock.acquire(data).release()
+        DirectoryLock.acquire(data, shared=settings.shared).release()
     except LockedError as error:
         return Check("warn", "server", str(error))
     return Check("warn" if left else "ok", "server", f"does not run{left}")

@@ -6,16 +6,15 @@ The service shows entries and signs heads. All of it is computed anew from the e
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.inspection.checkup import Check
+from deniable_aggregator.store.opening import read_beside
+from deniable_aggregator.store.statements import Statements
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError, ForkError
 from deniable_shared.journal import GENESIS, LogEntry, extend, parse_log_page, release_entry
@@ -25,6 +24,7 @@ from deniable_shared.manifest import MANIFEST_TYPE, parse_manifest
 
 if TYPE_CHECKING:
     from deniable_aggregator.process.connection import Connection
+    from deniable_aggregator.settings import Settings
 
 __all__ = ["Chain", "compared", "of_database", "of_service", "read_database", "read_service"]
 
@@ -33,7 +33,8 @@ _MANIFESTS = """
 select position, id, version, digest, envelope from manifests
 join collections on number = collection order by position"""
 _RESULTS = "select position, release, salt, document from results order by position"
-_TABLES = "select name from sqlite_master where type = 'table'"
+_REVISION = "select version_num from alembic_version"
+_FIRST_WITH_RELEASES = "0002"
 _KEY_LISTS = "select position, version, issued, digest, envelope from key_lists order by version"
 
 
@@ -66,17 +67,17 @@ class Chain:
         return size < len(self.heads) and self.heads[size].hex() == head
 
 
-def read_database(path: Path) -> Chain:
+def read_database(settings: Settings) -> Chain:
     """The chain of a data directory's database, which a service may have open meanwhile.
 
     StoreError where a head that is kept is not the one that the entries lead to.
     """
-    with closing(_opened(path)) as db:
+    with read_beside(settings) as db:
         rows = db.execute(_LOG).fetchall()
     chain = Chain.of(LogEntry(kind, body_hash) for _, kind, body_hash, _ in rows)
     for place, (position, _, _, head) in enumerate(rows, start=1):
         if position != place or head != chain.heads[place]:
-            raise StoreError(f"the log in {path} is broken at entry {place:,}")
+            raise StoreError(f"the log of {settings.data} is broken at entry {place:,}")
     return chain
 
 
@@ -99,12 +100,12 @@ def read_service(connection: Connection) -> Chain:
     return chain
 
 
-def of_database(path: Path, chain: Chain, trust: str) -> Iterator[Check]:
+def of_database(settings: Settings, chain: Chain, trust: str) -> Iterator[Check]:
     """Every manifest and key list that is kept: signed, logged, and following the one before.
 
     Every release that is kept: in the log as it is, behind its salt.
     """
-    with closing(_opened(path)) as db:
+    with read_beside(settings) as db:
         manifests = db.execute(_MANIFESTS).fetchall()
         key_lists = db.execute(_KEY_LISTS).fetchall()
         results = db.execute(_RESULTS).fetchall() if _has_ledger(db) else []
@@ -157,15 +158,9 @@ def compared(kept: Chain, shown: Chain) -> Check:
     return Check("ok", "one log", f"database and service share their first {size:,} entries")
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    if not path.is_file():
-        raise StoreError(f"there is no database {path}")
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-
-
-def _has_ledger(db: sqlite3.Connection) -> bool:
+def _has_ledger(db: Statements) -> bool:
     """Not before the first start of a program that makes releases."""
-    return ("results",) in db.execute(_TABLES).fetchall()
+    return db.execute(_REVISION).fetchall() >= [(_FIRST_WITH_RELEASES,)]
 
 
 def _releases(chain: Chain, results: Iterable[tuple[int, str, bytes, bytes]]) -> Check:

@@ -73,9 +73,9 @@ def initialise(settings: Settings, *, operator_key: Path, now: float) -> Initial
 
 def _initialise(settings: Settings, operator_key: Path, now: float) -> Initialised:
     from deniable_aggregator.auth import Tokens
-    from deniable_aggregator.store.sqlite import SqliteStore
+    from deniable_aggregator.store.opening import open_store
 
-    store = SqliteStore(settings.database)
+    store = open_store(settings)
     try:
         if store.tokens():  # the first token is the last step
             raise DataDirectoryError(

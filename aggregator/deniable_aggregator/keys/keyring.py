@@ -40,14 +40,22 @@ logger = logging.getLogger(__name__)
 class Keys:
     """The operator's public key, what opens reports, and the current key list. Thread-safe."""
 
-    def __init__(self, data: Path, *, store: Store, clock: Clock = time.time) -> None:
-        """KeyFileError or DataDirectoryError where a file is missing or not what it should be."""
+    def __init__(
+        self, data: Path, *, store: Store, clock: Clock = time.time, shared: bool = False
+    ) -> None:
+        """KeyFileError or DataDirectoryError where a file is missing or not what it should be.
+
+        `shared`: other processes sign lists of the same keys. Then a listed key whose file is not
+        here may be on another machine: it stays as it is listed.
+        """
+        self._shared = shared
         self.trust = read_trust(data)
         self._delegation = data / "keys" / "delegation.json"
         self._clock = clock
         self._changing = threading.Lock()
         self._new: set[bytes] = set()
         self._retired: set[bytes] = set()
+        self._destroyed: set[bytes] = set()
         self._files = ReportKeys(data / "keys")
         seed = read_seed(data / "keys" / "online.key")
         signer = Signer(self.trust, seed, read_public(self._delegation))
@@ -99,14 +107,15 @@ class Keys:
     def destroy_expired(self, finished: Callable[[int], bool]) -> None:
         """Destroy expired keys once `finished` says so of the second in which they expired."""
         over = [
-            each.key.id
+            each.key
             for each in self._lists.standings
             if each.key.state == "expired" and finished(each.since)
         ]
         with self._changing:
-            for key_id in over:
-                self._files.destroy(key_id)
-                logger.info("key %d is destroyed", key_id)
+            for key in over:
+                self._files.destroy(key.id)
+                self._destroyed.add(key.public_key)
+                logger.info("key %d is destroyed", key.id)
             if over:
                 self._renew()
 
@@ -114,9 +123,7 @@ class Keys:
         """One list after the other until every key is where it should be."""
         signed = False
         for _ in range(STEPS):
-            found = self._found()
-            wanted = rotation.advanced(found, now=self._clock(), at_once=at_once)
-            if not self._lists.renew(wanted):
+            if not self._lists.renew(lambda: self._wanted(at_once)):
                 break
             signed = True
         listed = {each.key.id for each in self._lists.standings}
@@ -124,6 +131,11 @@ class Keys:
             key_id: key.opener for key_id, key in self._files.all.items() if key_id in listed
         }
         return signed
+
+    def _wanted(self, at_once: int | None) -> tuple[PublicKey, ...]:
+        """Files are read after the list: a key has a file before it is listed."""
+        self._files.reread()
+        return rotation.advanced(self._found(), now=self._clock(), at_once=at_once)
 
     def _found(self) -> list[Standing]:
         """The keys of the list that have a file, and those with a file that are new."""
@@ -139,6 +151,8 @@ class Keys:
                 )
             if file is not None:
                 found.append(each)
+            elif self._shared:
+                found += self._elsewhere(each)
             elif each.key.state == "active":
                 logger.error("report-%d.key is gone: reports sealed to it are lost", each.key.id)
                 found.append(Standing(replace(each.key, state="expired"), now))
@@ -149,6 +163,15 @@ class Keys:
                 listed = PublicKey(key.id, key.suite, key.public_key, state)
                 found.append(Standing(listed, now))
         return found
+
+    def _elsewhere(self, standing: Standing) -> list[Standing]:
+        """A key whose file is not here stays listed, unless this process destroyed it."""
+        key = standing.key
+        if key.public_key in self._destroyed:
+            return []
+        if key.state != "expired":
+            logger.error("report-%d.key is not here: what is sealed to it cannot be opened", key.id)
+        return [standing]
 
     def _was_destroyed(self, key: ReportKey) -> bool:
         """Whether the file is back from a backup: nothing may open what was sealed to it."""
@@ -170,6 +193,8 @@ class Keys:
             self._files.make(key_id, suite)
         except EnvelopeError as error:
             raise Problem("conflict", str(error)) from error
+        except FileExistsError as error:
+            raise Problem("conflict", "another process is making a key: ask again") from error
         self._new.add(self._files.all[key_id].public_key)
         return key_id
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from deniable_aggregator.errors import KeyFileError, StoreError
@@ -79,9 +80,7 @@ class KeyLists:
         self._last: KeyList | None = None
         self._envelope = b""
         self._since: dict[int, int] = {}
-        last = self._read_last()
-        if last is not None:
-            self._since = {key.id: self._entered(key, last.version) for key in last.keys}
+        self._read_last()
 
     def current(self) -> bytes:
         """The newest list as a DSSE envelope."""
@@ -113,11 +112,16 @@ class KeyLists:
                     return key
         return None
 
-    def renew(self, keys: tuple[PublicKey, ...]) -> bool:
-        """Sign and log a list of these keys if one is due; True if it was."""
+    def renew(self, wanted: Callable[[], tuple[PublicKey, ...]]) -> bool:
+        """Sign and log a list of the keys that are wanted if one is due; True if it was.
+
+        `wanted` is asked when the newest list is known, other processes' included: a list is signed
+        only if the log has not grown since, so that it follows the very list it was made from.
+        """
         for _ in range(ATTEMPTS):
-            last = self._read_last()
             size, head = self._store.log_head()
+            last = self._read_last()
+            keys = wanted()
             if last is not None and not self._due(last, keys, size):
                 return False
             if self._add(keys, log_size=size, log_head=head):
@@ -132,8 +136,17 @@ class KeyLists:
     def _read_last(self) -> KeyList | None:
         row = self._store.latest_key_list()
         if row is not None and row.envelope != self._envelope:
-            self._last, self._envelope = self._verified(row), row.envelope
+            self._take(self._verified(row), row.envelope)
         return self._last
+
+    def _take(self, found: KeyList, envelope: bytes) -> None:
+        """A list that this process did not sign, or signed in an earlier life."""
+        before = set(self._last.keys) if self._last else set()
+        self._since = {
+            key.id: self._since[key.id] if key in before else self._entered(key, found.version)
+            for key in found.keys
+        }
+        self._last, self._envelope = found, envelope
 
     def _of_version(self, version: int) -> KeyList:
         row = self._store.key_list(version)

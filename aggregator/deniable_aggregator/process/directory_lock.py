@@ -1,4 +1,9 @@
-"""One process a data directory: a lock that ends with its process, however that ends."""
+"""Who has a data directory open: a lock that ends with its process, however that ends.
+
+With SQLite one process holds it alone: there is one writer. With PostgreSQL every process holds it
+together with the others, and alone only what may not happen while any of them runs, such as
+preparing the directory.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +26,11 @@ class DirectoryLock:
         self._descriptor: int | None = descriptor
 
     @classmethod
-    def acquire(cls, data: Path) -> Self:
-        """LockedError, naming the process, where somebody holds it."""
+    def acquire(cls, data: Path, *, shared: bool = False) -> Self:
+        """LockedError, naming the process that came last, where somebody holds it otherwise."""
         descriptor = os.open(data / NAME, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.read(descriptor, 20).decode("ascii", "replace").strip() or "unknown"
             os.close(descriptor)

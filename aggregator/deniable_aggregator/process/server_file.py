@@ -52,10 +52,12 @@ def read(data: Path) -> LiveServer | None:
         return None
 
 
-def remove(data: Path) -> None:
-    """Take the file away, if it is there."""
-    with suppress(FileNotFoundError):
-        (data / NAME).unlink()
+def remove(data: Path, pid: int) -> None:
+    """Take the file away, if it is there and names no other server than that process."""
+    server = read(data)
+    if server is None or server.pid == pid:
+        with suppress(FileNotFoundError):
+            (data / NAME).unlink()
 
 
 def find(data: Path) -> LiveServer | None:

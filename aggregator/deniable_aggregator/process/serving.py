@@ -131,7 +131,7 @@ def running(
         yield server
         _revoke(server, token_id)
     finally:
-        server_file.remove(settings.data)
+        server_file.remove(settings.data, server.pid)
         server.stop()
 
 
@@ -140,7 +140,8 @@ def granian_arguments(settings: Settings, *, access_log: bool) -> list[str]:
     return [
         *("--interface", "wsgi", "--http", "1", "--no-ws", "--factory"),
         *("--host", settings.host, "--port", str(settings.port)),
-        *("--workers", "1", "--blocking-threads", str(settings.threads)),
+        *("--workers", str(settings.workers), "--blocking-threads", str(settings.threads)),
+        *(("--respawn-failed-workers",) if settings.workers > 1 else ()),
         *("--backpressure", str(2 * settings.threads)),
         *("--workers-kill-timeout", str(WORKER_KILL_SECONDS)),
         *("--http1-header-read-timeout", str(HEADER_MILLISECONDS)),
@@ -173,22 +174,32 @@ def _spawn(
 
 def _absolute(settings: Settings) -> Settings:
     """The same places, wherever one stands."""
-    data, database = settings.data.absolute(), settings.database.absolute()
-    return replace(settings, data=data, store=f"sqlite:///{database}")
+    data = settings.data.absolute()
+    if settings.shared:
+        return replace(settings, data=data)
+    return replace(settings, data=data, store=f"sqlite:///{settings.database.absolute()}")
 
 
 def _local_token(settings: Settings) -> tuple[str, str]:
     """Id and text of an admin token for this machine's commands; those of killed runs end."""
     from deniable_aggregator.service import Service
 
+    label = _local_label(settings)
     service = Service.open(settings)
     try:
         for token in service.tokens.list():
-            if token.label == LOCAL_TOKEN and token.revoked is None:
+            if token.label == label and token.revoked is None:
                 service.tokens.revoke(token.id)
-        return service.tokens.create("admin", LOCAL_TOKEN)
+        return service.tokens.create("admin", label)
     finally:
         service.close()
+
+
+def _local_label(settings: Settings) -> str:
+    """Of this very server, where others have tokens in the same database: its machine and port."""
+    if not settings.shared:
+        return LOCAL_TOKEN
+    return f"{LOCAL_TOKEN} {socket.gethostname()[:32]}:{settings.port}"
 
 
 def _revoke(server: Server, token_id: str) -> None:

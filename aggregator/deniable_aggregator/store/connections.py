@@ -9,14 +9,14 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sqlite_utils import Database
 
 from deniable_aggregator.errors import StoreError
 
-__all__ = ["Connections"]
+__all__ = ["Connections", "read_file"]
 
 WRITER_CACHE_KIB = 32_768
 CHECKPOINT_PAGES = 8_000
@@ -112,6 +112,17 @@ class Connections:
             cached_statements=CACHED_STATEMENTS,
         )
         return Database(connection, execute_plugins=False)
+
+
+@contextmanager
+def read_file(path: Path) -> Iterator[Database]:
+    """A file that a service may have open meanwhile; StoreError if there is none."""
+    if not path.is_file():
+        raise StoreError(f"there is no database {path}")
+    with _refusals():
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        with closing(connection):
+            yield Database(connection, execute_plugins=False)
 
 
 @contextmanager

@@ -149,7 +149,22 @@ class ResultRow:
 
 
 class Store(Protocol):
-    """Thread-safe. What writes is durable when it returns, or raises having changed nothing."""
+    """Thread-safe. What writes is durable when it returns, or raises having changed nothing.
+
+    An operation that loses its connection while the database commits raises too, and may have been
+    done: repeating it counts nothing twice and charges nothing twice.
+    """
+
+    def lead(self) -> bool:
+        """Whether this process is the one that keeps house, of all that share the database.
+
+        What the leader does is safe when two do it: a connection can be lost unnoticed.
+        """
+        ...
+
+    def roll_up(self) -> int:
+        """Fold what `commit` appended into the counts; how many batches still wait (the lag)."""
+        ...
 
     def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
         """Count the ids that are new, in one transaction that re-reads which epochs are closed.

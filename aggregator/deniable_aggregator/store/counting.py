@@ -1,4 +1,8 @@
-"""Exactly once, in SQL: ids and tallies change together. Called inside the store's transactions."""
+"""Exactly once, in SQL: ids and tallies change together. Called inside the store's transactions.
+
+This is SQLite's way, where one writer adds in place; `appending` is PostgreSQL's, and uses those
+parts of this one that both databases share.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 import numpy as np
-from sqlite_utils import Database
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store.contract import (
@@ -19,8 +22,23 @@ from deniable_aggregator.store.contract import (
     Tally,
     Verdict,
 )
+from deniable_aggregator.store.statements import Statements
 
-__all__ = ["SWEEP_IDS", "close", "commit", "epochs", "is_closed", "leftovers", "sweep", "tallies"]
+__all__ = [
+    "SWEEP_IDS",
+    "add_to_pages",
+    "by_epoch",
+    "close",
+    "commit",
+    "epochs",
+    "is_closed",
+    "leftovers",
+    "length_changed",
+    "require_closed",
+    "sweep",
+    "tallied",
+    "tallies",
+]
 
 IDS_AT_ONCE = 128
 """Ids in one statement; there is one prepared statement for each number up to it."""
@@ -29,6 +47,9 @@ SWEEP_IDS = 20_000
 """Ids deleted in one transaction: a closing epoch of 10^7 never holds up an upload for long."""
 
 _CLOSED = "select 1 from closed_epochs where collection = ? and epoch = ?"
+_CLOSE = """
+insert into closed_epochs (collection, epoch, closed_at) values (?, ?, ?)
+on conflict do nothing"""
 _ADD_TO_CELL = """
 insert into cells (collection, epoch, manifest_version, cohort, n, tally_size)
 values (?, ?, ?, ?, ?, ?)
@@ -47,9 +68,9 @@ where collections.id = ? and epoch between ? and ?
 order by epoch, manifest_version, cohort, page"""
 _EPOCHS = """
 select epoch, sum(n), max(closed_at) from (
-    select epoch, n, null as closed_at from cells where collection = :number
+    select epoch, n, null as closed_at from cells where collection = ?
     union all
-    select epoch, 0, closed_at from closed_epochs where collection = :number
+    select epoch, 0, closed_at from closed_epochs where collection = ?
 ) group by epoch order by epoch"""
 _LEFTOVERS = """
 select collection, epoch from closed_epochs where exists (
@@ -60,12 +81,12 @@ _SWEEP = "delete from seen where collection = ? and epoch = ?"
 
 
 def commit(
-    db: Database, numbers: Mapping[str, int], arrivals: Sequence[Arrival], tally: Tally
+    db: Statements, numbers: Mapping[str, int], arrivals: Sequence[Arrival], tally: Tally
 ) -> list[Verdict]:
     """Insert the ids that are new, then add the tally of their reports, cell by cell."""
     verdicts = [Verdict.DUPLICATE] * len(arrivals)
     fresh: dict[Cell, list[bytes]] = {}
-    for (collection, epoch), places in _by_epoch(arrivals).items():
+    for (collection, epoch), places in by_epoch(arrivals).items():
         number = _number(numbers, collection)
         if is_closed(db, number, epoch):
             for place in places:
@@ -81,7 +102,7 @@ def commit(
     return verdicts
 
 
-def tallies(db: Database, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
+def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
     """One statement, hence one snapshot: n and pages always fit each other."""
     cells: dict[int, CellTally] = {}
     for number, epoch, version, cohort, n, size, page, counts in db.execute(
@@ -96,33 +117,27 @@ def tallies(db: Database, collection: str, first_epoch: int, last_epoch: int) ->
     return list(cells.values())
 
 
-def epochs(db: Database, number: int) -> list[EpochRow]:
+def epochs(db: Statements, number: int) -> list[EpochRow]:
     """Epochs with reports or closed, in order."""
-    return [EpochRow(*row) for row in db.execute(_EPOCHS, {"number": number})]
+    return [EpochRow(*row) for row in db.execute(_EPOCHS, (number, number))]
 
 
-def is_closed(db: Database, number: int, epoch: int) -> bool:
+def is_closed(db: Statements, number: int, epoch: int) -> bool:
     """Whether the fact is stored."""
     return bool(db.execute(_CLOSED, (number, epoch)).fetchall())
 
 
-def close(db: Database, number: int, epoch: int, now: float) -> bool:
+def close(db: Statements, number: int, epoch: int, now: float) -> bool:
     """Store the fact; False if it was stored before."""
-    statement = (
-        "insert or ignore into closed_epochs (collection, epoch, closed_at) values (?, ?, ?)"
-    )
-    return bool(db.execute(statement, (number, epoch, int(now))).rowcount)
+    return bool(db.execute(_CLOSE, (number, epoch, int(now))).rowcount)
 
 
-def sweep(db: Database, number: int, epoch: int) -> bool:
+def sweep(db: Statements, number: int, epoch: int) -> bool:
     """Delete up to SWEEP_IDS ids of a closed epoch; True when none is left.
 
     Safe because reports of a closed epoch are refused; StoreError for an open one.
     """
-    if not is_closed(db, number, epoch):
-        raise StoreError(
-            f"epoch {epoch} is open: its ids keep its reports from being counted twice"
-        )
+    require_closed(db, number, epoch)
     bound = db.execute(_BOUND, (number, epoch, SWEEP_IDS)).fetchone()
     if bound is None:
         db.execute(_SWEEP, (number, epoch))
@@ -131,12 +146,20 @@ def sweep(db: Database, number: int, epoch: int) -> bool:
     return bound is None
 
 
-def leftovers(db: Database) -> list[tuple[int, int]]:
+def require_closed(db: Statements, number: int, epoch: int) -> None:
+    """StoreError for an epoch that still takes reports."""
+    if not is_closed(db, number, epoch):
+        raise StoreError(
+            f"epoch {epoch} is open: its ids keep its reports from being counted twice"
+        )
+
+
+def leftovers(db: Statements) -> list[tuple[int, int]]:
     """(collection number, epoch) of closed epochs whose sweep was interrupted."""
     return [(number, epoch) for number, epoch in db.execute(_LEFTOVERS)]
 
 
-def _by_epoch(arrivals: Sequence[Arrival]) -> dict[tuple[str, int], list[int]]:
+def by_epoch(arrivals: Sequence[Arrival]) -> dict[tuple[str, int], list[int]]:
     """(collection, epoch) → places in the batch, rising."""
     places: dict[tuple[str, int], list[int]] = {}
     for place, arrival in enumerate(arrivals):
@@ -145,7 +168,7 @@ def _by_epoch(arrivals: Sequence[Arrival]) -> dict[tuple[str, int], list[int]]:
     return places
 
 
-def _insert_new(db: Database, number: int, epoch: int, ids: list[bytes]) -> list[bytes]:
+def _insert_new(db: Statements, number: int, epoch: int, ids: list[bytes]) -> list[bytes]:
     """Insert those of the ids that are not there; returns them."""
     new = []
     for start in range(0, len(ids), IDS_AT_ONCE):
@@ -170,17 +193,32 @@ def _number(numbers: Mapping[str, int], collection: str) -> int:
         raise StoreError(f"collection {collection!r} has no manifest in this store") from None
 
 
-def _add(db: Database, number: int, cell: Cell, payloads: list[bytes], tally: Tally) -> None:
-    n = len(payloads)
-    delta = tally(cell, np.frombuffer(b"".join(payloads), np.uint8).reshape(n, -1))
+def _add(db: Statements, number: int, cell: Cell, payloads: list[bytes], tally: Tally) -> None:
+    delta = tallied(cell, payloads, tally)
     key = (number, cell.epoch, cell.manifest_version, cell.cohort)
-    rows = db.execute(_ADD_TO_CELL, (*key, n, len(delta))).fetchall()
+    rows = db.execute(_ADD_TO_CELL, (*key, len(payloads), len(delta))).fetchall()
     if not rows:
-        raise StoreError(f"the tally of {cell} has changed its length to {len(delta)}")
+        raise length_changed(cell, len(delta))
+    add_to_pages(db, rows[0][0], delta)
+
+
+def tallied(cell: Cell, payloads: Sequence[bytes], tally: Tally) -> Counts:
+    """The kernel over payloads of one cell."""
+    joined = np.frombuffer(b"".join(payloads), np.uint8)
+    return tally(cell, joined.reshape(len(payloads), -1))
+
+
+def length_changed(cell: Cell, length: int) -> StoreError:
+    """A cell's tally has one length for good."""
+    return StoreError(f"the tally of {cell} has changed its length to {length}")
+
+
+def add_to_pages(db: Statements, cell: int, delta: Counts) -> None:
+    """Add a tally to what a cell's pages hold; the caller sees to it that nobody else does."""
     for page, part in _pages(delta):
-        stored = db.execute(_READ_PAGE, (*rows[0], page)).fetchone()
+        stored = db.execute(_READ_PAGE, (cell, page)).fetchone()
         total = part if stored is None else part + np.frombuffer(stored[0], "<i8")
-        db.execute(_WRITE_PAGE, (*rows[0], page, total.astype("<i8", copy=False).tobytes()))
+        db.execute(_WRITE_PAGE, (cell, page, total.astype("<i8", copy=False).tobytes()))
 
 
 def _pages(delta: Counts) -> Iterator[tuple[int, Counts]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlite_utils import Database
-
 from deniable_aggregator.store.contract import (
     GENESIS,
     LOG_PAGE,
@@ -11,6 +9,7 @@ from deniable_aggregator.store.contract import (
     LogEntry,
     ManifestRow,
 )
+from deniable_aggregator.store.statements import Statements
 from deniable_shared.journal import extend
 
 __all__ = [
@@ -27,7 +26,7 @@ __all__ = [
 _KEY_LIST = "select version, issued, expires, digest, envelope from key_lists"
 
 
-def append(db: Database, entry: LogEntry) -> int:
+def append(db: Statements, entry: LogEntry) -> int:
     """Add an entry; returns its position, from 1."""
     size, last = head(db)
     db.execute(
@@ -37,13 +36,13 @@ def append(db: Database, entry: LogEntry) -> int:
     return size + 1
 
 
-def head(db: Database) -> tuple[int, bytes]:
+def head(db: Statements) -> tuple[int, bytes]:
     """(number of entries, head)."""
     rows = db.execute("select position, head from log order by position desc limit 1").fetchall()
     return rows[0] if rows else (0, GENESIS)
 
 
-def entries(db: Database, first: int) -> list[LogEntry]:
+def entries(db: Statements, first: int) -> list[LogEntry]:
     """At most LOG_PAGE entries from index `first`."""
     rows = db.execute(
         "select type, body_hash from log where position > ? order by position limit ?",
@@ -52,10 +51,10 @@ def entries(db: Database, first: int) -> list[LogEntry]:
     return [LogEntry(*row) for row in rows]
 
 
-def add_manifest(db: Database, row: ManifestRow) -> int:
+def add_manifest(db: Statements, row: ManifestRow) -> int:
     """Append a version and its log entry; returns the number that stands for the collection."""
     position = append(db, LogEntry("manifest", row.digest))
-    db.execute("insert or ignore into collections (id) values (?)", (row.collection,))
+    db.execute("insert into collections (id) values (?) on conflict do nothing", (row.collection,))
     [[number]] = db.execute("select number from collections where id = ?", (row.collection,))
     db.execute(
         "insert into manifests (position, collection, version, name, digest, envelope)"
@@ -65,7 +64,7 @@ def add_manifest(db: Database, row: ManifestRow) -> int:
     return int(number)
 
 
-def manifests(db: Database) -> list[ManifestRow]:
+def manifests(db: Statements) -> list[ManifestRow]:
     """Oldest first."""
     rows = db.execute(
         "select id, version, name, digest, envelope from manifests"
@@ -74,7 +73,7 @@ def manifests(db: Database) -> list[ManifestRow]:
     return [ManifestRow(*row) for row in rows]
 
 
-def add_key_list(db: Database, row: KeyListRow) -> None:
+def add_key_list(db: Statements, row: KeyListRow) -> None:
     """Append a key list and its log entry."""
     position = append(db, LogEntry("keys", row.digest))
     db.execute(
@@ -84,13 +83,13 @@ def add_key_list(db: Database, row: KeyListRow) -> None:
     )
 
 
-def latest_key_list(db: Database) -> KeyListRow | None:
+def latest_key_list(db: Statements) -> KeyListRow | None:
     """The one of the highest version."""
     rows = db.execute(f"{_KEY_LIST} order by version desc limit 1").fetchall()
     return KeyListRow(*rows[0]) if rows else None
 
 
-def key_list(db: Database, version: int) -> KeyListRow | None:
+def key_list(db: Statements, version: int) -> KeyListRow | None:
     """The one of that version."""
     rows = db.execute(f"{_KEY_LIST} where version = ?", (version,)).fetchall()
     return KeyListRow(*rows[0]) if rows else None

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sqlite_utils import Database
-
 from deniable_aggregator.store import journal
 from deniable_aggregator.store.contract import ChargeRow, Decide, ResultRow
+from deniable_aggregator.store.statements import Statements
 from deniable_shared.journal import release_entry
 
 __all__ = [
@@ -36,7 +35,7 @@ _RESULTS = "select release, position, salt, document from results"
 _OF_COLLECTION = " where release in (select release from charges where collection = ?)"
 
 
-def charge(db: Database, number: int, row: ChargeRow, decide: Decide) -> ChargeRow:
+def charge(db: Statements, number: int, row: ChargeRow, decide: Decide) -> ChargeRow:
     """The charge that is there for this request, or `row` if `decide` lets it through."""
     known = charge_for(db, number, row.request)
     if known is not None:
@@ -60,18 +59,18 @@ def charge(db: Database, number: int, row: ChargeRow, decide: Decide) -> ChargeR
     return row
 
 
-def charges(db: Database, number: int) -> list[ChargeRow]:
+def charges(db: Statements, number: int) -> list[ChargeRow]:
     """Of a collection, oldest first."""
     return _rows(db.execute(f"{_CHARGES} order by position", (number,)))
 
 
-def charge_for(db: Database, number: int, request: bytes) -> ChargeRow | None:
+def charge_for(db: Statements, number: int, request: bytes) -> ChargeRow | None:
     """The charge for this request."""
     found = _rows(db.execute(f"{_CHARGES} and request = ?", (number, request)))
     return found[0] if found else None
 
 
-def store_result(db: Database, row: ResultRow, record: bytes | None) -> ResultRow:
+def store_result(db: Statements, row: ResultRow, record: bytes | None) -> ResultRow:
     """The result that is there, or `row` with its log entry and, of a session, record 0."""
     known = result(db, row.release)
     if known is not None:
@@ -86,19 +85,19 @@ def store_result(db: Database, row: ResultRow, record: bytes | None) -> ResultRo
     return ResultRow(row.release, row.salt, row.document, position)
 
 
-def result(db: Database, release: str) -> ResultRow | None:
+def result(db: Statements, release: str) -> ResultRow | None:
     """Of one release."""
     found = db.execute(f"{_RESULTS} where release = ?", (release,)).fetchall()
     return _result(*found[0]) if found else None
 
 
-def results(db: Database, number: int) -> list[ResultRow]:
+def results(db: Statements, number: int) -> list[ResultRow]:
     """Of a collection, in the order of the log."""
     found = db.execute(f"{_RESULTS}{_OF_COLLECTION} order by position", (number,))
     return [_result(*row) for row in found.fetchall()]
 
 
-def add_record(db: Database, release: str, number: int, record: bytes) -> bool:
+def add_record(db: Statements, release: str, number: int, record: bytes) -> bool:
     """Append a session's record; False unless it is the next one."""
     [[kept]] = db.execute("select count(*) from session_records where release = ?", (release,))
     if number != kept:
@@ -110,7 +109,7 @@ def add_record(db: Database, release: str, number: int, record: bytes) -> bool:
     return True
 
 
-def records(db: Database, release: str, first: int) -> list[bytes]:
+def records(db: Statements, release: str, first: int) -> list[bytes]:
     """A session's records from `first` on."""
     found = db.execute(
         "select record from session_records where release = ? and number >= ? order by number",

@@ -1,4 +1,7 @@
-"""Brings a database file to this program's schema; Alembic loads only when there is work to do."""
+"""Brings a database file to this program's schema; Alembic loads only when there is work to do.
+
+`postgres_schema` does the same for PostgreSQL; the revisions are the same.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,14 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.errors import StoreError
 
-__all__ = ["HEAD", "LEAST_SQLITE", "migrate", "revision_of"]
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+__all__ = ["HEAD", "LEAST_SQLITE", "migrate", "refuse_newer", "revision_of", "upgrade"]
 
 HEAD = "0002"
 """The newest revision in migrations/versions."""
@@ -23,13 +30,18 @@ def migrate(path: Path) -> None:
     _check_library()
     _create(path)
     revision = revision_of(path)
-    if revision is not None and revision > HEAD:
-        raise StoreError(
-            f"{path} has schema {revision}, this program knows up to {HEAD}: "
-            "install the deniable-aggregator that wrote it, or a newer one"
-        )
+    refuse_newer(revision, str(path))
     if revision != HEAD:
         _upgrade(path)
+
+
+def refuse_newer(revision: str | None, where: str) -> None:
+    """StoreError for a schema that this program does not know."""
+    if revision is not None and revision > HEAD:
+        raise StoreError(
+            f"{where} has schema {revision}, this program knows up to {HEAD}: "
+            "install the deniable-aggregator that wrote it, or a newer one"
+        )
 
 
 def revision_of(path: Path) -> str | None:
@@ -59,8 +71,6 @@ def _create(path: Path) -> None:
 
 
 def _upgrade(path: Path) -> None:
-    from alembic import command
-    from alembic.config import Config
     from sqlalchemy import create_engine, event, pool
 
     # isolation_level None keeps the driver's hands off transactions: DDL rolls back like the rest.
@@ -70,8 +80,20 @@ def _upgrade(path: Path) -> None:
         poolclass=pool.NullPool,
     )
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("begin immediate"))
+    upgrade(engine)
+
+
+def upgrade(engine: Engine) -> None:
+    """Run what is missing, each migration in a transaction of its own."""
+    from alembic import command
+    from alembic.config import Config
+    from sqlalchemy.exc import DBAPIError
+
     config = Config()
     config.set_main_option("script_location", "deniable_aggregator.store:migrations")
     with engine.connect() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        try:
+            command.upgrade(config, "head")
+        except DBAPIError as error:
+            raise StoreError(f"the database cannot be upgraded: {error.orig}") from error

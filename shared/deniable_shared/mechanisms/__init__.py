@@ -21,6 +21,7 @@ from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
+from deniable_shared.mechanisms.square_wave import SquareWave
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
 
@@ -168,6 +169,7 @@ _KINDS: tuple[Kind, ...] = (
     OptimizedUnary,
     PiecewiseMean,
     SampledResponse,
+    SquareWave,
     SubsetResponse,
     SymmetricUnary,
 )

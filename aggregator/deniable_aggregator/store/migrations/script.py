@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from alembic import op
 
@@ -14,15 +15,22 @@ FOLDER = Path(__file__).parent
 
 
 def run(name: str) -> None:
-    """Execute `<dialect>/<name>.sql`, statement by statement, inside Alembic's transaction."""
+    """Execute `<database>/<name>.sql` inside Alembic's transaction."""
     connection = op.get_bind()
-    script = (FOLDER / connection.dialect.name / f"{name}.sql").read_text(encoding="utf-8")
-    for statement in statements(script):
-        connection.exec_driver_sql(statement)
+    if connection.dialect.name == "sqlite":
+        for statement in statements(_read("sqlite", name)):
+            connection.exec_driver_sql(statement)
+    else:  # PostgreSQL takes a whole script at once
+        driver: Any = connection.connection.driver_connection
+        driver.execute(_read("postgres", name).encode())
+
+
+def _read(folder: str, name: str) -> str:
+    return (FOLDER / folder / f"{name}.sql").read_text(encoding="utf-8")
 
 
 def statements(script: str) -> Iterator[str]:
-    """The complete statements of a script; a trigger's inner semicolons do not end it."""
+    """SQLite's statements of a script; a trigger's inner semicolons do not end it."""
     pending = ""
     for line in script.splitlines(keepends=True):
         pending += line

@@ -1,0 +1,200 @@
+"""Exactly once with many writers: ids are PostgreSQL's to tell apart, counts are appended.
+
+    lock (collection, epoch) shared   so that none of them closes before this transaction ends
+    closed?                           read behind the lock: it sees every closing before it
+    insert ids, on conflict nothing   waits for whoever inserts the same id: counted there, or here
+    append a delta for each cell      no two writers touch one row
+
+Locks, ids and cells are taken in one order by all, so that none waits in a circle. Closing takes
+the epoch's lock alone, folds what was appended, and stores the fact. `counting` is SQLite's way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from deniable_aggregator.store import counting, folding
+from deniable_aggregator.store.contract import (
+    Arrival,
+    Cell,
+    CellTally,
+    Counts,
+    EpochRow,
+    Tally,
+    Verdict,
+)
+from deniable_aggregator.store.sessions import Lock, Session
+from deniable_aggregator.store.statements import Statements
+
+__all__ = ["CellRow", "Committed", "close", "commit", "epochs", "sweep", "tallies"]
+
+# Epochs have 32 bits without a sign, lock keys with one.
+_SHARE = """
+select pg_advisory_xact_lock_shared(collection, (epoch - 2147483648)::integer)
+from unnest(?::integer[], ?::bigint[]) as wanted (collection, epoch)"""
+_ALONE = "select pg_advisory_xact_lock(?::integer, (?::bigint - 2147483648)::integer)"
+_CLOSED = """
+select collection, epoch from closed_epochs
+join unnest(?::integer[], ?::bigint[]) as wanted (collection, epoch) using (collection, epoch)"""
+_INSERT_IDS = """
+insert into seen (collection, epoch, id)
+select * from unnest(?::integer[], ?::bigint[], ?::bytea[])
+on conflict do nothing returning collection, epoch, id"""
+_INSERT_CELL = """
+insert into cells (collection, epoch, manifest_version, cohort, tally_size)
+values (?, ?, ?, ?, ?) on conflict do nothing"""
+_CELL = """
+select number, tally_size from cells
+where collection = ? and epoch = ? and manifest_version = ? and cohort = ?"""
+_APPEND = """
+insert into deltas (cell, n, places, counts)
+select * from unnest(?::integer[], ?::bigint[], ?::bytea[], ?::bytea[])"""
+_DELTAS = """
+select epoch, manifest_version, cohort, deltas.n, places, counts
+from deltas join cells on cells.number = cell join collections on collections.number = collection
+where collections.id = ? and epoch between ? and ?"""
+_EPOCHS = """
+select epoch, sum(n)::bigint, max(closed_at) from (
+    select epoch, n, null::bigint as closed_at from cells where collection = ?
+    union all
+    select epoch, deltas.n, null from deltas join cells on cells.number = cell where collection = ?
+    union all
+    select epoch, 0, closed_at from closed_epochs where collection = ?
+) as found group by epoch order by epoch"""
+_SWEEP = """
+delete from seen where ctid = any(array(
+    select ctid from seen where collection = ? and epoch = ? limit ?))"""
+
+
+@dataclass(frozen=True, slots=True)
+class CellRow:
+    """What stands for a cell, and the length of its tally: neither ever changes."""
+
+    number: int
+    tally_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What became of a batch, and the cells it met for the first time."""
+
+    verdicts: list[Verdict]
+    cells: Mapping[Cell, CellRow]
+
+
+def commit(
+    db: Session,
+    numbers: Mapping[str, int],
+    known: Mapping[Cell, CellRow],
+    arrivals: Sequence[Arrival],
+    tally: Tally,
+) -> Committed:
+    """Insert the ids that are new, then append the tally of their reports, cell by cell.
+
+    The cells that are returned may be relied on once the transaction is committed.
+    """
+    places = {
+        (numbers[collection], epoch): found
+        for (collection, epoch), found in counting.by_epoch(arrivals).items()
+    }
+    _share(db, sorted(places))
+    closed = _closed(db, sorted(places))
+    verdicts = [Verdict.DUPLICATE] * len(arrivals)
+    firsts: dict[tuple[int, int, bytes], int] = {}
+    for (number, epoch), found in places.items():
+        for place in reversed(found):
+            verdicts[place] = Verdict.CLOSED if (number, epoch) in closed else Verdict.DUPLICATE
+            firsts[number, epoch, arrivals[place].report_id] = place
+    open_ids = sorted(key for key in firsts if key[:2] not in closed)
+    fresh: dict[Cell, list[bytes]] = {}
+    for key in _insert_new(db, open_ids):
+        arrival = arrivals[firsts[key]]
+        verdicts[firsts[key]] = Verdict.COUNTED
+        fresh.setdefault(arrival.cell, []).append(arrival.payload)
+    return Committed(verdicts, _append(db, numbers, known, fresh, tally))
+
+
+def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
+    """What is folded and what is not, in the one snapshot of the caller's transaction."""
+    rows = counting.tallies(db, collection, first_epoch, last_epoch)
+    found = {row.cell: row for row in rows}
+    more = dict.fromkeys(found, 0)
+    deltas = db.execute(_DELTAS, (collection, first_epoch, last_epoch))
+    for epoch, version, cohort, n, places, counts in deltas:
+        cell = Cell(collection, epoch, version, cohort)
+        folding.add(found[cell].tally, places, counts)
+        more[cell] += n
+    return [CellTally(cell, row.n + more[cell], row.tally) for cell, row in found.items()]
+
+
+def epochs(db: Statements, number: int) -> list[EpochRow]:
+    """Epochs with reports or closed, in order."""
+    return [EpochRow(*row) for row in db.execute(_EPOCHS, (number, number, number))]
+
+
+def close(db: Session, number: int, epoch: int, now: float) -> bool:
+    """Fold what is left, store the fact; False if it was stored before."""
+    db.execute(_ALONE, (number, epoch))
+    db.wait_for(Lock.FOLD)
+    folding.fold_epoch(db, number, epoch)
+    return counting.close(db, number, epoch, now)
+
+
+def sweep(db: Statements, number: int, epoch: int) -> bool:
+    """Delete up to SWEEP_IDS ids of a closed epoch; True when none is left."""
+    counting.require_closed(db, number, epoch)
+    return db.execute(_SWEEP, (number, epoch, counting.SWEEP_IDS)).rowcount < counting.SWEEP_IDS
+
+
+def _share(db: Statements, epochs: Sequence[tuple[int, int]]) -> None:
+    """Keep these epochs from closing until the transaction ends."""
+    db.execute(_SHARE, _columns(epochs, 2))
+
+
+def _closed(db: Statements, epochs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Those of the (collection, epoch) that are closed."""
+    return set(db.execute(_CLOSED, _columns(epochs, 2)))
+
+
+def _insert_new(
+    db: Statements, ids: Sequence[tuple[int, int, bytes]]
+) -> list[tuple[int, int, bytes]]:
+    """Insert those of the ids that are not there; returns them."""
+    return db.execute(_INSERT_IDS, _columns(ids, 3)).fetchall() if ids else []
+
+
+def _columns(rows: Sequence[tuple[object, ...]], width: int) -> list[list[object]]:
+    """Rows as arrays for `unnest`."""
+    return [[row[column] for row in rows] for column in range(width)]
+
+
+def _append(
+    db: Statements,
+    numbers: Mapping[str, int],
+    known: Mapping[Cell, CellRow],
+    fresh: Mapping[Cell, Sequence[bytes]],
+    tally: Tally,
+) -> dict[Cell, CellRow]:
+    """A delta for each cell; returns the cells that are not among the known ones."""
+    met: dict[Cell, CellRow] = {}
+    rows: list[tuple[object, ...]] = []
+    for cell, payloads in sorted(fresh.items(), key=lambda item: _key(numbers, item[0])):
+        delta = counting.tallied(cell, payloads, tally)
+        row = known.get(cell) or met.setdefault(cell, _cell(db, _key(numbers, cell), delta))
+        if row.tally_size != len(delta):
+            raise counting.length_changed(cell, len(delta))
+        rows.append((row.number, len(payloads), *folding.spelled(delta)))
+    if rows:
+        db.execute(_APPEND, _columns(rows, 4))
+    return met
+
+
+def _key(numbers: Mapping[str, int], cell: Cell) -> tuple[int, int, int, int]:
+    return numbers[cell.collection], cell.epoch, cell.manifest_version, cell.cohort
+
+
+def _cell(db: Statements, key: tuple[int, int, int, int], delta: Counts) -> CellRow:
+    """The cell's row, made by whoever counts in it first."""
+    db.execute(_INSERT_CELL, (*key, len(delta)))
+    return CellRow(*db.execute(_CELL, key).fetchone())

@@ -1,0 +1,94 @@
+"""The roll-up: deltas leave, what they hold is added to the cells, in one transaction.
+
+Who folds holds the lock FOLD, so that nobody else changes n and pages meanwhile. Writers append as
+they like: a delta they have not committed is not seen, and is folded another time. Folding any of
+them in any order gives the same sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable_aggregator.store.contract import Counts
+from deniable_aggregator.store.counting import add_to_pages
+from deniable_aggregator.store.statements import Statements
+
+__all__ = ["FOLD_DELTAS", "add", "fold", "fold_epoch", "spelled", "waiting"]
+
+FOLD_DELTAS = 2_000
+FOLD_BYTES = 1 << 26
+"""At most so much is folded in one transaction, but at least one delta."""
+
+_TAKEN = "returning cell, n, places, counts"
+_TAKE = f"""
+delete from deltas where number = any(array(
+    select number from (
+        select number, sum(length(counts)) over (order by number) - length(counts) as before
+        from deltas order by number limit ?
+    ) as oldest where before < ?
+)) {_TAKEN}"""  # noqa: S608
+_TAKE_EPOCH = f"""
+delete from deltas where cell in (select number from cells where collection = ? and epoch = ?)
+{_TAKEN}"""  # noqa: S608
+_SIZES = "select number, tally_size from cells where number = any(?)"
+_ADD = "update cells set n = n + ? where number = ?"
+
+Taken = tuple[int, int, bytes | None, bytes]
+
+
+def spelled(delta: Counts) -> tuple[bytes | None, bytes]:
+    """(places, counts) of a tally: the whole of it, or what is not zero if that is shorter."""
+    [places] = np.nonzero(delta)
+    if 12 * len(places) >= 8 * len(delta):
+        return None, delta.astype("<i8", copy=False).tobytes()
+    return places.astype("<u4").tobytes(), delta[places].astype("<i8", copy=False).tobytes()
+
+
+def add(total: Counts, places: bytes | None, counts: bytes) -> None:
+    """Add what `spelled` gave, in place."""
+    part = np.frombuffer(counts, "<i8")
+    if places is None:
+        total += part
+    else:
+        total[np.frombuffer(places, "<u4")] += part
+
+
+def fold(db: Statements) -> int:
+    """Fold the oldest deltas; how many they were. The caller holds FOLD."""
+    return _fold(db, db.execute(_TAKE, (FOLD_DELTAS, FOLD_BYTES)).fetchall())
+
+
+def fold_epoch(db: Statements, number: int, epoch: int) -> None:
+    """Fold all of one epoch. The caller holds FOLD, and has locked writers of the epoch out."""
+    _fold(db, db.execute(_TAKE_EPOCH, (number, epoch)).fetchall())
+
+
+def waiting(db: Statements) -> int:
+    """Deltas that are not folded yet."""
+    [[deltas]] = db.execute("select count(*) from deltas").fetchall()
+    return int(deltas)
+
+
+@dataclass(slots=True)
+class _Sum:
+    n: int
+    tally: Counts
+
+
+def _fold(db: Statements, taken: list[Taken]) -> int:
+    for cell, total in sorted(_sums(db, taken).items()):
+        db.execute(_ADD, (total.n, cell))
+        add_to_pages(db, cell, total.tally)
+    return len(taken)
+
+
+def _sums(db: Statements, taken: Iterable[Taken]) -> dict[int, _Sum]:
+    cells = sorted({cell for cell, *_ in taken})
+    sums = {cell: _Sum(0, np.zeros(size, np.int64)) for cell, size in db.execute(_SIZES, (cells,))}
+    for cell, n, places, counts in taken:
+        sums[cell].n += n
+        add(sums[cell].tally, places, counts)
+    return sums

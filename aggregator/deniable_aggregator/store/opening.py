@@ -1,0 +1,52 @@
+"""Which store the settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.errors import StoreError
+from deniable_aggregator.store.statements import Statements
+
+if TYPE_CHECKING:
+    from deniable_aggregator.settings import Settings
+    from deniable_aggregator.store.contract import Store
+
+__all__ = ["open_store", "read_beside"]
+
+
+def open_store(settings: Settings) -> Store:
+    """SQLite or PostgreSQL, brought up to date. StoreError where it cannot be opened."""
+    if not settings.shared:
+        from deniable_aggregator.store.sqlite import SqliteStore
+
+        return SqliteStore(settings.database)
+    with _driver_is_there():
+        from deniable_aggregator.store.postgres import PostgresStore
+    return PostgresStore(settings.store)
+
+
+@contextmanager
+def read_beside(settings: Settings) -> Iterator[Statements]:
+    """The database for reading alone, whether or not a service has it open; StoreError."""
+    if not settings.shared:
+        from deniable_aggregator.store.connections import read_file
+
+        with read_file(settings.database) as file:
+            yield file
+        return
+    with _driver_is_there():
+        from deniable_aggregator.store.sessions import read_once
+    with read_once(settings.store) as session:
+        yield session
+
+
+@contextmanager
+def _driver_is_there() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise StoreError(
+            "store is PostgreSQL, which needs its driver: pip install deniable-aggregator[postgres]"
+        ) from error

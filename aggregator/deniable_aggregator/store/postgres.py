@@ -1,0 +1,114 @@
+"""The store that many processes share: PostgreSQL, append-only counting, one roll-up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import psycopg
+
+from deniable_aggregator.store import appending, counting, folding, postgres_schema
+from deniable_aggregator.store.contract import (
+    Arrival,
+    Cell,
+    CellTally,
+    EpochRow,
+    Tally,
+    Verdict,
+)
+from deniable_aggregator.store.leadership import Leadership
+from deniable_aggregator.store.registers import Registers
+from deniable_aggregator.store.sessions import Factory, Lock, Sessions
+
+__all__ = ["PostgresStore"]
+
+MOST_KNOWN_CELLS = 100_000
+
+
+class PostgresStore(Registers):
+    """See `contract.Store`. Opening migrates the database and finishes an interrupted closing."""
+
+    def __init__(self, url: str, *, factory: Factory = psycopg.Connection) -> None:
+        postgres_schema.migrate(url)
+        self._connections = Sessions(url, factory=factory)
+        self._leadership = Leadership(url)
+        self._cells: dict[Cell, appending.CellRow] = {}
+        try:
+            super().__init__(self._connections)
+            self._finish_sweeps()
+        except BaseException:
+            self._connections.close()
+            raise
+
+    def lead(self) -> bool:
+        return self._leadership.take()
+
+    def roll_up(self) -> int:
+        """Slice by slice; where another process folds already, only look how much waits."""
+        while self._fold():
+            pass
+        with self._connections.read() as db:
+            return folding.waiting(db)
+
+    def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
+        if not arrivals:
+            return []
+        numbers = {each.cell.collection: self._number(each.cell.collection) for each in arrivals}
+        with self._connections.begin() as db:
+            done = appending.commit(db, numbers, self._cells, arrivals, tally)
+        if done.cells:
+            self._remember(done.cells)
+        return done.verdicts
+
+    def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
+        with self._connections.read() as db:
+            return appending.tallies(db, collection, first_epoch, last_epoch)
+
+    def epochs(self, collection: str) -> list[EpochRow]:
+        number = self._number(collection)
+        with self._connections.read() as db:
+            return appending.epochs(db, number)
+
+    def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
+        """The fact and SWEEP_IDS ids together, more ids in transactions of their own."""
+        number = self._number(collection)
+        with self._connections.begin() as db:
+            new = appending.close(db, number, epoch, now)
+            swept = appending.sweep(db, number, epoch)
+        if not swept:
+            self._sweep(number, epoch)
+        return new
+
+    def is_closed(self, collection: str, epoch: int) -> bool:
+        number = self._number(collection)
+        with self._connections.read() as db:
+            return counting.is_closed(db, number, epoch)
+
+    def close(self) -> None:
+        """Write the rejections, give the lead to another, close every connection."""
+        try:
+            self.flush()
+        finally:
+            self._leadership.close()
+            self._connections.close()
+
+    def _fold(self) -> bool:
+        """Whether there may be more."""
+        with self._connections.begin() as db:
+            return db.get(Lock.FOLD) and folding.fold(db) > 0
+
+    def _remember(self, cells: Mapping[Cell, appending.CellRow]) -> None:
+        if len(self._cells) > MOST_KNOWN_CELLS:
+            self._cells = {}
+        self._cells = {**self._cells, **cells}
+
+    def _finish_sweeps(self) -> None:
+        with self._connections.read() as db:
+            pending = counting.leftovers(db)
+        for number, epoch in pending:
+            self._sweep(number, epoch)
+
+    def _sweep(self, number: int, epoch: int) -> None:
+        swept = False
+        while not swept:
+            with self._connections.begin() as db:
+                swept = appending.sweep(db, number, epoch)

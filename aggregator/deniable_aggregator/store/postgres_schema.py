@@ -1,0 +1,61 @@
+"""Brings a PostgreSQL database to this program's schema; Alembic loads only when there is work."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import psycopg
+
+from deniable_aggregator.errors import StoreError
+from deniable_aggregator.store import schema
+from deniable_aggregator.store.sessions import Connection, Lock, conninfo, refusals
+
+__all__ = ["LEAST_POSTGRES", "migrate", "revision_of"]
+
+LEAST_POSTGRES = 15
+
+_TABLE = b"select to_regclass('alembic_version') is not null"
+_HOLD = b"select pg_advisory_lock(%s)"
+
+
+def migrate(url: str) -> None:
+    """Fill an empty database or upgrade it; of several processes one does, the others wait.
+
+    StoreError for a server that cannot be reached or is too old, and for a newer
+    program's database.
+    """
+    with refusals(), closing(psycopg.connect(conninfo(url))) as connection:
+        _check_server(connection)
+        if revision_of(connection) == schema.HEAD:
+            return
+        connection.execute(_HOLD, (int(Lock.MIGRATION),))
+        connection.commit()  # the lock stays until the connection ends
+        revision = revision_of(connection)
+        schema.refuse_newer(revision, "the database")
+        connection.commit()
+        if revision != schema.HEAD:
+            _upgrade(connection)
+
+
+def revision_of(connection: Connection) -> str | None:
+    """The schema's revision; None in an empty database."""
+    [[there]] = connection.execute(_TABLE).fetchall()
+    row = (
+        connection.execute(b"select version_num from alembic_version").fetchone() if there else None
+    )
+    return None if row is None else str(row[0])
+
+
+def _check_server(connection: Connection) -> None:
+    found = connection.info.server_version
+    if found < LEAST_POSTGRES * 10_000:
+        raise StoreError(f"PostgreSQL must be {LEAST_POSTGRES} or newer, this is {found // 10_000}")
+
+
+def _upgrade(connection: Connection) -> None:
+    from sqlalchemy import create_engine, pool
+
+    engine = create_engine(
+        "postgresql+psycopg://", creator=lambda: connection, poolclass=pool.StaticPool
+    )
+    schema.upgrade(engine)

@@ -1,0 +1,171 @@
+"""The part of a store that both databases keep with one and the same SQL: all but the counting.
+
+Manifests, key lists and the log, the ledger of releases, rejections and tokens. These writes are
+few; each is a transaction that no other writer of them overlaps, in any process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deniable_aggregator.auth import Token
+from deniable_aggregator.errors import StoreError
+from deniable_aggregator.store import journal, releases
+from deniable_aggregator.store.contract import (
+    ChargeRow,
+    Decide,
+    KeyListRow,
+    LogEntry,
+    ManifestRow,
+    ResultRow,
+)
+from deniable_aggregator.store.rejections import Rejections
+from deniable_aggregator.store.statements import Connections
+
+__all__ = ["Registers"]
+
+_SELECT = "select id, role, label, hash, created, expires, revoked from tokens"
+_INSERT = """
+insert into tokens (id, role, label, hash, created, expires, revoked)
+values (?, ?, ?, ?, ?, ?, ?)"""
+
+
+class Registers:
+    """See `contract.Store`; a store adds counting and what opens and closes it."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._lent = connections
+        self._rejections = Rejections(connections)
+        self._numbers = self._collection_numbers()
+
+    def count_rejections(self, collection: str, counts: Mapping[str, int]) -> None:
+        self._rejections.add(self._number(collection), counts)
+
+    def rejections(self, collection: str) -> dict[str, int]:
+        return self._rejections.of(self._number(collection))
+
+    def flush(self) -> None:
+        self._rejections.flush()
+
+    def add_manifest(self, row: ManifestRow) -> None:
+        with self._lent.write() as db:
+            number = journal.add_manifest(db, row)
+        self._numbers[row.collection] = number
+
+    def manifests(self) -> list[ManifestRow]:
+        with self._lent.read() as db:
+            return journal.manifests(db)
+
+    def set_collection_closed(self, collection: str) -> None:
+        number = self._number(collection)
+        with self._lent.write() as db:
+            db.execute("update collections set closed = 1 where number = ?", (number,))
+
+    def closed_collections(self) -> frozenset[str]:
+        with self._lent.read() as db:
+            rows = db.execute("select id from collections where closed = 1").fetchall()
+        return frozenset(id for (id,) in rows)
+
+    def add_key_list(self, row: KeyListRow, *, log_size: int) -> bool:
+        with self._lent.write() as db:
+            if journal.head(db)[0] != log_size:
+                return False
+            journal.add_key_list(db, row)
+        return True
+
+    def latest_key_list(self) -> KeyListRow | None:
+        with self._lent.read() as db:
+            return journal.latest_key_list(db)
+
+    def key_list(self, version: int) -> KeyListRow | None:
+        with self._lent.read() as db:
+            return journal.key_list(db, version)
+
+    def append_log(self, type: str, body_hash: bytes) -> None:
+        with self._lent.write() as db:
+            journal.append(db, LogEntry(type, body_hash))
+
+    def log(self, first: int = 0) -> list[LogEntry]:
+        with self._lent.read() as db:
+            return journal.entries(db, first)
+
+    def log_head(self) -> tuple[int, str]:
+        with self._lent.read() as db:
+            size, head = journal.head(db)
+        return size, head.hex()
+
+    def charge(self, row: ChargeRow, decide: Decide) -> ChargeRow:
+        number = self._number(row.collection)
+        with self._lent.write() as db:
+            return releases.charge(db, number, row, decide)
+
+    def charge_for(self, collection: str, request: bytes) -> ChargeRow | None:
+        number = self._number(collection)
+        with self._lent.read() as db:
+            return releases.charge_for(db, number, request)
+
+    def charges(self, collection: str) -> list[ChargeRow]:
+        number = self._number(collection)
+        with self._lent.read() as db:
+            return releases.charges(db, number)
+
+    def store_result(self, row: ResultRow, record: bytes | None = None) -> ResultRow:
+        with self._lent.write() as db:
+            return releases.store_result(db, row, record)
+
+    def result(self, release: str) -> ResultRow | None:
+        with self._lent.read() as db:
+            return releases.result(db, release)
+
+    def results(self, collection: str) -> list[ResultRow]:
+        number = self._number(collection)
+        with self._lent.read() as db:
+            return releases.results(db, number)
+
+    def add_record(self, release: str, number: int, record: bytes) -> bool:
+        with self._lent.write() as db:
+            return releases.add_record(db, release, number, record)
+
+    def records(self, release: str, first: int = 0) -> list[bytes]:
+        with self._lent.read() as db:
+            return releases.records(db, release, first)
+
+    def add_token(self, token: Token) -> None:
+        row = (
+            token.id,
+            token.role,
+            token.label,
+            token.hash,
+            token.created,
+            token.expires,
+            token.revoked,
+        )
+        with self._lent.write() as db:
+            db.execute(_INSERT, row)
+
+    def tokens(self) -> list[Token]:
+        with self._lent.read() as db:
+            return [Token(*row) for row in db.execute(f"{_SELECT} order by rowid").fetchall()]
+
+    def revoke_token(self, token_id: str, now: float) -> bool:
+        statement = "update tokens set revoked = coalesce(revoked, ?) where id = ?"
+        with self._lent.write() as db:
+            return bool(db.execute(statement, (int(now), token_id)).rowcount)
+
+    def find_token(self, token_hash: bytes) -> Token | None:
+        with self._lent.read() as db:
+            rows = db.execute(f"{_SELECT} where hash = ?", (token_hash,)).fetchall()
+        return Token(*rows[0]) if rows else None
+
+    def _number(self, collection: str) -> int:
+        """What stands for a collection; another process may have registered it meanwhile."""
+        if collection not in self._numbers:
+            self._numbers = self._collection_numbers()
+        try:
+            return self._numbers[collection]
+        except KeyError:
+            raise StoreError(f"collection {collection!r} has no manifest in this store") from None
+
+    def _collection_numbers(self) -> dict[str, int]:
+        with self._lent.read() as db:
+            return dict(db.execute("select id, number from collections").fetchall())

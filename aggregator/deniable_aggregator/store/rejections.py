@@ -1,0 +1,51 @@
+"""Rejection counters: in memory until they are written, so that a flood costs the disk nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from deniable_aggregator.store.statements import Connections
+
+__all__ = ["Rejections"]
+
+_ADD = """
+insert into rejections (collection, reason, n) values (?, ?, ?)
+on conflict (collection, reason) do update set n = rejections.n + excluded.n"""
+_READ = "select reason, n from rejections where collection = ?"
+
+
+@dataclass(slots=True)
+class Rejections:
+    """Of all collections; a collection is its number."""
+
+    connections: Connections
+    _waiting: Counter[tuple[int, str]] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, number: int, counts: Mapping[str, int]) -> None:
+        """By reason."""
+        with self._lock:
+            self._waiting.update({(number, reason): n for reason, n in counts.items()})
+
+    def of(self, number: int) -> dict[str, int]:
+        """By reason, those not yet written included."""
+        # Under the lock that `flush` holds: a counter on its way to disk is seen once.
+        with self._lock, self.connections.read() as db:
+            found = Counter(dict(db.execute(_READ, (number,)).fetchall()))
+            for (owner, reason), n in self._waiting.items():
+                if owner == number:
+                    found[reason] += n
+        return dict(found)
+
+    def flush(self) -> None:
+        """Write them."""
+        with self._lock:
+            if not self._waiting:
+                return
+            with self.connections.write() as db:
+                for (number, reason), n in sorted(self._waiting.items()):
+                    db.execute(_ADD, (number, reason, n))
+            self._waiting.clear()

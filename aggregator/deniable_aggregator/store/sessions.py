@@ -1,0 +1,171 @@
+"""Connections to one PostgreSQL database, from a pool; each transaction has one to itself.
+
+What a process has to say once it was told, it must not lose: synchronous_commit is never off.
+Advisory locks order what rows cannot: they belong to the database, end with their transaction or
+connection however that ends, and cost neither a write nor a row.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg_pool import ConnectionPool, PoolClosed
+
+from deniable_aggregator.errors import StoreError
+from deniable_aggregator.store.statements import Rows
+
+__all__ = ["Factory", "Lock", "Session", "Sessions", "conninfo", "read_once", "refusals"]
+
+MOST_CONNECTIONS = 12
+"""Of one process. Uploads share one commit at a time; the others serve readers."""
+
+WAIT_SECONDS = 15.0
+DEFAULTS: dict[str, str | int] = {
+    "application_name": "deniable",
+    "connect_timeout": 10,
+    "tcp_user_timeout": 15_000,  # milliseconds: a server that is gone is noticed
+}
+
+BEGIN = "begin isolation level read committed read write"
+"""A statement behind a lock must see what was committed before the lock was had."""
+
+BEGIN_READING = "begin isolation level repeatable read read only"
+
+Connection = psycopg.Connection[Any]
+Factory = type[Connection]
+
+_DURABLE = b"""
+select set_config('synchronous_commit', 'on', false)
+where current_setting('synchronous_commit') = 'off'"""
+
+
+class Lock(IntEnum):
+    """Advisory locks of one 64-bit key; those of two 32-bit keys are (collection, epoch)."""
+
+    MIGRATION = 0x64656E_00
+    WRITE = 0x64656E_01
+    FOLD = 0x64656E_02
+    LEADER = 0x64656E_03
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A connection inside a transaction, as `Statements`: binary both ways."""
+
+    connection: Connection
+
+    def execute(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
+        return self.connection.execute(_spelled(sql), parameters, binary=True)
+
+    def wait_for(self, lock: Lock) -> None:
+        """Hold it until the transaction ends."""
+        self.execute("select pg_advisory_xact_lock(?)", (int(lock),))
+
+    def get(self, lock: Lock) -> bool:
+        """Hold it until the transaction ends, or False if somebody else does."""
+        [[got]] = self.execute("select pg_try_advisory_xact_lock(?)", (int(lock),)).fetchall()
+        return bool(got)
+
+
+@cache
+def _spelled(sql: str) -> bytes:
+    return sql.replace("?", "%b").encode()
+
+
+class Sessions:
+    """`write`, `read` and `begin` lend a `Session`; `close` closes all connections."""
+
+    def __init__(self, url: str, *, factory: Factory = psycopg.Connection) -> None:
+        self._writing = threading.Lock()
+        self._pool = ConnectionPool(
+            conninfo(url),
+            connection_class=factory,
+            kwargs={"autocommit": True},
+            configure=_configure,
+            check=ConnectionPool.check_connection,
+            min_size=1,
+            max_size=MOST_CONNECTIONS,
+            timeout=WAIT_SECONDS,
+            name="deniable",
+            open=False,
+        )
+        with refusals():
+            self._pool.open()
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """A transaction, one at a time over all processes; of this one only it has a connection."""
+        with self._writing, self.begin() as session:
+            session.wait_for(Lock.WRITE)
+            yield session
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """One snapshot, which cannot write."""
+        with self.begin(BEGIN_READING) as session:
+            yield session
+
+    @contextmanager
+    def begin(self, statement: str = BEGIN) -> Iterator[Session]:
+        """A transaction: durable after the block, or rolled back. StoreError if it is refused."""
+        with refusals(), self._lent() as connection:
+            session = Session(connection)
+            session.execute(statement)
+            try:
+                yield session
+                session.execute("commit")
+            except BaseException:
+                with suppress(psycopg.Error):
+                    connection.rollback()
+                raise
+
+    def close(self) -> None:
+        self._pool.close()
+
+    @contextmanager
+    def _lent(self) -> Iterator[Connection]:
+        try:
+            connection = self._pool.getconn()
+        except PoolClosed:
+            raise StoreError("the store is closed") from None
+        try:
+            yield connection
+        finally:
+            self._pool.putconn(connection)
+
+
+@contextmanager
+def read_once(url: str) -> Iterator[Session]:
+    """One snapshot over a connection of its own, without a pool."""
+    with refusals(), closing(psycopg.connect(conninfo(url), autocommit=True)) as connection:
+        connection.execute(BEGIN_READING.encode())
+        yield Session(connection)
+
+
+def conninfo(url: str) -> str:
+    """The operator's words, and ours where they say nothing."""
+    with refusals():
+        given = conninfo_to_dict(url)
+    return make_conninfo(url, **{key: DEFAULTS[key] for key in DEFAULTS.keys() - given.keys()})
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """What PostgreSQL says, in one line and without the rows it speaks of."""
+    try:
+        yield
+    except psycopg.Error as error:
+        said = error.diag.message_primary or str(error).strip().partition("\n")[0]
+        raise StoreError(f"the database refuses: {said}") from error
+
+
+def _configure(connection: Connection) -> None:
+    connection.execute(_DURABLE)

@@ -1,0 +1,143 @@
+"""Several processes over one directory and one PostgreSQL database share what they know and do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deniable_aggregator.errors import LockedError
+from deniable_aggregator.process.directory_lock import DirectoryLock
+from deniable_aggregator.registry import UnknownCollection
+from deniable_aggregator.store.contract import EpochRow
+from deniable_shared.problems import ReportError
+from support.core_world import DAY, TODAY, World
+from support.manifests import next_version
+from support.shared_services import pair
+
+GRACE_ENDS = (TODAY + 3) * DAY
+
+Pair = tuple[World, World]
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Iterator[Pair]:
+    with pair(tmp_path) as found:
+        yield found
+
+
+def key_file(world: World, key_id: int) -> Path:
+    return world.service.settings.data / "keys" / f"report-{key_id}.key"
+
+
+def states(world: World) -> dict[int, str]:
+    return {key.id: key.state for key in world.key_list().keys}
+
+
+def test_a_collection_registered_by_one_is_known_to_the_other_at_once(both: Pair) -> None:
+    first, second = both
+    assert second.upload(first.report()) == []
+    assert first.n() == second.n() == 1
+    assert second.service.registry.get("settings").id == first.manifest.collection
+    with pytest.raises(UnknownCollection):
+        second.service.registry.get("nothing")
+
+
+def test_the_same_report_to_both_is_counted_once(both: Pair) -> None:
+    first, second = both
+    report = first.report()
+    assert first.upload(report) == second.upload(report) == []
+    assert first.n() == 1
+
+
+def test_a_version_registered_by_one_is_counted_by_the_other_at_once(both: Pair) -> None:
+    first, second = both
+    second.service.registry.refresh()
+    newer = next_version(first.manifest, {"purpose": "Which of them now?"})
+    first.service.registry.apply(first.signed(newer))
+    report = first.report(first.header(manifest_version=2), manifest=newer)
+    assert second.upload(report) == []
+
+
+def test_the_same_manifest_at_both_is_registered_once(both: Pair) -> None:
+    first, second = both
+    assert not second.service.registry.apply(first.signed(first.manifest)).created
+
+
+def test_a_collection_closed_by_one_is_closed_for_the_other_after_its_tick(both: Pair) -> None:
+    first, second = both
+    second.service.registry.refresh()
+    first.service.registry.close(first.manifest.collection)
+    second.service.tick()
+    assert second.service.registry.get("settings").state == "closed"
+
+
+def test_an_epoch_closed_by_one_is_refused_by_the_other_at_once(both: Pair) -> None:
+    first, second = both
+    report = second.report()
+    first.service.store.close_epoch(first.manifest.collection, TODAY, 0)
+    assert second.upload(report) == [(report.header.report_id, ReportError.EPOCH_CLOSED)]
+
+
+def test_one_keeps_house_and_the_other_when_it_is_gone(both: Pair) -> None:
+    first, second = both
+    first.upload(first.report())
+    first.service.tick()
+    first.clock.now = GRACE_ENDS + 1
+    second.service.tick()
+    found = second.service.store.epochs
+    assert found(first.manifest.collection) == [EpochRow(TODAY, 1, None)]
+    first.service.close()
+    second.service.tick()
+    assert found(first.manifest.collection) == [EpochRow(TODAY, 1, GRACE_ENDS + 1)]
+
+
+def test_rejections_of_both_are_added_up(both: Pair) -> None:
+    first, _ = both
+    for world in both:
+        world.upload(first.report(payload=b"\xff"))
+        world.service.tick()
+    assert first.service.store.rejections(first.manifest.collection) == {"invalid-message": 2}
+
+
+def test_a_key_made_by_one_opens_at_the_other_after_its_tick(both: Pair) -> None:
+    first, second = both
+    first.service.keys.rotate(at_once=True)
+    second.service.tick()
+    assert states(first) == states(second) == {1: "expired", 2: "active"}
+    report = first.report(first.header(key_id=2))
+    assert second.upload(report) == []
+
+
+def test_both_go_through_a_rotation_without_signing_each_others_keys_away(both: Pair) -> None:
+    first, second = both
+    first.service.keys.rotate()
+    for _ in range(6):
+        for world in both:
+            world.service.tick()
+        first.clock.now += DAY
+    assert states(first) == states(second) == {2: "active"}
+    assert not key_file(first, 1).exists()
+
+
+def test_a_key_whose_file_is_not_here_stays_listed(
+    both: Pair, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = both
+    first.service.keys.rotate()
+    moved = key_file(first, 2).rename(key_file(first, 2).with_suffix(".elsewhere"))
+    first.clock.now += 2 * DAY
+    second.service.tick()
+    assert states(second)[2] == "active"
+    assert "report-2.key is not here" in caplog.text
+    moved.rename(key_file(first, 2))
+    second.service.tick()
+    assert second.service.keys.opener(2) is not None
+
+
+def test_the_directory_is_open_to_others_that_share_it_and_to_nobody_else(both: Pair) -> None:
+    data = both[0].service.settings.data
+    DirectoryLock.acquire(data, shared=True).release()
+    with pytest.raises(LockedError):
+        DirectoryLock.acquire(data)

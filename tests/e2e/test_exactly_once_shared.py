@@ -1,0 +1,59 @@
+"""Exactly once with several workers on one PostgreSQL database, whichever of them dies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from unittest.mock import patch
+
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from deniable_aggregator.errors import StoreError
+from deniable_aggregator.store import appending, counting, folding
+from deniable_aggregator.store.contract import Arrival, Tally, Verdict
+from deniable_aggregator.store.postgres import PostgresStore
+from support.exactly_once import HUNTING
+from support.killing import Killed
+from support.shared_spine import SharedExactlyOnce
+
+TestSharedExactlyOnce = SharedExactlyOnce.TestCase
+TestSharedExactlyOnce.settings = settings(max_examples=12, stateful_step_count=40, deadline=None)
+
+
+def counted_however_often(db: object, ids: Sequence[tuple[int, int, bytes]]) -> list[object]:
+    return list(ids)
+
+
+def acknowledged_whatever_happens(
+    store: PostgresStore, arrivals: Sequence[Arrival], tally: Tally
+) -> list[Verdict]:
+    try:
+        return commit(store, arrivals, tally)
+    except Killed:
+        return [Verdict.COUNTED] * len(arrivals)
+
+
+commit = PostgresStore.commit
+doubled = folding._ADD.replace("n + ?", "n + 2 * ?")
+MUTANTS: dict[str, tuple[object, str, object]] = {
+    "an id that counts whenever it comes": (appending, "_insert_new", counted_however_often),
+    "a closed epoch that still counts": (counting, "is_closed", lambda *which: False),
+    "a roll-up that counts twice": (folding, "_ADD", doubled),
+    "an acknowledgement that does not wait for the commit": (
+        PostgresStore,
+        "commit",
+        acknowledged_whatever_happens,
+    ),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_machine_finds_what_is_broken_on_purpose(mutant: str) -> None:
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(*MUTANTS[mutant]))
+        with pytest.raises((AssertionError, StoreError)):
+            run_state_machine_as_test(
+                SharedExactlyOnce, settings=settings(HUNTING, max_examples=200)
+            )

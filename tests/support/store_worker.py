@@ -1,0 +1,53 @@
+"""A process that counts: `python store_worker.py ADDRESS FIRST LAST SIZE`.
+
+Waits for a line on stdin, commits reports FIRST … LAST in batches of SIZE, and after each commit
+prints how many reports of the batch it counted and the batch's first number.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from deniable_aggregator.store.contract import Verdict
+from support.databases import Database, at
+from support.stores import arrivals, sums
+
+TESTS = Path(__file__).parent.parent
+
+
+def start(database: Database, first: int, last: int, size: int) -> subprocess.Popen[str]:
+    """Such a process, ready to begin."""
+    run = [sys.executable, __file__, database.address, str(first), str(last), str(size)]
+    worker = subprocess.Popen(
+        run,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": str(TESTS), "PATH": ""},
+    )
+    assert worker.stdout is not None
+    assert worker.stdout.readline() == "ready\n"
+    return worker
+
+
+def begin(worker: subprocess.Popen[str]) -> None:
+    """Let it go."""
+    assert worker.stdin is not None
+    worker.stdin.write("\n")
+    worker.stdin.flush()
+
+
+def main(address: str, first: str, last: str, size: str) -> None:
+    store = at(address)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for start in range(int(first), int(last), int(size)):
+        verdicts = store.commit(arrivals(range(start, start + int(size))), sums)
+        print(verdicts.count(Verdict.COUNTED), start, flush=True)
+    store.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
