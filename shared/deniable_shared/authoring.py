@@ -13,11 +13,12 @@ from fractions import Fraction
 
 from deniable_shared import mechanisms
 from deniable_shared.canonical import MAX_JSON_BYTES, canonical_json, shown
-from deniable_shared.domain import Domain, parse_domain, spelled
+from deniable_shared.domain import Domain, Record, parse_domain, spelled
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.epochs import day_start, epoch_at, holds_in
 from deniable_shared.errors import DomainError, ManifestError, ParameterError
 from deniable_shared.field_reader import FieldReader
+from deniable_shared.linkage import linkage
 from deniable_shared.manifest import Manifest, check_successor, parse_manifest
 from deniable_shared.manifest_fields import (
     EPSILON_RANGE,
@@ -27,7 +28,8 @@ from deniable_shared.manifest_fields import (
     identity_of,
     nest,
 )
-from deniable_shared.manifest_rules import thresholds
+from deniable_shared.manifest_rules import MAX_LINKAGE, thresholds
+from deniable_shared.record_choice import best_for_record
 from deniable_shared.templates import template
 from deniable_shared.toml_keys import read_keys
 
@@ -154,15 +156,33 @@ def _hold_epochs(values: Mapping[str, object]) -> int:
 
 
 def _choose_mechanism(domain: Domain, values: dict[str, object]) -> None:
-    name = str(values.setdefault("mechanism.id", mechanisms.default_id(domain)))
     report = _epsilon(values, "epsilon.report")
     permanent = _epsilon(values, "epsilon.permanent") if "epsilon.permanent" in values else None
+    if "mechanism.id" not in values:
+        values["mechanism.id"] = _default_id(domain, report, permanent, values)
+    name = str(values["mechanism.id"])
     once = mechanisms.for_domain(name, domain, report, parameters=_parameters(values))
     values["mechanism.parameters"] = {each: getattr(once, each) for each in mechanisms.pinned(name)}
     mechanism = mechanisms.for_domain(
         name, domain, report, permanent=permanent, parameters=_parameters(values)
     )
     values |= thresholds(mechanism, str(values["repeat"]))
+
+
+def _default_id(
+    domain: Domain, report: Fraction, permanent: Fraction | None, values: Mapping[str, object]
+) -> str:
+    """Of a record the mechanism of least error, of those that do not point to one device."""
+    if not isinstance(domain, Record):
+        return mechanisms.default_id(domain)
+    if permanent is None or values["linkable"] is True:
+        return best_for_record(domain, report).id
+
+    def hides(once: mechanisms.Mechanism) -> bool:
+        chain = mechanisms.for_domain(once.id, domain, report, permanent=permanent)
+        return linkage(chain) <= MAX_LINKAGE
+
+    return best_for_record(domain, report, fits=hides).id
 
 
 def _parameters(values: Mapping[str, object]) -> Mapping[str, object]:

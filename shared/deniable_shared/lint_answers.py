@@ -8,13 +8,15 @@ from fractions import Fraction
 
 from deniable_shared import mechanisms
 from deniable_shared.chains import Renewed
-from deniable_shared.domain import Bits
+from deniable_shared.domain import Bits, Record
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.finding import Finding, percent, root
+from deniable_shared.lint_records import choice_for_record
 from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_rules import MAX_LINKAGE
 from deniable_shared.optimum import total_error
+from deniable_shared.record_choice import two_way_error
 
 __all__ = ["accuracy", "choice_of_mechanism", "cost", "linkage", "presence", "strength"]
 
@@ -70,18 +72,19 @@ def strength(manifest: Manifest) -> Iterator[Finding]:
 
 def accuracy(manifest: Manifest) -> Iterator[Finding]:
     """What an estimate can show, by the number of reports or devices."""
-    variance = _variance(manifest.mechanism())
+    variance, of = _variance_of(manifest, manifest.mechanism())
     few, many = (root(variance / n) for n in (_FEW, _MANY))
     needed = -(-variance * 10**4 // 1)
     yield Finding(
         "note",
         "epsilon.report",
-        f"std_error of a frequency: {percent(few)} with {_FEW:,} reports, {percent(many)} with "
+        f"std_error of {of}: {percent(few)} with {_FEW:,} reports, {percent(many)} with "
         f"{_MANY:,}; 1.00 % needs {needed:,} reports",
     )
     if isinstance(mechanism := manifest.mechanism(), Renewed):
-        yield _over_a_hold(manifest, variance, _variance(mechanism.first))
-    if many * manifest.domain.size > 1 and not isinstance(manifest.domain, Bits):
+        kept, _ = _variance_of(manifest, mechanism.first)
+        yield _over_a_hold(manifest, variance, kept)
+    if many * manifest.domain.size > 1 and not isinstance(manifest.domain, Bits | Record):
         yield Finding(
             "warning",
             "domain.labels",
@@ -108,7 +111,10 @@ def _over_a_hold(manifest: Manifest, variance: Fraction, kept: Fraction) -> Find
 
 
 def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
-    """Whether another mechanism needs fewer reports, and how many bits one tells."""
+    """Whether another mechanism needs fewer reports, and how much one tells."""
+    if isinstance(manifest.domain, Record):
+        yield from choice_for_record(manifest, manifest.domain)
+        return
     if manifest.mechanism().told < 1:
         yield Finding(
             "note",
@@ -201,6 +207,15 @@ def _variance(mechanism: mechanisms.Mechanism) -> Fraction:
     p, q, told = mechanism.p, mechanism.q, mechanism.told
     spread = q * (1 - q) / (p - q) ** 2
     return spread if told == 1 else (spread + Fraction(1, 4)) / told
+
+
+def _variance_of(manifest: Manifest, mechanism: mechanisms.Mechanism) -> tuple[Fraction, str]:
+    """n·Var, and of what: of a record a cell of two attributes, where it tells of two."""
+    if isinstance(manifest.domain, Record):
+        with suppress(ParameterError):
+            error = two_way_error(mechanism, manifest.domain.radices)
+            return error, "a frequency of two attributes together"
+    return _variance(mechanism), "a frequency"
 
 
 def _total(mechanism: mechanisms.Mechanism) -> Fraction:

@@ -11,15 +11,19 @@ import pytest
 from deniable_shared.domain import Bits, Choice
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import build, default_id, for_domain, for_type, known
+from support.privacy import by_size
 
 YES_NO = Bits(("a", "b", "c"))
+OF_RECORDS = ["fourier/1", "pairs/1"]
 COLOURS = Choice(("red", "green", "blue"))
 
 
 def test_every_mechanism_is_registered_by_its_own_id() -> None:
     assert {"rr/1", "grr/1", "duchi/1"} < set(known())
     assert known() == tuple(sorted(known()))
-    assert [build(id, domain_size=2, epsilon=1).id for id in known()] == list(known())
+    assert [build(id, domain_size=2, epsilon=1).id for id in by_size()] == by_size()
+    of_records = [build(id, domain_size=4, epsilon=1, radices=(2, 2)).id for id in OF_RECORDS]
+    assert of_records == OF_RECORDS == sorted({*known()} - {*by_size()})
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", Fraction(1, 2)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TypedDict
 
-from deniable_aggregator.api.documents import ClippedDocument, QuantityDocument
+from deniable_aggregator.api.estimate_documents import ClippedDocument, QuantityDocument
 from deniable_aggregator.estimate.quantity import Quantity, mean, quantiles
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import UnsetType
 
-from deniable_aggregator.api.documents import (
+from deniable_aggregator.api.estimate_documents import (
     EstimatesByEpochDocument,
     EstimatesDocument,
     QuantityDocument,

@@ -45,7 +45,7 @@ def estimates_table(document: dict[str, object]) -> None:
     rows = rows_of(document["estimates"])
     if rows:
         _labels_table(document, rows)
-    for told in _of_holds(document):
+    for told in (*_of_holds(document), *_of_associations(document)):
         console().print(told)
 
 
@@ -124,6 +124,22 @@ def _of_holds(document: dict[str, object]) -> Iterator[str]:
         starts = ", ".join(str(hold["first"]) for hold in holds)
         yield f"Values at the start of the holds from epoch {starts}; later ones are not used."
         yield f"Two reports of one hold share {document['linkage']:.2f} bits that show one device."
+
+
+def _of_associations(document: dict[str, object]) -> Iterator[str]:
+    """Whether the attributes of each table of two go together."""
+    for test in rows_of(document.get("associations")):
+        names = test["attributes"]
+        pair = " and ".join(map(str, names)) if isinstance(names, list) else ""
+        p_value = _number(test.get("p_value"))
+        if p_value is None:
+            yield escaped(f"Whether {pair} go together is not known: {test.get('undecided')}.")
+            continue
+        yield escaped(
+            f"If {pair} were independent, so much or more would be seen with chance "
+            f"{p_value:.2g} (Wald statistic {_number(test['statistic']) or 0:.1f}, "
+            f"{test['degrees_of_freedom']} degrees of freedom)."
+        )
 
 
 def _estimated(row: dict[str, object], *, projected: bool) -> Line:

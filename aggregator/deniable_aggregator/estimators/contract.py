@@ -43,11 +43,12 @@ class Estimator(Protocol):
 
     @property
     def tells(self) -> str:
-        """What an estimate has entries for: the "labels" of the domain, or its "mean" alone.
+        """What an estimate has entries for: the "labels" of the domain, its "mean", or "tables".
 
         A mean is a share of the way from the lowest value of the domain to the highest. Under
         "distribution" there are entries for the labels, too, but single ones say little: the
-        reports tell where people are, not which label they have.
+        reports tell where people are, not which label they have. Tables are those of the
+        attributes of a record: an estimate has the labels of each.
         """
 
     @property
