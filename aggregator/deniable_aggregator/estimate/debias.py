@@ -87,22 +87,27 @@ class Estimate:
         of, all liars choose the label in question. ParameterError unless 0 ≤ liars < 1, and for
         sums of labels, whose reports do more than support them or not.
         """
-        if self.channel is None:
-            raise ParameterError("liars must be asked for by label: these are sums of labels")
-        share = worst_share(liars, self.told)
-        return limits_under_lies(self.channel, self.lower, self.upper, share)
+        channel, share = self._channel_of_labels(), worst_share(liars, self.told)
+        return limits_under_lies(channel, self.lower, self.upper, share)
 
     def liars_to_zero(self) -> Floats:
         """The least share of made-up reports with which the interval under lies reaches 0.
 
         0 where it does without any: "somebody has it" is concluded from no label of these.
         """
-        return liars_to_zero(self.channel, self.lower, self.told)
+        return liars_to_zero(self._channel_of_labels(), self.lower, self.told)
+
+    def _channel_of_labels(self) -> Channel:
+        if self.channel is None:
+            raise ParameterError("liars must be asked for by label: these are sums of labels")
+        return self.channel
 
     def p_values(self) -> Floats:
         """The chance of so many supports or more if nobody had the label; exact, one-sided."""
-        if self.evidence is None:
-            raise ParameterError("significant must be left out: these estimates are of no label")
+        if self.evidence is None or self.channel is None:
+            raise ParameterError(
+                "significant must be left out: no report supports one of these by itself"
+            )
         return tails_of_nobody(self.channel, self.evidence)[0]
 
     def significant(self, method: str = "holm") -> Flags:

@@ -5,7 +5,7 @@
     subset     3-design: E[k(k − 1)] from the chance that u and v are supported, given u or neither
     hadamard   k = (a ± m_j)/2, m_j = Σ_{v∈A} (−1)^(parity of j AND v), and Σ_j m_j² = Ka
     cyclic     Σ of k² over the codes that support x, for every x, by two correlations
-    affine     the same by two sums of w neighbours for each multiplier; over 4 million messages
+    affine     the same by two sums of w neighbours for each multiplier; over a million messages
                K/w·p times the variance over uniform messages, which is hypergeometric
 
 The last two depend on x: the largest over the values in A, and over those not in A, are taken.
@@ -38,7 +38,7 @@ from deniable_shared.mechanisms.subset import SubsetResponse
 
 __all__ = ["checked_set", "kept_of", "law_of", "of_set"]
 
-_MOST_MESSAGES = 1 << 22
+_MOST_MESSAGES = 1 << 20  # of affine/1: 20 ms
 _AT_ONCE = 1 << 20  # numbers of a block of multipliers
 _Members = npt.NDArray[np.int64]
 _Moments = tuple[Fraction, Fraction, int]

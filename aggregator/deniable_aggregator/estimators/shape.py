@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -35,14 +36,15 @@ __all__ = ["FALSE_ALARMS", "Oddity", "oddities"]
 FALSE_ALARMS = 1e-6
 """The most honest estimates in which anything odd is found."""
 
+OddityKind = Literal["unused-code", "unused-codes", "weight"]
 _Coded = AffineEstimator | CyclicEstimator | HadamardEstimator
 
 
 @dataclass(frozen=True, slots=True)
 class Oddity:
-    """One thing seen: `kind` is "unused-code", "unused-codes" or "weight"."""
+    """One thing seen: a code that stands for no label, all such codes, or all ones."""
 
-    kind: str
+    kind: OddityKind
     seen: int
     expected: float
     chance: float
@@ -91,7 +93,7 @@ def _of_codes(
 
 
 def _of_sum(
-    kind: str,
+    kind: OddityKind,
     mechanism: Mechanism,
     members: Counts,
     total: int,
