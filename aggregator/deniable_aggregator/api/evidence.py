@@ -16,9 +16,9 @@ from deniable_aggregator.api.estimate_documents import (
     WarningDocument,
 )
 from deniable_aggregator.estimate import Estimate
-from deniable_aggregator.estimators.messages import LIKELIHOODS, likeliest
-from deniable_aggregator.estimators.sets import checked_set, of_set
-from deniable_aggregator.estimators.shape import Oddity, oddities
+from deniable_aggregator.estimate.messages import LIKELIHOODS, likeliest
+from deniable_aggregator.estimate.set_laws import checked_set, of_set
+from deniable_aggregator.estimate.shape import Oddity, oddities
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection

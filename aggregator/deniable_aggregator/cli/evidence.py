@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deniable_aggregator.cli.output import escaped, rows_of
+from deniable_aggregator.cli.output import escaped, plain_table, rows_of
 
-__all__ = ["cells_of", "columns_of", "sentences_of"]
+__all__ = ["cells_of", "columns_of", "lies_table", "sentences_of"]
 
-_COLUMNS = {
-    "significant": "somebody",
-    "lower_under_lies": "under lies",
-    "liars_to_zero": "liars to 0",
-}
 _WARNED = {
     "unused-code": "A code that stands for no label was supported",
     "unused-codes": "The codes that stand for no label were supported",
@@ -22,16 +17,27 @@ _WARNED = {
 
 def columns_of(row: dict[str, object]) -> list[str]:
     """Names of the further columns, those that this row has."""
-    return [column for name, column in _COLUMNS.items() if name in row]
+    return ["somebody"] if "significant" in row else []
 
 
 def cells_of(row: dict[str, object]) -> list[str]:
     """Their cells."""
-    cells = ["yes" if row["significant"] else "no"] if "significant" in row else []
-    if "lower_under_lies" in row:
-        cells.append(f"{_points(row['lower_under_lies'])} to {_points(row['upper_under_lies'])}%")
-        cells.append(f"{_points(row['liars_to_zero'])}%")
-    return cells
+    return ["yes" if row["significant"] else "no"] if "significant" in row else []
+
+
+def lies_table(rows: list[dict[str, object]]) -> None:
+    """What holds whatever liars made up, if that was asked for."""
+    if "liars_to_zero" not in rows[0]:
+        return
+    cells = [
+        (
+            str(row["label"]),
+            f"{_points(row['lower_under_lies'])} to {_points(row['upper_under_lies'])}%",
+            f"{_points(row['liars_to_zero'])}%",
+        )
+        for row in rows
+    ]
+    plain_table(("label", "interval under lies", "reaches 0 with liars of"), cells)
 
 
 def sentences_of(document: dict[str, object]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.cli.bars import Scale, scale_over
-from deniable_aggregator.cli.evidence import cells_of, columns_of, sentences_of
+from deniable_aggregator.cli.evidence import cells_of, columns_of, lies_table, sentences_of
 from deniable_aggregator.cli.output import console, escaped, rows_of, table
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ __all__ = ["estimates_table", "percent", "quantities_table", "truth_table"]
 
 NARROWEST, WIDEST = 12, 40
 LONGEST_LABEL = 24
-NUMBERS = frozenset(
-    {"truth", "estimate", "frequency", "projected", "± 1 se", "to leave", "liars to 0"}
-)
+NUMBERS = frozenset({"truth", "estimate", "frequency", "projected", "± 1 se", "to leave"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +46,7 @@ def estimates_table(document: dict[str, object]) -> None:
     rows = rows_of(document["estimates"])
     if rows:
         _labels_table(document, rows)
+        lies_table(rows)
     for told in (*_of_holds(document), *_of_associations(document), *sentences_of(document)):
         console().print(told)
 

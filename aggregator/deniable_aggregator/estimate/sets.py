@@ -57,7 +57,7 @@ class SetLaw:
         if self.inside < self.mean(1) or self.outside < self.mean(0):
             raise ParameterError("inside and outside must be second moments of whole numbers")
 
-    def mean(self, share: float | int) -> Fraction:
+    def mean(self, share: Fraction | float) -> Fraction:
         """E k if a share F has a value of A."""
         return self.size * self.q + (self.p - self.q) * Fraction(share)
 

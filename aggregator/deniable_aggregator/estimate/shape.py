@@ -21,13 +21,13 @@ from typing import Literal
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_aggregator.estimate.set_laws import kept_of, law_of
 from deniable_aggregator.estimate.sets import tail_of_known
 from deniable_aggregator.estimate.significance import Evidence, tails_of_nobody
 from deniable_aggregator.estimators.affine import AffineEstimator
 from deniable_aggregator.estimators.contract import Estimator, clusters_of
 from deniable_aggregator.estimators.cyclic import CyclicEstimator
 from deniable_aggregator.estimators.hadamard import HadamardEstimator
-from deniable_aggregator.estimators.sets import kept_of, law_of
 from deniable_aggregator.estimators.unary import UnaryEstimator
 from deniable_shared.mechanisms.contract import Mechanism
 
