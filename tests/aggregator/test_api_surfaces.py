@@ -75,6 +75,7 @@ OTHER_COMMANDS = {
     *(("tokens", verb) for verb in ("create", "list", "revoke")),
     ("epochs", "close"),
     ("attack", "reconstruct"),
+    ("plan",),
 }
 
 

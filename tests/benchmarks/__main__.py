@@ -25,6 +25,7 @@ NAMES = (
     "imports",
     "tally",
     "estimate",
+    "error",
     "numbers",
     "central",
     "upload",

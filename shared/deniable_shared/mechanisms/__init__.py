@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import overload
 
 from deniable_shared.chains import Renewed
-from deniable_shared.domain import Bits, Domain
+from deniable_shared.domain import Domain
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
@@ -32,7 +32,6 @@ __all__ = [
     "Chain",
     "Mechanism",
     "build",
-    "default_id",
     "for_domain",
     "for_type",
     "known",
@@ -127,7 +126,7 @@ def for_domain(
     if domain.type not in types:
         raise ParameterError(
             f"mechanism {id} answers for {', '.join(sorted(types))}, not for {domain.type}: "
-            f"use {default_id(domain)}"
+            f"use {' or '.join(for_type(domain.type))}"
         )
     takes = _DECIDED.get(types, ())
     decided = {name: value for name, value in domain.decides.items() if name in takes}
@@ -136,11 +135,6 @@ def for_domain(
     return build(
         id, domain_size=domain.size, epsilon=epsilon, permanent=permanent, **decided, **parameters
     )
-
-
-def default_id(domain: Domain) -> str:
-    """The mechanism of a collection that names none."""
-    return BitwiseResponse.id if isinstance(domain, Bits) else GeneralizedResponse.id
 
 
 def _unknown(id: str) -> str:
