@@ -42,7 +42,7 @@ def held_by(mechanism: Any, message: bytes) -> frozenset[int]:
     return frozenset(v for v in range(SIZE) if mechanism.supports(message, v))
 
 
-def moments(mechanism: Mechanism, members: tuple[int, ...], value: int) -> tuple[Fraction, ...]:
+def moments(mechanism: Any, members: tuple[int, ...], value: int) -> tuple[Fraction, ...]:
     """E k, E k² and the largest range of k, over the exact law of messages."""
     law = pmf(mechanism, value)
     held = {y: len(held_by(mechanism, y) & set(members)) for y in law}
