@@ -26,6 +26,7 @@ from deniable_shared.mechanisms.cyclic import CyclicResponse
 
 __all__ = ["LIKELIHOODS", "TwoLevels", "law_of_messages", "likeliest"]
 
+_TOLERANCE = 0.02  # standard errors of the gradient: a few nats, in twice the steps of half of one
 _Sums = Callable[[Floats], Floats]
 
 
@@ -34,7 +35,7 @@ def likeliest(mechanism: Mechanism, tally: Counts) -> Fit:
 
     ParameterError for a mechanism whose tally is not of messages, and for an empty tally.
     """
-    return fit(law_of_messages(mechanism), tally)
+    return fit(law_of_messages(mechanism), tally, tolerance=_TOLERANCE)
 
 
 @dataclass(frozen=True, slots=True)
