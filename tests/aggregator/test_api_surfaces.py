@@ -34,6 +34,7 @@ READING = {
         f"?to={TODAY - 1}",
         "?projection=clip",
         "?family=all&confidence=0.5",
+        "?significant=holm&liars=0.01&projection=base-cut",
     ],
     "/v1/collections/{collection}/epochs": [""],
     "/v1/collections/{collection}/releases": [""],

@@ -34,7 +34,7 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.cyclic import CyclicResponse
 
-__all__ = ["CyclicEstimator"]
+__all__ = ["CyclicEstimator", "correlated", "spectrum_of"]
 
 _CLOSE = 0.25
 
@@ -60,7 +60,7 @@ class CyclicEstimator:
         return histogram(rows, self.mechanism.tally_size)
 
     def supports(self, tallies: Counts) -> Counts:
-        return self._correlated(tallies)[..., : self.mechanism.domain_size]
+        return self.codes(tallies)[..., : self.mechanism.domain_size]
 
     def estimate(
         self,
@@ -84,24 +84,28 @@ class CyclicEstimator:
             clusters=clusters_of(self.mechanism, self.repeat, epochs),
         )
 
-    def _correlated(self, counts: Counts) -> Counts:
-        """T of all K codes along the last axis, exactly."""
-        form = self._form
-        spectrum, length = _spectrum(form.field_order, form.dimension)
-        twice = np.concatenate([counts, counts], axis=-1)
-        raw = np.fft.irfft(np.fft.rfft(twice, length) * spectrum, length)[..., : form.symbols]
-        rounded = np.rint(raw)
-        found: Counts = rounded.astype(np.int64)
-        exact = form.favoured * counts.sum(axis=-1)
-        if np.abs(raw - rounded).max(initial=0) < _CLOSE and (found.sum(axis=-1) == exact).all():
-            return found
-        bits = int(counts.max()).bit_length() >> 1
-        low = counts & ((1 << bits) - 1)
-        return self._correlated(low) + (self._correlated(counts >> bits) << bits)
+    def codes(self, tallies: Counts) -> Counts:
+        """Supports of all K codes; those from `domain_size` on stand for nothing."""
+        return correlated(tallies, self._form)
+
+
+def correlated(counts: Counts, form: CyclicResponse) -> Counts:
+    """T of all K codes along the last axis, exactly."""
+    spectrum, length = spectrum_of(form.field_order, form.dimension)
+    twice = np.concatenate([counts, counts], axis=-1)
+    raw = np.fft.irfft(np.fft.rfft(twice, length) * spectrum, length)[..., : form.symbols]
+    rounded = np.rint(raw)
+    found: Counts = rounded.astype(np.int64)
+    exact = form.favoured * counts.sum(axis=-1)
+    if np.abs(raw - rounded).max(initial=0) < _CLOSE and (found.sum(axis=-1) == exact).all():
+        return found
+    bits = int(counts.max()).bit_length() >> 1
+    low = counts & ((1 << bits) - 1)
+    return correlated(low, form) + (correlated(counts >> bits, form) << bits)
 
 
 @lru_cache(maxsize=8)
-def _spectrum(q: int, t: int) -> tuple[npt.NDArray[np.complex128], int]:
+def spectrum_of(q: int, t: int) -> tuple[npt.NDArray[np.complex128], int]:
     """Conjugate transform of D's indicator, and the length it is padded to."""
     members = np.array(difference_set(q, t))
     codes = (q**t - 1) // (q - 1)
