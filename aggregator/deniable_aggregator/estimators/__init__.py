@@ -13,6 +13,7 @@ from deniable_aggregator.estimators.duchi import OneBitMeanEstimator
 from deniable_aggregator.estimators.grr import GeneralizedEstimator
 from deniable_aggregator.estimators.hadamard import HadamardEstimator
 from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
+from deniable_aggregator.estimators.projective import ProjectiveEstimator
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 from deniable_aggregator.estimators.rr_sampled import SampledEstimator
 from deniable_aggregator.estimators.subset import SubsetEstimator
@@ -31,6 +32,7 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "grr/1": GeneralizedEstimator,
         "hadamard/1": HadamardEstimator,
         "oue/1": OptimizedUnaryEstimator,
+        "projective/1": ProjectiveEstimator,
         "rr-sampled/1": SampledEstimator,
         "rr/1": BitwiseEstimator,
         "subset/1": SubsetEstimator,

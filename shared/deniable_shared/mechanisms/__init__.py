@@ -19,6 +19,7 @@ from deniable_shared.mechanisms.duchi import OneBitMean
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.oue import OptimizedUnary
+from deniable_shared.mechanisms.projective import ProjectiveResponse
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
 from deniable_shared.mechanisms.subset import SubsetResponse
@@ -167,6 +168,7 @@ _KINDS: tuple[Kind, ...] = (
     OneBitMean,
     OptimizedUnary,
     PiecewiseMean,
+    ProjectiveResponse,
     SampledResponse,
     SubsetResponse,
     SymmetricUnary,
