@@ -97,8 +97,8 @@ def sequence_of(q: int, t: int, length: int) -> bytes | array[int]:
     if field.p >= _MOST_IN_BYTES:
         return _in_words(field.p, t, steps, length)
     planes = _in_planes(field, t, steps, length)
-    whole = sum(int.from_bytes(plane, "big") * field.p**r for r, plane in enumerate(planes))
-    return whole.to_bytes(length, "big")
+    elements: int = sum(int.from_bytes(each, "big") * field.p**r for r, each in enumerate(planes))
+    return elements.to_bytes(length, "big")
 
 
 def _in_planes(field: Field, t: int, steps: Steps, length: int) -> list[bytearray]:
