@@ -10,6 +10,7 @@ from deniable_aggregator.estimators.projective import _circle
 from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import build
+from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.projective import ProjectiveResponse
 from deniable_shared.optimum import total_error
 from deniable_shared.recurrences import codes_of
@@ -77,25 +78,19 @@ def test_everybody_alike_is_estimated_as_one_and_the_others_as_zero(id: str, rep
     """Of the expected histogram; its rounding to whole reports moves a support by w at most."""
     permanent = "4" if repeat == "memoized" else None
     mechanism = build(id, domain_size=100, epsilon="2", permanent=permanent)
-    of, n = estimators.for_mechanism(mechanism, repeat), 10**15
-    first = build(id, domain_size=100, epsilon="2")
-    inside, outside = (
-        mechanism.p / first.favoured,
-        (1 - mechanism.p)
-        / (  # type: ignore[attr-defined]
-            first.symbols - first.favoured  # type: ignore[attr-defined]
-        ),
-    )
-    counts = [
-        round(
-            n * (inside if first.supports(code.to_bytes(first.payload_size, "big"), 7) else outside)
-        )
-        for code in range(first.tally_size)
-    ]
+    plain = build(id, domain_size=100, epsilon="2")
+    assert isinstance(plain, GeometricResponse)
+    of, n, codes, size = estimators.for_mechanism(mechanism, repeat), 10**15, *sizes(plain)
+    inside, outside = mechanism.p / size, (1 - mechanism.p) / (codes - size)
+    counts = [round(n * (inside if plain._holds(code, 7) else outside)) for code in range(codes)]
     counts[0] += n - sum(counts)
     estimate = of.estimate(np.array(counts), n, epochs=3)
     expected = [float(label == 7) for label in range(100)]
     assert estimate.frequencies.tolist() == pytest.approx(expected, abs=1e-11)
+
+
+def sizes(mechanism: GeometricResponse) -> tuple[int, int]:
+    return mechanism.symbols, mechanism.favoured
 
 
 @pytest.mark.parametrize("id", ["cyclic/1", "projective/1"])

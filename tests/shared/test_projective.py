@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import Counter
 from fractions import Fraction
 from itertools import accumulate, permutations, product
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -158,7 +159,8 @@ def by_definition(
     first = next(place for place, digit in enumerate(point) if digit)
     assert point[first] == 1
     rest = point[first + 1 :]
-    return codes_of(q, len(rest)) + sum(digit * q**i for i, digit in enumerate(reversed(rest)))
+    behind: int = sum(digit * q**i for i, digit in enumerate(reversed(rest)))
+    return codes_of(q, len(rest)) + behind
 
 
 def digits(number: int, q: int, width: int) -> list[int]:
@@ -245,3 +247,12 @@ def test_what_is_no_index_is_refused_even_where_it_is_a_code(value: object) -> N
 def test_spaces_that_cannot_be_are_refused(d: int, pinned: dict[str, int], reason: str) -> None:
     with pytest.raises(ParameterError, match=reason):
         projective(d, "1", **pinned)
+
+
+def test_the_example_of_the_protocol_is_right() -> None:
+    text = (Path(__file__).parent.parent.parent / "shared" / "PROTOCOL.md").read_text()
+    mechanism = whole(4, 3)
+    held = [code for code in range(21) if mechanism._holds(code, 7)]
+    drawn = [mechanism._drawn(7, True, 3, 0), mechanism._drawn(7, False, 0, 9)]
+    sentence = "index 7 is supported by y = {}, {}, {}, {}, {}; i = 3 gives {} and k = 9 gives {}."
+    assert sentence.format(*held, *drawn) in text
