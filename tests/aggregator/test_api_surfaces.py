@@ -74,6 +74,7 @@ OTHER_COMMANDS = {
     *(("tokens", verb) for verb in ("create", "list", "revoke")),
     ("epochs", "close"),
     ("attack", "reconstruct"),
+    ("plan",),
 }
 
 

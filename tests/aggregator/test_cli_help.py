@@ -53,6 +53,7 @@ def test_the_commands_are_those_of_the_design() -> None:
         *(("keys", verb) for verb in ("list", "rotate", "delegate")),
         *(("release",), ("releases",), ("ledger",)),
         ("attack", "reconstruct"),
+        ("plan",),
         ("log", "verify"),
         *(("tokens", verb) for verb in ("create", "list", "revoke")),
     }

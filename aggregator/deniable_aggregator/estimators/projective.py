@@ -31,7 +31,7 @@ from deniable_shared.fields import field_of
 from deniable_shared.inner_products import logarithms
 from deniable_shared.recurrences import codes_of, recurrence_of, sequence_of
 
-__all__ = ["ProjectiveEstimator"]
+__all__ = ["ProjectiveEstimator", "circle"]
 
 _Numbers = npt.NDArray[np.int64]
 
@@ -42,7 +42,7 @@ class ProjectiveEstimator(GeometricEstimator):
 
     @staticmethod
     def supports_of_codes(tallies: Counts, q: int, t: int) -> Counts:
-        point, value = _circle(q, t)
+        point, value = circle(q, t)
         sums = shifted_sums(tallies[..., point], q, t)
         supports = np.empty_like(sums)
         supports[..., value] = np.roll(sums[..., ::-1], 1, axis=-1)
@@ -50,7 +50,7 @@ class ProjectiveEstimator(GeometricEstimator):
 
 
 @lru_cache(maxsize=2)
-def _circle(q: int, t: int) -> tuple[_Numbers, _Numbers]:
+def circle(q: int, t: int) -> tuple[_Numbers, _Numbers]:
     """The point and the value of every turn."""
     size, vectors, recurrence = codes_of(q, t), _Vectors(q), recurrence_of(q, t)
     terms = np.asarray(memoryview(sequence_of(q, t, size + t - 1)), dtype=np.int64)
