@@ -8,7 +8,8 @@ plain or one report of a chain, because all of them are one of these:
     bits           each bit is told by itself: binomial counts of ones    rr/1, sue/1, oue/1
     a message      supports the true label with p, each such one as likely, else each other:
                    multinomial over the messages      any of labels whose tally counts messages
-    many messages  the same, told sender by sender     cyclic/1, subset/1, affine/1, hadamard/1
+    many messages  the same, told sender by sender     cyclic/1, projective/1, subset/1, affine/1,
+                                                       hadamard/1
     a few          drawn from the exact `pmf` of each value               all others
 
 A mechanism that is registered later needs no line here unless it is to be fast.
@@ -26,14 +27,18 @@ import numpy.typing as npt
 
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimators.projective import circle
 from deniable_shared.chains import Renewed
+from deniable_shared.difference_sets import difference_set
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism, Renewable
 from deniable_shared.mechanisms.cyclic import CyclicResponse
+from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.oue import OptimizedUnary
+from deniable_shared.mechanisms.projective import ProjectiveResponse
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
@@ -123,9 +128,9 @@ def _coefficients(mechanism: Mechanism, values: Counts, people: Counts, draws: G
 
 def _distances(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
     """cyclic/1: a distance each, in the difference set or not."""
-    form = cast(CyclicResponse, _form(mechanism))
+    form = cast(GeometricResponse, _form(mechanism))
     k, w = form.symbols, form.favoured
-    members = np.array(form.gaps, dtype=np.int64) + np.arange(w)
+    members = np.array(difference_set(form.field_order, form.dimension), dtype=np.int64)
     others = np.setdiff1d(np.arange(k), members)
     tally = np.zeros(k, dtype=np.int64)
     for truth in _senders(values, people):
@@ -133,6 +138,16 @@ def _distances(mechanism: Mechanism, values: Counts, people: Counts, draws: Gene
         far = others[draws.integers(0, k - w, len(truth))]
         inside = draws.random(len(truth)) < float(mechanism.p)
         tally += np.bincount((truth + np.where(inside, near, far)) % k, minlength=k)
+    return tally
+
+
+def _turns(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """projective/1: the same on its circle, where a value of turn l is supported from −l on."""
+    form = cast(GeometricResponse, _form(mechanism))
+    point, value = circle(form.field_order, form.dimension)
+    turn, tally = np.empty_like(value), np.empty_like(point)
+    turn[value] = np.arange(form.symbols)
+    tally[point] = _distances(mechanism, -turn[values] % form.symbols, people, draws)
     return tally
 
 
@@ -228,6 +243,7 @@ _KERNELS: Mapping[type, Kernel] = MappingProxyType(
     {
         AffineResponse: _thresholds,
         CyclicResponse: _distances,
+        ProjectiveResponse: _turns,
         BitwiseResponse: _bits,
         GeneralizedResponse: _one_label,
         HadamardResponse: _coefficients,

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimate.correlation import spectrum_of
 from deniable_aggregator.estimate.likelihood import Fit, fit
-from deniable_aggregator.estimators.cyclic import spectrum_of
 from deniable_aggregator.estimators.hadamard import walsh
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError

@@ -24,9 +24,9 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.correlation import shifted_sums
 from deniable_aggregator.estimate.sets import Kept, SetEstimate, SetLaw, estimate_set
 from deniable_aggregator.estimators.contract import Estimator
-from deniable_aggregator.estimators.cyclic import correlated
 from deniable_aggregator.estimators.hadamard import walsh
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
@@ -136,11 +136,11 @@ def _hadamard(form: HadamardResponse, members: _Members, p: Fraction, q: Fractio
 
 
 def _cyclic(form: CyclicResponse, members: _Members, p: Fraction, q: Fraction) -> _Moments:
-    codes = form.symbols
-    turned = correlated(_indicator(-members % codes, codes), form)
+    codes, space = form.symbols, (form.field_order, form.dimension)
+    turned = shifted_sums(_indicator(-members % codes, codes), *space)
     held = turned[-np.arange(codes) % codes]
     squares = held**2
-    moments = _of_design(correlated(squares, form), int(squares.sum()), form, members, p)
+    moments = _of_design(shifted_sums(squares, *space), int(squares.sum()), form, members, p)
     return *moments, int(held.max() - held.min())
 
 

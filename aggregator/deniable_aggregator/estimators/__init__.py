@@ -15,6 +15,7 @@ from deniable_aggregator.estimators.grr import GeneralizedEstimator
 from deniable_aggregator.estimators.hadamard import HadamardEstimator
 from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
 from deniable_aggregator.estimators.pairs import PairsEstimator
+from deniable_aggregator.estimators.projective import ProjectiveEstimator
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 from deniable_aggregator.estimators.rr_sampled import SampledEstimator
 from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
@@ -36,6 +37,7 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "hadamard/1": HadamardEstimator,
         "oue/1": OptimizedUnaryEstimator,
         "pairs/1": PairsEstimator,
+        "projective/1": ProjectiveEstimator,
         "rr-sampled/1": SampledEstimator,
         "rr/1": BitwiseEstimator,
         "square-wave/1": SquareWaveEstimator,

@@ -22,6 +22,7 @@ from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.pairs import SampledPairs
+from deniable_shared.mechanisms.projective import ProjectiveResponse
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
 from deniable_shared.mechanisms.square_wave import SquareWave
@@ -214,6 +215,7 @@ _KINDS: tuple[Kind, ...] = (
     OneBitMean,
     OptimizedUnary,
     PiecewiseMean,
+    ProjectiveResponse,
     SampledResponse,
     SquareWave,
     SubsetResponse,
