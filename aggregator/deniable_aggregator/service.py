@@ -19,6 +19,8 @@ from deniable_shared.epochs import Clock, closes_at, epoch_at
 
 if TYPE_CHECKING:
     from deniable_aggregator.auth import Tokens
+    from deniable_aggregator.heads import Keeper
+    from deniable_aggregator.heads.reconcile import Gap
     from deniable_aggregator.releases import Releases
 
 __all__ = ["Service"]
@@ -78,18 +80,31 @@ class Service:
         return Tokens(self.store, clock=self.clock)
 
     @cached_property
+    def heads(self) -> Keeper:
+        """What the data directory knows of the database's age."""
+        from deniable_aggregator.heads import Keeper
+
+        return Keeper(self.settings.data, self.store)
+
+    def reconcile(self) -> Gap:
+        """Charge what an older copy of the database has forgotten; releases go on then."""
+        from deniable_aggregator.heads.reconcile import reconcile
+
+        return reconcile(self.settings.data, self.store, self.registry.all(), self.clock())
+
+    @cached_property
     def releases(self) -> Releases:
         """Central releases over the collections, under the ledger."""
         from deniable_aggregator.central import aggregate
         from deniable_aggregator.releases import Releases
 
-        return Releases(self.store, clock=self.clock, plan=aggregate.plan)
+        return Releases(self.store, clock=self.clock, plan=aggregate.plan, heads=self.heads)
 
     def tick(self) -> None:
         """What has to be done again and again. Call often.
 
-        Every process writes its rejections and takes up what the others changed; the one that leads
-        rolls up, closes due epochs, makes and destroys keys.
+        Every process writes its rejections, takes up what the others changed, and notes how far the
+        ledger is; the one that leads rolls up, closes due epochs, makes and destroys keys.
         """
         self.store.flush()
         self.registry.refresh()
@@ -99,6 +114,7 @@ class Service:
             for collection in self.registry.all():
                 self._close_due_epochs(collection)
             self._keep_keys()
+        self.heads.follow()
 
     def close(self) -> None:
         """Write what is in memory, close the store, let the directory go."""

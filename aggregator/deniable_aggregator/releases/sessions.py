@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Session, SessionPlan
 from deniable_aggregator.central.errors import CentralError
+from deniable_aggregator.heads import UNWATCHED, Witness
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.archive import charge_named
@@ -62,14 +63,17 @@ class _Journal:
 class Sessions:
     """The sessions of one process, one question at a time."""
 
-    def __init__(self, store: Store, *, plan: Planner) -> None:
+    def __init__(self, store: Store, *, plan: Planner, heads: Witness = UNWATCHED) -> None:
         self._store = store
+        self._heads = heads
         self._planner = plan
         self._asking = threading.Lock()
         self._open: dict[str, tuple[Session, _Journal]] = {}
 
     def ask(self, collection: Collection, release: str, question: Mapping[str, object]) -> Document:
-        """The answer. Problem: not-found, conflict, invalid-argument, release-failed."""
+        """The answer. Problem: not-found, conflict, invalid-argument, ledger-behind,
+        release-failed."""
+        self._heads.keep()
         charged = charge_named(self._store, collection, release)
         facts = facts_of(self._store, collection, charged.epochs)
         plan = self._planned_again(charged, facts)
@@ -87,7 +91,15 @@ class Sessions:
     def _planned_again(self, charged: ChargeRow, facts: Facts) -> SessionPlan:
         asked = json.loads(charged.terms)
         plan = planned(self._planner, asked["mechanism"], asked["parameters"], facts)
-        if not opens_session(plan) or not self._store.records(charged.release):
+        known = self._heads.records_of(charged.release)
+        records = self._store.records(charged.release)
+        if len(records) < known:
+            raise Problem(
+                "conflict",
+                f"release {charged.release} gave answers that this copy of the database has "
+                "forgotten: it takes no more questions",
+            )
+        if not opens_session(plan) or not records:
             raise Problem(
                 "conflict",
                 f"release {charged.release} takes no questions: it opened no session",
@@ -117,6 +129,7 @@ class Sessions:
                     raise
             else:
                 self._remember(release, session, journal)
+                self._heads.keep_session(release, journal.number)
                 return drawn
         raise Problem(
             "unavailable", f"release {release} is being asked by others: ask again", retry_after=1

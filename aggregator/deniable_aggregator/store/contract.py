@@ -233,6 +233,10 @@ class Store(Protocol):
         """Number of entries and the head in hex."""
         ...
 
+    def log_head_at(self, size: int) -> str | None:
+        """The head, in hex, after so many entries; None where there are fewer."""
+        ...
+
     def charge(self, row: ChargeRow, decide: Decide) -> ChargeRow:
         """Append the charge, or return the one that is there for the same collection and request.
 
@@ -245,6 +249,10 @@ class Store(Protocol):
 
     def charges(self, collection: str) -> list[ChargeRow]:
         """Oldest first; no charge is ever changed or taken back."""
+        ...
+
+    def ledger(self, first: int = 0) -> list[ChargeRow]:
+        """The charges of all collections from index `first` on, oldest first."""
         ...
 
     def store_result(self, row: ResultRow, record: bytes | None = None) -> ResultRow:
@@ -267,6 +275,10 @@ class Store(Protocol):
 
     def records(self, release: str, first: int = 0) -> list[bytes]:
         """A session's records from that number on, in order."""
+        ...
+
+    def session_sizes(self) -> dict[str, int]:
+        """Release → how many records its session has, of every session."""
         ...
 
     def add_token(self, token: Token) -> None: ...

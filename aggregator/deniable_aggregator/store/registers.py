@@ -94,6 +94,11 @@ class Registers:
             size, head = journal.head(db)
         return size, head.hex()
 
+    def log_head_at(self, size: int) -> str | None:
+        with self._lent.read() as db:
+            found = journal.head_at(db, size)
+        return None if found is None else found.hex()
+
     def charge(self, row: ChargeRow, decide: Decide) -> ChargeRow:
         number = self._number(row.collection)
         with self._lent.write() as db:
@@ -108,6 +113,10 @@ class Registers:
         number = self._number(collection)
         with self._lent.read() as db:
             return releases.charges(db, number)
+
+    def ledger(self, first: int = 0) -> list[ChargeRow]:
+        with self._lent.read() as db:
+            return releases.ledger(db, first)
 
     def store_result(self, row: ResultRow, record: bytes | None = None) -> ResultRow:
         with self._lent.write() as db:
@@ -129,6 +138,10 @@ class Registers:
     def records(self, release: str, first: int = 0) -> list[bytes]:
         with self._lent.read() as db:
             return releases.records(db, release, first)
+
+    def session_sizes(self) -> dict[str, int]:
+        with self._lent.read() as db:
+            return releases.session_sizes(db)
 
     def add_token(self, token: Token) -> None:
         row = (
