@@ -59,6 +59,9 @@ def fill(settings: Settings) -> None:
     store.commit(arrivals(range(7), WIDE), sums)
     store.roll_up()
     store.close_epoch(COLLECTION, EPOCH, NOON)
+    store.commit(arrivals(range(4), b"\1", epoch=EPOCH - 1), sums)
+    store.close_epoch(COLLECTION, EPOCH - 1, NOON)
+    store.expire_epoch(COLLECTION, EPOCH - 1, NOON)
     store.commit(arrivals(range(20, 25), WIDE, epoch=EPOCH + 1), sums)
     store.roll_up()
     store.commit(arrivals(range(30, 33), WIDE, epoch=EPOCH + 1), sums)  # waits for the roll-up

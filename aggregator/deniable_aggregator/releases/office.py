@@ -127,7 +127,7 @@ class Releases:
             return Shown(stored, new=False)
         self._heads.keep()  # what is drawn must be known as charged outside of the database too
         try:
-            drawn, record = _draw(plan, tallies_of(self._store, collection, facts.epochs))
+            drawn, record = _draw(plan, tallies_of(self._store, collection, facts))
             shown = self._kept(released(charged.release, charged.created, known, drawn), record)
             self._heads.keep()  # and what is shown as drawn
             return shown

@@ -75,6 +75,7 @@ class Sessions:
         release-failed."""
         self._heads.keep()
         charged = charge_named(self._store, collection, release)
+        self._refuse_expired(collection, charged)
         facts = facts_of(self._store, collection, charged.epochs)
         plan = self._planned_again(charged, facts)
         try:
@@ -87,6 +88,18 @@ class Sessions:
         except Exception:
             logger.error("a question to release %s of %s failed", release, collection.id)
             raise Problem("release-failed", UNANSWERED, release=release) from None
+
+    def _refuse_expired(self, collection: Collection, charged: ChargeRow) -> None:
+        """What is held in memory goes, too."""
+        rows = self._store.epochs(collection.id)
+        gone = {row.epoch for row in rows if row.expired_at is not None}
+        if gone.intersection(charged.epochs):
+            self._open.pop(charged.release, None)
+            raise Problem(
+                "conflict",
+                f"release {charged.release} reads epochs whose tallies are deleted: it takes no "
+                "more questions",
+            )
 
     def _planned_again(self, charged: ChargeRow, facts: Facts) -> SessionPlan:
         asked = json.loads(charged.terms)
@@ -143,7 +156,7 @@ class Sessions:
             session, journal = self._open.pop(release)
             if not self._store.records(release, journal.number):
                 return session, journal
-        tallies = tallies_of(self._store, collection, facts.epochs)
+        tallies = tallies_of(self._store, collection, facts)
         records = self._store.records(release)
         journal = _Journal(self._store, release, len(records))
         return plan.resume(tallies, records, journal), journal

@@ -85,11 +85,15 @@ class CellTally:
 
 @dataclass(frozen=True, slots=True)
 class EpochRow:
-    """Reports of one epoch over all its cells; `closed_at` in unix seconds."""
+    """Reports of one epoch over all its cells; times in unix seconds.
+
+    Once `expired_at` is there, its tallies are gone and n is 0.
+    """
 
     epoch: int
     n: int
     closed_at: int | None
+    expired_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +187,13 @@ class Store(Protocol):
 
     def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
         """For good: refuse later reports, delete ids, freeze counts. False if it was closed."""
+        ...
+
+    def expire_epoch(self, collection: str, epoch: int, now: float) -> bool:
+        """Delete the counts of a closed epoch, for good. False if they were deleted before.
+
+        StoreError for an epoch that is open.
+        """
         ...
 
     def is_closed(self, collection: str, epoch: int) -> bool: ...

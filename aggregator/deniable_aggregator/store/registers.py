@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from deniable_aggregator.auth import Token
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import journal, releases
+from deniable_aggregator.store import counting, journal, releases
 from deniable_aggregator.store.contract import (
     ChargeRow,
     Decide,
@@ -65,6 +65,11 @@ class Registers:
         with self._lent.read() as db:
             rows = db.execute("select id from collections where closed = 1").fetchall()
         return frozenset(id for (id,) in rows)
+
+    def expire_epoch(self, collection: str, epoch: int, now: float) -> bool:
+        number = self._number(collection)
+        with self._lent.write() as db:
+            return counting.expire(db, number, epoch, now)
 
     def add_key_list(self, row: KeyListRow, *, log_size: int) -> bool:
         with self._lent.write() as db:

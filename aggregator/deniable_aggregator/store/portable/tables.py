@@ -66,6 +66,9 @@ TABLES = (
     Table(
         "closed_epochs", {"collection": int, "epoch": int, "closed_at": int}, "collection, epoch"
     ),
+    Table(
+        "expired_epochs", {"collection": int, "epoch": int, "expired_at": int}, "collection, epoch"
+    ),
     Table("rejections", {"collection": int, "reason": str, "n": int}, "collection, reason {bytes}"),
     Table(
         "tokens",
