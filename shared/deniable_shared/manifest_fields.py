@@ -147,7 +147,7 @@ FIELDS = (
     Field(
         "retention_days",
         Change.LOWER,
-        "days tallies are kept after the end of their epoch, 1…3,650",
+        "days tallies are kept after their epoch, 1…3,650",
     ),
     Field("ingest", Change.NEVER, "origins that take the reports, https or loopback"),
 )
