@@ -28,7 +28,8 @@ from deniable_shared.manifest_fields import (
     nest,
 )
 from deniable_shared.manifest_rules import thresholds
-from deniable_shared.templates import template
+from deniable_shared.recommendation import recommend_for
+from deniable_shared.templates import AUTO, template
 from deniable_shared.toml_keys import read_keys
 
 __all__ = ["manifest_from_toml", "template"]
@@ -109,7 +110,7 @@ def _values(
     _spend(values)
     if values["repeat"] == "memoized" and "hold_epochs" not in values:
         values["hold_epochs"] = previous.hold_epochs if previous else _hold_epochs(values)
-    _choose_mechanism(domain, values)
+    _choose_mechanism(domain, values, previous)
     return values
 
 
@@ -153,16 +154,37 @@ def _hold_epochs(values: Mapping[str, object]) -> int:
     return max(1, holds_in(last - first + 1, max(1, paid)))
 
 
-def _choose_mechanism(domain: Domain, values: dict[str, object]) -> None:
-    name = str(values.setdefault("mechanism.id", mechanisms.default_id(domain)))
+def _choose_mechanism(domain: Domain, values: dict[str, object], previous: Manifest | None) -> None:
+    """The one that the text names; else that of the version before, so that a choice holds."""
     report = _epsilon(values, "epsilon.report")
     permanent = _epsilon(values, "epsilon.permanent") if "epsilon.permanent" in values else None
+    if values.setdefault("mechanism.id", AUTO) == AUTO:
+        values["mechanism.id"] = _chosen(domain, values, previous, report, permanent)
+    name = str(values["mechanism.id"])
     once = mechanisms.for_domain(name, domain, report, parameters=_parameters(values))
     values["mechanism.parameters"] = {each: getattr(once, each) for each in mechanisms.pinned(name)}
     mechanism = mechanisms.for_domain(
         name, domain, report, permanent=permanent, parameters=_parameters(values)
     )
     values |= thresholds(mechanism, str(values["repeat"]))
+
+
+def _chosen(
+    domain: Domain,
+    values: Mapping[str, object],
+    previous: Manifest | None,
+    report: Fraction,
+    permanent: Fraction | None,
+) -> str:
+    asked = (domain, report, permanent)
+    if previous and asked == (
+        previous.domain,
+        previous.epsilon_report,
+        previous.epsilon_permanent,
+    ):
+        return previous.mechanism_id
+    linkable = values["linkable"] is True
+    return recommend_for(domain, report, permanent=permanent, linkable=linkable).id
 
 
 def _parameters(values: Mapping[str, object]) -> Mapping[str, object]:

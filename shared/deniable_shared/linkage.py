@@ -27,6 +27,7 @@ from fractions import Fraction
 
 from deniable_shared.chains import Renewed
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.pairs import SampledPairs
 
 __all__ = ["linkage"]
 
@@ -40,11 +41,21 @@ def linkage(mechanism: Mechanism) -> float:
     if not isinstance(mechanism, Renewed):
         return float(0)
     first = mechanism.first
+    if isinstance(first, SampledPairs):
+        return _of_pairs(first, mechanism.kept)
     if first.places > 1 and "choice" in first.domain_types:
         return _of_encoding(mechanism)
     return math.log2(first.public_choices) + first.places * _of_symbol(
         first.symbols, mechanism.kept
     )
+
+
+def _of_pairs(first: SampledPairs, kept: Fraction) -> float:
+    """That of the pair, which is open, and the mean over the pairs of that of their one symbol."""
+    sizes = [choice.symbols for choice in first.choices]
+    of_size = {symbols: _of_symbol(symbols, kept) for symbols in {*sizes}}
+    mean = math.fsum(of_size[symbols] for symbols in sizes) / len(sizes)
+    return math.log2(first.public_choices) + mean
 
 
 def _of_symbol(symbols: int, kept: Fraction) -> float:

@@ -91,8 +91,9 @@ FIELDS = (
         Change.IDENTITY,
         'of rr-sampled/1 {"sampled": t}, of subset/1 {"subset_size": w}, '
         'of affine/1 {"modulus": K, "subset_size": w}, '
-        'of cyclic/1 {"dimension": t, "field_order": q}, '
-        'of discrete-piecewise/1 {"outputs": M, "window": w}; else {}',
+        'of cyclic/1 {"dimension": t, "field_order": q}, of fourier/1 {"ways": k}, '
+        'of discrete-piecewise/1 {"outputs": M, "window": w}, '
+        'of square-wave/1 {"reach": B}; else {}',
     ),
     Field(
         "mechanism.threshold",

@@ -75,6 +75,7 @@ OTHER_COMMANDS = {
     ("epochs", "close"),
     *(("ledger", "reconcile"), ("backup",), ("restore",), ("copy-store",), ("migrate",)),
     ("attack", "reconstruct"),
+    ("plan",),
 }
 
 

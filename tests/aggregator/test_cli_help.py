@@ -54,6 +54,7 @@ def test_the_commands_are_those_of_the_design() -> None:
         *(("release",), ("releases",), ("ledger", "show"), ("ledger", "reconcile")),
         *(("backup",), ("restore",), ("copy-store",), ("migrate",)),
         ("attack", "reconstruct"),
+        ("plan",),
         ("log", "verify"),
         *(("tokens", verb) for verb in ("create", "list", "revoke")),
     }

@@ -132,7 +132,9 @@ def problem(world: World, body: bytes, collection: str = "settings") -> Problem:
     return refusal.value
 
 
-@pytest.mark.parametrize("body", [b"", b"\x00", bytes(24), bytes(262_145), secrets.token_bytes(99)])
+@pytest.mark.parametrize(
+    "body", [b"", b"\x00", bytes(24), bytes(262_145), secrets.token_bytes(99)], ids=len
+)
 def test_a_body_that_is_no_message_is_refused_whole(world: World, body: bytes) -> None:
     assert problem(world, body).slug == "invalid-message"
 

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deniable_aggregator.central import aggregate
-from deniable_aggregator.releases import Request
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.releases import Releases, Request
 from deniable_aggregator.releases.facts import facts_of
 from deniable_aggregator.releases.request import terms
 from support.release_world import FIRST, LAST, ReleaseWorld, opened
@@ -26,11 +27,15 @@ REQUESTS: list[tuple[str, dict[str, object]]] = [
     ("exponential", {"score": "mode", "epsilon": "0.5"}),
     ("histogram", {"epsilon": "0.5"}),
     ("median", {"epsilon": "1", "delta": "1e-6"}),
+    ("mwem", {"workload": [{"labels": ["5", "10"]}, {"labels": ["2"]}], "epsilon": "0.5"}),
     ("noisy-max", {"score": "mode", "epsilon": "0.5", "noise": "gumbel"}),
     ("price", {"highest": "5", "ratio": "1.5", "epsilon": "0.5"}),
+    ("queries", {"epsilon": "8"}),
+    ("sample-aggregate", {"epsilon": "1", "delta": "1e-6"}),
+    ("small-db", {"workload": "prefixes", "alpha": "0.5", "candidates": 9, "epsilon": "0.5"}),
     ("top-k", {"k": 2, "epsilon": "0.5"}),
 ]
-CHOICES_ONLY = {"allocate", "median", "price"}
+CHOICES_ONLY = {"allocate", "median", "mwem", "price", "queries", "small-db"}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.floats() | st.text(max_size=9),
     lambda inner: (
@@ -55,12 +60,13 @@ def world(
                 central=CENTRAL,
                 plan=aggregate.plan,
                 empty=True,
+                more="cohorts = 64\n",
                 type=request.param,
                 labels=LABELS[request.param],
             )
         )
         for epoch in (FIRST, LAST):
-            made.count(epoch, [b"\x00"] * 40 if request.param == "choice" else [b"\x80"] * 40)
+            made.count(epoch, [b"\x00" if request.param == "choice" else b"\x80"] * 1000)
         yield made
 
 
@@ -101,3 +107,23 @@ def test_each_mechanism_is_made_and_planned_again_from_its_own_parameters(
         assert terms(again) == row.terms
         assert str(again.guarantee.epsilon) == row.epsilon
     assert {name for name, _ in REQUESTS} == set(NAMES)
+
+
+def test_a_session_of_queries_answers_alike_over_http_and_after_it_was_forgotten(
+    world: ReleaseWorld,
+) -> None:
+    if world.collection.manifest.domain.type == "bits":
+        with pytest.raises(Problem, match="one label of several"):
+            world.releases.release(world.collection, Request("queries", {"epsilon": "8"}))
+        return
+    shown = world.releases.release(world.collection, Request("queries", {"epsilon": "8"}))
+    path = f"/v1/collections/settings/releases/{shown.row.release}/questions"
+    answers = []
+    for _ in range(2):
+        store, clock = world.world.service.store, world.world.clock
+        world.world.service.releases = Releases(store, clock=clock, plan=aggregate.plan)
+        answer = world.world.send("POST", path, "analyst", json={"labels": ["2", "1"]})
+        assert answer.status_code == 200, answer.data
+        answers.append(json.loads(answer.data))
+    assert answers[0] == answers[1]
+    assert answers[0]["result"]["labels"] == ["1", "2"]

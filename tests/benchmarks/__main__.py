@@ -19,7 +19,18 @@ from benchmarks import display, machine, peers
 from benchmarks.measure import FULL, QUICK, Effort
 from benchmarks.results import Result
 
-NAMES = ("randomize", "record", "imports", "tally", "estimate", "central", "upload", "memory")
+NAMES = (
+    "randomize",
+    "record",
+    "imports",
+    "tally",
+    "estimate",
+    "error",
+    "numbers",
+    "central",
+    "upload",
+    "memory",
+)
 COMMAND = "uv run --project tests/benchmarks python -m benchmarks"
 RESULTS = Path(__file__).parent / "RESULTS.md"
 

@@ -7,14 +7,19 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from deniable_aggregator import estimators
+from deniable_aggregator.estimate.functionals import Linear
 from deniable_shared import optimum
 from deniable_shared.linkage import linkage
 from deniable_shared.mechanisms import Mechanism, build, known
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.cyclic import CyclicResponse
+from deniable_shared.mechanisms.discrete_piecewise import best_window, worst_variance
 from deniable_shared.mechanisms.rr_sampled import SampledResponse, best_sample
+from deniable_shared.mechanisms.square_wave import best_reach
 from deniable_shared.mechanisms.subset import SubsetResponse
 
 TEXT = (Path(__file__).parent.parent.parent / "shared" / "MECHANISMS.md").read_text()
@@ -246,3 +251,48 @@ def test_the_linkage_of_whole_sets_is_that_of_the_chains() -> None:
     ):
         chains = [build(id, domain_size=d, epsilon="1", permanent="2") for d in (10, 1000)]
         assert words.format(*(f"{linkage(chain):.2f}" for chain in chains)) in text
+
+
+@pytest.mark.parametrize("row", list(rows("duchi/1", 4)), ids=lambda row: row[0])
+def test_numbers_for_a_mean_in_one_bit_are_those_of_the_mechanism(row: list[str]) -> None:
+    mechanism = build("duchi/1", domain_size=101, epsilon=row[0])
+    worst = 1 / math.tanh(float(row[0]) / 2) / 2
+    errors = [worst / math.sqrt(n) for n in (1000, 100_000)]
+    assert row[1:] == [f"{number:.4f}" for number in (float(mechanism.p), *errors)]
+
+
+@pytest.mark.parametrize("row", list(rows("discrete-piecewise/1", 6)), ids=lambda row: row[0])
+def test_numbers_for_a_mean_by_a_window_are_those_of_the_mechanism(row: list[str]) -> None:
+    outputs, window = best_window(Fraction(row[0]))
+    mechanism = build("discrete-piecewise/1", domain_size=101, epsilon=row[0])
+    worst = math.sqrt(worst_variance(Fraction(row[0]), outputs, window)) / 2
+    errors = [worst / math.sqrt(n) for n in (1000, 100_000)]
+    numbers = [f"{number:.4f}" for number in (float(mechanism.p), *errors)]
+    assert row[1:] == [str(outputs), str(window), *numbers]
+
+
+@pytest.mark.parametrize("row", list(rows("square-wave/1", 6)), ids=lambda row: row[0])
+def test_numbers_for_a_square_wave_are_those_of_the_estimator(row: list[str]) -> None:
+    mechanism = build("square-wave/1", domain_size=101, epsilon=row[0])
+    of = estimators.for_mechanism(mechanism)
+    assert isinstance(of, Linear)
+    n = 10**12
+    law = [sum(mechanism.pmf(v)[y] for v in range(101)) / 101 for y in sorted(mechanism.pmf(0))]
+    tally = np.array([round(n * chance) for chance in law])
+    steps = np.arange(101)
+    weights = np.array([steps / 100, steps <= 50, steps == 50], dtype=float)
+    errors = of.functionals(weights, tally, int(tally.sum())).std_errors * math.sqrt(n / 1e5)
+    numbers = [f"{number:.4f}" for number in (float(mechanism.p), *errors)]
+    assert row[1:] == [str(best_reach(Fraction(row[0]), 101)), *numbers]
+
+
+def test_tables_of_numbers_are_there() -> None:
+    counts = [("duchi/1", 4, 4), ("discrete-piecewise/1", 6, 5), ("square-wave/1", 6, 4)]
+    for id, columns, count in counts:
+        assert len(list(rows(id, columns))) == count
+
+
+def test_the_mean_by_a_window_has_the_smaller_worst_case_from_the_limit_said() -> None:
+    for epsilon, better in (("1.1", False), ("1.2", True)):
+        window = worst_variance(Fraction(epsilon), *best_window(Fraction(epsilon)))
+        assert (window < 1 / math.tanh(float(epsilon) / 2) ** 2) is better

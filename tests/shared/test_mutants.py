@@ -12,7 +12,7 @@ import pytest
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Bits, Domain
 from deniable_shared.dyadic import threshold
-from deniable_shared.mechanisms import Mechanism, default_id, for_domain
+from deniable_shared.mechanisms import Mechanism, for_domain
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
@@ -40,9 +40,11 @@ Build = Callable[[Fraction], Mechanism]
 THREE_BITS = Bits(("a", "b", "c"))
 FOUR = choices(4)
 
+PLAIN = {"bits": "rr/1", "choice": "grr/1"}
+
 
 def shipped(domain: Domain) -> Build:
-    return lambda epsilon: for_domain(default_id(domain), domain, epsilon)
+    return lambda epsilon: for_domain(PLAIN[domain.type], domain, epsilon)
 
 
 def raised(domain: Domain) -> Build:

@@ -13,9 +13,11 @@ import numpy.typing as npt
 from deniable_aggregator.central.linear import Workload
 
 _linprog = import_module("scipy.optimize").linprog
+_binomial = import_module("scipy.stats").binom
 
 Tally = tuple[int, ...]
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 FOUR_QUERIES = Workload(np.array([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 1, 1]]))
 FRACTIONS = Workload(np.array([[0, 2, 4], [4, 1, 0]]), scale=4)
@@ -82,3 +84,8 @@ def is_halfspace(corners: npt.NDArray[np.int64], side: Sequence[int]) -> bool:
         bounds=[(None, None)] * rows.shape[1],
     )
     return bool(answer.status == 0)
+
+
+def binomial_tail(trials: int, chance: float, successes: int) -> float:
+    """Pr[Bin(trials, chance) ≥ successes]."""
+    return float(_binomial.sf(successes - 1, trials, chance))

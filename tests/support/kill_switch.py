@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from typing import Any
 
 import psycopg
@@ -15,11 +16,12 @@ class Killed(BaseException):
 
 
 class KillSwitch:
-    """Counts statements from `arm` on; at the k-th and ever after, whoever executes is dead."""
+    """Counts this thread's statements from `arm` on; at the k-th and ever after, all are dead."""
 
     def __init__(self) -> None:
         self.executed = 0
         self._left: int | None = None
+        self.thread = threading.get_ident()
         switch = self
 
         class Sqlite(sqlite3.Connection):
@@ -29,7 +31,10 @@ class KillSwitch:
 
         class Postgres(psycopg.Connection[Any]):
             def execute(self, query: Any, *arguments: Any, **options: Any) -> psycopg.Cursor[Any]:
-                if query:  # the pool asks with an empty one whether the connection lives
+                if threading.get_ident() != switch.thread:  # of the pool: it has no statements
+                    if switch.dead:
+                        raise psycopg.OperationalError("the process has ended")
+                elif query:  # the pool asks with an empty one whether the connection lives
                     switch.count()
                 return super().execute(query, *arguments, **options)
 

@@ -16,6 +16,7 @@ from deniable_shared import mechanisms
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
+from support.privacy import by_size
 
 Value = int | tuple[int, ...]
 Population = Mapping[Value, Fraction]
@@ -131,7 +132,7 @@ def chains(epsilons: tuple[str, ...], sizes: tuple[int, ...]) -> list[MessageLaw
 
 def known() -> Iterator[str]:
     """Mechanisms that tell labels."""
-    for id in mechanisms.known():
+    for id in by_size():
         if (
             estimators.for_mechanism(mechanisms.build(id, domain_size=2, epsilon=1)).tells
             == "labels"

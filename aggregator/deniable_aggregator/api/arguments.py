@@ -37,12 +37,18 @@ def refuse(argument: str, *, accepted: str, given: object) -> Problem:
 
 
 def from_query(request: Request, model: type[Parsed]) -> Parsed:
-    """The query as `model`; invalid-argument for what is unknown, doubled or out of range."""
+    """The query as `model`; invalid-argument for what is unknown, doubled or out of range.
+
+    A field that is a list may be given more than once.
+    """
     known = _accepted(model)
-    values: dict[str, str] = {}
+    values: dict[str, str | list[str]] = {}
     for name, given in request.args.lists():
         if name not in known:
             raise _unknown(name, known)
+        if name in _repeatable(model):
+            values[name] = given
+            continue
         if len(given) > 1:
             raise refuse(name, accepted="given once", given=", ".join(given))
         values[name] = given[0]
@@ -103,9 +109,21 @@ def body(request: Request, *, media_type: str) -> bytes:
 @cache
 def _accepted(model: type[msgspec.Struct]) -> dict[str, str]:
     """Argument → what it accepts, from the `description` of the Struct's fields."""
+    return {name: _description(schema) for name, schema in _properties(model).items()}
+
+
+@cache
+def _repeatable(model: type[msgspec.Struct]) -> frozenset[str]:
+    """The arguments that are lists."""
+    return frozenset(
+        name for name, schema in _properties(model).items() if schema.get("type") == "array"
+    )
+
+
+def _properties(model: type[msgspec.Struct]) -> dict[str, dict[str, Any]]:
     (_, components) = msgspec.json.schema_components([model])
     properties: dict[str, dict[str, Any]] = components[model.__name__]["properties"]
-    return {name: _description(schema) for name, schema in properties.items()}
+    return properties
 
 
 def _description(schema: dict[str, Any]) -> str:
@@ -126,7 +144,9 @@ def _unknown(name: str, known: Iterable[str]) -> Problem:
     return refuse(name[:SHOWN_CHARACTERS], accepted=accepted + hint, given=name)
 
 
-def _refused(message: str, model: type[msgspec.Struct], values: dict[str, str]) -> Problem:
+def _refused(
+    message: str, model: type[msgspec.Struct], values: Mapping[str, str | list[str]]
+) -> Problem:
     known = _accepted(model)
     if unknown := _UNKNOWN.match(message):
         return _unknown(unknown[1], known)

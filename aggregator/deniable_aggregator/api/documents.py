@@ -31,25 +31,6 @@ class Arguments(Struct, forbid_unknown_fields=True, frozen=True):
     """No argument at all; the base of those that take some."""
 
 
-class EstimatesArguments(Arguments, frozen=True):
-    """What to estimate and how to show it."""
-
-    first: EpochOrDate | UnsetType = field(default=UNSET, name="from")
-    last: EpochOrDate | UnsetType = field(default=UNSET, name="to")
-    confidence: Annotated[
-        float, Meta(ge=0.5, le=0.9999, description="a number from 0.5 to 0.9999")
-    ] = 0.95
-    projection: Annotated[
-        Literal["none", "simplex", "clip"],
-        Meta(description="none, simplex (choices) or clip (bits)"),
-    ] = "none"
-    family: Annotated[
-        Literal["each", "all"],
-        Meta(description="each (an interval a label) or all (intervals that hold together)"),
-    ] = "each"
-    group_by: Annotated[Literal["epoch"], Meta(description="epoch")] | UnsetType = UNSET
-
-
 class ManifestArguments(Arguments, frozen=True):
     """Which version; the newest when none is named."""
 
@@ -100,13 +81,26 @@ class NewToken(Arguments, frozen=True, kw_only=True):
     ) = None
 
 
+class AttributeDocument(Struct, frozen=True):
+    """One attribute of a record: each person has one of its labels."""
+
+    name: str
+    labels: list[str]
+
+
 class DomainDocument(Struct, frozen=True, kw_only=True):
     """What may be answered."""
 
-    type: Literal["bits", "choice"]
-    labels: list[str]
+    type: Literal["bits", "choice", "number", "record"]
+    labels: Annotated[list[str], Meta(description="of bits and choices")] | UnsetType = UNSET
     constraint: Literal["one-hot", "at-most"] | UnsetType = UNSET
     at_most: int | UnsetType = UNSET
+    low: Annotated[str, Meta(description="of numbers: a decimal in a string")] | UnsetType = UNSET
+    high: Annotated[str, Meta(description="of numbers")] | UnsetType = UNSET
+    step: Annotated[str, Meta(description="of numbers")] | UnsetType = UNSET
+    attributes: Annotated[list[AttributeDocument], Meta(description="of records")] | UnsetType = (
+        UNSET
+    )
 
 
 class CollectionDocument(Struct, frozen=True, kw_only=True):
@@ -132,85 +126,6 @@ class CollectionsDocument(Struct, frozen=True):
     """Every collection."""
 
     collections: list[CollectionDocument]
-
-
-class LabelEstimate(Struct, frozen=True, kw_only=True):
-    """One label: raw (it may lie outside [0, 1]), unbiased, null when nothing was reported."""
-
-    label: str
-    count: Annotated[
-        float | None, Meta(description="n × frequency, not rounded: people, if each reports once")
-    ]
-    frequency: float | None
-    std_error: float | None
-    lower: float | None
-    upper: float | None
-    projected: float | UnsetType | None = UNSET
-    reports_to_leave_interval: Annotated[
-        int | None,
-        Meta(description="fewest fabricated reports that push the frequency out; null: none can"),
-    ]
-    devices_to_leave_interval: Annotated[
-        int | None,
-        Meta(description="fewest devices that fabricate so many, one in each epoch; null: none"),
-    ]
-
-
-class TrustDocument(Struct, frozen=True):
-    """What fabricated reports can do."""
-
-    influence: Annotated[
-        float | None, Meta(description="most that one device can move a frequency")
-    ]
-
-
-class HoldDocument(Struct, frozen=True):
-    """One hold, whose values are those first recorded in it. Epochs, both included."""
-
-    first: int
-    last: int
-
-
-class EstimatesDocument(Struct, frozen=True, kw_only=True):
-    """Debiased frequencies of some epochs, pooled."""
-
-    collection: Identifier
-    mechanism: str
-    epsilon: Annotated[str, Meta(description="ε of one whole report, exact: a decimal in a string")]
-    repeat: Annotated[
-        str,
-        Meta(description="once; fresh, memoized: one device may have sent a report in each epoch"),
-    ]
-    target: Annotated[
-        Literal["population"],
-        Meta(description="the people the reporters stand for: what frequency and interval are of"),
-    ] = "population"
-    holds: (
-        Annotated[
-            list[HoldDocument],
-            Meta(description="memoized: these are the values at the start of these holds"),
-        ]
-        | UnsetType
-    ) = UNSET
-    linkage: (
-        Annotated[
-            float, Meta(description="memoized: bits by which two reports of a hold show one device")
-        ]
-        | UnsetType
-    ) = UNSET
-    n: Annotated[int, Meta(description="reports")]
-    epochs: Annotated[list[int], Meta(description="the epochs that were added up")]
-    provisional: Annotated[bool, Meta(description="true when one of the epochs is still open")]
-    confidence: float
-    estimates: list[LabelEstimate]
-    trust: TrustDocument
-
-
-class EstimatesByEpochDocument(Struct, frozen=True):
-    """One document an epoch, and the epochs that have too few reports for one."""
-
-    epochs: list[EstimatesDocument]
-    too_few_reports: list[int]
 
 
 class EpochDocument(Struct, frozen=True, kw_only=True):

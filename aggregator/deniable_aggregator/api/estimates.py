@@ -10,7 +10,7 @@ from flask import Blueprint, Response, request
 from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.api.arguments import refuse
-from deniable_aggregator.api.documents import (
+from deniable_aggregator.api.estimate_documents import (
     EstimatesArguments,
     EstimatesByEpochDocument,
     EstimatesDocument,
@@ -18,9 +18,11 @@ from deniable_aggregator.api.documents import (
     LabelEstimate,
     TrustDocument,
 )
+from deniable_aggregator.api.numbers import influence_of, of_numbers
 from deniable_aggregator.api.operations import CSV, JSON, answer, operation, service
 from deniable_aggregator.api.spans import span_of
 from deniable_aggregator.api.spreadsheet import Row, csv_text, epoch_rows, label_rows
+from deniable_aggregator.api.tables import Shown, shown_tables, tables_asked
 from deniable_aggregator.estimate.trust import UNREACHABLE
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Reading, by_epoch, pooled, refuse_releases_only
@@ -45,22 +47,31 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
     `from` and `to` are inclusive; a date means all epochs that start on that UTC day. With
     `group_by=epoch` there is one document an epoch. `Accept: text/csv` gives one row a label.
 
+    Numbers have a mean and quantiles, in the units of the domain, if the mechanism tells them. Each
+    of their intervals holds by itself, whatever `family` is.
+
     Where one device may have reported in several epochs, errors and intervals hold whatever device
     sent which reports. A memoized collection speaks of the values at the start of its
     `holds`.
+
+    Of a record, `marginal=os,browser` gives the table of these attributes instead of all
+    combinations, each time it is given, and for two attributes whether they go together. Where
+    reports tell of tables only, each attribute by itself is the default. `simplex` is then taken
+    table by table.
     """
     found = service().registry.get(collection)
     refuse_releases_only(found)
     media_type = _negotiated()
-    _check_projection(found, query.projection)
+    axes = tables_asked(found, query.marginal)
+    _check_projection(found, query.projection, tables=bool(axes))
     span = span_of(query.first, query.last, found.manifest.epoch_seconds)
     if query.group_by == "epoch":
         readings, few = by_epoch(service().store, found, span)
         grouped = EstimatesByEpochDocument(
-            [_document(found, reading, query) for reading in readings], list(few)
+            [_document(found, reading, query, axes) for reading in readings], list(few)
         )
         return answer(grouped) if media_type == JSON else _csv(epoch_rows(grouped))
-    document = _document(found, pooled(service().store, found, span), query)
+    document = _document(found, pooled(service().store, found, span), query, axes)
     return answer(document) if media_type == JSON else _csv(label_rows(document))
 
 
@@ -71,8 +82,8 @@ def _negotiated() -> str:
     return best
 
 
-def _check_projection(collection: Collection, projection: str) -> None:
-    fitting = collection.estimator.default_projection
+def _check_projection(collection: Collection, projection: str, *, tables: bool) -> None:
+    fitting = "simplex" if tables else collection.estimator.default_projection
     if projection not in ("none", fitting):
         domain = collection.manifest.domain.type
         raise refuse("projection", accepted=f"none or {fitting} for {domain}", given=projection)
@@ -84,20 +95,22 @@ class _Holds(TypedDict, total=False):
 
 
 def _document(
-    collection: Collection, reading: Reading, query: EstimatesArguments
+    collection: Collection,
+    reading: Reading,
+    query: EstimatesArguments,
+    axes: Sequence[tuple[int, ...]],
 ) -> EstimatesDocument:
-    estimate = collection.estimator.estimate(
-        reading.tally,
-        reading.n,
-        confidence=query.confidence,
-        epochs=len(reading.epochs),
-        family=query.family,
+    shown = (
+        shown_tables(collection, reading, query, axes)
+        if axes
+        else _shown(collection, reading, query)
     )
+    estimate = shown.estimate
     projected: Iterable[float | UnsetType] = [UNSET] * len(estimate.frequencies)
     if query.projection != "none":
-        projected = estimate.projected(query.projection).tolist()
+        projected = shown.projected(query.projection)
     columns = zip(
-        collection.manifest.domain.labels,
+        shown.labels or ("mean",),
         estimate.frequencies.tolist(),
         estimate.std_errors.tolist(),
         estimate.lower.tolist(),
@@ -117,9 +130,23 @@ def _document(
         epochs=list(reading.epochs),
         provisional=reading.provisional,
         confidence=query.confidence,
-        estimates=[_row(reading.n, *column) for column in columns],
-        trust=TrustDocument(_finite(estimate.influence)),
+        **of_numbers(collection, reading, query.confidence),
+        estimates=[_row(reading.n, *column) for column in columns] if shown.labels else [],
+        associations=shown.associations if axes else UNSET,
+        trust=TrustDocument(_finite(influence_of(collection, estimate.influence))),
     )
+
+
+def _shown(collection: Collection, reading: Reading, query: EstimatesArguments) -> Shown:
+    estimate = collection.estimator.estimate(
+        reading.tally,
+        reading.n,
+        confidence=query.confidence,
+        epochs=len(reading.epochs),
+        family=query.family,
+    )
+    told = collection.estimator.tells != "mean"
+    return Shown((estimate,), collection.manifest.domain.labels if told else ())
 
 
 def _row(

@@ -1,4 +1,8 @@
-"""Estimates as CSV (RFC 4180), one row a label, safe to open in a spreadsheet."""
+"""Estimates as CSV (RFC 4180), one row a label, safe to open in a spreadsheet.
+
+Numbers have rows of their mean and quantiles in front, and a column `value` in the units of the
+domain, which the rows of single values leave empty.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,11 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import UnsetType
 
-from deniable_aggregator.api.documents import EstimatesByEpochDocument, EstimatesDocument
+from deniable_aggregator.api.estimate_documents import (
+    EstimatesByEpochDocument,
+    EstimatesDocument,
+    QuantityDocument,
+)
 
 __all__ = ["Row", "csv_text", "epoch_rows", "label_rows"]
 
@@ -16,19 +24,40 @@ Row = dict[str, object]
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 _OF_A_LABEL = ("count", "frequency", "std_error", "lower", "upper")
+_TRUST = ("reports_to_leave_interval", "devices_to_leave_interval")
 
 
 def label_rows(document: EstimatesDocument) -> Iterator[Row]:
     """One row a label; each says how many reports it rests on and how sure its interval is."""
+    rests_on: Row = {
+        "n": document.n,
+        "confidence": document.confidence,
+        "provisional": str(document.provisional).lower(),
+    }
+    numbers = not isinstance(document.clipped, UnsetType)
+    projected = any(not isinstance(row.projected, UnsetType) for row in document.estimates)
+    for quantity in _quantities(document):
+        yield _quantity_row(quantity, projected=projected) | rests_on
     for estimate in document.estimates:
         row: Row = {"label": inert(estimate.label)}
+        row |= {"value": None} if numbers else {}
         row |= {name: getattr(estimate, name) for name in _OF_A_LABEL}
-        if not isinstance(estimate.projected, UnsetType):
-            row["projected"] = estimate.projected
-        row["reports_to_leave_interval"] = estimate.reports_to_leave_interval
-        row["devices_to_leave_interval"] = estimate.devices_to_leave_interval
-        row |= {"n": document.n, "confidence": document.confidence}
-        yield row | {"provisional": str(document.provisional).lower()}
+        row |= {"projected": estimate.projected} if projected else {}
+        yield row | {name: getattr(estimate, name) for name in _TRUST} | rests_on
+
+
+def _quantities(document: EstimatesDocument) -> Iterator[QuantityDocument]:
+    if not isinstance(document.mean, UnsetType):
+        yield document.mean
+    if not isinstance(document.quantiles, UnsetType):
+        yield from document.quantiles
+
+
+def _quantity_row(quantity: QuantityDocument, *, projected: bool) -> Row:
+    row: Row = {"label": quantity.name, "value": quantity.value, "count": None, "frequency": None}
+    row |= {name: getattr(quantity, name) for name in ("std_error", "lower", "upper")}
+    row |= {"projected": None} if projected else {}
+    return row | dict.fromkeys(_TRUST)
 
 
 def epoch_rows(grouped: EstimatesByEpochDocument) -> Iterator[Row]:

@@ -22,6 +22,7 @@ class Deniable(MainGroup):
         "collections": Entry(
             f"{HERE}.collections", "collections", "Write, check, sign and register collections."
         ),
+        "plan": Entry(f"{HERE}.plan", "plan", "Say what a question would show and cost"),
         "epochs": Entry(f"{HERE}.epochs", "epochs", "List and close a collection's epochs."),
         "estimates": Entry(
             f"{HERE}.estimates", "estimates", "Read debiased frequencies with their intervals."

@@ -16,6 +16,7 @@ from deniable_aggregator.cli.tables import estimates_table
         "deniable estimates settings",
         "deniable estimates settings --from 2026-12-01 --projection clip --json",
         "deniable estimates settings --csv > settings.csv",
+        "deniable estimates fleet --marginal os,browser",
     )
 )
 @click.argument("collection")
@@ -36,6 +37,13 @@ from deniable_aggregator.cli.tables import estimates_table
     show_default=True,
     help="Whether each interval holds by itself, or all of them together.",
 )
+@click.option(
+    "--marginal",
+    "marginals",
+    metavar="NAME,…",
+    multiple=True,
+    help="Of a record: the table of these attributes; once for each table.",
+)
 @click.option("--by-epoch", is_flag=True, help="One table an epoch.")
 @service_options
 @json_option
@@ -47,6 +55,7 @@ def estimates(
     confidence: float,
     projection: str,
     family: str,
+    marginals: tuple[str, ...],
     by_epoch: bool,
     url: str | None,
     data: Path | None,
@@ -67,6 +76,7 @@ def estimates(
         "projection": projection,
         "family": family,
         "group_by": "epoch" if by_epoch else None,
+        "marginal": list(marginals) or None,
     }
     path = f"/v1/collections/{collection}/estimates"
     with Target(url, data).connect() as connection:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from deniable_aggregator.simulation.run import CollectionResult
 
-__all__ = ["estimates_table", "percent", "truth_table"]
+__all__ = ["estimates_table", "percent", "quantities_table", "truth_table"]
 
 NARROWEST, WIDEST = 12, 40
 LONGEST_LABEL = 24
@@ -40,18 +40,52 @@ class Line:
 
 
 def estimates_table(document: dict[str, object]) -> None:
-    """One document of estimates, a row a label."""
+    """One document of estimates: of numbers what they tell, then a row a label."""
+    quantities_table(document)
     rows = rows_of(document["estimates"])
+    if rows:
+        _labels_table(document, rows)
+    for told in (*_of_holds(document), *_of_associations(document)):
+        console().print(told)
+
+
+def _labels_table(document: dict[str, object], rows: list[dict[str, object]]) -> None:
     columns = ["label", "frequency", "± 1 se", _interval_name(document["confidence"])]
     projected = any("projected" in row for row in rows)
     if projected:
         columns.insert(2, "projected")
+    lines = [_estimated(row, projected=projected) for row in rows]
+    _print(_title(document), columns, "to leave", lines)
+
+
+def quantities_table(document: dict[str, object]) -> None:
+    """Mean and quantiles of numbers, and what they were clipped to; nothing for other domains."""
+    clipped = document.get("clipped")
+    if not isinstance(clipped, dict):
+        return
+    found = [document["mean"]] if "mean" in document else []
+    rows = [*rows_of(found), *rows_of(document.get("quantiles"))]
+    if rows:
+        names = ["quantity", "value", "± 1 se", _interval_name(document["confidence"])]
+        numbers = frozenset({"value", "± 1 se"})
+        shown = table(names, title=escaped(_title(document)), numbers=numbers)
+        for row in rows:
+            value, error = (_plain(_number(row[name])) for name in ("value", "std_error"))
+            ends = f"{_plain(_number(row['lower']))} to {_plain(_number(row['upper']))}"
+            shown.add_row(escaped(str(row["name"])), value, error, ends)
+        console().print(shown)
+    step = f"told to the nearest step of {clipped['step']}"
+    console().print(f"Clipped to {clipped['low']} … {clipped['high']}, {step}.")
+
+
+def _title(document: dict[str, object]) -> str:
     title = f"{document['collection']}: {document['mechanism']}, ε = {document['epsilon']}"
     state = ", provisional: an epoch is open" if document.get("provisional") else ""
-    lines = [_estimated(row, projected=projected) for row in rows]
-    _print(f"{title}, n = {document['n']:,}{state}", columns, "to leave", lines)
-    for told in _of_holds(document):
-        console().print(told)
+    return f"{title}, n = {document['n']:,}{state}"
+
+
+def _plain(value: float | None) -> str:
+    return "–" if value is None else f"{value:.5g}"
 
 
 def truth_table(result: CollectionResult, confidence: float = 0.95) -> None:
@@ -90,6 +124,22 @@ def _of_holds(document: dict[str, object]) -> Iterator[str]:
         starts = ", ".join(str(hold["first"]) for hold in holds)
         yield f"Values at the start of the holds from epoch {starts}; later ones are not used."
         yield f"Two reports of one hold share {document['linkage']:.2f} bits that show one device."
+
+
+def _of_associations(document: dict[str, object]) -> Iterator[str]:
+    """Whether the attributes of each table of two go together."""
+    for test in rows_of(document.get("associations")):
+        names = test["attributes"]
+        pair = " and ".join(map(str, names)) if isinstance(names, list) else ""
+        p_value = _number(test.get("p_value"))
+        if p_value is None:
+            yield escaped(f"Whether {pair} go together is not known: {test.get('undecided')}.")
+            continue
+        yield escaped(
+            f"If {pair} were independent, so much or more would be seen with chance "
+            f"{p_value:.2g} (Wald statistic {_number(test['statistic']) or 0:.1f}, "
+            f"{test['degrees_of_freedom']} degrees of freedom)."
+        )
 
 
 def _estimated(row: dict[str, object], *, projected: bool) -> Line:

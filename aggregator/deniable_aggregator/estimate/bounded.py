@@ -16,9 +16,12 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
+import numpy as np
+
+from deniable_aggregator.estimate.channel import Floats
 from deniable_shared.errors import ParameterError
 
-__all__ = ["MANY", "mean_limits"]
+__all__ = ["MANY", "limits_of_means", "mean_limits"]
 
 MANY = 1000
 """Devices on the rarer side of a mean from which on the normal law serves."""
@@ -31,26 +34,38 @@ def mean_limits(mean: float, std_error: float, devices: float, tail: float) -> t
 
     ParameterError unless 0 ≤ mean ≤ 1.
     """
-    if not 0 <= mean <= 1:
-        raise ParameterError(f"mean must lie in [0, 1], got {mean}")
-    if devices * min(mean, 1 - mean) >= MANY:
-        reach = -NormalDist().inv_cdf(tail) * std_error
-        return mean - reach, mean + reach
+    lower, upper = limits_of_means(np.array([mean]), np.array([std_error]), devices, tail)
+    return float(lower[0]), float(upper[0])
+
+
+def limits_of_means(
+    means: Floats, std_errors: Floats, devices: float, tail: float
+) -> tuple[Floats, Floats]:
+    """The same for many means at once, each by itself."""
+    if not ((means >= 0) & (means <= 1)).all():
+        raise ParameterError(f"mean must lie in [0, 1], got {means.min()} to {means.max()}")
+    reach = -NormalDist().inv_cdf(tail) * std_errors
+    lower, upper = means - reach, means + reach
+    rare = devices * np.minimum(means, 1 - means) < MANY
     distance = -math.log(tail) / devices
-    return 1 - _limit_above(1 - mean, distance), _limit_above(mean, distance)
+    lower[rare] = 1 - _limit_above(1 - means[rare], distance)
+    upper[rare] = _limit_above(means[rare], distance)
+    return lower, upper
 
 
-def _limit_above(mean: float, distance: float) -> float:
+def _limit_above(means: Floats, distance: float) -> Floats:
     """The largest b ≥ mean with kl(mean, b) ≤ distance, rounded outwards."""
-    low, high = mean, 1.0
+    low, high = means.copy(), np.ones(len(means))
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _divergence(mean, middle) <= distance else (low, middle)
+        within = _divergence(means, middle) <= distance
+        low, high = np.where(within, middle, low), np.where(within, high, middle)
     return high
 
 
-def _divergence(a: float, b: float) -> float:
-    if b >= 1:
-        return math.inf if a < 1 else 0.0
-    told = a * math.log(a / b) if a > 0 else 0.0
-    return told + ((1 - a) * math.log((1 - a) / (1 - b)) if a < 1 else 0.0)
+def _divergence(a: Floats, b: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        told = np.where(a > 0, a * np.log(a / b), 0.0)
+        rest = np.where(a < 1, (1 - a) * np.log((1 - a) / (1 - b)), 0.0)
+    divergence: Floats = told + rest
+    return divergence

@@ -36,6 +36,7 @@ class Estimate:
     among these very reports too, more often still. It is clipped to [0, 1] after the debias.
     Under family "each" that holds for each label by itself, under "all" for all labels at once.
     Where a device answers in several of the `epochs`, both hold whatever device sent which reports.
+    `fitted`, where a mechanism is read by a likelihood, is what "simplex" projects to.
     `influence` and `reports_to_leave` are those of `estimate.trust`. A label that no report
     tells of, any label at n = 0, has NaN for frequency and standard error, and [0, 1].
     """
@@ -49,9 +50,10 @@ class Estimate:
     family: str
     reports_to_leave: Counts
     influence: float
-    channel: Channel = field(repr=False)
+    channel: Channel | None = field(repr=False)
     told: Fraction = Fraction(1)
     epochs: int = 1
+    fitted: Floats | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for values in self._arrays:
@@ -74,8 +76,11 @@ class Estimate:
         """Limits (lower, upper) for honest people if a share `liars` of the reports is made up.
 
         k devices make at most k·`epochs` of the n. Where a device chooses which labels it tells
-        of, all liars choose the label in question. ParameterError unless 0 ≤ liars < 1.
+        of, all liars choose the label in question. ParameterError unless 0 ≤ liars < 1, and for
+        sums of labels, whose reports do more than support them or not.
         """
+        if self.channel is None:
+            raise ParameterError("liars must be asked for by label: these are sums of labels")
         share = worst_share(liars, self.told)
         return limits_under_lies(self.channel, self.lower, self.upper, share)
 
@@ -86,6 +91,8 @@ class Estimate:
         """
         if kind not in _PROJECTIONS:
             raise ParameterError(f'projection must be "simplex" or "clip", got {kind!r}')
+        if kind == "simplex" and self.fitted is not None:
+            return self.fitted.copy()
         return _PROJECTIONS[kind](self.frequencies) if self.n else self.frequencies.copy()
 
 
@@ -100,19 +107,21 @@ def debias(
     clusters: Clusters | None = None,
     trials: Counts | None = None,
     told: Fraction = Fraction(1),
+    tail: float | None = None,
 ) -> Estimate:
     """Estimate frequencies from `counts` of supports among n reports of `epochs` epochs.
 
     `trials` says how many of the n tell of each label, all if not given; each count lies in
     [0, trials]. `clusters` says how reports of one device depend on each other; without it they
     are of different devices, and as independent as any. `told` is the share of labels in a report.
+    `tail` is what an interval may leave on either side; it follows from the others if not given.
     Raises ParameterError for confidence outside (0, 1), family not "each" or "all", epochs < 1.
     """
-    tail = tail_of(confidence, family, len(counts))
+    aside = tail_of(confidence, family, len(counts)) if tail is None else tail
     check_epochs(epochs)
     every = np.full(len(counts), n) if trials is None else trials
     frequencies = channel.frequencies(counts, n if trials is None and n else every)
-    least, most = _limits(counts, every, tail, clusters)
+    least, most = _limits(counts, every, aside, clusters)
     spread = independent if clusters is None else clusters.spread
     return Estimate(
         frequencies=frequencies,

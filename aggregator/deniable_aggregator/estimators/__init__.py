@@ -10,11 +10,14 @@ from deniable_aggregator.estimators.contract import REPEATS, Estimator, checked_
 from deniable_aggregator.estimators.cyclic import CyclicEstimator
 from deniable_aggregator.estimators.discrete_piecewise import PiecewiseMeanEstimator
 from deniable_aggregator.estimators.duchi import OneBitMeanEstimator
+from deniable_aggregator.estimators.fourier import FourierEstimator
 from deniable_aggregator.estimators.grr import GeneralizedEstimator
 from deniable_aggregator.estimators.hadamard import HadamardEstimator
 from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
+from deniable_aggregator.estimators.pairs import PairsEstimator
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 from deniable_aggregator.estimators.rr_sampled import SampledEstimator
+from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
 from deniable_aggregator.estimators.subset import SubsetEstimator
 from deniable_aggregator.estimators.sue import SymmetricUnaryEstimator
 from deniable_shared.errors import ParameterError
@@ -28,11 +31,14 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "cyclic/1": CyclicEstimator,
         "discrete-piecewise/1": PiecewiseMeanEstimator,
         "duchi/1": OneBitMeanEstimator,
+        "fourier/1": FourierEstimator,
         "grr/1": GeneralizedEstimator,
         "hadamard/1": HadamardEstimator,
         "oue/1": OptimizedUnaryEstimator,
+        "pairs/1": PairsEstimator,
         "rr-sampled/1": SampledEstimator,
         "rr/1": BitwiseEstimator,
+        "square-wave/1": SquareWaveEstimator,
         "subset/1": SubsetEstimator,
         "sue/1": SymmetricUnaryEstimator,
     }

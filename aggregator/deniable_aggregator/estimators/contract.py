@@ -12,6 +12,7 @@ import numpy.typing as npt
 from deniable_aggregator.estimate import Estimate, check_epochs
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.clusters import Clusters
+from deniable_aggregator.estimate.functionals import Repeated
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -24,6 +25,7 @@ __all__ = [
     "checked_repeat",
     "checked_tally",
     "clusters_of",
+    "repeated",
 ]
 
 Payloads = npt.NDArray[np.uint8]
@@ -41,9 +43,12 @@ class Estimator(Protocol):
 
     @property
     def tells(self) -> str:
-        """What an estimate has entries for: "labels" of the domain, or its "mean" alone.
+        """What an estimate has entries for: the "labels" of the domain, its "mean", or "tables".
 
-        A mean is a share of the way from the lowest value of the domain to the highest.
+        A mean is a share of the way from the lowest value of the domain to the highest. Under
+        "distribution" there are entries for the labels, too, but single ones say little: the
+        reports tell where people are, not which label they have. Tables are those of the
+        attributes of a record: an estimate has the labels of each.
         """
 
     @property
@@ -105,6 +110,14 @@ def clusters_of(mechanism: Mechanism, repeat: str, epochs: int) -> Clusters | No
         low = mechanism.blurred
         return Clusters(low, low + mechanism.kept, Fraction(epochs))
     return Clusters(mechanism.q, mechanism.p, 1 + (epochs - 1) * mechanism.told)
+
+
+def repeated(mechanism: Mechanism, repeat: str, epochs: int) -> Repeated:
+    """The same for sums of frequencies."""
+    check_epochs(epochs)
+    if repeat == "once":
+        return Repeated()
+    return Repeated(epochs, float(mechanism.kept) if isinstance(mechanism, Renewed) else None)
 
 
 def checked_payloads(payloads: object, payload_size: int) -> Payloads:

@@ -1,6 +1,8 @@
 """Generalized randomized response: how often each value was reported, and what that says.
 
 f̂_v = (c_v/n − q)/(p − q),   Σ_v f̂_v = 1 for every set of reports
+
+A report of y says φ(y) = (a_y − qA)/(p − q) of a sum Σ_v a_v·f_v, where A = Σ_v a_v.
 """
 
 from __future__ import annotations
@@ -12,12 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_aggregator.estimate.channel import Channel, Counts, Floats
+from deniable_aggregator.estimate.functionals import (
+    Cumulative,
+    Functionals,
+    Moments,
+    checked_weights,
+)
+from deniable_aggregator.estimate.quantity import isotonic
 from deniable_aggregator.estimators.contract import (
     Payloads,
     checked_payloads,
     checked_tally,
     clusters_of,
+    repeated,
 )
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -52,9 +62,7 @@ class GeneralizedEstimator:
         epochs: int = 1,
         family: str = "each",
     ) -> Estimate:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports:
-            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
+        counts, reports = self._checked(tally, n)
         channel = Channel(self.mechanism.p, self.mechanism.q)
         return debias(
             channel,
@@ -65,6 +73,56 @@ class GeneralizedEstimator:
             family=family,
             clusters=clusters_of(self.mechanism, self.repeat, epochs),
         )
+
+    def _checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        if counts.sum() != reports:
+            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
+        return counts, reports
+
+    def functionals(
+        self,
+        weights: Floats,
+        tally: Counts,
+        n: int,
+        *,
+        confidence: float = 0.95,
+        epochs: int = 1,
+    ) -> Functionals:
+        counts, reports = self._checked(tally, n)
+        rows = checked_weights(weights, self.mechanism.domain_size)
+        p, q = float(self.mechanism.p), float(self.mechanism.q)
+        all_of, squares = rows.sum(axis=1, keepdims=True), (rows**2).sum(axis=1, keepdims=True)
+        within = p * rows**2 + q * (squares - rows**2) - (p * rows + q * (all_of - rows)) ** 2
+        least = np.maximum(within, 0.0).min(axis=1) / (p - q) ** 2
+        moments = Moments.of_scores((rows - q * all_of) / (p - q), counts, least)
+        return moments.functionals(
+            reports, repeated(self.mechanism, self.repeat, epochs), confidence
+        )
+
+    def cumulative(
+        self, tally: Counts, n: int, *, confidence: float = 0.95, epochs: int = 1
+    ) -> Cumulative:
+        """As `functionals` of indicators, without a matrix of them."""
+        counts, reports = self._checked(tally, n)
+        p, q = float(self.mechanism.p), float(self.mechanism.q)
+        members = np.arange(1.0, len(counts))
+        share = np.cumsum(counts)[:-1] / max(reports, 1)
+        inside, outside = p + (members - 1) * q, members * q
+        uniform = members / len(counts)
+        moments = Moments(
+            mean=(share - outside) / (p - q),
+            variance=share * (1 - share) / (p - q) ** 2,
+            low=-outside / (p - q),
+            high=(1 - outside) / (p - q),
+            least=np.minimum(inside * (1 - inside), outside * (1 - outside)) / (p - q) ** 2,
+            uniform_mean=(uniform - outside) / (p - q),
+            uniform_variance=uniform * (1 - uniform) / (p - q) ** 2,
+        )
+        band = moments.functionals(
+            reports, repeated(self.mechanism, self.repeat, epochs), confidence
+        )
+        return Cumulative(band, isotonic(moments.mean))
 
 
 def histogram(rows: Payloads, size: int) -> Counts:

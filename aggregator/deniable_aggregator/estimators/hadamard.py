@@ -12,12 +12,12 @@ not, the estimates add up to exactly 1. Tally: for j = 1 … K − 1 the reports
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimators.contract import (
     Payloads,
     checked_payloads,
@@ -29,6 +29,8 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
 __all__ = ["HadamardEstimator", "walsh"]
+
+Numbers = TypeVar("Numbers", Counts, Floats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class HadamardEstimator:
         )
 
 
-def walsh(values: Counts) -> Counts:
+def walsh(values: Numbers) -> Numbers:
     """Σ_j values[…, j]·(−1)^(parity of j AND v) for every v; exact while sums of |values| fit.
 
     Each round adds and subtracts the halves, which deals with the first bit of j and puts that of v

@@ -8,7 +8,7 @@ itself, so that there is never a second writer.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
 
 __all__ = ["Connection", "RefusedError", "UnreachableError", "connect", "local", "remote"]
+
+Parameter = str | int | float | Sequence[str] | None
+"""Of a query; a sequence gives it more than once."""
 
 TIMEOUT_SECONDS = 60.0
 IN_PROCESS = "http://deniable.localhost"
@@ -68,14 +71,12 @@ class Connection:
         if self._close is not None:
             self._close()
 
-    def get(
-        self, path: str, *, accept: str = "application/json", **params: str | int | float | None
-    ) -> bytes:
-        """The body of a successful GET; parameters that are None are left out."""
+    def get(self, path: str, *, accept: str = "application/json", **params: Parameter) -> bytes:
+        """The body of a successful GET; parameters that are None are left out, lists repeated."""
         given = {name: value for name, value in params.items() if value is not None}
         return self._send("GET", path, params=given, headers={"Accept": accept})
 
-    def get_json(self, path: str, **params: str | int | float | None) -> dict[str, object]:
+    def get_json(self, path: str, **params: Parameter) -> dict[str, object]:
         """The JSON object a successful GET answers."""
         return self._object(path, self.get(path, accept="application/json", **params))
 

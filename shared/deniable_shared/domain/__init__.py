@@ -12,7 +12,7 @@ from deniable_shared.domain.bits import MAX_BITS, Bits
 from deniable_shared.domain.choice import MAX_CHOICES, Choice
 from deniable_shared.domain.labels import MAX_LABEL_BYTES, bytes_for, pack
 from deniable_shared.domain.number import Number
-from deniable_shared.domain.record import MAX_ATTRIBUTES, Record
+from deniable_shared.domain.record import MAX_ATTRIBUTES, Record, split
 from deniable_shared.errors import ManifestError
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "pack",
     "parse_domain",
     "spelled",
+    "split",
 ]
 
 Value = object

@@ -51,7 +51,7 @@ class Bits:
         return self.labels
 
     @property
-    def decides(self) -> Mapping[str, int]:
+    def decides(self) -> Mapping[str, int | tuple[int, ...]]:
         """The mechanism's parameters that follow from the domain."""
         return {"distance": self.distance}
 

@@ -36,7 +36,7 @@ class Choice:
         return self.labels
 
     @property
-    def decides(self) -> Mapping[str, int]:
+    def decides(self) -> Mapping[str, int | tuple[int, ...]]:
         """Nothing: the mechanism's parameters do not follow from the domain."""
         return {}
 

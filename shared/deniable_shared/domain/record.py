@@ -5,7 +5,7 @@ An answer is one index: the choices' places as digits, the first most significan
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -15,7 +15,7 @@ from deniable_shared.domain.choice import MAX_CHOICES
 from deniable_shared.domain.labels import bytes_for, check_fields, places, read_labels
 from deniable_shared.errors import DomainError, ManifestError
 
-__all__ = ["MAX_ATTRIBUTES", "Record"]
+__all__ = ["MAX_ATTRIBUTES", "Record", "split"]
 
 MAX_ATTRIBUTES = 64
 
@@ -62,9 +62,9 @@ class Record:
         return tuple(name for name, _ in self.attributes)
 
     @property
-    def decides(self) -> Mapping[str, int]:
-        """Nothing: the mechanism's parameters do not follow from the domain."""
-        return {}
+    def decides(self) -> Mapping[str, int | tuple[int, ...]]:
+        """The mechanism's parameters that follow from the domain, where it is made for records."""
+        return {"radices": self.radices}
 
     def encode(self, value: object) -> int:
         """The index of a combination; DomainError for anything but a label for each attribute."""
@@ -84,11 +84,7 @@ class Record:
 
     def split(self, encoded: int) -> tuple[int, ...]:
         """The place of each attribute's label."""
-        digits = []
-        for radix in reversed(self.radices):
-            encoded, digit = divmod(encoded, radix)
-            digits.append(digit)
-        return tuple(reversed(digits))
+        return split(encoded, self.radices)
 
     def canonical(self, encoded: int) -> bytes:
         """The index, big-endian, as wide as the last one: what keys this answer's coins."""
@@ -112,6 +108,15 @@ class Record:
         if not isinstance(attributes, list | tuple):
             raise ManifestError("domain attributes must be a list of {name, labels}")
         return cls(tuple(map(_attribute, attributes)))
+
+
+def split(index: int, radices: Sequence[int]) -> tuple[int, ...]:
+    """The digits of an index in mixed radix, the first most significant."""
+    digits = []
+    for radix in reversed(radices):
+        index, digit = divmod(index, radix)
+        digits.append(digit)
+    return tuple(reversed(digits))
 
 
 def _attribute(document: object) -> tuple[str, tuple[str, ...]]:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from math import prod
 from types import MappingProxyType
 from typing import overload
 
 from deniable_shared.chains import Renewed
-from deniable_shared.domain import Bits, Domain
+from deniable_shared.domain import Domain
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
-from deniable_shared.mechanisms.contract import Chain, Kind, Mechanism
+from deniable_shared.mechanisms.contract import Chain, Kind, Mechanism, RecordKind, Renewable
 from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
 from deniable_shared.mechanisms.duchi import OneBitMean
+from deniable_shared.mechanisms.fourier import FourierMarginals
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.oue import OptimizedUnary
+from deniable_shared.mechanisms.pairs import SampledPairs
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
+from deniable_shared.mechanisms.square_wave import SquareWave
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
 
@@ -28,7 +32,6 @@ __all__ = [
     "Chain",
     "Mechanism",
     "build",
-    "default_id",
     "for_domain",
     "for_type",
     "known",
@@ -59,18 +62,19 @@ def build(
 
     rr/1: domain_size = number of bits; distance = the most places in which two valid vectors
     differ (all, if not given). rr-sampled/1: the same, and sampled = how many of the bits a report
-    tells (the number of least variance, if not given). The others: domain_size = number of choices.
+    tells (the number of least variance, if not given). pairs/1, fourier/1: domain_size = number of
+    combinations, radices = how many labels each attribute has; ways of fourier/1 = most attributes
+    of a marginal (2, if not given). The others: domain_size = number of choices.
     With `permanent`, the ε of a permanent answer, the mechanism is a Chain; it must exceed epsilon.
     """
     kind = _BY_ID.get(id)
     if kind is None:
-        raise ParameterError(f"mechanism id must be one of {', '.join(known())}, got {id!r:.80}")
-    size, given = _integer("domain_size", domain_size), _given(kind, parameters)
-    report = parse_epsilon(epsilon)
+        raise ParameterError(_unknown(id))
+    size, report = _integer("domain_size", domain_size), parse_epsilon(epsilon)
     if permanent is None:
-        return kind.create(size, report, report=report, given=given)
+        return _created(kind, size, report, report, parameters)
     whole = parse_epsilon(permanent, argument="permanent")
-    return Renewed(kind.create(size, whole, report=report, given=given), report)
+    return Renewed(_created(kind, size, whole, report, parameters), report)
 
 
 def known() -> tuple[str, ...]:
@@ -122,9 +126,10 @@ def for_domain(
     if domain.type not in types:
         raise ParameterError(
             f"mechanism {id} answers for {', '.join(sorted(types))}, not for {domain.type}: "
-            f"use {default_id(domain)}"
+            f"use {' or '.join(for_type(domain.type))}"
         )
-    decided = domain.decides
+    takes = _DECIDED.get(types, ())
+    decided = {name: value for name, value in domain.decides.items() if name in takes}
     for name in decided.keys() & parameters.keys():
         raise ParameterError(f"{name} follows from the domain: leave it out of the parameters")
     return build(
@@ -132,13 +137,49 @@ def for_domain(
     )
 
 
-def default_id(domain: Domain) -> str:
-    """The mechanism of a collection that names none."""
-    return BitwiseResponse.id if isinstance(domain, Bits) else GeneralizedResponse.id
+def _unknown(id: str) -> str:
+    """Why there is no such mechanism."""
+    if id.partition("/")[0].lower() in _SPLIT:
+        return (
+            "mechanism id must not split one ε over the attributes of a record, got "
+            f"{id!r:.80}: each would be told at a share of ε, with many times the error. Use "
+            "pairs/1, which tells two of them at all of ε"
+        )
+    if id.partition("/")[0].lower() in _WITH_FAKES:
+        return (
+            f"mechanism id must keep ε for whole records, got {id!r:.80}: random sampling with "
+            "fake data (RS+FD) tells the sampled attribute at ε′ = ln(m(e^ε − 1) + 1), and two "
+            "records that differ in all m attributes are told apart by all of ε′: 1.490 for two "
+            "attributes where 1 is claimed. Use pairs/1, which says openly what it tells, at ε"
+        )
+    return f"mechanism id must be one of {', '.join(known())}, got {id!r:.80}"
 
 
-def _given(kind: Kind, parameters: Mapping[str, object]) -> dict[str, int]:
-    """The parameters, if the mechanism takes each of them and all are integers."""
+def _created(
+    kind: Kind | RecordKind,
+    size: int,
+    epsilon: Fraction,
+    report: Fraction,
+    parameters: Mapping[str, object],
+) -> Renewable:
+    given = _given(kind, parameters)
+    if kind.id not in _OF_RECORDS:
+        return _OF_INDICES[kind.id].create(size, epsilon, report=report, given=given)
+    radices = _radices(parameters.get("radices"), size)
+    return _OF_RECORDS[kind.id].create(radices, epsilon, report=report, given=given)
+
+
+def _radices(radices: object, size: int) -> tuple[int, ...]:
+    if not isinstance(radices, tuple) or not radices:
+        raise ParameterError("radices must be a tuple: how many labels each attribute has")
+    shape = tuple(_integer("radices", radix) for radix in radices)
+    if prod(shape) != size:
+        raise ParameterError(f"domain_size must be the product of the radices, got {size}")
+    return shape
+
+
+def _given(kind: Kind | RecordKind, parameters: Mapping[str, object]) -> dict[str, int]:
+    """The parameters but for radices, if the mechanism takes each and all of them are integers."""
     takes = (*_DECIDED.get(kind.domain_types, ()), *kind.parameters)
     for name in parameters:
         if name not in takes:
@@ -146,7 +187,8 @@ def _given(kind: Kind, parameters: Mapping[str, object]) -> dict[str, int]:
                 f"{kind.id} takes {', '.join(takes) or 'no parameter'} "
                 f"besides domain_size, epsilon and permanent, got {name!r:.80}"
             )
-    return {name: _integer(name, value) for name, value in parameters.items()}
+    whole = {name: value for name, value in parameters.items() if name != "radices"}
+    return {name: _integer(name, value) for name, value in whole.items()}
 
 
 def _integer(name: str, value: object) -> int:
@@ -155,7 +197,12 @@ def _integer(name: str, value: object) -> int:
     return value
 
 
-_DECIDED = {frozenset({"bits"}): ("distance",)}
+_SPLIT = frozenset({"spl", "split"})
+_WITH_FAKES = frozenset({"rs+fd", "rsfd", "rs-fd", "rs+rfd", "rsrfd", "rs-rfd"})
+
+_DECIDED: Mapping[frozenset[str], tuple[str, ...]] = MappingProxyType(
+    {frozenset({"bits"}): ("distance",), frozenset({"record"}): ("radices",)}
+)
 """Parameters that the domain decides, and so no manifest names."""
 
 _KINDS: tuple[Kind, ...] = (
@@ -168,7 +215,11 @@ _KINDS: tuple[Kind, ...] = (
     OptimizedUnary,
     PiecewiseMean,
     SampledResponse,
+    SquareWave,
     SubsetResponse,
     SymmetricUnary,
 )
-_BY_ID: Mapping[str, Kind] = {kind.id: kind for kind in _KINDS}
+_RECORD_KINDS: tuple[RecordKind, ...] = (FourierMarginals, SampledPairs)
+_OF_INDICES: Mapping[str, Kind] = {kind.id: kind for kind in _KINDS}
+_OF_RECORDS: Mapping[str, RecordKind] = {kind.id: kind for kind in _RECORD_KINDS}
+_BY_ID: Mapping[str, Kind | RecordKind] = {**_OF_INDICES, **_OF_RECORDS}

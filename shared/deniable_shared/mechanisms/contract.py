@@ -7,8 +7,10 @@ from fractions import Fraction
 from typing import Protocol
 
 from deniable_shared.coins import Coins
+from deniable_shared.domain import MAX_ATTRIBUTES, MAX_CHOICES
+from deniable_shared.errors import ParameterError
 
-__all__ = ["Chain", "Kind", "Mechanism", "Renewable"]
+__all__ = ["Chain", "Kind", "Mechanism", "RecordKind", "Renewable", "check_radices"]
 
 
 class Mechanism(Protocol):
@@ -131,6 +133,43 @@ class Kind(Protocol):
 
         `given` holds some of `parameters`, and "distance" for bits.
         """
+
+
+class RecordKind(Protocol):
+    """The same of a mechanism that is made for records, and must know their shape."""
+
+    @property
+    def id(self) -> str:
+        """Name and version, like "pairs/1"."""
+
+    @property
+    def domain_types(self) -> frozenset[str]:
+        """Only "record"."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """See `Kind`."""
+
+    def create(
+        self,
+        radices: tuple[int, ...],
+        epsilon: Fraction,
+        *,
+        report: Fraction,
+        given: Mapping[str, int],
+    ) -> Renewable:
+        """The mechanism at ε for attributes of so many labels each; `given` as in `Kind`."""
+
+
+def check_radices(radices: tuple[int, ...]) -> None:
+    """ParameterError unless there are 2 to 64 attributes of two or more labels each."""
+    if not 2 <= len(radices) <= MAX_ATTRIBUTES:
+        raise ParameterError(
+            f"radices must be those of 2 to {MAX_ATTRIBUTES} attributes, got {len(radices)}"
+        )
+    for radix in radices:
+        if not 2 <= radix <= MAX_CHOICES:
+            raise ParameterError(f"radices must each lie in [2, {MAX_CHOICES}], got {radix}")
 
 
 class Chain(Mechanism, Protocol):

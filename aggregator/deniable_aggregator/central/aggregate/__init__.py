@@ -17,8 +17,12 @@ from deniable_aggregator.central.aggregate import (
     exponential,
     histogram,
     median,
+    mwem,
     noisy_max,
     price,
+    queries,
+    sample_aggregate,
+    small_db,
     top_k,
 )
 from deniable_aggregator.central.aggregate.arguments import nearest
@@ -45,8 +49,12 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "exponential": exponential,
         "histogram": histogram,
         "median": median,
+        "mwem": mwem,
         "noisy-max": noisy_max,
         "price": price,
+        "queries": queries,
+        "sample-aggregate": sample_aggregate,
+        "small-db": small_db,
         "top-k": top_k,
     }
 )

@@ -37,7 +37,7 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism, Renewable
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
 
-__all__ = ["LabelReach", "Messages", "known", "messages_of"]
+__all__ = ["LabelReach", "Messages", "OneOf", "known", "messages_of"]
 
 Counts = npt.NDArray[np.int64]
 

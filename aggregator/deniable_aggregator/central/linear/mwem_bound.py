@@ -53,12 +53,28 @@ def mwem_error(
     return min(1.0, math.sqrt(math.log(domain) / (2 * (rounds + 1)) + noise**2) + selection)
 
 
-def best_rounds(*, rows: int, domain: int, queries: int, epsilon: Fraction, beta: float) -> int:
+def best_rounds(
+    *,
+    rows: int,
+    domain: int,
+    queries: int,
+    epsilon: Fraction,
+    beta: float,
+    unit: Fraction = Fraction(1),
+    local_error: float = 0.0,
+) -> int:
     """The T of the least bound, within 5%."""
 
     def error(rounds: int) -> float:
         return mwem_error(
-            rows=rows, domain=domain, queries=queries, rounds=rounds, epsilon=epsilon, beta=beta
+            rows=rows,
+            domain=domain,
+            queries=queries,
+            rounds=rounds,
+            epsilon=epsilon,
+            beta=beta,
+            unit=unit,
+            local_error=local_error,
         )
 
     return min(_LADDER, key=error)

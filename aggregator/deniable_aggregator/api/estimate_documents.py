@@ -1,0 +1,176 @@
+"""What estimates are asked with and answered as, one Struct each."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from deniable_aggregator.api.documents import Arguments, EpochOrDate, Identifier
+
+
+class EstimatesArguments(Arguments, frozen=True):
+    """What to estimate and how to show it."""
+
+    first: EpochOrDate | UnsetType = field(default=UNSET, name="from")
+    last: EpochOrDate | UnsetType = field(default=UNSET, name="to")
+    confidence: Annotated[
+        float, Meta(ge=0.5, le=0.9999, description="a number from 0.5 to 0.9999")
+    ] = 0.95
+    projection: Annotated[
+        Literal["none", "simplex", "clip"],
+        Meta(description="none, simplex (choices) or clip (bits)"),
+    ] = "none"
+    family: Annotated[
+        Literal["each", "all"],
+        Meta(description="each (an interval a label) or all (intervals that hold together)"),
+    ] = "each"
+    group_by: Annotated[Literal["epoch"], Meta(description="epoch")] | UnsetType = UNSET
+    marginal: Annotated[
+        list[str],
+        Meta(
+            max_length=64,
+            description="names of attributes of a record, with commas: the table of these; "
+            "once for each table",
+        ),
+    ] = field(default_factory=list)
+
+
+class LabelEstimate(Struct, frozen=True, kw_only=True):
+    """One label: raw (it may lie outside [0, 1]), unbiased, null when nothing was reported."""
+
+    label: str
+    count: Annotated[
+        float | None, Meta(description="n × frequency, not rounded: people, if each reports once")
+    ]
+    frequency: float | None
+    std_error: float | None
+    lower: float | None
+    upper: float | None
+    projected: float | UnsetType | None = UNSET
+    reports_to_leave_interval: Annotated[
+        int | None,
+        Meta(description="fewest fabricated reports that push the frequency out; null: none can"),
+    ]
+    devices_to_leave_interval: Annotated[
+        int | None,
+        Meta(description="fewest devices that fabricate so many, one in each epoch; null: none"),
+    ]
+
+
+class QuantityDocument(Struct, frozen=True, kw_only=True):
+    """One number in the units of the domain, null when nothing was reported."""
+
+    name: Annotated[str, Meta(description="mean, or p10 for the quantile of 10%")]
+    value: float | None
+    std_error: float | None
+    lower: float
+    upper: float
+
+
+class ClippedDocument(Struct, frozen=True, kw_only=True):
+    """What numbers were told as: beyond an end as that end, else the nearest step from low."""
+
+    low: str
+    high: str
+    step: str
+
+
+class AssociationDocument(Struct, frozen=True, kw_only=True):
+    """Whether two attributes go together: a Wald test valid for randomized reports."""
+
+    attributes: Annotated[list[str], Meta(min_length=2, max_length=2)]
+    statistic: float | None = None
+    degrees_of_freedom: int | None = None
+    p_value: Annotated[
+        float | None,
+        Meta(description="chance of such a statistic or a larger one if they were independent"),
+    ] = None
+    undecided: Annotated[
+        str | None, Meta(description="why there is no test; null if there is one")
+    ] = None
+
+
+class TrustDocument(Struct, frozen=True):
+    """What fabricated reports can do."""
+
+    influence: Annotated[
+        float | None,
+        Meta(
+            description="most that one device can move a frequency; where a mean alone is told, "
+            "that mean"
+        ),
+    ]
+
+
+class HoldDocument(Struct, frozen=True):
+    """One hold, whose values are those first recorded in it. Epochs, both included."""
+
+    first: int
+    last: int
+
+
+class EstimatesDocument(Struct, frozen=True, kw_only=True):
+    """Debiased frequencies of some epochs, pooled."""
+
+    collection: Identifier
+    mechanism: str
+    epsilon: Annotated[str, Meta(description="ε of one whole report, exact: a decimal in a string")]
+    repeat: Annotated[
+        str,
+        Meta(description="once; fresh, memoized: one device may have sent a report in each epoch"),
+    ]
+    target: Annotated[
+        Literal["population"],
+        Meta(description="the people the reporters stand for: what frequency and interval are of"),
+    ] = "population"
+    holds: (
+        Annotated[
+            list[HoldDocument],
+            Meta(description="memoized: these are the values at the start of these holds"),
+        ]
+        | UnsetType
+    ) = UNSET
+    linkage: (
+        Annotated[
+            float, Meta(description="memoized: bits by which two reports of a hold show one device")
+        ]
+        | UnsetType
+    ) = UNSET
+    n: Annotated[int, Meta(description="reports")]
+    epochs: Annotated[list[int], Meta(description="the epochs that were added up")]
+    provisional: Annotated[bool, Meta(description="true when one of the epochs is still open")]
+    confidence: float
+    clipped: (
+        Annotated[ClippedDocument, Meta(description="numbers: how they were clipped and rounded")]
+        | UnsetType
+    ) = UNSET
+    mean: (
+        Annotated[QuantityDocument, Meta(description="numbers: of all people, as clipped")]
+        | UnsetType
+    ) = UNSET
+    quantiles: (
+        Annotated[
+            list[QuantityDocument],
+            Meta(description="numbers: the least value that so many people do not exceed"),
+        ]
+        | UnsetType
+    ) = UNSET
+    estimates: Annotated[
+        list[LabelEstimate], Meta(description="one a label; none where a mean alone is told")
+    ]
+    associations: (
+        Annotated[
+            list[AssociationDocument],
+            Meta(description="records: for each table of two attributes that was asked for"),
+        ]
+        | UnsetType
+    ) = UNSET
+    trust: TrustDocument
+
+
+class EstimatesByEpochDocument(Struct, frozen=True):
+    """One document an epoch, and the epochs that have too few reports for one."""
+
+    epochs: list[EstimatesDocument]
+    too_few_reports: list[int]

@@ -1,0 +1,123 @@
+"""Tables of a record's attributes, as an analyst asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from deniable_aggregator.api.arguments import SHOWN_CHARACTERS, refuse
+from deniable_aggregator.api.estimate_documents import AssociationDocument, EstimatesArguments
+from deniable_aggregator.estimate import Estimate
+from deniable_aggregator.estimate.association import Undecided, association
+from deniable_aggregator.estimate.marginals import axes_of, labels_of, tabular
+from deniable_aggregator.estimate.tables import Settings, Tabular, joined, table
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.reading import Reading
+from deniable_aggregator.registry import Collection
+from deniable_shared.domain import Record
+from deniable_shared.errors import ParameterError
+
+__all__ = ["MAX_ROWS", "Shown", "shown_tables", "tables_asked"]
+
+MAX_ROWS = 200_000
+"""Most cells of all tables of one answer."""
+
+_PAIR = 2
+_Axes = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Estimates of one set of reports, the labels of all their entries, and the tests made.
+
+    A mean alone has no labels.
+    """
+
+    parts: tuple[Estimate, ...]
+    labels: Sequence[str]
+    associations: list[AssociationDocument] = field(default_factory=list)
+
+    @property
+    def estimate(self) -> Estimate:
+        """All of them as one."""
+        return self.parts[0] if len(self.parts) == 1 else joined(self.parts)
+
+    def projected(self, kind: str) -> list[float]:
+        """Presentable frequencies, part by part."""
+        return [value for part in self.parts for value in part.projected(kind).tolist()]
+
+
+def tables_asked(collection: Collection, marginals: Sequence[str]) -> list[_Axes]:
+    """The attributes of each table; none where all labels are shown. Raises invalid-argument."""
+    domain = collection.manifest.domain
+    if not isinstance(domain, Record):
+        if marginals:
+            raise refuse("marginal", accepted="left out: only records have one", given=marginals[0])
+        return []
+    if not marginals and collection.estimator.tells == "tables":
+        return [(axis,) for axis in range(len(domain.radices))]
+    asked = [_axes(domain, names) for names in marginals]
+    known = tabular(collection.estimator, collection.mechanism, domain)
+    for axes, names in zip(asked, marginals, strict=True):
+        _check_known(known, axes, names)
+    if sum(len(labels_of(domain, axes)) for axes in asked) > MAX_ROWS:
+        raise refuse("marginal", accepted=f"tables of {MAX_ROWS:,} cells in all", given="more")
+    return asked
+
+
+def _axes(domain: Record, names: str) -> _Axes:
+    whole = [names] if names in domain.topics else [name.strip() for name in names.split(",")]
+    try:
+        return axes_of(domain, whole)
+    except ParameterError as error:
+        raise _refused(error, names) from error
+
+
+def _check_known(known: Tabular, axes: _Axes, names: str) -> None:
+    try:
+        known.check(axes)
+    except ParameterError as error:
+        raise _refused(error, names) from error
+
+
+def _refused(error: ParameterError, names: str) -> Problem:
+    return Problem(
+        "invalid-argument",
+        str(error),
+        argument="marginal",
+        accepted="names of attributes of the record, with commas, that its reports tell together",
+        given=names[:SHOWN_CHARACTERS],
+    )
+
+
+def shown_tables(
+    collection: Collection, reading: Reading, query: EstimatesArguments, asked: Sequence[_Axes]
+) -> Shown:
+    """Each table, and for two attributes the test; intervals hold together over all of them."""
+    domain = collection.manifest.domain
+    if not isinstance(domain, Record):
+        raise ParameterError(f"tables must be those of a record, got {domain.type}")
+    known = tabular(collection.estimator, collection.mechanism, domain)
+    labels = [label for axes in asked for label in labels_of(domain, axes)]
+    settings = Settings(query.confidence, len(reading.epochs), query.family, len(labels))
+    parts = tuple(table(known, reading.tally, reading.n, axes, settings) for axes in asked)
+    pairs = [axes for axes in asked if len(axes) == _PAIR]
+    return Shown(parts, labels, [_test(known, domain, reading, axes) for axes in pairs])
+
+
+def _test(known: Tabular, domain: Record, reading: Reading, axes: _Axes) -> AssociationDocument:
+    first, second = axes
+    found = association(
+        known.source(reading.tally, reading.n, axes),
+        (domain.radices[first], domain.radices[second]),
+        epochs=1 if known.repeat == "once" else len(reading.epochs),
+    )
+    names = [domain.topics[axis] for axis in axes]
+    if isinstance(found, Undecided):
+        return AssociationDocument(attributes=names, undecided=found.reason)
+    return AssociationDocument(
+        attributes=names,
+        statistic=found.statistic,
+        degrees_of_freedom=found.degrees,
+        p_value=found.p_value,
+    )

@@ -1,0 +1,181 @@
+"""`queries`: an online session that answers what share of the answers is one of these labels.
+
+Opening it is the charge: questions are free, may depend on the answers before, and the same one
+has the same answer for ever. A question that the public weights answer well teaches nothing and
+tells nothing; at most c answers are measured (`linear.online_plan`, `linear.online`).
+
+Every answer is within α = central part + local part of the truth. Questions may be chosen after
+answers that carry the devices' noise, so τ must hold for every set of labels at once, not for the
+questions that are asked: |Q| = 2^(d − 1) in `local_error`, as a set and its complement err alike.
+It enters twice: the answer is tested against the noisy counts, and may be measured on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from deniable_aggregator.central.aggregate.arguments import (
+    EPSILON,
+    completed,
+    read_epsilon,
+    read_whole,
+    spelled,
+)
+from deniable_aggregator.central.aggregate.bars import CONFIDENCE
+from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Parameter, Tallies
+from deniable_aggregator.central.aggregate.label_sets import read_label_set
+from deniable_aggregator.central.aggregate.query_answers import HALF, QueryError
+from deniable_aggregator.central.aggregate.randomized_counts import (
+    RandomizedCounts,
+    check_joint,
+    local_error,
+)
+from deniable_aggregator.central.errors import CentralError
+from deniable_aggregator.central.guarantee import Guarantee
+from deniable_aggregator.central.linear import (
+    CountsError,
+    Demand,
+    OnlinePlan,
+    OnlineSession,
+    SessionError,
+    plan_online,
+)
+from deniable_aggregator.central.release import ErrorBar
+from deniable_shared.coins import Coins
+from deniable_shared.domain import Domain
+
+__all__ = ["PARAMETERS", "OpenQueries", "Questions", "plan"]
+
+_MOST_QUESTIONS = 1_000_000
+PARAMETERS = (
+    Parameter("questions", f"how many error bars hold for, from 1 to {_MOST_QUESTIONS:,}", "100"),
+    EPSILON,
+)
+VERSION = 1
+_QUANTITY = "error of every answer, as a share"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenQueries:
+    """A session that was paid for: see `contract.Session`."""
+
+    domain: Domain
+    linear: OnlineSession
+    error: QueryError
+
+    def ask(self, question: Mapping[str, object]) -> Drawn:
+        """The share of {"labels": [...]}; ParameterError for another question, by itself alone."""
+        row, name = read_label_set(question, self.domain)
+        answer = self.linear.ask(row)
+        result: dict[str, object] = {**name, "share": answer.share, "measured": answer.taught}
+        if answer.error_bar is None:  # past the questions that it was planned for
+            return Drawn({**result, "lower": None, "upper": None}, ())
+        low, high = self.error.limits(answer.share)
+        around = ErrorBar("share of the answers", low, high, CONFIDENCE)
+        return Drawn({**result, "lower": low, "upper": high}, (around, *self.error.bars))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Questions:
+    """A valid request for a session: see `contract.SessionPlan`."""
+
+    facts: Facts
+    parameters: Mapping[str, object]
+    linear: OnlinePlan
+
+    @property
+    def mechanism(self) -> str:
+        return "queries"
+
+    @property
+    def version(self) -> int:
+        return VERSION
+
+    @property
+    def law(self) -> str:
+        return OnlineSession.law
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.linear.guarantee
+
+    @property
+    def expected(self) -> tuple[ErrorBar, ...]:
+        return _error(self.linear).bars
+
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+        """What `open` says of a session that nobody keeps."""
+        return self.open(tallies, _forget, coins)[1]
+
+    def open(
+        self, tallies: Tallies, keep: Callable[[bytes], None], coins: Coins | None = None
+    ) -> tuple[OpenQueries, Drawn]:
+        data = RandomizedCounts.of(self.facts, tallies)
+        session = OnlineSession.open(data, self.linear, journal=keep, coins=coins)
+        opening = {
+            "labels": list(self.facts.domain.labels),
+            "questions": self.linear.demand.queries,
+            "measured_at_most": self.linear.updates,
+            "error": self.linear.error,
+        }
+        return self._asked(session), Drawn(opening, self.expected)
+
+    def resume(
+        self,
+        tallies: Tallies,
+        records: Iterable[bytes],
+        keep: Callable[[bytes], None],
+        coins: Coins | None = None,
+    ) -> OpenQueries:
+        """SessionError unless the records are whole, of these very tallies and of this price."""
+        data = RandomizedCounts.of(self.facts, tallies)
+        session = OnlineSession.resume(data, records, journal=keep, coins=coins)
+        if session.guarantee != self.guarantee:
+            raise SessionError("these records are of a session that was opened at another price")
+        return self._asked(session)
+
+    def _asked(self, session: OnlineSession) -> OpenQueries:
+        return OpenQueries(self.facts.domain, session, _error(session.plan))
+
+
+def plan(arguments: Mapping[str, object], facts: Facts) -> Questions:
+    """ParameterError, or CentralError where these reports are too few to promise anything."""
+    complete = completed("queries", PARAMETERS, arguments)
+    check_joint("queries", facts)
+    epsilon = read_epsilon(complete["epsilon"])
+    questions = read_whole("questions", complete["questions"], low=1, high=_MOST_QUESTIONS)
+    local = local_error(facts, queries=1 << (facts.domain.size - 1), beta=HALF)
+    if 2 * local >= 1:
+        raise CentralError(_too_few(facts, "the devices' own noise leaves every answer open"))
+    demand = Demand(
+        rows=facts.n,
+        domain=facts.domain.size,
+        queries=questions,
+        beta=HALF,
+        gain=facts.mechanism.p - facts.mechanism.q,
+        local_error=local,
+    )
+    try:
+        linear = plan_online(demand, epsilon=epsilon)
+    except CountsError:
+        raise CentralError(_too_few(facts, "no answer would have an error below 1")) from None
+    return Questions(facts, {"questions": questions, "epsilon": spelled(epsilon)}, linear)
+
+
+def _too_few(facts: Facts, reason: str) -> str:
+    return (
+        f"queries needs more than these {facts.n:,} reports over {facts.domain.size:,} labels: "
+        f"{reason}; release more epochs, ask for fewer questions or a larger epsilon, or use "
+        "histogram or mwem"
+    )
+
+
+def _error(linear: OnlinePlan) -> QueryError:
+    """α, and what is left of it without the devices' noise."""
+    local = 2 * linear.demand.local_error
+    return QueryError(max(0.0, linear.error - local), linear.error, _QUANTITY)
+
+
+def _forget(record: bytes) -> None:
+    """Keeps nothing."""

@@ -1,0 +1,99 @@
+"""A collection's raw tally as counts that linear queries can be asked of: `linear.Data`.
+
+    raw answer of f    A·c − ⌊n·q·Σ_v f(v)⌉ for a 0/1 query A of f; its mean is n·(p − q)·f(truth)
+                       but for the rounding, at most half a raw unit
+    one report         moves it by A·(s(y) − s(y')) for possible messages y, y': 1, or 0 for a
+                       query of all labels or none
+    τ                  (√(T·ln(2|Q|/β)/(2n)) + 1/(2n))/(p − q): |Q| fixed queries are all within τ
+                       of the truth but with chance β. Hoeffding, for devices of at most T reports
+
+The offset is a function of n and of the query, so it moves with no report. Nothing is projected:
+an answer may be negative or above n·(p − q). Only answers that are one label of several have
+counts that belong to one distribution. Source: central-dp §4.2, §4.7.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+
+import numpy as np
+
+from deniable_aggregator.central.aggregate.contract import Counts, Facts, Tallies
+from deniable_aggregator.central.aggregate.messages import OneOf, messages_of
+from deniable_aggregator.central.aggregate.reach import reach
+from deniable_aggregator.central.aggregate.readings import Readings
+from deniable_shared.domain import Bits
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.contract import Mechanism
+
+__all__ = ["RandomizedCounts", "check_joint", "local_error"]
+
+_LARGEST_ROWS = (1 << 31) - 1  # times the rows of a small database stays exact in a float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RandomizedCounts:
+    """n reports of one label each, by how often each label was reported."""
+
+    mechanism: Mechanism
+    rows: int
+    counts: Counts
+
+    @classmethod
+    def of(cls, facts: Facts, tallies: Tallies) -> RandomizedCounts:
+        return cls(facts.mechanism, facts.n, tallies.counts)
+
+    @property
+    def domain(self) -> int:
+        return self.mechanism.domain_size
+
+    @property
+    def gain(self) -> Fraction:
+        return self.mechanism.p - self.mechanism.q
+
+    @property
+    def fingerprint(self) -> bytes:
+        return sha256(b"%d\n" % self.rows + self.counts.astype("<i8").tobytes()).digest()
+
+    def observe(self, queries: Counts) -> Counts:
+        offsets = [self.offset(total) for total in queries.sum(axis=1).tolist()]
+        observed: Counts = queries @ self.counts - np.array(offsets, dtype=np.int64)
+        return observed
+
+    def offset(self, total: int) -> int:
+        """What a query with entries of this sum is answered on average where nobody holds it."""
+        q = self.rows * self.mechanism.q * total
+        return (2 * q.numerator + q.denominator) // (2 * q.denominator)
+
+    def sensitivity(self, queries: Counts) -> int:
+        return reach(self.mechanism, queries).linf
+
+
+def check_joint(mechanism: str, facts: Facts) -> None:
+    """ParameterError unless answers and reports are one label each, and n of them stay exact."""
+    if isinstance(facts.domain, Bits):
+        raise ParameterError(
+            f"{mechanism} needs answers that are one label of several: bits are counted each by "
+            "itself, so which of them come together is not known; use histogram, or collect a "
+            "record"
+        )
+    if not isinstance(messages_of(facts.mechanism), OneOf):
+        raise ParameterError(
+            f"{mechanism} needs reports that name one label each, as those of grr/1 do, this "
+            f"collection's are of {facts.mechanism.id}: use histogram"
+        )
+    if facts.n > _LARGEST_ROWS:
+        raise ParameterError(
+            f"{mechanism} reads at most {_LARGEST_ROWS:,} reports, these epochs have "
+            f"{facts.n:,}: release fewer epochs at a time"
+        )
+
+
+def local_error(facts: Facts, *, queries: int, beta: float) -> float:
+    """τ for so many queries, as a share; it may be above 1."""
+    devices = facts.n / Readings.of(facts).reports
+    spread = math.sqrt((math.log(2 * queries) - math.log(beta)) / (2 * devices))
+    return (spread + 1 / (2 * facts.n)) / float(facts.mechanism.p - facts.mechanism.q)

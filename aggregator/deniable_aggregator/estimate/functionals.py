@@ -1,0 +1,181 @@
+"""Sums Σ_v a_v·f_v of frequencies: what each message says of them, averaged over the messages.
+
+    θ̂ = Σ_y (c_y/n)·φ(y)      E[φ(Y) | x] = a_x for every value x, so that θ̂ is unbiased
+
+A mean, the share of people in a range and a value of the distribution function are such sums. The
+variance of θ̂ is that of φ over the messages that came: it contains all covariances of the
+frequencies, which a sum of their variances lacks. It is at least the least variance that φ has for
+any one value, because the variance over a population is that within values and that between them:
+a lucky sample never claims certainty.
+
+Reports of one device in T epochs have in common what its value says (`fresh`), whose variance is at
+most θ(1 − θ) for 0 ≤ a ≤ 1, or its permanent answer (`memoized`), whose messages had the law of the
+reports without their uniform part: n·Var(θ̂) ≤ V + (T − 1)·C.
+
+Limits are those of `bounded`, with φ moved into [0, 1]. Where the normal law serves, a share of
+devices too small to be seen could hide at either end of φ: z²·(φ's reach)²/N² for N devices is
+added to the square of the error, which covers what none of them showed. Source: local-dp §0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from deniable_aggregator.estimate.bounded import limits_of_means
+from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimate.debias import check_epochs, tail_of
+from deniable_shared.errors import ParameterError
+
+__all__ = ["Cumulative", "Functionals", "Linear", "Moments", "Repeated", "checked_weights"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Functionals:
+    """Estimated sums: raw values, standard errors, and intervals clipped to [0, 1]."""
+
+    values: Floats
+    std_errors: Floats
+    lower: Floats
+    upper: Floats
+
+    def __post_init__(self) -> None:
+        for each in (self.std_errors, self.lower, self.upper):
+            if each.shape != self.values.shape:
+                raise ParameterError(f"functionals must have one length, got {each.shape}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cumulative:
+    """The distribution function F at all values but the last, where it is 1.
+
+    `band` holds raw values and limits, each by itself at `confidence`; `fitted` is a presentable F:
+    rising, in [0, 1], biased.
+    """
+
+    band: Functionals
+    fitted: Floats
+
+
+@runtime_checkable
+class Linear(Protocol):
+    """An estimator that knows the joint law of its frequencies, and so the error of their sums."""
+
+    def functionals(
+        self,
+        weights: Floats,
+        tally: Counts,
+        n: int,
+        *,
+        confidence: float = 0.95,
+        epochs: int = 1,
+    ) -> Functionals:
+        """Σ_v a_v·f_v for each row a of `weights` (k, domain_size), all in [0, 1].
+
+        Each interval holds by itself. ParameterError for a tally that n reports cannot give.
+        """
+
+    def cumulative(
+        self, tally: Counts, n: int, *, confidence: float = 0.95, epochs: int = 1
+    ) -> Cumulative:
+        """The share of people whose value is at most v, for each v but the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """How often a device reported: in up to `epochs`, by a permanent answer if `kept` is given.
+
+    `kept` is the chance with which a report repeats the permanent answer.
+    """
+
+    epochs: int = 1
+    kept: float | None = None
+
+    def __post_init__(self) -> None:
+        check_epochs(self.epochs)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moments:
+    """What the messages say of k sums, each an array of k.
+
+    `mean` and `variance` of φ over the messages that came, its `low`est and `high`est value, the
+    `least` variance it has for any one value, and mean and variance if all messages are as likely.
+    """
+
+    mean: Floats
+    variance: Floats
+    low: Floats
+    high: Floats
+    least: Floats
+    uniform_mean: Floats
+    uniform_variance: Floats
+
+    @classmethod
+    def of_scores(cls, scores: Floats, counts: Counts, least: Floats) -> Moments:
+        """From the scores (k, messages) and how often each message came."""
+        share = counts / max(int(counts.sum()), 1)
+        mean = scores @ share
+        return cls(
+            mean=mean,
+            variance=np.maximum((scores * scores) @ share - mean * mean, 0.0),
+            low=scores.min(axis=1),
+            high=scores.max(axis=1),
+            least=least,
+            uniform_mean=scores.mean(axis=1),
+            uniform_variance=scores.var(axis=1),
+        )
+
+    def functionals(self, n: int, repeated: Repeated, confidence: float) -> Functionals:
+        """Values, errors and limits of n reports."""
+        tail = tail_of(confidence, "each", 1)
+        if not n:
+            nothing = np.full(len(self.mean), math.nan)
+            zeros = np.zeros(len(self.mean))
+            return Functionals(nothing, nothing.copy(), zeros, zeros + 1)
+        devices = max(n / repeated.epochs, 1.0)
+        variance = np.maximum(self.variance, self.least)
+        together = variance + (repeated.epochs - 1) * self._shared(variance, repeated)
+        errors = np.sqrt(together / n)
+        z = -NormalDist().inv_cdf(tail)
+        reach = ((self.high - self.mean) ** 2 + (self.mean - self.low) ** 2) / 2
+        wide = np.sqrt(errors**2 + reach * (z / devices) ** 2)
+        span = self.high - self.low
+        share = np.clip((self.mean - self.low) / span, 0.0, 1.0)
+        lower, upper = limits_of_means(share, wide / span, devices, tail)
+        return Functionals(
+            self.mean,
+            errors,
+            np.clip(self.low + span * lower, 0.0, 1.0),
+            np.clip(self.low + span * upper, 0.0, 1.0),
+        )
+
+    def _shared(self, variance: Floats, repeated: Repeated) -> Floats:
+        """The most that two reports of one device have in common."""
+        if repeated.kept is None:
+            value = np.clip(self.mean, 0.0, 1.0)
+            return np.minimum(value * (1 - value), variance)
+        kept, uniform = repeated.kept, self.uniform_mean
+        mean = (self.mean - (1 - kept) * uniform) / kept
+        square = self.variance + self.mean**2
+        drawn = (1 - kept) * (self.uniform_variance + uniform**2)
+        shared = kept * (square - drawn) - (kept * mean) ** 2
+        return np.clip(shared, 0.0, variance)
+
+
+def checked_weights(weights: Floats, domain_size: int) -> Floats:
+    """The weights, if each row has one in [0, 1] for every value, not all alike."""
+    rows = np.asarray(weights, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != domain_size:
+        raise ParameterError(f"weights must have {domain_size} columns, got shape {rows.shape}")
+    if not ((rows >= 0) & (rows <= 1)).all():
+        raise ParameterError("weights must lie in [0, 1]")
+    if (rows.min(axis=1) == rows.max(axis=1)).any():
+        raise ParameterError(
+            "weights of one row must differ: what is true of all needs no estimate"
+        )
+    return rows

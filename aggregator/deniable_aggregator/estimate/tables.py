@@ -1,0 +1,179 @@
+"""Estimates of the cells of a table, with intervals that hold however its reports came about.
+
+Where each report supports a cell or does not, counts are binomial and `debias` has exact limits.
+Elsewhere the score of a report has many values, and the limits are Bernstein's,
+
+    t = RL/3 + √((RL/3)² + 2·V·L),   L = ln(1/tail)
+
+with V the largest variance there is and R the most that one device moves the estimate: they hold
+for every number of reports. From V ≥ 1000·R² on, where as many reports weigh as a binomial count of
+1,000 does, the normal law serves, with the variance of the formula at clip(f̂, 0, 1).
+
+A made-up report moves an estimate by at most R/T, so that fewer than `reports_to_leave` cannot push
+it off its interval. Sources: Bernstein 1924; local-dp §0 and §16.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Protocol
+
+import numpy as np
+
+from deniable_aggregator.estimate.bounded import MANY
+from deniable_aggregator.estimate.channel import Channel, Counts, Floats
+from deniable_aggregator.estimate.clusters import Clusters
+from deniable_aggregator.estimate.debias import Estimate, check_epochs, debias, tail_of
+from deniable_aggregator.estimate.projection import onto_box
+from deniable_aggregator.estimate.sources import Kind, Pooled, Source
+from deniable_aggregator.estimate.trust import UNREACHABLE
+
+__all__ = ["Settings", "Tabular", "joined", "one_way", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`cells` is how many intervals hold together under family "all", if more than the table's."""
+
+    confidence: float = 0.95
+    epochs: int = 1
+    family: str = "each"
+    cells: int = 0
+
+    def __post_init__(self) -> None:
+        check_epochs(self.epochs)
+        self.tail(1)
+
+    def tail(self, cells: int) -> float:
+        """The probability that an interval may leave on either side."""
+        return tail_of(self.confidence, self.family, max(cells, self.cells))
+
+
+class Tabular(Protocol):
+    """What knows of a record's attributes."""
+
+    @property
+    def repeat(self) -> str:
+        """See `estimators.contract.Estimator`."""
+
+    @property
+    def radices(self) -> tuple[int, ...]:
+        """How many labels each attribute has."""
+
+    def check(self, axes: Sequence[int]) -> None:
+        """ParameterError where nothing is known of these attributes together."""
+
+    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Source:
+        """What a tally of n reports says of the table of these attributes, cells in their order.
+
+        ParameterError where `check` raises it, and for a tally that n reports cannot give.
+        """
+
+
+def table(
+    tabular: Tabular, tally: Counts, n: int, axes: Sequence[int], settings: Settings
+) -> Estimate:
+    """The cells of the table of these attributes; see `Tabular.source`."""
+    source = tabular.source(tally, n, axes)
+    alike = 1 if tabular.repeat == "once" else settings.epochs
+    if isinstance(source, Pooled) and len(source.kinds) == 1 and source.kinds[0].binary:
+        return _counted(source.kinds[0], n, settings, alike)
+    return _scored(source, n, settings, alike)
+
+
+def one_way(tabular: Tabular, tally: Counts, n: int, settings: Settings) -> Estimate:
+    """The table of each attribute alone, one after the other."""
+    held = Settings(settings.confidence, settings.epochs, settings.family, sum(tabular.radices))
+    axes = range(len(tabular.radices))
+    return joined([table(tabular, tally, n, (axis,), held) for axis in axes])
+
+
+def joined(tables: Sequence[Estimate]) -> Estimate:
+    """Several tables of the same reports as one estimate; its influence is the largest."""
+    first = tables[0]
+    return Estimate(
+        frequencies=np.concatenate([each.frequencies for each in tables]),
+        std_errors=np.concatenate([each.std_errors for each in tables]),
+        lower=np.concatenate([each.lower for each in tables]),
+        upper=np.concatenate([each.upper for each in tables]),
+        n=first.n,
+        confidence=first.confidence,
+        family=first.family,
+        reports_to_leave=np.concatenate([each.reports_to_leave for each in tables]),
+        influence=float(np.max([each.influence for each in tables])),
+        channel=first.channel if len(tables) == 1 else None,
+        told=first.told,
+        epochs=first.epochs,
+    )
+
+
+def _counted(kind: Kind, n: int, settings: Settings, alike: int) -> Estimate:
+    """Binomial counts: each report supports a cell once or not."""
+    outside = kind.law.mean(kind.size, inside=False)
+    cells = len(kind.supports)
+    tail = settings.tail(cells)
+    return debias(
+        Channel(outside + kind.law.gap, outside),
+        kind.supports,
+        n,
+        confidence=settings.confidence,
+        epochs=settings.epochs,
+        family=settings.family,
+        clusters=_clusters(kind, alike),
+        trials=np.full(cells, kind.n),
+        told=kind.told,
+        tail=tail,
+    )
+
+
+def _clusters(kind: Kind, alike: int) -> Clusters | None:
+    if alike == 1:
+        return None
+    outside = kind.law.mean(kind.size, inside=False)
+    if kind.shared is None:
+        return Clusters(outside, outside + kind.law.gap, 1 + (alike - 1) * kind.told)
+    kept = kind.law.gap / kind.shared.gap
+    low = outside - kept * kind.shared.mean(kind.size, inside=False)
+    return Clusters(low, low + kept, Fraction(alike))
+
+
+def _scored(source: Source, n: int, settings: Settings, alike: int) -> Estimate:
+    frequencies = source.frequencies
+    errors = np.sqrt(source.variances(onto_box(frequencies), alike))
+    distance = _distances(source, errors, settings.tail(len(frequencies)), alike)
+    return Estimate(
+        frequencies=frequencies,
+        std_errors=errors,
+        lower=np.nan_to_num(onto_box(frequencies - distance), nan=0.0),
+        upper=np.nan_to_num(onto_box(frequencies + distance), nan=1.0),
+        n=n,
+        confidence=settings.confidence,
+        family=settings.family,
+        reports_to_leave=_least_above(distance, source.reach),
+        influence=min(settings.epochs, n) * source.reach if n else math.nan,
+        channel=None,
+        epochs=settings.epochs,
+    )
+
+
+def _distances(source: Source, errors: Floats, tail: float, alike: int) -> Floats:
+    """From each estimate to the ends of its interval."""
+    reach, largest = source.reach * alike, source.largest_variance(alike)
+    if largest >= MANY * reach**2:
+        return -NormalDist().inv_cdf(tail) * errors
+    nats = -math.log(tail)
+    third = reach * nats / 3
+    return np.full(len(errors), third + math.sqrt(third**2 + 2 * largest * nats))
+
+
+def _least_above(distance: Floats, reach: float) -> Counts:
+    """The least number of steps of `reach` that lead further than each distance."""
+    known = np.isfinite(distance) & (reach > 0)
+    steps = np.divide(distance, reach, out=np.zeros(len(distance)), where=known)
+    return np.where(known, np.floor(np.minimum(steps, float(UNREACHABLE >> 1))) + 1, 0).astype(
+        np.int64
+    )

@@ -1,0 +1,179 @@
+"""Fourier marginals: how often each parity was told even and odd, and the tables that follow.
+
+    ĉ_α = (even_α − odd_α)/(n_α·(p − q))        n_α reports told of the attributes α
+    P̂[γ] = 2^(−k)·Σ_(α ⊆ β) (−1)^(parity of γ in α)·ĉ_α,   ĉ_∅ = 1
+
+Dividing by the n_α that came (Hájek) is never worse than by the n/C to be expected. Given the n_α
+the ĉ_α are independent. A table of which some parity was never told has no estimate. In T epochs
+the covariance is at most that of `estimate.sources`, here for parities: V_1 = 1/(p − q)² − c², and
+V_∞ = 1/(P − Q)² − c² of the permanent answer, 1 − c² of the value. Tally: the 2C numbers (α, bit).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain as joined
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+
+from deniable_aggregator.estimate import Estimate
+from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimate.tables import Settings, one_way
+from deniable_aggregator.estimators.contract import Payloads, checked_payloads, checked_tally
+from deniable_aggregator.estimators.grr import histogram
+from deniable_aggregator.estimators.hadamard import walsh
+from deniable_shared.chains import Renewed
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.fourier import FourierMarginals, place_of
+
+__all__ = ["FourierEstimator", "Parities"]
+
+
+@dataclass(frozen=True, slots=True)
+class FourierEstimator:
+    """The estimator of "fourier/1"."""
+
+    default_projection: ClassVar[str] = "clip"
+    tells: ClassVar[str] = "tables"
+    mechanism: Mechanism
+    repeat: str = "once"
+
+    @property
+    def _form(self) -> FourierMarginals:
+        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
+        if not isinstance(first, FourierMarginals):
+            raise ParameterError(f"mechanism must be fourier/1, got {self.mechanism.id}")
+        return first
+
+    @property
+    def radices(self) -> tuple[int, ...]:
+        """Two labels an attribute."""
+        return self._form.radices
+
+    def tally(self, payloads: Payloads) -> Counts:
+        rows = checked_payloads(payloads, self.mechanism.payload_size)
+        return histogram(rows, self.mechanism.tally_size)
+
+    def supports(self, tallies: Counts) -> Counts:
+        """(…, 0): what is supported are parities, not combinations."""
+        return tallies[..., :0]
+
+    def estimate(
+        self,
+        tally: Counts,
+        n: int,
+        *,
+        confidence: float = 0.95,
+        epochs: int = 1,
+        family: str = "each",
+    ) -> Estimate:
+        """The labels of each attribute, one attribute after the other."""
+        return one_way(self, tally, n, Settings(confidence, epochs, family))
+
+    def check(self, axes: Sequence[int]) -> None:
+        """ParameterError for more than `ways` attributes."""
+        if len(axes) > self._form.ways:
+            raise ParameterError(
+                f"marginal must be of at most {self._form.ways} attributes, got {len(axes)}: that "
+                "is the ways of this fourier/1"
+            )
+
+    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Parities:
+        """What is known of up to `ways` attributes."""
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        form = self._form
+        if counts.sum() != reports:
+            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
+        self.check(axes)
+        places = [place_of(sorted(subset), form.attributes) for subset in _subsets(axes)]
+        told = counts.reshape(-1, 2)[places]
+        gap = float(self.mechanism.p - self.mechanism.q)
+        chained = isinstance(self.mechanism, Renewed)
+        return Parities(
+            told=told.sum(axis=1),
+            signed=told[:, 0] - told[:, 1],
+            gap=gap,
+            shared_gap=float(form.p - form.q) if chained else 1.0,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parities:
+    """The parities of the 2^k − 1 non-empty subsets of k attributes, by the subset as a number.
+
+    In that number and in that of a cell the first attribute is the most significant bit.
+    `shared_gap` is p − q of what a device's reports have in common.
+    """
+
+    told: Counts
+    signed: Counts
+    gap: float
+    shared_gap: float
+
+    @property
+    def n(self) -> int:
+        """Reports that told one of these parities."""
+        return int(self.told.sum())
+
+    @property
+    def cells(self) -> int:
+        """2^k."""
+        return len(self.told) + 1
+
+    @property
+    def coefficients(self) -> Floats:
+        """ĉ_α; NaN where it was never told."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.signed / (self.told * self.gap)
+
+    @property
+    def frequencies(self) -> Floats:
+        """Raw and unbiased; they add up to 1."""
+        return walsh(np.concatenate([[1.0], self.coefficients])) / self.cells
+
+    @property
+    def reach(self) -> float:
+        """The most that one report moves a frequency."""
+        fewest = int(self.told.min())
+        return 2 / (self.gap * fewest * self.cells) if fewest else math.nan
+
+    def variances(self, frequencies: Floats, epochs: int) -> Floats:
+        """The same for every cell: each parity counts with the same weight."""
+        every = self._spreads(frequencies, epochs).sum() / self.cells**2
+        return np.full(self.cells, every)
+
+    def covariance(self, frequencies: Floats, epochs: int) -> Floats:
+        """Of all cells together."""
+        signs = walsh(np.eye(self.cells))[1:] / self.cells
+        every: Floats = signs.T @ (self._spreads(frequencies, epochs)[:, None] * signs)
+        return every
+
+    def largest_variance(self, epochs: int) -> float:
+        """All means 0: the parities vary most."""
+        every = self._of_each(np.zeros(self.cells - 1), epochs)
+        return float(every.sum()) / self.cells**2
+
+    def _spreads(self, frequencies: Floats, epochs: int) -> Floats:
+        """Of each ĉ_α."""
+        return self._of_each(np.clip(walsh(frequencies)[1:], -1.0, 1.0) ** 2, epochs)
+
+    def _of_each(self, squares: Floats, epochs: int) -> Floats:
+        """Variance of each ĉ_α by the square of its mean."""
+        once = 1 / self.gap**2 - squares
+        shared = 1 / self.shared_gap**2 - squares
+        with np.errstate(divide="ignore", invalid="ignore"):
+            every: Floats = (once + (epochs - 1) * shared) / self.told
+        return np.where(self.told > 0, every, math.nan)
+
+
+def _subsets(axes: Sequence[int]) -> list[tuple[int, ...]]:
+    """The non-empty subsets by number, the first attribute the most significant bit."""
+    last = len(axes) - 1
+    every = joined.from_iterable(combinations(range(len(axes)), k) for k in range(1, len(axes) + 1))
+    numbered = sorted((sum(1 << (last - at) for at in subset), subset) for subset in every)
+    return [tuple(axes[at] for at in subset) for _, subset in numbered]

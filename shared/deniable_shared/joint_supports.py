@@ -1,0 +1,117 @@
+"""How supports of several choices vary together: the error of a sum, such as a marginal.
+
+A report supports N of the s choices in a set C. Where the mechanism treats all choices alike,
+
+    p = P[v supported | x = v]                    q = P[v supported | x ≠ v]
+    r = P[x and v supported | x],  v ≠ x          t = P[u and v supported | x],  u ≠ v, both ≠ x
+
+decide every mean and covariance of such counts, and (N − s·q)/(p − q) is unbiased for the frequency
+of C. Grr supports one choice: r = t = 0. Unary encodings toss each bit by itself: r = pq, t = q².
+A set of w holds x or not and is uniform otherwise: r = p(w−1)/(d−1). The parities of two choices
+agree for half of all coefficients, whatever a third one's: hadamard/1. The designs of affine/1 have
+no t: there it depends on how u, v and x lie. Source: local-dp §0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+from deniable_shared.chains import Renewed
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.contract import Mechanism, Renewable
+from deniable_shared.mechanisms.grr import GeneralizedResponse
+from deniable_shared.mechanisms.hadamard import HadamardResponse
+from deniable_shared.mechanisms.subset import SubsetResponse
+from deniable_shared.mechanisms.unary import UnaryEncoding
+
+__all__ = ["JointSupports"]
+
+
+@dataclass(frozen=True, slots=True)
+class JointSupports:
+    """p, q, r and t of the module; a report supports at most `most` of the choices."""
+
+    p: Fraction
+    q: Fraction
+    r: Fraction
+    t: Fraction
+    most: int
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, *, kept: Fraction = Fraction(1)) -> Self:
+        """Of one report of a mechanism for a choice; ParameterError where t is not one number.
+
+        `kept` is the chance that a symbol of a permanent answer is kept, as for a chain: its report
+        has the law of the mechanism with p and q of its own.
+        """
+        if isinstance(mechanism, Renewed):
+            return cls.of(mechanism.first, kept=mechanism.kept)
+        if isinstance(mechanism, GeneralizedResponse):
+            p, q = _kept(mechanism, kept)
+            return cls(p, q, Fraction(0), Fraction(0), 1)
+        if isinstance(mechanism, UnaryEncoding):
+            p, q = _kept(mechanism, kept)
+            return cls(p, q, p * q, q * q, mechanism.domain_size)
+        if isinstance(mechanism, HadamardResponse):
+            p, q = _kept(mechanism, kept)
+            return cls(p, q, *_of_parities(mechanism.codes, p), mechanism.codes // 2)
+        if isinstance(mechanism, SubsetResponse):
+            p, q = _kept(mechanism, kept)
+            d, w = mechanism.domain_size, mechanism.subset_size
+            return cls(p, q, *_of_sets(d, w, p), w)
+        raise ParameterError(
+            f"mechanism {mechanism.id} has no error for sums of choices: for marginals of a record "
+            "take subset/1, hadamard/1 or pairs/1"
+        )
+
+    @property
+    def gap(self) -> Fraction:
+        """p − q."""
+        return self.p - self.q
+
+    def mean(self, size: int, *, inside: bool) -> Fraction:
+        """E N of a set of `size` choices, of which the truth is one or not."""
+        return size * self.q + (self.gap if inside else 0)
+
+    def square(self, size: int, *, inside: bool) -> Fraction:
+        """E N²."""
+        others = size - inside
+        among = others * (others - 1) * self.t
+        if not inside:
+            return others * self.q + among
+        return self.p + others * self.q + 2 * others * self.r + among
+
+    def product(self, size: int, other: int, *, inside: bool) -> Fraction:
+        """E N·N′ of two sets with no choice in common; the truth is in the first, or in neither."""
+        if not inside:
+            return size * other * self.t
+        return other * (self.r + (size - 1) * self.t)
+
+    def variance(self, size: int, frequency: Fraction) -> Fraction:
+        """n·Var of the frequency of a set, for people drawn from a population."""
+        mean = self.mean(size, inside=False) + frequency * self.gap
+        square = frequency * self.square(size, inside=True)
+        square += (1 - frequency) * self.square(size, inside=False)
+        return (square - mean * mean) / self.gap**2
+
+
+def _kept(first: Renewable, kept: Fraction) -> tuple[Fraction, Fraction]:
+    """p and q of one report: see `chains`."""
+    blurred = (1 - kept) * first.favoured / first.symbols
+    return kept * first.p + blurred, kept * first.q + blurred
+
+
+def _of_parities(codes: int, p: Fraction) -> tuple[Fraction, Fraction]:
+    """r and t; with two codes there is no third choice."""
+    half, quarter = Fraction(codes, 2), Fraction(codes, 4)
+    both = (half - 1) * p / (codes - 1)
+    neither = (quarter - 1) * p + quarter * (1 - p) if quarter >= 1 else Fraction(0)
+    return both, neither / (codes - 1)
+
+
+def _of_sets(d: int, w: int, p: Fraction) -> tuple[Fraction, Fraction]:
+    both = p * Fraction(w - 1, d - 1)
+    ways = p * (w - 1) * (w - 2) + (1 - p) * w * (w - 1)
+    return both, ways / ((d - 1) * (d - 2)) if d > 2 else Fraction(0)

@@ -1,0 +1,60 @@
+"""What the linter says of a record: what a report tells, and what would need fewer of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from deniable_shared.chains import Renewed
+from deniable_shared.domain import Record
+from deniable_shared.errors import ParameterError
+from deniable_shared.finding import Finding
+from deniable_shared.manifest import Manifest
+from deniable_shared.mechanisms import Mechanism
+from deniable_shared.mechanisms.fourier import FourierMarginals
+from deniable_shared.mechanisms.pairs import SampledPairs
+from deniable_shared.record_choice import best_for_record, two_way_error
+
+__all__ = ["choice_for_record"]
+
+_WORTH_A_NOTE, _WORTH_A_WARNING = Fraction(5, 4), 2
+
+
+def choice_for_record(manifest: Manifest, domain: Record) -> Iterator[Finding]:
+    """What a report tells, and whether another mechanism tells it with fewer reports."""
+    mechanism = manifest.mechanism()
+    yield Finding("note", "mechanism.id", f"{mechanism.id}: {_told(mechanism)}")
+    best = best_for_record(domain, manifest.epsilon_report)
+    try:
+        error = two_way_error(mechanism, domain.radices)
+    except ParameterError as known:
+        yield Finding("warning", "mechanism.id", str(known))
+        return
+    times = error / two_way_error(best, domain.radices)
+    if best.id != mechanism.id and times >= _WORTH_A_NOTE:
+        yield Finding(
+            "warning" if times >= _WORTH_A_WARNING else "note",
+            "mechanism.id",
+            f"for tables of two attributes {mechanism.id} needs about {_tenths(times)} times the "
+            f"reports of {best.id}",
+        )
+
+
+def _told(mechanism: Mechanism) -> str:
+    first = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    if isinstance(first, SampledPairs):
+        return (
+            f"a report tells of one of {len(first.pairs):,} pairs of attributes, which one is "
+            "open; of three attributes together nothing is known"
+        )
+    if isinstance(first, FourierMarginals):
+        return (
+            f"a report tells one of {first.coefficients:,} parities, which one is open; tables of "
+            f"up to {first.ways} attributes follow, of more nothing is known"
+        )
+    return "a report tells of all attributes together, so every table follows"
+
+
+def _tenths(number: Fraction) -> str:
+    tenths = round(10 * number)
+    return f"{tenths // 10}.{tenths % 10}"

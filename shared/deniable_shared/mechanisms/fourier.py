@@ -1,0 +1,226 @@
+"""Fourier marginals: one parity of at most k yes-or-no attributes, told in one bit.
+
+    α uniform among the C non-empty sets of at most k = `ways` of m attributes, tossed openly
+    b = parity of the attributes in α that have their second label, told with probability
+
+        p = T/2^64, else the other bit: q = 1 − p        p/q ≤ e^ε, as close as 64 bits allow
+
+The mean of (−1)^b over the people is a coefficient c_α, and a marginal of j ≤ k attributes is
+
+    P[γ] = 2^(−j)·Σ_(α ⊆ β) (−1)^(parity of γ in α)·c_α        β the attributes, c_∅ = 1
+
+Which α is told depends on no value, so the report costs what its one bit costs: ε.
+
+Payload: 2·(place of α) + b, big-endian, in as few whole bytes as hold 2C − 1. The sets stand in
+order of their size, then as words of rising places: {0}, {1}, …, {0, 1}, {0, 2}, …
+Source: Cormode, Kulkarni, Srivastava 2018 (InpHT); local-dp §13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import comb
+from typing import ClassVar, Self
+
+from deniable_shared.coins import Coins
+from deniable_shared.domain import bytes_for
+from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.mechanisms.contract import check_radices
+
+__all__ = ["MAX_COEFFICIENTS", "FourierMarginals", "place_of", "set_at"]
+
+MAX_COEFFICIENTS = 1 << 19
+"""Most parities: a tally has two integers for each."""
+
+_SCALE = 1 << 64
+_MAX_PAYLOADS = 65_536
+_USUAL_WAYS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class FourierMarginals:
+    """m = `attributes` of two labels each, marginals of up to k = `ways` of them."""
+
+    id: ClassVar[str] = "fourier/1"
+    domain_types: ClassVar[frozenset[str]] = frozenset({"record"})
+    parameters: ClassVar[tuple[str, ...]] = ("ways",)
+    symbols: ClassVar[int] = 2
+    favoured: ClassVar[int] = 1
+    places: ClassVar[int] = 1
+    differing: ClassVar[int] = 1
+    attributes: int
+    epsilon: Fraction
+    ways: int
+    threshold: int = field(init=False)
+    payload_size: int = field(init=False)
+    coefficients: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        m, k = self.attributes, self.ways
+        check_radices((2,) * m)
+        if not 1 <= k <= m:
+            raise ParameterError(f"ways must lie in [1, {m}], got {k}")
+        many = sum(comb(m, size) for size in range(1, k + 1))
+        if many > MAX_COEFFICIENTS:
+            raise ParameterError(
+                f"ways must give at most {MAX_COEFFICIENTS:,} parities, got {many:,}: "
+                "ask for marginals of fewer attributes"
+            )
+        object.__setattr__(self, "threshold", threshold(parse_epsilon(self.epsilon)))
+        object.__setattr__(self, "payload_size", bytes_for(2 * many))
+        object.__setattr__(self, "coefficients", many)
+
+    @classmethod
+    def create(
+        cls,
+        radices: tuple[int, ...],
+        epsilon: Fraction,
+        *,
+        report: Fraction,
+        given: Mapping[str, int],
+    ) -> Self:
+        """See `contract.RecordKind`; `ways` is 2 if it is not given."""
+        if any(radix != 2 for radix in radices):  # two labels each
+            raise ParameterError(
+                f"{cls.id} is made for attributes of two labels, got {max(radices)}: use pairs/1"
+            )
+        return cls(len(radices), epsilon, given.get("ways", _USUAL_WAYS))
+
+    @property
+    def radices(self) -> tuple[int, ...]:
+        """Two labels an attribute."""
+        return (2,) * self.attributes
+
+    @property
+    def domain_size(self) -> int:
+        """Number of combinations of all attributes."""
+        return 1 << self.attributes
+
+    @property
+    def tally_size(self) -> int:
+        """For each parity the reports that tell it is even, then those that tell it is odd."""
+        return 2 * self.coefficients
+
+    @property
+    def p(self) -> Fraction:
+        """Exact probability that a parity is told truthfully."""
+        return Fraction(self.threshold, _SCALE)
+
+    @property
+    def q(self) -> Fraction:
+        """Exact probability that a parity is flipped."""
+        return 1 - self.p
+
+    @property
+    def told(self) -> Fraction:
+        """One parity of C."""
+        return Fraction(1, self.coefficients)
+
+    @property
+    def public_choices(self) -> int:
+        """C."""
+        return self.coefficients
+
+    def randomize(
+        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
+    ) -> bytes:
+        """α by `public`, its bit by `coins`; DomainError unless 0 ≤ value < 2^m."""
+        index = self._checked(value)
+        place = (coins if public is None else public).below(self.coefficients)
+        flip = not coins.bernoulli(self.threshold)
+        return self._payload(place, self._parity(place, index) ^ flip)
+
+    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+        """The same parity; its bit kept with probability keep/2^64, else a fair coin."""
+        place, told = _read(permanent)
+        kept = coins.bernoulli(keep)
+        drawn = coins.bits(1)  # always drawn: work must not tell the outcome
+        return self._payload(place, (drawn, told)[kept])
+
+    def _payload(self, place: int, told: int) -> bytes:
+        return (2 * place + told).to_bytes(self.payload_size, "big")
+
+    def _parity(self, place: int, index: int) -> int:
+        last = self.attributes - 1
+        mask = sum(1 << (last - each) for each in set_at(place, self.attributes))
+        return (mask & index).bit_count() & 1
+
+    def _checked(self, value: int | Sequence[int]) -> int:
+        if not isinstance(value, int) or not 0 <= value < self.domain_size:
+            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
+        return value
+
+    def supports(self, payload: bytes, label: int) -> bool:
+        """Whether a combination has the parity that is told."""
+        place, told = _read(payload)
+        return self._parity(place, label) == told
+
+    def validate(self, payload: bytes) -> None:
+        """DecodeError unless `payload` names one of C parities in its one length."""
+        if len(payload) != self.payload_size:
+            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
+        if int.from_bytes(payload, "big") >= self.tally_size:
+            raise DecodeError(f"payload must hold a number in [0, {self.tally_size - 1}]")
+
+    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
+        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
+        index = self._checked(value)
+        if self.tally_size > _MAX_PAYLOADS:
+            raise ParameterError(
+                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {self.tally_size:,}: "
+                "use fewer attributes"
+            )
+        return {
+            self._payload(place, told): self.told * (self.p if told == parity else self.q)
+            for place in range(self.coefficients)
+            for parity in (self._parity(place, index),)
+            for told in (0, 1)
+        }
+
+    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of both payloads that `renewed` can give."""
+        place, told = _read(permanent)
+        flip = Fraction(_SCALE - keep, 2 * _SCALE)
+        return {self._payload(place, told): 1 - flip, self._payload(place, 1 - told): flip}
+
+    def inputs(self) -> Iterator[int]:
+        """Every combination."""
+        return iter(range(self.domain_size))
+
+
+def set_at(place: int, attributes: int) -> tuple[int, ...]:
+    """The set of attributes at a place: of its size, then as words of rising places."""
+    size = 1
+    while place >= comb(attributes, size):
+        place -= comb(attributes, size)
+        size += 1
+    chosen: list[int] = []
+    least = 0
+    for missing in range(size, 0, -1):
+        while place >= (with_it := comb(attributes - least - 1, missing - 1)):
+            place -= with_it
+            least += 1
+        chosen.append(least)
+        least += 1
+    return tuple(chosen)
+
+
+def place_of(chosen: Sequence[int], attributes: int) -> int:
+    """Where a set of rising attributes stands; the inverse of `set_at`."""
+    size = len(chosen)
+    smaller = sum(comb(attributes, fewer) for fewer in range(1, size))
+    skipped = 0
+    least = 0
+    for missing, each in zip(range(size, 0, -1), chosen, strict=True):
+        skipped += sum(comb(attributes - i - 1, missing - 1) for i in range(least, each))
+        least = each + 1
+    return smaller + skipped
+
+
+def _read(payload: bytes) -> tuple[int, int]:
+    """The place of α, and b."""
+    code = int.from_bytes(payload, "big")
+    return code >> 1, code & 1

@@ -1,0 +1,180 @@
+"""Where people are on a scale: an output near the answer, in a window around it, is likelier.
+
+    x of 0 … D − 1     the window is x … x + 2B of the K = D + 2B outputs, x + B its centre
+    p = T/2^64         an output of the window, each as likely; else one of the K − w others
+
+                (T/w)/((2^64 − T)/(K − w)) ≤ e^ε, as close as 64 bits allow;     w = 2B + 1
+
+B, the parameter `reach`, is ⌊bD + ½⌋ if it is not given, with the b that makes the output tell most
+of a uniform answer, E = e^ε:
+
+    b = (εE − E + 1)/(2E(E − 1 − ε))
+
+computed in rationals, so that everybody finds the same. A neighbour of the answer is told nearly as
+often as the answer: what is told well is where people are, and how they spread, not the share of
+one value. Payload: the output, big-endian, in as few whole bytes as hold K − 1.
+Sources: Li et al. 2020 (square wave, of which this is the discrete form); local-dp §11.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar, Self
+
+from deniable_shared.coins import Coins
+from deniable_shared.domain import bytes_for
+from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
+from deniable_shared.errors import DecodeError, DomainError, ParameterError
+
+__all__ = ["MAX_CELLS", "SquareWave", "best_reach"]
+
+MAX_CELLS = 1024
+"""Most values: reading a distribution inverts a matrix of so many rows."""
+
+_SCALE = 1 << 64
+_EXP_BITS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class SquareWave:
+    """One of D = `domain_size` equally spaced values; B = `reach`."""
+
+    id: ClassVar[str] = "square-wave/1"
+    domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
+    parameters: ClassVar[tuple[str, ...]] = ("reach",)
+    places: ClassVar[int] = 1
+    differing: ClassVar[int] = 1
+    public_choices: ClassVar[int] = 1
+    told: ClassVar[Fraction] = Fraction(1)
+    domain_size: int
+    epsilon: Fraction
+    reach: int
+    threshold: int = field(init=False)
+    payload_size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        d, reach = self.domain_size, self.reach
+        if not 2 <= d <= MAX_CELLS:
+            raise ParameterError(
+                f"domain_size must lie in [2, {MAX_CELLS}], got {d}: choose a longer step"
+            )
+        if not 0 <= reach <= d // 2:
+            raise ParameterError(f"reach must lie in [0, {d // 2}], got {reach}")
+        epsilon = parse_epsilon(self.epsilon)
+        cut = threshold(epsilon, messages=self.outputs, favoured=self.window)
+        object.__setattr__(self, "threshold", cut)
+        object.__setattr__(self, "payload_size", bytes_for(self.outputs))
+
+    @classmethod
+    def create(
+        cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
+    ) -> Self:
+        """See `contract.Kind`; the reach is the best for a report."""
+        reach = given["reach"] if given else best_reach(report, domain_size)
+        return cls(domain_size, epsilon, reach)
+
+    @property
+    def window(self) -> int:
+        """w: how many outputs are favoured."""
+        return 2 * self.reach + 1
+
+    @property
+    def outputs(self) -> int:
+        """K: how many there are."""
+        return self.domain_size + 2 * self.reach
+
+    @property
+    def tally_size(self) -> int:
+        """One count of reports an output."""
+        return self.outputs
+
+    @property
+    def p(self) -> Fraction:
+        """Exact probability that the output lies in the window of the answer."""
+        return Fraction(self.threshold, _SCALE)
+
+    @property
+    def q(self) -> Fraction:
+        """Exact probability that it lies in a window that shares no output with that, if any."""
+        return (1 - self.p) * self.window / (self.outputs - self.window)
+
+    @property
+    def symbols(self) -> int:
+        """A symbol is an output."""
+        return self.outputs
+
+    @property
+    def favoured(self) -> int:
+        """The outputs of a window."""
+        return self.window
+
+    def randomize(
+        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
+    ) -> bytes:
+        """An output; DomainError unless 0 ≤ value < D."""
+        start = self._checked(value)
+        favoured = coins.bernoulli(self.threshold)
+        inside = start + coins.below(self.window)  # both are always drawn: work must not tell
+        outside = coins.below(self.outputs - self.window)
+        outside += self.window * (outside >= start)  # skip over the window
+        return (outside, inside)[favoured].to_bytes(self.payload_size, "big")
+
+    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+        """The output kept with probability keep/2^64, else any of the K."""
+        kept = coins.bernoulli(keep)
+        drawn = coins.below(self.outputs)  # always drawn: work must not tell the outcome
+        return (drawn, int.from_bytes(permanent, "big"))[kept].to_bytes(self.payload_size, "big")
+
+    def _checked(self, value: int | Sequence[int]) -> int:
+        if not isinstance(value, int) or not 0 <= value < self.domain_size:
+            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
+        return value
+
+    def supports(self, payload: bytes, label: int) -> bool:
+        """Whether the output lies in the window of a value."""
+        return label <= int.from_bytes(payload, "big") < label + self.window
+
+    def validate(self, payload: bytes) -> None:
+        """DecodeError unless `payload` is an output below K in its one possible length."""
+        if len(payload) != self.payload_size:
+            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
+        if int.from_bytes(payload, "big") >= self.outputs:
+            raise DecodeError(f"payload must hold an output in [0, {self.outputs - 1}]")
+
+    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
+        """Exact probability of every payload."""
+        start = self._checked(value)
+        inside = self.p / self.window
+        outside = (1 - self.p) / (self.outputs - self.window)
+        return {
+            output.to_bytes(self.payload_size, "big"): inside
+            if start <= output < start + self.window
+            else outside
+            for output in range(self.outputs)
+        }
+
+    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `renewed` can give."""
+        drawn = Fraction(_SCALE - keep, _SCALE * self.outputs)
+        told = int.from_bytes(permanent, "big")
+        return {
+            output.to_bytes(self.payload_size, "big"): drawn
+            + (Fraction(keep, _SCALE) if output == told else 0)
+            for output in range(self.outputs)
+        }
+
+    def inputs(self) -> Iterator[int]:
+        """Every index."""
+        return iter(range(self.domain_size))
+
+
+@lru_cache(maxsize=256)
+def best_reach(epsilon: Fraction, domain_size: int) -> int:
+    """B of the largest mutual information for uniform answers; at most D/2, where b tends to."""
+    e = exp_bounds(epsilon, bits=_EXP_BITS)[0]
+    share = (epsilon * e - e + 1) / (2 * e * (e - 1 - epsilon))
+    return min(math.floor(share * domain_size + Fraction(1, 2)), domain_size // 2)

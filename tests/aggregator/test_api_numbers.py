@@ -1,0 +1,170 @@
+"""Numbers over HTTP: mean and quantiles in their units, what was clipped, CSV, the command."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from deniable_aggregator.cli.tables import estimates_table
+from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.registry import Collection
+from deniable_shared.authoring import manifest_from_toml
+from support.api_world import INGEST, TODAY, World, opened
+
+TOML = """\
+name = "{name}"
+purpose = "How long do people use it in a day?"
+owner = "privacy@example.org"
+epsilon = "4"
+valid_from = 2027-01-01
+expires = 2027-06-01
+read = "live"
+min_batch = 3
+epoch = "1d"
+mechanism = "{mechanism}"
+{more}
+[domain]
+type = "number"
+low = 0
+high = 20
+step = "2.5"
+"""
+MINUTES = [0, 1, 7.5, 7.5, 10, 10, 10, 12.5, 15, 20, 99] * 40
+MEAN = sum(min(5 * int(value / 2.5 + 0.5) / 2, 20) for value in MINUTES) / len(MINUTES)
+TELL_LABELS = ["grr/1", "square-wave/1"]
+TELL_A_MEAN = ["duchi/1", "discrete-piecewise/1"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with opened(tmp_path_factory.mktemp("numbers")) as world:
+        yield world
+
+
+def asked(world: World, mechanism: str, more: str = "") -> Collection:
+    name = re.sub(r"\W", "-", mechanism + more[:12])
+    text = TOML.format(name=name, mechanism=mechanism, more=more)
+    collection = world.register(manifest_from_toml(text, ingest=INGEST))
+    world.count(collection, MINUTES, epoch=TODAY)
+    return collection
+
+
+def document(world: World, collection: Collection, query: str = "") -> dict[str, object]:
+    found: dict[str, object] = world.get(
+        f"/v1/collections/{collection.id}/estimates?{query}"
+    ).get_json()
+    return found
+
+
+@pytest.mark.parametrize("mechanism", TELL_LABELS + TELL_A_MEAN)
+def test_the_mean_is_told_in_the_units_of_the_domain(world: World, mechanism: str) -> None:
+    """At ε = 4 and n = 440 its standard error is at most 0.6: within 6 of them but for 2e-9."""
+    told = document(world, asked(world, mechanism))
+    mean = told["mean"]
+    assert isinstance(mean, dict)
+    assert list(mean) == ["name", "value", "std_error", "lower", "upper"]
+    assert 0 < mean["std_error"] < 0.6
+    assert abs(mean["value"] - MEAN) < 6 * mean["std_error"]
+    assert 0 <= mean["lower"] < mean["value"] < mean["upper"] <= 20
+
+
+@pytest.mark.parametrize("mechanism", TELL_LABELS)
+def test_quantiles_rise_and_lie_in_the_domain(world: World, mechanism: str) -> None:
+    told = document(world, asked(world, mechanism, 'repeat = "fresh"\nepsilon_lifetime = "20"'))
+    found = told["quantiles"]
+    assert isinstance(found, list)
+    assert [quantity["name"] for quantity in found] == ["p10", "p25", "p50", "p75", "p90"]
+    values = [quantity["value"] for quantity in found]
+    assert values == sorted(values)
+    assert all(0 <= q["lower"] <= q["value"] <= q["upper"] <= 20 for q in found)
+    assert len(told["estimates"]) == 9  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mechanism", TELL_A_MEAN)
+def test_where_a_mean_alone_is_told_there_are_no_labels(world: World, mechanism: str) -> None:
+    collection = asked(world, mechanism, 'repeat = "memoized"\nlinkable = true')
+    told = document(world, collection)
+    assert told["estimates"] == []
+    assert "quantiles" not in told
+    assert isinstance(told["trust"], dict)
+    influence = collection.estimator.estimate(*tally_of(world, collection)).influence
+    assert told["trust"]["influence"] == pytest.approx(20 * influence)
+
+
+def tally_of(world: World, collection: Collection) -> tuple[Counts, int]:
+    (cell,) = world.service.store.tallies(collection.id, TODAY, TODAY)
+    return cell.tally, cell.n
+
+
+def test_the_document_says_what_was_clipped_and_how_it_was_rounded(world: World) -> None:
+    told = document(world, asked(world, "duchi/1", "# clipped"))
+    assert told["clipped"] == {"low": "0", "high": "20", "step": "2.5"}
+
+
+def test_a_document_of_other_domains_has_none_of_it(world: World) -> None:
+    text = TOML.format(name="bits", mechanism="rr/1", more="").partition("[domain]")[0]
+    manifest = manifest_from_toml(
+        f'{text}[domain]\ntype = "bits"\nlabels = ["a", "b"]\n', ingest=INGEST
+    )
+    collection = world.register(manifest)
+    world.count(collection, [{"a": True, "b": False}] * 5)
+    assert not {"clipped", "mean", "quantiles"} & document(world, collection).keys()
+
+
+def test_the_fitted_distribution_of_a_square_wave_is_its_projection(world: World) -> None:
+    told = document(world, asked(world, "square-wave/1", "# fitted"), "projection=simplex")
+    rows = told["estimates"]
+    assert isinstance(rows, list)
+    assert sum(row["projected"] for row in rows) == pytest.approx(1)
+    assert all(row["projected"] >= 0 for row in rows)
+
+
+def test_epochs_are_told_one_by_one_too(world: World) -> None:
+    told = document(world, asked(world, "duchi/1", "# epochs"), "group_by=epoch")
+    epochs = told["epochs"]
+    assert isinstance(epochs, list)
+    assert [epoch["mean"]["name"] for epoch in epochs] == ["mean"]
+
+
+@pytest.mark.parametrize("query", ["", "projection=simplex"])
+def test_csv_has_the_mean_and_quantiles_in_front(world: World, query: str) -> None:
+    collection = asked(world, "square-wave/1", f"# csv {len(query):02}")
+    path = f"/v1/collections/{collection.id}/estimates?{query}"
+    answer = world.get(path, Accept="text/csv")
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [row["label"] for row in rows[:6]] == ["mean", "p10", "p25", "p50", "p75", "p90"]
+    assert all(row["value"] and not row["frequency"] for row in rows[:6])
+    assert all(row["frequency"] and not row["value"] for row in rows[6:])
+    assert [row["label"] for row in rows[6:8]] == ["0", "2.5"]
+    assert {row["n"] for row in rows} == {"440"}
+
+
+def test_csv_of_a_mean_alone_has_one_row(world: World) -> None:
+    collection = asked(world, "duchi/1", "# csv mean")
+    answer = world.get(f"/v1/collections/{collection.id}/estimates", Accept="text/csv")
+    (row,) = csv.DictReader(io.StringIO(answer.text))
+    assert row["label"] == "mean"
+    assert float(row["lower"]) < float(row["value"]) < float(row["upper"])
+
+
+def test_the_list_of_collections_shows_the_ends_of_numbers(world: World) -> None:
+    collection = asked(world, "grr/1", "# listed")
+    found = world.get("/v1/collections").get_json()["collections"]
+    (domain,) = [each["domain"] for each in found if each["collection"] == collection.id]
+    assert domain == {"type": "number", "low": "0", "high": "20", "step": "2.5"}
+
+
+@pytest.mark.parametrize("mechanism", TELL_LABELS + TELL_A_MEAN)
+def test_the_table_shows_what_numbers_tell(
+    world: World, mechanism: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    estimates_table(document(world, asked(world, mechanism, "# table")))
+    shown = capsys.readouterr().out
+    assert "mean" in shown
+    assert "Clipped to 0 … 20, told to the nearest step of 2.5." in shown
+    assert ("p50" in shown) is (mechanism in TELL_LABELS)
+    assert ("to leave" in shown) is (mechanism in TELL_LABELS)
