@@ -146,7 +146,11 @@ FIELDS = (
     Field("central.delta", Change.LOWER, "central δ, 0…0.01"),
     Field("cohorts", Change.IDENTITY, "disjoint groups the reports are tallied in: 1 or 64"),
     Field("min_batch", Change.RAISE, "fewest reports shown, 1…1,000,000,000"),
-    Field("retention_days", Change.LOWER, "days tallies are kept, 1…3,650"),
+    Field(
+        "retention_days",
+        Change.LOWER,
+        "days tallies are kept after their epoch, 1…3,650",
+    ),
     Field("ingest", Change.NEVER, "origins that take the reports, https or loopback"),
 )
 

@@ -65,7 +65,7 @@ COMMANDS = {
         ["--mechanism", "exponential", "--epsilon", "0.1", "--cost", "--json"],
     ],
     ("releases",): [[], ["--json"], ["0" * 16]],
-    ("ledger",): [[], ["--json"]],
+    ("ledger", "show"): [[], ["--json"]],
 }
 """Commands that read."""
 OTHER_COMMANDS = {
@@ -74,6 +74,7 @@ OTHER_COMMANDS = {
     *(("keys", verb) for verb in ("list", "rotate", "delegate")),
     *(("tokens", verb) for verb in ("create", "list", "revoke")),
     ("epochs", "close"),
+    *(("ledger", "reconcile"), ("backup",), ("restore",), ("copy-store",), ("migrate",)),
     ("attack", "reconstruct"),
     ("plan",),
 }
