@@ -22,9 +22,10 @@ NUMPY_ROOMS = {
     "central",
     "estimate",
     "estimators",
-    "planning.py",
+    "planning",
     "registry.py",
     "scale",
+    "simulate.py",
     "store",
 }
 LONGEST_MODULE = 400

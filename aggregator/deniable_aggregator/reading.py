@@ -102,7 +102,9 @@ def _readable(store: Store, collection: Collection, span: Span) -> list[EpochRow
     return [
         row
         for row in store.epochs(collection.id)
-        if span.first <= row.epoch <= span.last and (live or row.closed_at is not None)
+        if span.first <= row.epoch <= span.last
+        and row.expired_at is None
+        and (live or row.closed_at is not None)
     ]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
+from deniable_aggregator import retention
 from deniable_aggregator.errors import DataDirectoryError
 from deniable_aggregator.ingest import Ingest
 from deniable_aggregator.keys import Keys
@@ -19,9 +21,13 @@ from deniable_shared.epochs import Clock, closes_at, epoch_at
 
 if TYPE_CHECKING:
     from deniable_aggregator.auth import Tokens
+    from deniable_aggregator.heads import Keeper
+    from deniable_aggregator.heads.reconcile import Gap
     from deniable_aggregator.releases import Releases
 
 __all__ = ["Service"]
+
+logger = logging.getLogger(__name__)
 
 DAY_SECONDS = 86_400
 
@@ -78,18 +84,32 @@ class Service:
         return Tokens(self.store, clock=self.clock)
 
     @cached_property
+    def heads(self) -> Keeper:
+        """What the data directory knows of the database's age."""
+        from deniable_aggregator.heads import Keeper
+
+        return Keeper(self.settings.data, self.store)
+
+    def reconcile(self) -> Gap:
+        """Charge what an older copy of the database has forgotten; releases go on then."""
+        from deniable_aggregator.heads.reconcile import reconcile
+
+        return reconcile(self.settings.data, self.store, self.registry.all(), self.clock())
+
+    @cached_property
     def releases(self) -> Releases:
         """Central releases over the collections, under the ledger."""
         from deniable_aggregator.central import aggregate
         from deniable_aggregator.releases import Releases
 
-        return Releases(self.store, clock=self.clock, plan=aggregate.plan)
+        return Releases(self.store, clock=self.clock, plan=aggregate.plan, heads=self.heads)
 
     def tick(self) -> None:
         """What has to be done again and again. Call often.
 
-        Every process writes its rejections and takes up what the others changed; the one that leads
-        rolls up, closes due epochs, makes and destroys keys.
+        Every process writes its rejections, takes up what the others changed, and notes how far the
+        ledger is; the one that leads rolls up, closes due epochs, deletes tallies that are too old,
+        makes and destroys keys.
         """
         self.store.flush()
         self.registry.refresh()
@@ -98,7 +118,9 @@ class Service:
             self.store.roll_up()
             for collection in self.registry.all():
                 self._close_due_epochs(collection)
+                self._delete_old_tallies(collection)
             self._keep_keys()
+        self.heads.follow()
 
     def close(self) -> None:
         """Write what is in memory, close the store, let the directory go."""
@@ -123,6 +145,14 @@ class Service:
             due = now > closes_at(row.epoch, manifest.epoch_seconds, manifest.grace_seconds)
             if due and row.closed_at is None:
                 self.store.close_epoch(collection.id, row.epoch, now)
+
+    def _delete_old_tallies(self, collection: Collection) -> None:
+        now = self.clock()
+        for row in self.store.epochs(collection.id):
+            skipped = row.closed_at is None or row.expired_at is not None
+            if not skipped and retention.is_over(collection.manifest, row.epoch, now):
+                self.store.expire_epoch(collection.id, row.epoch, now)
+                logger.info("the tallies of epoch %d of %s are deleted", row.epoch, collection.id)
 
 
 def _closes(collection: Collection, moment: int) -> float:

@@ -13,12 +13,11 @@ from fractions import Fraction
 
 from deniable_shared import mechanisms
 from deniable_shared.canonical import MAX_JSON_BYTES, canonical_json, shown
-from deniable_shared.domain import Domain, Record, parse_domain, spelled
+from deniable_shared.domain import Domain, parse_domain, spelled
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.epochs import day_start, epoch_at, holds_in
 from deniable_shared.errors import DomainError, ManifestError, ParameterError
 from deniable_shared.field_reader import FieldReader
-from deniable_shared.linkage import linkage
 from deniable_shared.manifest import Manifest, check_successor, parse_manifest
 from deniable_shared.manifest_fields import (
     EPSILON_RANGE,
@@ -28,9 +27,9 @@ from deniable_shared.manifest_fields import (
     identity_of,
     nest,
 )
-from deniable_shared.manifest_rules import MAX_LINKAGE, thresholds
-from deniable_shared.record_choice import best_for_record
-from deniable_shared.templates import template
+from deniable_shared.manifest_rules import thresholds
+from deniable_shared.recommendation import recommend_for
+from deniable_shared.templates import AUTO, template
 from deniable_shared.toml_keys import read_keys
 
 __all__ = ["manifest_from_toml", "template"]
@@ -111,7 +110,7 @@ def _values(
     _spend(values)
     if values["repeat"] == "memoized" and "hold_epochs" not in values:
         values["hold_epochs"] = previous.hold_epochs if previous else _hold_epochs(values)
-    _choose_mechanism(domain, values)
+    _choose_mechanism(domain, values, previous)
     return values
 
 
@@ -155,11 +154,12 @@ def _hold_epochs(values: Mapping[str, object]) -> int:
     return max(1, holds_in(last - first + 1, max(1, paid)))
 
 
-def _choose_mechanism(domain: Domain, values: dict[str, object]) -> None:
+def _choose_mechanism(domain: Domain, values: dict[str, object], previous: Manifest | None) -> None:
+    """The one that the text names; else that of the version before, so that a choice holds."""
     report = _epsilon(values, "epsilon.report")
     permanent = _epsilon(values, "epsilon.permanent") if "epsilon.permanent" in values else None
-    if "mechanism.id" not in values:
-        values["mechanism.id"] = _default_id(domain, report, permanent, values)
+    if values.setdefault("mechanism.id", AUTO) == AUTO:
+        values["mechanism.id"] = _chosen(domain, values, previous, report, permanent)
     name = str(values["mechanism.id"])
     once = mechanisms.for_domain(name, domain, report, parameters=_parameters(values))
     values["mechanism.parameters"] = {each: getattr(once, each) for each in mechanisms.pinned(name)}
@@ -169,20 +169,22 @@ def _choose_mechanism(domain: Domain, values: dict[str, object]) -> None:
     values |= thresholds(mechanism, str(values["repeat"]))
 
 
-def _default_id(
-    domain: Domain, report: Fraction, permanent: Fraction | None, values: Mapping[str, object]
+def _chosen(
+    domain: Domain,
+    values: Mapping[str, object],
+    previous: Manifest | None,
+    report: Fraction,
+    permanent: Fraction | None,
 ) -> str:
-    """Of a record the mechanism of least error, of those that do not point to one device."""
-    if not isinstance(domain, Record):
-        return mechanisms.default_id(domain)
-    if permanent is None or values["linkable"] is True:
-        return best_for_record(domain, report).id
-
-    def hides(once: mechanisms.Mechanism) -> bool:
-        chain = mechanisms.for_domain(once.id, domain, report, permanent=permanent)
-        return linkage(chain) <= MAX_LINKAGE
-
-    return best_for_record(domain, report, fits=hides).id
+    asked = (domain, report, permanent)
+    if previous and asked == (
+        previous.domain,
+        previous.epsilon_report,
+        previous.epsilon_permanent,
+    ):
+        return previous.mechanism_id
+    linkable = values["linkable"] is True
+    return recommend_for(domain, report, permanent=permanent, linkable=linkable).id
 
 
 def _parameters(values: Mapping[str, object]) -> Mapping[str, object]:

@@ -20,6 +20,9 @@ __all__ = ["MAX_POWER", "Field", "field_of", "prime_factors", "prime_power"]
 MAX_POWER = 128
 """Largest q that is no prime: beyond, primes are dense enough and need no tables."""
 
+MAX_ORDER = 1 << 16
+"""No field here is larger: a number that somebody sends must not be factored for ever."""
+
 Polynomial = Sequence[int]
 
 
@@ -81,8 +84,11 @@ def prime_factors(number: int) -> list[int]:
 
 
 def prime_power(q: int) -> int | None:
-    """p, if q is a power of a prime p and either p itself or at most 128; else None."""
-    if q < 2:
+    """p, if q is a power of a prime p and either p itself or at most 128; else None.
+
+    None from 65,537 on, too.
+    """
+    if not 2 <= q <= MAX_ORDER:
         return None
     factors = prime_factors(q)
     return factors[0] if len(factors) == 1 and (factors[0] == q or q <= MAX_POWER) else None

@@ -15,7 +15,7 @@ from deniable_shared.finding import Finding, percent, root
 from deniable_shared.lint_records import choice_for_record
 from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_rules import MAX_LINKAGE
-from deniable_shared.optimum import total_error
+from deniable_shared.recommendation import error_of, recommend_for
 from deniable_shared.record_choice import two_way_error
 
 __all__ = ["accuracy", "choice_of_mechanism", "cost", "linkage", "presence", "strength"]
@@ -25,7 +25,6 @@ _FEW, _MANY = 1_000, 100_000
 _HIGH_EPSILON = 4
 _LOW_BIT_EPSILON = Fraction(1, 4)
 _WORTH_A_NOTE, _WORTH_A_WARNING = Fraction(5, 4), 2
-_AS_GOOD = Fraction(21, 20)
 
 
 def cost(manifest: Manifest) -> Iterator[Finding]:
@@ -124,8 +123,15 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
             "mechanism.parameters",
             f"a report tells {_told(manifest)} of {manifest.domain.size} bits, which ones is open",
         )
-    best = _best(manifest)
-    times = _total(manifest.mechanism()) / _total(best)
+    best = recommend_for(
+        manifest.domain,
+        manifest.epsilon_report,
+        permanent=manifest.epsilon_permanent,
+        linkable=True,
+    ).mechanism
+    if manifest.mechanism().domain_types < best.domain_types:
+        return  # a mean and a frequency have no error in common
+    times = error_of(manifest.mechanism()) / error_of(best)
     if best.id == manifest.mechanism_id or times < _WORTH_A_NOTE:
         return
     share = f", which tells {_told_by(best)} of the {best.domain_size} bits"
@@ -146,32 +152,6 @@ def _search(mechanism: mechanisms.Mechanism) -> Finding:
         "mechanism.parameters",
         told if mechanism.told == 1 else f"texts are found by the others, and {share} found",
     )
-
-
-def _best(manifest: Manifest) -> mechanisms.Mechanism:
-    """Of those within 5% of the least error the one of the shortest reports, then the best."""
-    plain = mechanisms.default_id(manifest.domain)
-    errors = [(_total(each), each) for each in _answering(manifest)]
-    enough = min(error for error, _ in errors) * _AS_GOOD
-    near = [
-        (each.payload_size, error, each.id != plain, each)
-        for error, each in errors
-        if error <= enough
-    ]
-    return min(near, key=lambda ranked: ranked[:3])[3]
-
-
-def _answering(manifest: Manifest) -> Iterator[mechanisms.Mechanism]:
-    """Every mechanism that could take its place, at the ε of one report.
-
-    Those made for the same types of domain: a mean and a frequency have no error in common.
-    """
-    types = manifest.mechanism().domain_types
-    for id in mechanisms.for_type(manifest.domain.type):
-        with suppress(ParameterError):  # too many labels for some
-            other = mechanisms.for_domain(id, manifest.domain, manifest.epsilon_report)
-            if other.domain_types == types:
-                yield other
 
 
 def linkage(manifest: Manifest) -> Iterator[Finding]:
@@ -230,13 +210,6 @@ def _variance_of(manifest: Manifest, mechanism: mechanisms.Mechanism) -> tuple[F
             error = two_way_error(mechanism, manifest.domain.radices)
             return error, "a frequency of two attributes together"
     return _variance(mechanism), "a frequency"
-
-
-def _total(mechanism: mechanisms.Mechanism) -> Fraction:
-    """n·Var of all frequencies together: of a choice the same for every population."""
-    if "choice" not in mechanism.domain_types:
-        return _variance(mechanism)
-    return total_error(mechanism.p, mechanism.q, mechanism.domain_size)
 
 
 def _tenths(number: Fraction) -> str:

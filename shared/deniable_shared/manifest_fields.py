@@ -91,7 +91,8 @@ FIELDS = (
         Change.IDENTITY,
         'of rr-sampled/1 {"sampled": t}, of subset/1 {"subset_size": w}, '
         'of affine/1 {"modulus": K, "subset_size": w}, '
-        'of cyclic/1 {"dimension": t, "field_order": q}, of fourier/1 {"ways": k}, '
+        'of cyclic/1 and projective/1 {"dimension": t, "field_order": q}, '
+        'of fourier/1 {"ways": k}, '
         'of discrete-piecewise/1 {"outputs": M, "window": w}, '
         'of square-wave/1 {"reach": B}, '
         'of prefix-hash/1 {"base": g, "digits": m, "tables": R, "step": s}; else {}',
@@ -146,7 +147,11 @@ FIELDS = (
     Field("central.delta", Change.LOWER, "central δ, 0…0.01"),
     Field("cohorts", Change.IDENTITY, "disjoint groups the reports are tallied in: 1 or 64"),
     Field("min_batch", Change.RAISE, "fewest reports shown, 1…1,000,000,000"),
-    Field("retention_days", Change.LOWER, "days tallies are kept, 1…3,650"),
+    Field(
+        "retention_days",
+        Change.LOWER,
+        "days tallies are kept after their epoch, 1…3,650",
+    ),
     Field("ingest", Change.NEVER, "origins that take the reports, https or loopback"),
 )
 

@@ -62,6 +62,7 @@ _TYPES = (
     ProblemType("too-few-reports", "Fewer reports than the collection's min_batch", 409),
     ProblemType("budget-exhausted", "The collection's budget of releases does not allow that", 409),
     ProblemType("epoch-open", "Releases read closed epochs only", 409, retry=True),
+    ProblemType("ledger-behind", "The database has forgotten charges", 409, retry=True),
     ProblemType("collection-closed", "The collection takes no reports any more", 410),
     ProblemType("length-required", "The body's length must be announced", 411),
     ProblemType("too-large", "The body is larger than accepted", 413),

@@ -6,12 +6,16 @@ import json
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 
 from deniable_shared.domain import Domain, Record
 from deniable_shared.epochs import Clock
 from deniable_shared.manifest_fields import check_repeat
 
-__all__ = ["template"]
+__all__ = ["AUTO", "template"]
+
+AUTO = "auto"
+"""What a text may write for the mechanism that is chosen when it names none."""
 
 _LIFE = timedelta(weeks=52)
 
@@ -31,7 +35,8 @@ grace = "2d"              # an epoch closes this long after its end
 min_batch = 100           # fewest reports shown; may rise later
 retention_days = 400      # tallies are kept this long; may fall later
 
-mechanism = "{mechanism}"       # of {mechanisms}: the linter says which needs fewer reports
+mechanism = "{auto}"        # chosen for the domain and ε, here {chosen};
+                          # or one of {mechanisms}
 # sampled = 1             # of rr-sampled/1: how many of the bits a report tells; default: the best
 # search_step = 1         # of prefix-hash/1: bytes a level of the search adds; 0: lists only
 ledger_group = {name}     # devices keep the spent ε under this name
@@ -77,8 +82,11 @@ def template(
     clock: Clock = time.time,
 ) -> str:
     """TOML for a new collection from today, for 52 weeks; ManifestError for another repeat."""
-    from deniable_shared.mechanisms import default_id, for_type
+    from deniable_shared.mechanisms import for_type
+    from deniable_shared.recommendation import recommend_for
 
+    permanent = Fraction(2) if check_repeat(repeat) == "memoized" else None
+    chosen = recommend_for(domain, Fraction(1), permanent=permanent)
     today = datetime.fromtimestamp(clock(), UTC).date()
     return _TEMPLATE.format(
         name=_quoted(name),
@@ -86,9 +94,10 @@ def template(
         owner=_quoted("privacy@example.org"),
         valid_from=today,
         expires=today + _LIFE,
-        mechanism=default_id(domain),
+        auto=AUTO,
+        chosen=f"{chosen.id}: {chosen.reason}",
         mechanisms=", ".join(for_type(domain.type)),
-        repeat=_REPEATS[check_repeat(repeat)].rstrip(),
+        repeat=_REPEATS[repeat].rstrip(),
         domain=_domain(domain),
     )
 

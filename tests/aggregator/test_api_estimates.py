@@ -192,6 +192,10 @@ def test_a_date_means_every_epoch_that_starts_on_that_day(world: World) -> None:
         ("projection", "none,clip"),
         ("projection", "simplex"),
         ("family", "some"),
+        ("significant", "yes"),
+        ("liars", "1"),
+        ("liars", "-0.1"),
+        ("set", "dark_mode"),
         ("group_by", "day"),
     ],
 )
@@ -239,7 +243,7 @@ def test_simplex_is_for_choices_and_sums_to_one(world: World, choice: Collection
 
 def test_clip_is_refused_for_choices(world: World, choice: Collection) -> None:
     document = refusal(world, choice, projection="clip")
-    assert document["accepted"] == "none or simplex for choice"
+    assert document["accepted"] == "none, simplex, mle or base-cut for choice"
 
 
 def test_intervals_widen_with_confidence_and_family(world: World, choice: Collection) -> None:

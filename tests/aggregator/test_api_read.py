@@ -114,6 +114,7 @@ def test_epochs_list_counts_states_times_and_rejections(world: World) -> None:
             "end": (epoch + 1) * DAY,
             "closes": (epoch + 3) * DAY,
             "state": state,
+            "expired": False,
             "n": 10,
         }
         for epoch, state in ((TODAY - 1, "closed"), (TODAY, "open"))
@@ -137,7 +138,9 @@ def test_epochs_of_releases_are_those_of_the_calendar_without_n(world: World) ->
     assert [row["epoch"] for row in listed] == list(
         range(collection.manifest.first_epoch, TODAY + 1)
     )
-    assert {tuple(row) for row in listed} == {("epoch", "start", "end", "closes", "state")}
+    assert {tuple(row) for row in listed} == {
+        ("epoch", "start", "end", "closes", "state", "expired")
+    }
     assert [row["state"] for row in listed[-4:]] == ["closed", "open", "open", "open"]
 
 

@@ -38,6 +38,7 @@ ADMIN = [
     ("POST", "/v1/collections/{collection}/close"),
     ("POST", "/v1/collections/{collection}/epochs/{epoch}/close"),
     ("POST", "/v1/keys/rotate"),
+    ("POST", "/v1/ledger/reconcile"),
     ("GET", "/v1/tokens"),
     ("POST", "/v1/tokens"),
     ("DELETE", "/v1/tokens/{token_id}"),

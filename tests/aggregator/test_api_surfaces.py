@@ -34,6 +34,7 @@ READING = {
         f"?to={TODAY - 1}",
         "?projection=clip",
         "?family=all&confidence=0.5",
+        "?significant=holm&liars=0.01&projection=base-cut",
     ],
     "/v1/collections/{collection}/epochs": [""],
     "/v1/collections/{collection}/releases": [""],
@@ -64,7 +65,7 @@ COMMANDS = {
         ["--mechanism", "exponential", "--epsilon", "0.1", "--cost", "--json"],
     ],
     ("releases",): [[], ["--json"], ["0" * 16]],
-    ("ledger",): [[], ["--json"]],
+    ("ledger", "show"): [[], ["--json"]],
 }
 """Commands that read."""
 OTHER_COMMANDS = {
@@ -73,7 +74,9 @@ OTHER_COMMANDS = {
     *(("keys", verb) for verb in ("list", "rotate", "delegate")),
     *(("tokens", verb) for verb in ("create", "list", "revoke")),
     ("epochs", "close"),
+    *(("ledger", "reconcile"), ("backup",), ("restore",), ("copy-store",), ("migrate",)),
     ("attack", "reconstruct"),
+    ("plan",),
 }
 
 

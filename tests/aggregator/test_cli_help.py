@@ -51,8 +51,10 @@ def test_the_commands_are_those_of_the_design() -> None:
         ),
         *(("epochs", verb) for verb in ("list", "close")),
         *(("keys", verb) for verb in ("list", "rotate", "delegate")),
-        *(("release",), ("releases",), ("ledger",)),
+        *(("release",), ("releases",), ("ledger", "show"), ("ledger", "reconcile")),
+        *(("backup",), ("restore",), ("copy-store",), ("migrate",)),
         ("attack", "reconstruct"),
+        ("plan",),
         ("log", "verify"),
         *(("tokens", verb) for verb in ("create", "list", "revoke")),
     }

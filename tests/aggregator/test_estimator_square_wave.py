@@ -17,7 +17,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import build
 from support.message_laws import generator
-from support.numbers import SHAPES, a_month, drawn_tally, pmf_matrix, scale
+from support.number_laws import SHAPES, a_month, drawn_tally, pmf_matrix, scale
 
 
 def made(size: int, epsilon: str, permanent: str | None = None) -> SquareWaveEstimator:

@@ -30,6 +30,7 @@ PLAIN = [
     ("/readyz", "GET"),
     ("/v1/collections", "GET"),
     ("/v1/keys", "GET"),
+    ("/v1/ledger/reconcile", "POST"),
     ("/v1/tokens", "GET"),
 ]
 WITH_ARGUMENTS = [

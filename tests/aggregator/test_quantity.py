@@ -16,7 +16,7 @@ from deniable_shared.domain import Number
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import build
 from support.message_laws import generator
-from support.numbers import SHAPES, a_month, drawn_tally, pmf_matrix, scale
+from support.number_laws import SHAPES, a_month, drawn_tally, pmf_matrix, scale
 
 
 def made(size: int, epsilon: str = "1", **permanent: str) -> estimators.Estimator:

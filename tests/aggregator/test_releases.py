@@ -205,7 +205,7 @@ def test_a_lowered_budget_counts_from_then_on(world: ReleaseWorld) -> None:
         (asked(epochs=over(OPEN)), "epoch-open", f"epoch {OPEN} takes reports until"),
         (asked(epochs=over(FIRST, OPEN)), "epoch-open", "closed epochs only"),
         (asked(epochs=over(FIRST - 1)), "too-few-reports", "0 reports and 3 are needed"),
-        (asked(epochs=over(3)), "invalid-argument", "of the collection's life"),
+        (asked(epochs=over(3)), "invalid-argument", "epochs with tallies"),
         (asked("0.001"), "invalid-argument", "epsilon must lie in [0.01, 20]"),
         (asked(mechanism="guess"), "invalid-argument", "counts, talk"),
     ],

@@ -186,7 +186,9 @@ def test_reports_under_two_manifests_and_in_two_epochs_are_parts_by_epoch(tmp_pa
     with opened(tmp_path) as world:
         world.follow({"min_batch": 4})
         world.world.count(world.collection, [BITS] * 2, epoch=FIRST)
-        parts = facts.tallies_of(world.world.service.store, world.collection, (FIRST, LAST)).parts
+        store = world.world.service.store
+        read = facts.facts_of(store, world.collection, (FIRST, LAST))
+        parts = facts.tallies_of(store, world.collection, read).parts
         assert [(part.epoch, part.cohort, part.n) for part in parts] == [
             (FIRST, 0, 7),
             (LAST, 0, 5),

@@ -13,7 +13,7 @@ from support.databases import Sqlite
 from support.ledgers import admitted, charge_row, result_row
 from support.stores import COLLECTION, EPOCH, arrivals, counted, sums
 
-LEDGER = {"charges", "results", "session_records"}
+LEDGER = {"charges", "results", "session_records", "expired_epochs"}
 
 
 def of_the_first_schema(folder: Path) -> Path:

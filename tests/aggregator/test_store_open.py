@@ -24,8 +24,12 @@ TESTS = Path(__file__).parent.parent
 RELEASED = {
     "postgres/0001_spine.sql": "9fb72734acc403d7773449a2f3552776a628e81ebd05142af49b76fb2c04e453",
     "postgres/0002_ledger.sql": "35b96568f628e6e62b9616a7adf779373934d4da0d194e86398b87a05493af57",
+    "postgres/0003_retention.sql": (
+        "64bfd180b744bcb9e618733be7c014590fd5f7acecc833508d92d740c6992681"
+    ),
     "sqlite/0001_spine.sql": "2eadeb17b1b579d72f5e3c30399793304dd96d0f02b211e97cd66dd439642fd1",
     "sqlite/0002_ledger.sql": "59818cb20fbb60f7d6aa3a0036177c932a8cf18cd1099c291bd691ea5bbcfbe9",
+    "sqlite/0003_retention.sql": "7a5a49199a0d87605c69327c829bf17ca223229995b5b6c4045264d317068ccb",
 }
 """SHA-256 of every migration that a database somewhere may have had: a change is a new file."""
 

@@ -272,7 +272,7 @@ def test_what_was_kept_is_there_after_a_restart(database: Database) -> None:
 @given(st.sets(st.integers(0, 2**32 - 1) | st.integers(0, 30), min_size=1, max_size=40))
 def test_epochs_are_written_as_runs_and_read_back(epochs: set[int]) -> None:
     ascending = tuple(sorted(epochs))
-    text = releases._runs(ascending)
-    assert tuple(releases._epochs(text)) == ascending
+    text = releases.runs(ascending)
+    assert tuple(releases.epochs_in(text)) == ascending
     runs = text.split(",")
     assert len(runs) == 1 + sum(b - a > 1 for a, b in pairwise(ascending))

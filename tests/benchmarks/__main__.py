@@ -26,6 +26,7 @@ NAMES = (
     "tally",
     "estimate",
     "words",
+    "error",
     "numbers",
     "central",
     "upload",

@@ -24,6 +24,11 @@ def show(console: Console, result: Result) -> None:
         for line in case.lines:
             table.add_row(*_row(case, line), style="bold" if line.role == "ours" else None)
         console.print(table)
+    for grid in result.grids:
+        table = _table(grid.title, grid.columns)
+        for row in grid.rows:
+            table.add_row(*row)
+        console.print(table)
 
 
 def show_budgets(console: Console, verdicts: Sequence[Verdict]) -> None:
@@ -127,6 +132,8 @@ def _section(result: Result, *, measured: str = "") -> list[str]:
     for case in result.cases:
         parts += [f"### {case.title}", ""]
         parts += _markdown_table(COLUMNS, [_row(case, line) for line in case.lines])
+    for grid in result.grids:
+        parts += [f"### {grid.title}", "", *_markdown_table(grid.columns, grid.rows)]
     for remark in result.remarks:
         parts += [f"- {remark}"]
     return [*parts, ""]

@@ -41,6 +41,15 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Grid:
+    """A table of its own: what was found for each of many sizes under each of some conditions."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """Everything one benchmark found."""
 
@@ -48,6 +57,7 @@ class Result:
     cases: tuple[Case, ...]
     verdicts: tuple[Verdict, ...] = ()
     remarks: tuple[str, ...] = ()
+    grids: tuple[Grid, ...] = ()
 
 
 def at_most(budget: str, limit: float, line: Line, *, bound: str) -> Verdict:

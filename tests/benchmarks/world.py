@@ -53,6 +53,7 @@ class Author:
                 'purpose = "What does it cost?"',
                 'owner = "benchmarks@example.org"',
                 f'epsilon = "{epsilon}"',
+                f'mechanism = "{"rr/1" if kind == "bits" else "grr/1"}"',
                 'repeat = "once"',
                 f"expires = {expires}",
                 "[domain]",

@@ -63,7 +63,7 @@ def test_the_document_is_exact_and_its_estimates_are_near_the_truth(
         for row in collection["rows"]:
             assert set(row) == ROW
             assert abs(row["frequency"] - row["truth"]) <= 6 * row["std_error"]
-    assert [c["mechanism"] for c in document["collections"]] == ["rr/1", "grr/1"]
+    assert [c["mechanism"] for c in document["collections"]] == ["rr-sampled/1", "grr/1"]
     assert nothing_left(temporary)
 
 

@@ -12,9 +12,11 @@ import pytest
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Bits, Domain
 from deniable_shared.dyadic import threshold
-from deniable_shared.mechanisms import Mechanism, default_id, for_domain
+from deniable_shared.mechanisms import Mechanism, for_domain
 from support.audit import Counts, proven_epsilon
 from support.privacy import Encoded, choices, with_threshold
+
+PLAIN = {"bits": "rr/1", "choice": "grr/1"}
 
 
 class Audit(NamedTuple):
@@ -23,7 +25,7 @@ class Audit(NamedTuple):
     values: tuple[Encoded, Encoded]
 
     def mechanism(self) -> Mechanism:
-        return for_domain(default_id(self.domain), self.domain, Fraction(self.epsilon))
+        return for_domain(PLAIN[self.domain.type], self.domain, Fraction(self.epsilon))
 
 
 ONE_BIT = Bits(("a",))

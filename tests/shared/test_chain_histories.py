@@ -47,6 +47,7 @@ SPACES: list[Space] = [
     ("subset/1", 4, {"subset_size": 2}, 2),
     ("affine/1", 3, {"modulus": 5, "subset_size": 2}, 2),
     ("cyclic/1", 3, {"field_order": 2, "dimension": 3}, 2),
+    ("projective/1", 3, {"field_order": 2, "dimension": 3}, 2),
     ("rr-sampled/1", 2, {"sampled": 1}, 3),
     ("rr-sampled/1", 3, {"sampled": 2, "distance": 2}, 2),
 ]

@@ -42,7 +42,16 @@ EPSILONS = [
     *(("0.01", "0.010001"), ("0.01", "0.02"), ("0.01", "20"), ("0.5", "1"), ("1", "2")),
     *(("1", "20"), ("4", "8"), ("10", "20"), ("19.999999", "20")),
 ]
-OF_CHOICES = ["affine/1", "cyclic/1", "grr/1", "hadamard/1", "oue/1", "subset/1", "sue/1"]
+OF_CHOICES = [
+    "affine/1",
+    "cyclic/1",
+    "grr/1",
+    "hadamard/1",
+    "oue/1",
+    "projective/1",
+    "subset/1",
+    "sue/1",
+]
 OF_BITS = ["rr/1", "rr-sampled/1"]
 ENUMERATED = [*OF_BITS, *OF_CHOICES]
 DOMAINS: list[tuple[str, Domain]] = [(id, choices(d)) for id in OF_CHOICES for d in (2, 3)]

@@ -161,7 +161,7 @@ def test_what_is_no_index_is_refused(value: object) -> None:
     ("d", "pinned", "reason"),
     [
         (1, {}, "domain_size must lie in"),
-        (2**18 + 1, {}, "use affine/1 for more choices"),
+        (2**18, {}, "projective/1 take up to 1,000,000 choices"),
         (9, {"field_order": 3}, "field_order and dimension together"),
         (9, {"field_order": 6, "dimension": 3}, "field_order must be a prime"),
         (9, {"field_order": 3, "dimension": 2}, "dimension must be at least 3"),

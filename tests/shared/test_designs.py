@@ -1,4 +1,4 @@
-"""The published payloads of subset selection and affine thresholds, and of their chains."""
+"""The published payloads of sets, affine thresholds and geometric designs, and of their chains."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_no_smaller_recurrence_has_the_full_period(q: int, t: int) -> None:
         assert is_ours == (code == ours)
 
 
-@pytest.mark.parametrize("q", [0, 1, 6, 10, 12, 100, 169, 243, 256, 1000])
+@pytest.mark.parametrize("q", [0, 1, 6, 10, 12, 100, 169, 243, 256, 1000, 65_537, 10**30])
 def test_orders_without_a_field_here_are_refused(q: int) -> None:
     assert prime_power(q) is None
     with pytest.raises(ParameterError, match="a prime, or a power of one up to 128"):

@@ -65,14 +65,16 @@ def title(part: object) -> str:
     return f"{part.id}-{domain.size}{constraint}{limit}{part.parameters.get('sampled', '')}"
 
 
+GEOMETRIC = ("cyclic/1", "projective/1")
 CASES = [
     Case(id, d, {})
     for id in mechanisms.known()
     for d in DOMAINS
-    if id != "cyclic/1" and takes(id, d)
+    if id not in GEOMETRIC and takes(id, d)
 ]
 CASES += [
-    Case("cyclic/1", choices(d), {"field_order": q, "dimension": t})
+    Case(id, choices(d), {"field_order": q, "dimension": t})
+    for id in GEOMETRIC
     for d, q, t in ((2, 2, 3), (7, 2, 3), (8, 3, 3), (5, 4, 3), (8, 2, 4), (8, 5, 3))
 ]
 CASES += [

@@ -46,6 +46,7 @@ def by_enumeration(chain: Chain) -> float:
         ("subset/1", 9, {"subset_size": 1}),
         ("affine/1", 5, {}),
         ("cyclic/1", 7, {"field_order": 2, "dimension": 3}),
+        ("projective/1", 13, {"field_order": 3, "dimension": 3}),
         ("affine/1", 7, {"modulus": 7, "subset_size": 3}),
         ("rr-sampled/1", 3, {"sampled": 1}),
         ("rr-sampled/1", 4, {"sampled": 2}),

@@ -61,10 +61,11 @@ def test_it_warns_of_more_labels_than_reports_can_tell_apart() -> None:
 
 
 def test_it_warns_where_another_mechanism_needs_fewer_reports() -> None:
-    """Of all labels: [d(d−2+E)/(E−1)² + (d−2)/(E−1)]/R*, with R*(100, 1) = 360.0."""
-    assert not found(choice(10), "mechanism.id", "warning")
-    assert "about 9.6 times the reports of affine/1" in found(
-        choice(100), "mechanism.id", "warning"
+    """[d(d−2+E)/(E−1)² + (d−2)/(E−1)] over 1.021·R*, with R*(100, 1) = 360.0."""
+    assert not found(choice(100), "mechanism.id", "warning")
+    assert not found(choice(10, mechanism='"grr/1"'), "mechanism.id", "warning")
+    assert "about 9.4 times the reports of cyclic/1" in found(
+        choice(100, mechanism='"grr/1"'), "mechanism.id", "warning"
     )
 
 
@@ -171,5 +172,5 @@ def number(id: str) -> Manifest:
 
 
 def test_mechanisms_of_a_mean_and_of_labels_are_not_compared() -> None:
-    assert "times the reports of affine/1" in found(number("grr/1"), "mechanism.id", "warning")
+    assert "times the reports of cyclic/1" in found(number("grr/1"), "mechanism.id", "warning")
     assert "mechanism.id" not in {each.field for each in lint(number("duchi/1"), now=NOW)}

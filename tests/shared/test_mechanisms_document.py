@@ -16,8 +16,8 @@ from deniable_shared import optimum
 from deniable_shared.linkage import linkage
 from deniable_shared.mechanisms import Mechanism, build, known
 from deniable_shared.mechanisms.affine import AffineResponse
-from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.discrete_piecewise import best_window, worst_variance
+from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.mechanisms.rr_sampled import SampledResponse, best_sample
 from deniable_shared.mechanisms.square_wave import best_reach
@@ -230,11 +230,14 @@ def test_numbers_for_affine_thresholds_are_those_of_the_mechanism(row: list[str]
     assert row[2:] == [*map(str, sizes), *(f"{number:.4f}" for number in numbers)]
 
 
-@pytest.mark.parametrize("row", list(rows("cyclic/1", 8)), ids="-".join)
-def test_numbers_for_cyclic_designs_are_those_of_the_mechanism(row: list[str]) -> None:
+GEOMETRIC = [(id, row) for id in ("cyclic/1", "projective/1") for row in rows(id, 8)]
+
+
+@pytest.mark.parametrize(("id", "row"), GEOMETRIC, ids=str)
+def test_numbers_for_geometric_designs_are_those_of_the_mechanism(id: str, row: list[str]) -> None:
     d, epsilon = int(row[0]), Fraction(row[1])
-    mechanism = build("cyclic/1", domain_size=d, epsilon=epsilon)
-    assert isinstance(mechanism, CyclicResponse)
+    mechanism = build(id, domain_size=d, epsilon=epsilon)
+    assert isinstance(mechanism, GeometricResponse)
     sizes = (mechanism.field_order, mechanism.dimension, mechanism.payload_size)
     _, least = optimum.over_optimum(mechanism.p, mechanism.q, d, epsilon)
     numbers = (float(least), *(std_error(mechanism, 1 / d, n) for n in (1000, 100_000)))
@@ -242,7 +245,7 @@ def test_numbers_for_cyclic_designs_are_those_of_the_mechanism(row: list[str]) -
 
 
 def test_tables_of_designs_are_there() -> None:
-    assert len(list(rows("cyclic/1", 8))) == 11
+    assert len(GEOMETRIC) == 22
     assert len(list(rows("subset/1", 7))) == 10
     assert len(list(rows("affine/1", 8))) == 11
 
@@ -258,7 +261,9 @@ def test_the_linkage_of_whole_sets_is_that_of_the_chains() -> None:
     text = TEXT.partition("\n## Chains")[2]
     for id, words in (
         ("subset/1", "with `subset/1` ten labels give {} bits and a thousand {}"),
-        ("affine/1", "`affine/1` {} and {}."),
+        ("affine/1", "`affine/1` {} and {}, with"),
+        ("cyclic/1", "one of K codes, {} and {}."),
+        ("projective/1", "one of K codes, {} and {}."),
     ):
         chains = [build(id, domain_size=d, epsilon="1", permanent="2") for d in (10, 1000)]
         assert words.format(*(f"{linkage(chain):.2f}" for chain in chains)) in text
@@ -307,3 +312,9 @@ def test_the_mean_by_a_window_has_the_smaller_worst_case_from_the_limit_said() -
     for epsilon, better in (("1.1", False), ("1.2", True)):
         window = worst_variance(Fraction(epsilon), *best_window(Fraction(epsilon)))
         assert (window < 1 / math.tanh(float(epsilon) / 2) ** 2) is better
+
+
+def test_a_large_epsilon_among_a_million_labels_costs_what_is_said() -> None:
+    mechanism = build("projective/1", domain_size=10**6, epsilon="6")
+    _, least = optimum.over_optimum(mechanism.p, mechanism.q, 10**6, Fraction(6))
+    assert f"a million labels cost {float(least):.4f} times the least" in page("projective/1")

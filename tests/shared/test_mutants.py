@@ -12,11 +12,13 @@ import pytest
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Bits, Domain
 from deniable_shared.dyadic import threshold
-from deniable_shared.mechanisms import Mechanism, default_id, for_domain
+from deniable_shared.mechanisms import Mechanism, for_domain
 from deniable_shared.mechanisms.affine import AffineResponse
+from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.oue import OptimizedUnary
+from deniable_shared.mechanisms.projective import ProjectiveResponse
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
 from deniable_shared.mechanisms.subset import SubsetResponse
@@ -40,9 +42,11 @@ Build = Callable[[Fraction], Mechanism]
 THREE_BITS = Bits(("a", "b", "c"))
 FOUR = choices(4)
 
+PLAIN = {"bits": "rr/1", "choice": "grr/1"}
+
 
 def shipped(domain: Domain) -> Build:
-    return lambda epsilon: for_domain(default_id(domain), domain, epsilon)
+    return lambda epsilon: for_domain(PLAIN[domain.type], domain, epsilon)
 
 
 def raised(domain: Domain) -> Build:
@@ -201,6 +205,25 @@ class ShiftWithoutMultiplier(AffineResponse):
         return bytes([before * self.modulus + (shift + before * value) % self.modulus])
 
 
+class LieFromAnyDistance(CyclicResponse):
+    """The distance of a lie is not moved past the members of the set."""
+
+    __slots__ = ()
+
+    def _drawn(self, index: int, inside: bool, near: int, far: int) -> int:
+        lie = (index + far) % self.symbols
+        return super()._drawn(index, inside, near, far) if inside else lie
+
+
+class PlaceNotSolvedFor(ProjectiveResponse):
+    """The digit at the place of a value is drawn as if all digits before it were 0."""
+
+    __slots__ = ()
+
+    def _drawn(self, index: int, inside: bool, near: int, far: int) -> int:
+        return super()._drawn(0, inside, near, far)
+
+
 class OwnBitAsItIs(OptimizedUnary):
     """The bit of the choice is told, not tossed."""
 
@@ -267,6 +290,8 @@ MUTANTS: dict[str, tuple[Domain, Build]] = {
     "one place too often": (THREE_BITS, sampled(OnePlaceTooOften)),
     "a lie from all sets": (FOUR, subset(LieFromAllSets)),
     "a shift without its multiplier": (FOUR, affine(ShiftWithoutMultiplier)),
+    "a lie from any distance": (FOUR, lambda epsilon: LieFromAnyDistance(4, epsilon, 2, 3)),
+    "a place not solved for": (FOUR, lambda epsilon: PlaceNotSolvedFor(4, epsilon, 2, 3)),
     "own bit as it is": (FOUR, lambda epsilon: OwnBitAsItIs(4, epsilon)),
     "coefficient of the value": (FOUR, lambda epsilon: CoefficientOfTheValue(4, epsilon)),
     "epsilon per bit of an encoding": (FOUR, epsilon_per_bit_of_an_encoding),
@@ -277,7 +302,9 @@ ANOTHER_LAW += ["first choice as it is", "truth as it is", "last bit not flipped
 ANOTHER_LAW += ["one coin for all bits", "tells of a one if there is any", "one place too often"]
 ANOTHER_LAW += ["own bit as it is", "coefficient of the value"]
 ANOTHER_LAW += ["a lie from all sets", "a shift without its multiplier"]
+ANOTHER_LAW += ["a lie from any distance", "a place not solved for"]
 ONLY_ANOTHER_LAW = ["forgotten skip", "one place too often", "a shift without its multiplier"]
+ONLY_ANOTHER_LAW += ["a place not solved for"]
 
 
 def check_promise(domain: Domain, build: Build) -> None:

@@ -35,10 +35,11 @@ def test_a_problem_has_a_name_a_title_and_an_error_status(slug: str) -> None:
     assert 400 <= kind.status <= 503
 
 
-def test_retrying_helps_when_the_server_is_at_fault_too_busy_or_the_epoch_is_not_over() -> None:
+def test_retrying_helps_when_the_server_is_at_fault_or_something_has_to_happen_first() -> None:
     assert {slug for slug, kind in PROBLEMS.items() if kind.retry} == {
         "epoch-open",
         "internal",
+        "ledger-behind",
         "release-failed",
         "too-many-requests",
         "unavailable",

@@ -81,6 +81,8 @@ def authored(
     previous: Manifest | None = None,
 ) -> Manifest:
     """A manifest, or the next version of `previous`; `more` are further lines of its TOML."""
+    if type == "bits" and "mechanism" not in more:
+        more += 'mechanism = "rr/1"\n'
     text = more + TOML.format(
         name=name,
         read=read,

@@ -46,6 +46,7 @@ def toml(name: str = "settings", **fields: str) -> str:
         "purpose": '"Which settings do people turn on?"',
         "owner": '"privacy@example.org"',
         "epsilon": '"1"',
+        "mechanism": '"rr/1"',
         "valid_from": "2026-12-01",
         "expires": "2027-12-01",
     } | fields

@@ -34,6 +34,7 @@ name = "settings"
 purpose = "Which settings do people turn on?"
 owner = "privacy@example.org"
 epsilon = "1"
+mechanism = "rr/1"
 valid_from = 2027-01-01
 expires = 2027-02-01
 grace = "2d"

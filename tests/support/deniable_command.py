@@ -22,6 +22,7 @@ name = "settings"
 purpose = "Which settings do people turn on?"
 owner = "privacy@example.org"
 epsilon = "1"
+mechanism = "rr/1"
 valid_from = 2026-01-01
 expires = 2099-01-01
 [domain]

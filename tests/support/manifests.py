@@ -30,9 +30,12 @@ sampled = 1
 """
 
 
-def settings(text: str = SETTINGS) -> Manifest:
-    """The manifest of PROTOCOL.md's example."""
-    return manifest_from_toml(text, ingest=INGEST)
+def settings(text: str = SETTINGS, previous: Manifest | None = None) -> Manifest:
+    """The manifest of PROTOCOL.md's example; bits are told by rr/1 unless the text says else."""
+    plain = 'type = "bits"' in text and "mechanism = " not in text
+    return manifest_from_toml(
+        'mechanism = "rr/1"\n' * plain + text, ingest=INGEST, previous=previous
+    )
 
 
 def memoized(text: str = "") -> Manifest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -79,9 +80,14 @@ class ReleaseWorld:
     entropy: Callable[[int], bytes] | None = None
 
     def __post_init__(self) -> None:
-        given = {} if self.entropy is None else {"entropy": self.entropy}
         service = self.world.service
-        self.releases = Releases(service.store, clock=self.world.clock, plan=self.plan, **given)
+        self.releases = Releases(
+            service.store,
+            clock=self.world.clock,
+            plan=self.plan,
+            entropy=self.entropy or secrets.token_bytes,
+            heads=service.heads,
+        )
         service.releases = self.releases
 
     def count(self, epoch: int, payloads: Sequence[bytes]) -> None:

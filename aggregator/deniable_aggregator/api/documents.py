@@ -130,13 +130,17 @@ class CollectionsDocument(Struct, frozen=True):
 
 
 class EpochDocument(Struct, frozen=True, kw_only=True):
-    """One epoch; times are unix seconds. There is no `n` where it may not be read."""
+    """One epoch; times are unix seconds. There is no `n` where it may not be read, or is deleted.
+
+    `expired`: closed so long ago that its tallies are deleted (`retention_days`).
+    """
 
     epoch: int
     start: int
     end: int
     closes: int
     state: Literal["open", "closed"]
+    expired: bool
     n: int | UnsetType = UNSET
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from flask import Blueprint, Response
 from msgspec import UNSET
 
+from deniable_aggregator import retention
 from deniable_aggregator.api.arguments import refuse
 from deniable_aggregator.api.documents import (
     ClosedEpochDocument,
@@ -80,7 +81,13 @@ def close_epoch(collection: str, epoch: str, query: CloseEpochArguments) -> Resp
 
 def _counted(collection: Collection, rows: list[EpochRow]) -> list[EpochDocument]:
     return [
-        _epoch(collection.manifest, row.epoch, closed=row.closed_at is not None, n=row.n)
+        _epoch(
+            collection.manifest,
+            row.epoch,
+            closed=row.closed_at is not None,
+            expired=row.expired_at is not None,
+            n=row.n,
+        )
         for row in rows
     ]
 
@@ -97,7 +104,12 @@ def _calendar(collection: Collection, rows: list[EpochRow]) -> list[EpochDocumen
     last = min(epoch_at(now, manifest.epoch_seconds), manifest.last_epoch)
     first = max(collection.first.first_epoch, last - MOST_LISTED + 1)
     return [
-        _epoch(manifest, epoch, closed=epoch in closed or now > _closes(manifest, epoch))
+        _epoch(
+            manifest,
+            epoch,
+            closed=epoch in closed or now > _closes(manifest, epoch),
+            expired=now > _closes(manifest, epoch) and retention.is_over(manifest, epoch, now),
+        )
         for epoch in range(first, last + 1)
     ]
 
@@ -109,14 +121,17 @@ _LISTED: Mapping[str, Callable[[Collection, list[EpochRow]], list[EpochDocument]
 }
 
 
-def _epoch(manifest: Manifest, epoch: int, *, closed: bool, n: int | None = None) -> EpochDocument:
+def _epoch(
+    manifest: Manifest, epoch: int, *, closed: bool, expired: bool, n: int | None = None
+) -> EpochDocument:
     return EpochDocument(
         epoch=epoch,
         start=epoch_start(epoch, manifest.epoch_seconds),
         end=epoch_end(epoch, manifest.epoch_seconds),
         closes=_closes(manifest, epoch),
         state="closed" if closed else "open",
-        n=UNSET if n is None else n,
+        expired=expired,
+        n=UNSET if n is None or expired else n,
     )
 
 

@@ -18,8 +18,8 @@ class EstimatesArguments(Arguments, frozen=True):
         float, Meta(ge=0.5, le=0.9999, description="a number from 0.5 to 0.9999")
     ] = 0.95
     projection: Annotated[
-        Literal["none", "simplex", "clip"],
-        Meta(description="none, simplex (choices) or clip (bits)"),
+        Literal["none", "simplex", "clip", "mle", "base-cut"],
+        Meta(description="none, simplex (choices), clip (bits), mle or base-cut"),
     ] = "none"
     family: Annotated[
         Literal["each", "all"],
@@ -42,6 +42,27 @@ class EstimatesArguments(Arguments, frozen=True):
             "once for each text",
         ),
     ] = field(default_factory=list)
+    sets: Annotated[
+        list[str],
+        Meta(
+            max_length=64,
+            description="labels of choices, with commas: their share together; once for each set",
+        ),
+    ] = field(default_factory=list, name="set")
+    significant: (
+        Annotated[
+            Literal["holm", "bonferroni"],
+            Meta(description="holm or bonferroni: which labels somebody has, all tested together"),
+        ]
+        | UnsetType
+    ) = UNSET
+    liars: (
+        Annotated[
+            float,
+            Meta(ge=0, lt=1, description="a share of made-up reports from 0 on and below 1"),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class LabelEstimate(Struct, frozen=True, kw_only=True):
@@ -68,6 +89,48 @@ class LabelEstimate(Struct, frozen=True, kw_only=True):
         Annotated[int, Meta(description="texts: how many of the reports tell of this one")]
         | UnsetType
     ) = UNSET
+    significant: (
+        Annotated[bool, Meta(description="whether somebody has it, none wrongly at `confidence`")]
+        | UnsetType
+    ) = UNSET
+    lower_under_lies: (
+        Annotated[float, Meta(description="as `lower`, whatever a share `liars` made up")]
+        | UnsetType
+    ) = UNSET
+    upper_under_lies: (
+        Annotated[float, Meta(description="as `upper`, whatever a share `liars` made up")]
+        | UnsetType
+    ) = UNSET
+    liars_to_zero: (
+        Annotated[
+            float,
+            Meta(description="least share of made-up reports with which the interval reaches 0"),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class SetDocument(Struct, frozen=True, kw_only=True):
+    """The share of people whose value is one of these labels: raw, with its own interval."""
+
+    labels: list[str]
+    count: float | None
+    frequency: float | None
+    std_error: float | None
+    lower: float
+    upper: float
+
+
+class WarningDocument(Struct, frozen=True, kw_only=True):
+    """What at most one honest estimate in a million shows, whatever people answered."""
+
+    kind: Annotated[
+        Literal["unused-code", "unused-codes", "weight"],
+        Meta(description="a code that stands for no label, all of these, or all supports"),
+    ]
+    seen: Annotated[int, Meta(description="supports that were counted")]
+    expected: Annotated[float, Meta(description="supports that honest reports give on average")]
+    meaning: str
 
 
 class QuantityDocument(Struct, frozen=True, kw_only=True):
@@ -185,6 +248,20 @@ class EstimatesDocument(Struct, frozen=True, kw_only=True):
                 description="texts: held-out: found ones, told by reports that the search did not "
                 "see; all: given ones, for lists made without looking at these estimates"
             ),
+        ]
+        | UnsetType
+    ) = UNSET
+    sets: (
+        Annotated[list[SetDocument], Meta(description="for each `set` that was asked for")]
+        | UnsetType
+    ) = UNSET
+    likelihood_short: (
+        Annotated[float, Meta(description="mle: nats that the log-likelihood is short of the most")]
+        | UnsetType
+    ) = UNSET
+    warnings: (
+        Annotated[
+            list[WarningDocument], Meta(description="present if reports look made up; see `kind`")
         ]
         | UnsetType
     ) = UNSET

@@ -18,6 +18,16 @@ from deniable_aggregator.api.estimate_documents import (
     LabelEstimate,
     TrustDocument,
 )
+from deniable_aggregator.api.evidence import (
+    Presented,
+    RowEvidence,
+    accepted_projections,
+    of_rows,
+    of_sets,
+    of_shape,
+    presented,
+    sets_asked,
+)
 from deniable_aggregator.api.numbers import influence_of, of_numbers
 from deniable_aggregator.api.operations import CSV, JSON, answer, operation, service
 from deniable_aggregator.api.spans import span_of
@@ -61,6 +71,13 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
     reports tell of tables only, each attribute by itself is the default. `simplex` is then taken
     table by table.
 
+    `set=a,b` gives the share of people whose value is one of these, each time it is given;
+    `significant` says which labels somebody has at all; `liars=0.01` adds limits that hold whatever
+    that share of reports made up. `warnings` are there if reports look made up.
+
+    All of `projection` are biased and have no interval: `mle` is the likeliest distribution,
+    `base-cut` keeps what is significant by Holm.
+
     Of a collection of texts these are the texts found, with intervals that hold together; with
     `candidate`, once for each, how often given texts occur.
     """
@@ -69,15 +86,16 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
     media_type = _negotiated()
     axes = tables_asked(found, query.marginal)
     check_candidates(found, query.candidate)
+    sets = sets_asked(found, query.sets)
     _check_projection(found, query.projection, tables=bool(axes))
     span = span_of(query.first, query.last, found.manifest.epoch_seconds)
     if query.group_by == "epoch":
         readings, few = by_epoch(service().store, found, span)
         grouped = EstimatesByEpochDocument(
-            [_document(found, reading, query, axes) for reading in readings], list(few)
+            [_document(found, reading, query, axes, sets) for reading in readings], list(few)
         )
         return answer(grouped) if media_type == JSON else _csv(epoch_rows(grouped))
-    document = _document(found, pooled(service().store, found, span), query, axes)
+    document = _document(found, pooled(service().store, found, span), query, axes, sets)
     return answer(document) if media_type == JSON else _csv(label_rows(document))
 
 
@@ -89,10 +107,11 @@ def _negotiated() -> str:
 
 
 def _check_projection(collection: Collection, projection: str, *, tables: bool) -> None:
-    fitting = "simplex" if tables else collection.estimator.default_projection
-    if projection not in ("none", fitting):
+    accepted = accepted_projections(collection, tables=tables)
+    if projection not in accepted:
+        named = f"{', '.join(accepted[:-1])} or {accepted[-1]}"
         domain = collection.manifest.domain.type
-        raise refuse("projection", accepted=f"none or {fitting} for {domain}", given=projection)
+        raise refuse("projection", accepted=f"{named} for {domain}", given=projection)
 
 
 class _Holds(TypedDict, total=False):
@@ -105,6 +124,7 @@ def _document(
     reading: Reading,
     query: EstimatesArguments,
     axes: Sequence[tuple[int, ...]],
+    sets: Sequence[tuple[int, ...]],
 ) -> EstimatesDocument:
     shown = (
         shown_tables(collection, reading, query, axes)
@@ -112,19 +132,18 @@ def _document(
         else _shown(collection, reading, query)
     )
     estimate = shown.estimate
-    projected: Iterable[float | UnsetType] = [UNSET] * len(estimate.frequencies)
-    if query.projection != "none":
-        projected = shown.projected(query.projection)
+    projection = _projection(collection, reading, query.projection, shown)
     columns = zip(
         shown.labels or ("mean",),
         estimate.frequencies.tolist(),
         estimate.std_errors.tolist(),
         estimate.lower.tolist(),
         estimate.upper.tolist(),
-        projected,
+        projection.values,
         [UNSET] * len(estimate.frequencies) if shown.reports is None else shown.reports,
         estimate.reports_to_leave.tolist(),
         estimate.devices_to_leave.tolist(),
+        of_rows(estimate, query),
         strict=True,
     )
     return EstimatesDocument(
@@ -141,8 +160,19 @@ def _document(
         estimates=[_row(reading.n, *column) for column in columns] if shown.labels else [],
         associations=shown.associations if axes else UNSET,
         evidence=shown.evidence,
+        sets=of_sets(collection, reading, query, sets),
+        likelihood_short=projection.short,
+        warnings=of_shape(collection, reading),
         trust=TrustDocument(_finite(influence_of(collection, estimate.influence))),
     )
+
+
+def _projection(collection: Collection, reading: Reading, kind: str, shown: Shown) -> Presented:
+    if kind == "none":
+        return Presented([UNSET] * len(shown.estimate.frequencies))
+    if kind == "mle":
+        return presented(collection, reading)
+    return Presented(shown.projected(kind))
 
 
 def _shown(collection: Collection, reading: Reading, query: EstimatesArguments) -> Shown:
@@ -170,6 +200,7 @@ def _row(
     told_by: int | UnsetType,
     reports: int,
     devices: int,
+    evidence: RowEvidence,
 ) -> LabelEstimate:
     return LabelEstimate(
         label=label,
@@ -182,6 +213,7 @@ def _row(
         reports=told_by,
         reports_to_leave_interval=None if reports == UNREACHABLE else reports,
         devices_to_leave_interval=None if devices == UNREACHABLE else devices,
+        **evidence,
     )
 
 

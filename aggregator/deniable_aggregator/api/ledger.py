@@ -11,8 +11,11 @@ from deniable_aggregator.api.release_documents import (
     AccountDocument,
     LedgerArguments,
     LedgerDocument,
+    ReconciledDocument,
 )
 from deniable_aggregator.releases import archive
+from deniable_aggregator.releases.account import guarantee_of
+from deniable_aggregator.releases.document import guaranteed
 
 blueprint = Blueprint("ledger", __name__)
 
@@ -35,3 +38,31 @@ def ledger(query: LedgerArguments) -> Response:
     )
     accounts = [archive.ledger(service().store, found) for found in wanted]
     return answer(LedgerDocument(msgspec.convert(accounts, list[AccountDocument])))
+
+
+@blueprint.post("/v1/ledger/reconcile")
+@operation(
+    tag="admin",
+    role="admin",
+    answers={200: {JSON: (ReconciledDocument,)}},
+    problems=("unavailable",),
+)
+def reconcile() -> Response:
+    """Charge what an older copy of the database has forgotten; releases go on then.
+
+    What the file `heads.json` still knows is charged as it was, what it does not know costs the
+    collection its whole budget. Where nothing is missing nothing happens.
+    """
+    gap = service().reconcile()
+    charged = [
+        {
+            "collection": row.collection,
+            "release": row.release,
+            "epochs": list(row.epochs),
+            "adjacency": row.adjacency,
+            "guarantee": guaranteed(guarantee_of(row)),
+        }
+        for row in gap.charged
+    ]
+    found = {"charged": charged, "exhausted": list(gap.exhausted)}
+    return answer(msgspec.convert(found, ReconciledDocument))

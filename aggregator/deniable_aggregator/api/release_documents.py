@@ -211,6 +211,26 @@ class AccountDocument(Struct, frozen=True, kw_only=True):
     releases: list[ReleaseSummary]
 
 
+class ReconciledCharge(Struct, frozen=True):
+    """A charge that stands for a forgotten one."""
+
+    collection: Identifier
+    release: str
+    epochs: list[int]
+    adjacency: str
+    guarantee: CostDocument
+
+
+class ReconciledDocument(Struct, frozen=True):
+    """What an older copy of the database had forgotten, now charged; empty where nothing was."""
+
+    charged: list[ReconciledCharge]
+    exhausted: Annotated[
+        list[Identifier],
+        Meta(description="collections whose whole budget was charged: what they lost is not known"),
+    ]
+
+
 class LedgerDocument(Struct, frozen=True):
     """What releases have cost, and what is left."""
 

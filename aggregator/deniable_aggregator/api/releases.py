@@ -43,7 +43,9 @@ MAX_QUESTION_BYTES = 1 << 20
         "too-few-reports",
         "epoch-open",
         "budget-exhausted",
+        "ledger-behind",
         "release-failed",
+        "unavailable",
     ),
 )
 def release(collection: str, query: ReleaseArguments, body: Open[NewRelease]) -> Response:
@@ -95,7 +97,14 @@ def stored_release(collection: str, release_id: str) -> Response:
     body=Question,
     max_body=MAX_QUESTION_BYTES,
     answers={200: {JSON: (AnswerDocument,)}},
-    problems=("unknown-collection", "not-found", "conflict", "release-failed", "unavailable"),
+    problems=(
+        "unknown-collection",
+        "not-found",
+        "conflict",
+        "ledger-behind",
+        "release-failed",
+        "unavailable",
+    ),
 )
 def ask(collection: str, release_id: str, body: Open[Question]) -> Response:
     """Ask the session that a release opened. It was paid for: questions are free.

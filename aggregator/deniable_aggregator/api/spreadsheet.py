@@ -1,7 +1,8 @@
 """Estimates as CSV (RFC 4180), one row a label, safe to open in a spreadsheet.
 
 Numbers have rows of their mean and quantiles in front, and a column `value` in the units of the
-domain, which the rows of single values leave empty.
+domain, which the rows of single values leave empty. Sets of labels have rows behind those of the
+labels, named like "a + b".
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ Row = dict[str, object]
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _OF_A_LABEL = ("count", "frequency", "std_error", "lower", "upper")
 _TRUST = ("reports_to_leave_interval", "devices_to_leave_interval")
+_ASKED = ("significant", "lower_under_lies", "upper_under_lies", "liars_to_zero")
 
 
 def label_rows(document: EstimatesDocument) -> Iterator[Row]:
@@ -36,17 +38,35 @@ def label_rows(document: EstimatesDocument) -> Iterator[Row]:
     }
     numbers = not isinstance(document.clipped, UnsetType)
     projected = any(not isinstance(row.projected, UnsetType) for row in document.estimates)
+    asked = _asked(document)
     for quantity in _quantities(document):
-        yield _quantity_row(quantity, projected=projected) | rests_on
+        yield _quantity_row(quantity, projected=projected) | dict.fromkeys(asked) | rests_on
     for estimate in document.estimates:
         row: Row = {"label": inert(estimate.label)}
         row |= {"value": None} if numbers else {}
         row |= {name: getattr(estimate, name) for name in _OF_A_LABEL}
         row |= {"projected": estimate.projected} if projected else {}
-        row |= {name: getattr(estimate, name) for name in _TRUST}
+        row |= {name: getattr(estimate, name) for name in (*_TRUST, *asked)}
         if not isinstance(estimate.reports, UnsetType):
             row["reports"] = estimate.reports
-        yield row | rests_on
+        row |= rests_on
+        yield row
+    yield from _set_rows(document, list(row), rests_on) if document.estimates else ()
+
+
+def _asked(document: EstimatesDocument) -> list[str]:
+    """The further columns that labels have."""
+    first = document.estimates[:1]
+    return [
+        name for name in _ASKED for row in first if not isinstance(getattr(row, name), UnsetType)
+    ]
+
+
+def _set_rows(document: EstimatesDocument, columns: Iterable[str], rests_on: Row) -> Iterator[Row]:
+    for found in () if isinstance(document.sets, UnsetType) else document.sets:
+        row: Row = dict.fromkeys(columns)
+        row["label"] = inert(" + ".join(found.labels))
+        yield row | {name: getattr(found, name) for name in _OF_A_LABEL} | rests_on
 
 
 def _quantities(document: EstimatesDocument) -> Iterator[QuantityDocument]:

@@ -22,6 +22,7 @@ class Deniable(MainGroup):
         "collections": Entry(
             f"{HERE}.collections", "collections", "Write, check, sign and register collections."
         ),
+        "plan": Entry(f"{HERE}.plan", "plan", "Say what a question would show and cost"),
         "epochs": Entry(f"{HERE}.epochs", "epochs", "List and close a collection's epochs."),
         "estimates": Entry(
             f"{HERE}.estimates", "estimates", "Read debiased frequencies with their intervals."
@@ -40,6 +41,18 @@ class Deniable(MainGroup):
         ),
         "log": Entry(f"{HERE}.log", "log", "Verify the log of manifests, key lists and releases."),
         "tokens": Entry(f"{HERE}.tokens", "tokens", "Give and take away access."),
+        "backup": Entry(
+            f"{HERE}.backup", "backup", "Write everything into one file while the service runs."
+        ),
+        "restore": Entry(
+            f"{HERE}.backup", "restore", "Fill an empty data directory and store from a backup."
+        ),
+        "copy-store": Entry(
+            f"{HERE}.stores", "copy_store", "Copy the database into another store."
+        ),
+        "migrate": Entry(
+            f"{HERE}.stores", "migrate", "Bring the database to this program's schema."
+        ),
         "attack": Entry(
             f"{HERE}.attack",
             "attack",

@@ -255,6 +255,7 @@ def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[
                 "name": manifest.name,
                 "version": manifest.version,
                 "mechanism": manifest.mechanism_id,
+                **_why(manifest),
                 "thresholds": _thresholds(manifest),
                 "epsilon": manifest.values["epsilon.report"],
                 "repeat": manifest.repeat,
@@ -278,10 +279,30 @@ def _tell(manifests: list[Manifest], findings: list[list[Finding]]) -> None:
             f"{', '.join(f'{name} = {value}' for name, value in _thresholds(manifest).items())}, "
             f"ε = {manifest.values['epsilon.report']}"
         )
+        click.echo(f"  {manifest.mechanism_id}: {_why(manifest)['reason']}")
         click.echo(f"  {manifest.repeat}: a device {manifest.answers}")
         for finding in found:
             click.echo(f"  {finding.level:<8}{finding.field}: {finding.message}")
     click.echo(f"The least ceiling that admits it: {_ceiling(manifests)}")
+
+
+def _why(manifest: Manifest) -> dict[str, object]:
+    """What speaks for the mechanism, and its total error over the least there is."""
+    from deniable_shared.recommendation import over_least, ratio_text, recommend_for
+
+    best = recommend_for(
+        manifest.domain,
+        manifest.epsilon_report,
+        permanent=manifest.epsilon_permanent,
+        linkable=manifest.linkable,
+    )
+    ratio = over_least(manifest.mechanism())
+    reason = "named in the file" if ratio is None else f"named in the file; {ratio_text(ratio)}"
+    return {
+        "reason": best.reason if best.id == manifest.mechanism_id else reason,
+        "ratio_to_optimum": None if ratio is None else float(ratio),
+        "recommended": best.id,
+    }
 
 
 def _thresholds(manifest: Manifest) -> dict[str, str]:

@@ -39,7 +39,7 @@ def list_epochs(collection: str, url: str | None, data: Path | None, as_json: bo
                 str(row["epoch"]),
                 _moment(row["start"]),
                 _moment(row["closes"]),
-                str(row["state"]),
+                "expired" if row["expired"] else str(row["state"]),
                 f"{row['n']:,}" if "n" in row else "",
             ]
             for row in rows_of(document["epochs"])

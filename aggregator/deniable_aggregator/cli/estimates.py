@@ -18,6 +18,7 @@ from deniable_aggregator.cli.tables import estimates_table
         "deniable estimates settings --csv > settings.csv",
         "deniable estimates fleet --marginal os,browser",
         "deniable estimates words --candidate tea --candidate coffee",
+        "deniable estimates browser --significant holm --set firefox,chrome --liars 0.01",
     )
 )
 @click.argument("collection")
@@ -26,10 +27,11 @@ from deniable_aggregator.cli.tables import estimates_table
 @click.option("--confidence", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True)
 @click.option(
     "--projection",
-    type=click.Choice(["none", "simplex", "clip"]),
+    type=click.Choice(["none", "simplex", "clip", "mle", "base-cut"]),
     default="none",
     show_default=True,
-    help="Also show frequencies made possible: simplex for choices, clip for bits.",
+    help="Also show frequencies made possible, all of them biased: simplex or mle for choices, "
+    "clip for bits, base-cut for what is significant.",
 )
 @click.option(
     "--family",
@@ -52,6 +54,24 @@ from deniable_aggregator.cli.tables import estimates_table
     multiple=True,
     help="Of texts: how often this one occurs, instead of those found. Once for each, to 1,000.",
 )
+@click.option(
+    "--set",
+    "sets",
+    metavar="LABEL,…",
+    multiple=True,
+    help="The share of people with one of these labels; once for each set.",
+)
+@click.option(
+    "--significant",
+    type=click.Choice(["holm", "bonferroni"]),
+    help="Which labels somebody has at all, tested together.",
+)
+@click.option(
+    "--liars",
+    type=click.FloatRange(0, 1, max_open=True),
+    metavar="SHARE",
+    help="Limits that hold whatever this share of reports made up.",
+)
 @click.option("--by-epoch", is_flag=True, help="One table an epoch.")
 @service_options
 @json_option
@@ -65,6 +85,9 @@ def estimates(
     family: str,
     marginals: tuple[str, ...],
     candidates: tuple[str, ...],
+    sets: tuple[str, ...],
+    significant: str | None,
+    liars: float | None,
     by_epoch: bool,
     url: str | None,
     data: Path | None,
@@ -87,6 +110,9 @@ def estimates(
         "group_by": "epoch" if by_epoch else None,
         "marginal": list(marginals) or None,
         "candidate": list(candidates) or None,
+        "set": list(sets) or None,
+        "significant": significant,
+        "liars": liars,
     }
     path = f"/v1/collections/{collection}/estimates"
     with Target(url, data).connect() as connection:

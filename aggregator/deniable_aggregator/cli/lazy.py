@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import click
 
-__all__ = ["NOT_READY", "CommandFailed", "Entry", "LazyGroup", "MainGroup"]
+__all__ = ["NOT_READY", "CommandFailed", "DefaultGroup", "Entry", "LazyGroup", "MainGroup"]
 
 FAILED = 1
 NOT_READY = 75
@@ -62,6 +62,18 @@ class LazyGroup(click.Group):
         """The list of commands from the table."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in self.entries.items()])
+
+
+class DefaultGroup(click.Group):
+    """A group whose command `default` is meant where none is named."""
+
+    default = ""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """With the name of the default command in front, unless one is there or help is asked."""
+        if not args or (args[0] not in self.commands and args[0] not in ("-h", "--help")):
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
 
 
 class MainGroup(LazyGroup):

@@ -6,17 +6,34 @@ from pathlib import Path
 
 import click
 
+from deniable_aggregator.cli.lazy import DefaultGroup
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
-from deniable_aggregator.cli.release_words import cost_words
+from deniable_aggregator.cli.release_words import cost_words, epochs_words
 from deniable_aggregator.cli.releases import release_list
 
 
-@click.command(epilog=example("deniable ledger", "deniable ledger theme --json"))
+class LedgerGroup(DefaultGroup):
+    """`deniable ledger theme` is `deniable ledger show theme`."""
+
+    default = "show"
+
+
+@click.group(cls=LedgerGroup)
+def ledger() -> None:
+    """See what releases have cost and what is left.
+
+    `deniable ledger theme` is short for `deniable ledger show theme`.
+    """
+
+
+@ledger.command(
+    epilog=example("deniable ledger", "deniable ledger theme", "deniable ledger show theme --json")
+)
 @click.argument("collection", required=False)
 @service_options
 @json_option
-def ledger(collection: str | None, url: str | None, data: Path | None, as_json: bool) -> None:
+def show(collection: str | None, url: str | None, data: Path | None, as_json: bool) -> None:
     """See what releases have cost and what is left.
 
     Of every collection, or of one: per epoch, per installation, and by which releases.
@@ -31,6 +48,42 @@ def ledger(collection: str | None, url: str | None, data: Path | None, as_json: 
         click.echo("No collection is registered")
     for account in accounts:
         _show(account)
+
+
+@ledger.command(epilog=example("deniable ledger reconcile"))
+@service_options
+@json_option
+def reconcile(url: str | None, data: Path | None, as_json: bool) -> None:
+    """Charge what a restored, older database has forgotten.
+
+    Until then no release is made. What `heads.json` in the data directory still knows is charged as
+    it was; what it does not know costs the collection its whole budget.
+    """
+    with Target(url, data).connect() as connection:
+        document = connection.post("/v1/ledger/reconcile")
+    if as_json:
+        emit(document)
+        return
+    charged = rows_of(document["charged"])
+    if not charged:
+        click.echo("Nothing is missing: the database is as new as heads.json")
+        return
+    plain_table(
+        ["collection", "release", "epochs", "cost"],
+        [
+            [
+                str(row["collection"]),
+                str(row["release"]),
+                epochs_words(row["epochs"]),
+                cost_words(row["guarantee"]),
+            ]
+            for row in charged
+        ],
+    )
+    exhausted = document["exhausted"]
+    for collection in exhausted if isinstance(exhausted, list) else []:
+        click.echo(f"{collection}: what was charged is not known, its whole budget is spent")
+    click.echo(f"{len(charged)} charges were added: releases go on")
 
 
 def _show(account: dict[str, object]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.cli.bars import Scale, scale_over
+from deniable_aggregator.cli.evidence import cells_of, columns_of, lies_table, sentences_of
 from deniable_aggregator.cli.output import console, escaped, rows_of, table, visible
 
 if TYPE_CHECKING:
@@ -45,9 +46,10 @@ def estimates_table(document: dict[str, object]) -> None:
     rows = rows_of(document["estimates"])
     if rows:
         _labels_table(document, rows)
+        lies_table(rows)
     elif "evidence" in document:
         console().print(escaped(f"{_title(document)}: no text stands out from chance yet"))
-    for told in (*_of_holds(document), *_of_associations(document)):
+    for told in (*_of_holds(document), *_of_associations(document), *sentences_of(document)):
         console().print(told)
 
 
@@ -56,6 +58,7 @@ def _labels_table(document: dict[str, object], rows: list[dict[str, object]]) ->
     projected = any("projected" in row for row in rows)
     if projected:
         columns.insert(2, "projected")
+    columns += columns_of(rows[0])
     lines = [_estimated(row, projected=projected) for row in rows]
     _print(_title(document), columns, "to leave", lines)
 
@@ -155,6 +158,7 @@ def _estimated(row: dict[str, object], *, projected: bool) -> Line:
     ]
     if projected:
         left.insert(2, percent(_number(row.get("projected"))))
+    left += cells_of(row)
     right = "–" if leave is None else f"{leave:,.0f}"
     return Line(tuple(left), right, lower, upper, frequency)
 

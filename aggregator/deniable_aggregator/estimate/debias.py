@@ -11,19 +11,26 @@ from deniable_aggregator.estimate.channel import Channel, Counts, Floats, indepe
 from deniable_aggregator.estimate.clusters import Clusters
 from deniable_aggregator.estimate.intervals import clopper_pearson
 from deniable_aggregator.estimate.projection import onto_box, onto_simplex
+from deniable_aggregator.estimate.significance import (
+    Evidence,
+    Flags,
+    rejected,
+    tails_of_nobody,
+)
 from deniable_aggregator.estimate.trust import (
     UNREACHABLE,
     influence,
+    liars_to_zero,
     limits_under_lies,
     reports_to_leave,
     worst_share,
 )
 from deniable_shared.errors import ParameterError
 
-__all__ = ["FAMILIES", "Estimate", "check_epochs", "debias", "tail_of"]
+__all__ = ["FAMILIES", "PROJECTIONS", "Estimate", "check_epochs", "debias", "tail_of"]
 
 FAMILIES = ("each", "all")
-_PROJECTIONS = {"simplex": onto_simplex, "clip": onto_box}
+PROJECTIONS = ("simplex", "clip", "base-cut")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +61,7 @@ class Estimate:
     told: Fraction = Fraction(1)
     epochs: int = 1
     fitted: Floats | None = field(default=None, repr=False)
+    evidence: Evidence | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for values in self._arrays:
@@ -79,21 +87,51 @@ class Estimate:
         of, all liars choose the label in question. ParameterError unless 0 ≤ liars < 1, and for
         sums of labels, whose reports do more than support them or not.
         """
+        channel, share = self._channel_of_labels(), worst_share(liars, self.told)
+        return limits_under_lies(channel, self.lower, self.upper, share)
+
+    def liars_to_zero(self) -> Floats:
+        """The least share of made-up reports with which the interval under lies reaches 0.
+
+        0 where it does without any: "somebody has it" is concluded from no label of these.
+        """
+        return liars_to_zero(self._channel_of_labels(), self.lower, self.told)
+
+    def _channel_of_labels(self) -> Channel:
         if self.channel is None:
             raise ParameterError("liars must be asked for by label: these are sums of labels")
-        share = worst_share(liars, self.told)
-        return limits_under_lies(self.channel, self.lower, self.upper, share)
+        return self.channel
+
+    def p_values(self) -> Floats:
+        """The chance of so many supports or more if nobody had the label; exact, one-sided."""
+        if self.evidence is None or self.channel is None:
+            raise ParameterError(
+                "significant must be left out: no report supports one of these by itself"
+            )
+        return tails_of_nobody(self.channel, self.evidence)[0]
+
+    def significant(self, method: str = "holm") -> Flags:
+        """Which labels somebody has, none of them wrongly with probability `confidence`.
+
+        Family-wise over all labels, by "holm" or "bonferroni", whatever `family` is.
+        """
+        return rejected(self.p_values(), 1.0 - self.confidence, method)
 
     def projected(self, kind: str) -> Floats:
-        """Presentable frequencies: "simplex" (≥ 0, sum 1) for choices or "clip" ([0, 1]) for bits.
+        """Presentable frequencies, biased, so without standard error or interval. NaN at n = 0.
 
-        Biased, so without standard error or interval. NaN at n = 0.
+        "simplex" (≥ 0, sum 1) for choices, "clip" ([0, 1]) for bits; "base-cut" for both: 0 unless
+        the label is significant by Holm, else what "clip" gives.
         """
-        if kind not in _PROJECTIONS:
-            raise ParameterError(f'projection must be "simplex" or "clip", got {kind!r}')
-        if kind == "simplex" and self.fitted is not None:
-            return self.fitted.copy()
-        return _PROJECTIONS[kind](self.frequencies) if self.n else self.frequencies.copy()
+        if kind not in PROJECTIONS:
+            raise ParameterError(f"projection must be one of {PROJECTIONS}, got {kind!r:.40}")
+        if not self.n:
+            return self.frequencies.copy()
+        if kind == "base-cut":
+            return np.where(self.significant(), onto_box(self.frequencies), 0.0)
+        if kind == "simplex":
+            return onto_simplex(self.frequencies) if self.fitted is None else self.fitted.copy()
+        return onto_box(self.frequencies)
 
 
 def debias(
@@ -136,6 +174,7 @@ def debias(
         channel=channel,
         told=told,
         epochs=epochs,
+        evidence=Evidence(counts, every, clusters),
     )
 
 

@@ -15,7 +15,14 @@ import numpy as np
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_shared.errors import ParameterError
 
-__all__ = ["UNREACHABLE", "influence", "limits_under_lies", "reports_to_leave", "worst_share"]
+__all__ = [
+    "UNREACHABLE",
+    "influence",
+    "liars_to_zero",
+    "limits_under_lies",
+    "reports_to_leave",
+    "worst_share",
+]
 
 UNREACHABLE = int(np.iinfo(np.int64).max)
 _ROUNDINGS = 8 * float(np.finfo(np.float64).eps)  # above what three operations can lose, relatively
@@ -56,6 +63,16 @@ def limits_under_lies(
     least = (lower - share * (1 - q) / gap) / (1 - share)
     most = (upper + share * q / gap) / (1 - share)
     return np.clip(least, 0.0, 1.0), np.clip(most, 0.0, 1.0)
+
+
+def liars_to_zero(channel: Channel, lower: Floats, told: Fraction) -> Floats:
+    """The least share of liars with which `limits_under_lies` goes down to 0 from `lower`.
+
+    lower(p − q)/(1 − q) of what is told of the label, turned back from `worst_share`.
+    """
+    share = np.maximum(lower, 0.0) * float(channel.gap / (1 - channel.q))
+    all_of_them: Floats = share * float(told) / (1.0 - share * float(1 - told))
+    return all_of_them
 
 
 def reports_to_leave(counts: Counts, n: int | Counts, lower: Floats, upper: Floats) -> Counts:

@@ -16,6 +16,7 @@ from deniable_aggregator.estimators.hadamard import HadamardEstimator
 from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
 from deniable_aggregator.estimators.pairs import PairsEstimator
 from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
+from deniable_aggregator.estimators.projective import ProjectiveEstimator
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 from deniable_aggregator.estimators.rr_sampled import SampledEstimator
 from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
@@ -38,6 +39,7 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "oue/1": OptimizedUnaryEstimator,
         "prefix-hash/1": PrefixHashEstimator,
         "pairs/1": PairsEstimator,
+        "projective/1": ProjectiveEstimator,
         "rr-sampled/1": SampledEstimator,
         "rr/1": BitwiseEstimator,
         "square-wave/1": SquareWaveEstimator,

@@ -76,6 +76,10 @@ class AffineEstimator:
     def supports(self, tallies: Counts) -> Counts:
         return tallies[..., : self.mechanism.domain_size]
 
+    def codes(self, tallies: Counts) -> Counts:
+        """Supports of all K codes; those from `domain_size` on stand for nothing."""
+        return tallies
+
     def estimate(
         self,
         tally: Counts,

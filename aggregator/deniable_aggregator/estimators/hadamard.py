@@ -47,10 +47,13 @@ class HadamardEstimator:
         return histogram(rows, self.mechanism.tally_size)
 
     def supports(self, tallies: Counts) -> Counts:
+        return self.codes(tallies)[..., : self.mechanism.domain_size]
+
+    def codes(self, tallies: Counts) -> Counts:
+        """Supports of all K codes; those from `domain_size` on stand for nothing."""
         reports = tallies.sum(axis=-1, keepdims=True)
         signed = tallies[..., 0::2] - tallies[..., 1::2]
-        doubled = walsh(np.concatenate([reports, signed], axis=-1))
-        return doubled[..., : self.mechanism.domain_size] >> 1
+        return walsh(np.concatenate([reports, signed], axis=-1)) >> 1
 
     def estimate(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from deniable_aggregator.heads.names import is_substitute
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.account import account_of, guarantee_of
@@ -37,11 +38,12 @@ def result_named(store: Store, collection: Collection, release: str) -> ResultRo
     charged = charge_named(store, collection, release)
     found = store.result(charged.release)
     if found is None:
-        raise Problem(
-            "not-found",
-            f"release {release} was charged and not made: the same request again makes it, at no "
-            "cost",
+        cure = (
+            "it was made before the database was restored from an older copy, and is lost"
+            if is_substitute(charged)
+            else "the same request again makes it, at no cost"
         )
+        raise Problem("not-found", f"release {release} was charged and not made: {cure}")
     return found
 
 

@@ -16,6 +16,7 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import cells_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.request import Selection
+from deniable_aggregator.retention import first_kept
 from deniable_aggregator.store.contract import EpochRow, Store
 from deniable_shared.epochs import closes_at, epoch_at
 
@@ -55,7 +56,7 @@ def epochs_of(
 ) -> tuple[int, ...]:
     """The explicit epochs, over if not closed; invalid-argument, epoch-open, too-few-reports."""
     calendar = _Calendar(collection, {row.epoch: row for row in store.epochs(collection.id)}, now)
-    asked = _asked(collection, selection)
+    asked = _asked(collection, selection, now)
     if selection.bounded or selection.listed is not None:
         calendar.refuse_open(asked)
     found = calendar.over(asked)
@@ -90,15 +91,24 @@ def require_enough(collection: Collection, facts: Facts) -> None:
         raise _too_few(collection, facts.n)
 
 
-def tallies_of(store: Store, collection: Collection, epochs: Sequence[int]) -> Tallies:
-    """One part an epoch and cohort that has reports, whatever manifest they came under."""
+def tallies_of(store: Store, collection: Collection, facts: Facts) -> Tallies:
+    """One part an epoch and cohort that has reports, whatever manifest they came under.
+
+    ReportsGoneError where they are not all there: their time was over in between.
+    """
     parts: dict[tuple[int, int], Part] = {}
-    for row in cells_of(store, collection, epochs):
+    for row in cells_of(store, collection, facts.epochs):
         place = row.cell.epoch, row.cell.cohort
         known = parts.get(place)
         n, counts = (0, 0) if known is None else (known.n, known.counts)
         parts[place] = Part(*place, n + row.n, row.tally + counts)
+    if sum(part.n for part in parts.values()) != facts.n:
+        raise ReportsGoneError
     return Tallies(tuple(parts.values()))
+
+
+class ReportsGoneError(Exception):
+    """Says no number: how many are left may be a secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +151,15 @@ class _Calendar:
         return stored or self.now > _closes(self.collection, epoch)
 
 
-def _asked(collection: Collection, selection: Selection) -> Sequence[int]:
-    first, last = collection.first_epoch, collection.last_epoch
+def _asked(collection: Collection, selection: Selection, now: float) -> Sequence[int]:
+    """Of the collection's life, and not so old that their tallies are due to go."""
+    last = collection.last_epoch
+    first = max(collection.first_epoch, first_kept(collection.manifest, now))
     if selection.listed is None:
         return range(max(first, selection.span.first), min(last, selection.span.last) + 1)
     for epoch in selection.listed:
         if not first <= epoch <= last:
-            raise _refused("epochs", f"epochs of the collection's life, {first} to {last}", epoch)
+            raise _refused("epochs", f"epochs with tallies, {first} to {last}", epoch)
     return sorted(set(selection.listed))
 
 

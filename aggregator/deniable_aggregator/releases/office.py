@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from deniable_aggregator.central.account import AccountError, BudgetError
 from deniable_aggregator.central.account.decimals import at_least, at_most
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
+from deniable_aggregator.heads import UNWATCHED, Witness
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import cells_of
 from deniable_aggregator.registry import Collection
@@ -81,12 +82,14 @@ class Releases:
         clock: Clock,
         plan: Planner,
         entropy: Callable[[int], bytes] = secrets.token_bytes,
+        heads: Witness = UNWATCHED,
     ) -> None:
         self._store = store
         self._clock = clock
         self._planner = plan
         self._entropy = entropy
-        self.sessions = Sessions(store, plan=plan)
+        self._heads = heads
+        self.sessions = Sessions(store, plan=plan, heads=heads)
 
     def quote(self, collection: Collection, request: Request) -> Document:
         """What it would cost, how far off it may be, what is left. Nothing is charged."""
@@ -112,8 +115,9 @@ class Releases:
         )
 
     def release(self, collection: Collection, request: Request) -> Shown:
-        """Problem: invalid-argument, epoch-open, too-few-reports, budget-exhausted before the
-        charge, release-failed behind it."""
+        """Problem: invalid-argument, epoch-open, too-few-reports, budget-exhausted, ledger-behind
+        before the charge, release-failed behind it."""
+        self._heads.keep()
         epochs = settled(self._store, collection, request.selection, self._clock())
         plan, facts = self._valid(collection, request, epochs)
         known = _sayable(plan, facts)
@@ -121,9 +125,12 @@ class Releases:
         stored = self._store.result(charged.release)
         if stored is not None:
             return Shown(stored, new=False)
+        self._heads.keep()  # what is drawn must be known as charged outside of the database too
         try:
-            drawn, record = _draw(plan, tallies_of(self._store, collection, facts.epochs))
-            return self._kept(released(charged.release, charged.created, known, drawn), record)
+            drawn, record = _draw(plan, tallies_of(self._store, collection, facts))
+            shown = self._kept(released(charged.release, charged.created, known, drawn), record)
+            self._heads.keep()  # and what is shown as drawn
+            return shown
         except Exception:
             logger.error("release %s of %s failed", charged.release, collection.id)
             raise Problem("release-failed", FAILED, release=charged.release) from None

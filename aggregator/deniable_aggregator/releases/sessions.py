@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Session, SessionPlan
 from deniable_aggregator.central.errors import CentralError
+from deniable_aggregator.heads import UNWATCHED, Witness
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.archive import charge_named
@@ -62,15 +63,19 @@ class _Journal:
 class Sessions:
     """The sessions of one process, one question at a time."""
 
-    def __init__(self, store: Store, *, plan: Planner) -> None:
+    def __init__(self, store: Store, *, plan: Planner, heads: Witness = UNWATCHED) -> None:
         self._store = store
+        self._heads = heads
         self._planner = plan
         self._asking = threading.Lock()
         self._open: dict[str, tuple[Session, _Journal]] = {}
 
     def ask(self, collection: Collection, release: str, question: Mapping[str, object]) -> Document:
-        """The answer. Problem: not-found, conflict, invalid-argument, release-failed."""
+        """The answer. Problem: not-found, conflict, invalid-argument, ledger-behind,
+        release-failed."""
+        self._heads.keep()
         charged = charge_named(self._store, collection, release)
+        self._refuse_expired(collection, charged)
         facts = facts_of(self._store, collection, charged.epochs)
         plan = self._planned_again(charged, facts)
         try:
@@ -84,10 +89,30 @@ class Sessions:
             logger.error("a question to release %s of %s failed", release, collection.id)
             raise Problem("release-failed", UNANSWERED, release=release) from None
 
+    def _refuse_expired(self, collection: Collection, charged: ChargeRow) -> None:
+        """What is held in memory goes, too."""
+        rows = self._store.epochs(collection.id)
+        gone = {row.epoch for row in rows if row.expired_at is not None}
+        if gone.intersection(charged.epochs):
+            self._open.pop(charged.release, None)
+            raise Problem(
+                "conflict",
+                f"release {charged.release} reads epochs whose tallies are deleted: it takes no "
+                "more questions",
+            )
+
     def _planned_again(self, charged: ChargeRow, facts: Facts) -> SessionPlan:
         asked = json.loads(charged.terms)
         plan = planned(self._planner, asked["mechanism"], asked["parameters"], facts)
-        if not opens_session(plan) or not self._store.records(charged.release):
+        known = self._heads.records_of(charged.release)
+        records = self._store.records(charged.release)
+        if len(records) < known:
+            raise Problem(
+                "conflict",
+                f"release {charged.release} gave answers that this copy of the database has "
+                "forgotten: it takes no more questions",
+            )
+        if not opens_session(plan) or not records:
             raise Problem(
                 "conflict",
                 f"release {charged.release} takes no questions: it opened no session",
@@ -117,6 +142,7 @@ class Sessions:
                     raise
             else:
                 self._remember(release, session, journal)
+                self._heads.keep_session(release, journal.number)
                 return drawn
         raise Problem(
             "unavailable", f"release {release} is being asked by others: ask again", retry_after=1
@@ -130,7 +156,7 @@ class Sessions:
             session, journal = self._open.pop(release)
             if not self._store.records(release, journal.number):
                 return session, journal
-        tallies = tallies_of(self._store, collection, facts.epochs)
+        tallies = tallies_of(self._store, collection, facts)
         records = self._store.records(release)
         journal = _Journal(self._store, release, len(records))
         return plan.resume(tallies, records, journal), journal

@@ -56,8 +56,8 @@ class Row:
 
     label: str
     truth: float
-    frequency: float
-    std_error: float
+    frequency: float | None
+    std_error: float | None
     lower: float
     upper: float
 
@@ -219,13 +219,23 @@ def _epochs_with_reports(document: dict[str, object]) -> list[int]:
     return [int(epoch["epoch"]) for epoch in epochs if epoch["n"]]
 
 
-def _estimates(document: dict[str, object]) -> Sequence[dict[str, float | str]]:
+def _estimates(document: dict[str, object]) -> Sequence[dict[str, float | str | None]]:
     estimates = document["estimates"]
     return estimates if isinstance(estimates, list) else []
 
 
-def _row(estimate: dict[str, float | str], truth: float) -> Row:
-    frequency, std_error, lower, upper = (
-        float(estimate[name]) for name in ("frequency", "std_error", "lower", "upper")
+def _row(estimate: dict[str, float | str | None], truth: float) -> Row:
+    lower, upper = _known(estimate["lower"]), _known(estimate["upper"])
+    return Row(
+        label=str(estimate["label"]),
+        truth=truth,
+        frequency=_known(estimate["frequency"]),
+        std_error=_known(estimate["std_error"]),
+        lower=0.0 if lower is None else lower,
+        upper=1.0 if upper is None else upper,
     )
-    return Row(str(estimate["label"]), truth, frequency, std_error, lower, upper)
+
+
+def _known(value: float | str | None) -> float | None:
+    """None of a label that no report tells of."""
+    return None if value is None else float(value)

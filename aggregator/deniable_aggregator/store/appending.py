@@ -55,12 +55,16 @@ select epoch, manifest_version, cohort, deltas.n, places, counts
 from deltas join cells on cells.number = cell join collections on collections.number = collection
 where collections.id = ? and epoch between ? and ?"""
 _EPOCHS = """
-select epoch, sum(n)::bigint, max(closed_at) from (
-    select epoch, n, null::bigint as closed_at from cells where collection = ?
+select epoch, sum(n)::bigint, max(closed_at), max(expired_at) from (
+    select epoch, n, null::bigint as closed_at, null::bigint as expired_at
+    from cells where collection = ?
     union all
-    select epoch, deltas.n, null from deltas join cells on cells.number = cell where collection = ?
+    select epoch, deltas.n, null, null
+    from deltas join cells on cells.number = cell where collection = ?
     union all
-    select epoch, 0, closed_at from closed_epochs where collection = ?
+    select epoch, 0, closed_at, null from closed_epochs where collection = ?
+    union all
+    select epoch, 0, null, expired_at from expired_epochs where collection = ?
 ) as found group by epoch order by epoch"""
 _SWEEP = """
 delete from seen where ctid = any(array(
@@ -130,7 +134,7 @@ def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) 
 
 def epochs(db: Statements, number: int) -> list[EpochRow]:
     """Epochs with reports or closed, in order."""
-    return [EpochRow(*row) for row in db.execute(_EPOCHS, (number, number, number))]
+    return [EpochRow(*row) for row in db.execute(_EPOCHS, (number,) * 4)]
 
 
 def close(db: Session, number: int, epoch: int, now: float) -> bool:

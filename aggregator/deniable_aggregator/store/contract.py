@@ -85,11 +85,15 @@ class CellTally:
 
 @dataclass(frozen=True, slots=True)
 class EpochRow:
-    """Reports of one epoch over all its cells; `closed_at` in unix seconds."""
+    """Reports of one epoch over all its cells; times in unix seconds.
+
+    Once `expired_at` is there, its tallies are gone and n is 0.
+    """
 
     epoch: int
     n: int
     closed_at: int | None
+    expired_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +189,13 @@ class Store(Protocol):
         """For good: refuse later reports, delete ids, freeze counts. False if it was closed."""
         ...
 
+    def expire_epoch(self, collection: str, epoch: int, now: float) -> bool:
+        """Delete the counts of a closed epoch, for good. False if they were deleted before.
+
+        StoreError for an epoch that is open.
+        """
+        ...
+
     def is_closed(self, collection: str, epoch: int) -> bool: ...
 
     def count_rejections(self, collection: str, counts: Mapping[str, int]) -> None:
@@ -233,6 +244,10 @@ class Store(Protocol):
         """Number of entries and the head in hex."""
         ...
 
+    def log_head_at(self, size: int) -> str | None:
+        """The head, in hex, after so many entries; None where there are fewer."""
+        ...
+
     def charge(self, row: ChargeRow, decide: Decide) -> ChargeRow:
         """Append the charge, or return the one that is there for the same collection and request.
 
@@ -245,6 +260,10 @@ class Store(Protocol):
 
     def charges(self, collection: str) -> list[ChargeRow]:
         """Oldest first; no charge is ever changed or taken back."""
+        ...
+
+    def ledger(self, first: int = 0) -> list[ChargeRow]:
+        """The charges of all collections from index `first` on, oldest first."""
         ...
 
     def store_result(self, row: ResultRow, record: bytes | None = None) -> ResultRow:
@@ -267,6 +286,10 @@ class Store(Protocol):
 
     def records(self, release: str, first: int = 0) -> list[bytes]:
         """A session's records from that number on, in order."""
+        ...
+
+    def session_sizes(self) -> dict[str, int]:
+        """Release → how many records its session has, of every session."""
         ...
 
     def add_token(self, token: Token) -> None: ...

@@ -31,6 +31,7 @@ __all__ = [
     "close",
     "commit",
     "epochs",
+    "expire",
     "is_closed",
     "leftovers",
     "length_changed",
@@ -50,6 +51,12 @@ _CLOSED = "select 1 from closed_epochs where collection = ? and epoch = ?"
 _CLOSE = """
 insert into closed_epochs (collection, epoch, closed_at) values (?, ?, ?)
 on conflict do nothing"""
+_EXPIRE = """
+insert into expired_epochs (collection, epoch, expired_at) values (?, ?, ?)
+on conflict do nothing"""
+_DELETE_PAGES = """
+delete from pages where cell in (select number from cells where collection = ? and epoch = ?)"""
+_DELETE_CELLS = "delete from cells where collection = ? and epoch = ?"
 _ADD_TO_CELL = """
 insert into cells (collection, epoch, manifest_version, cohort, n, tally_size)
 values (?, ?, ?, ?, ?, ?)
@@ -67,10 +74,12 @@ left join pages on pages.cell = cells.number
 where collections.id = ? and epoch between ? and ?
 order by epoch, manifest_version, cohort, page"""
 _EPOCHS = """
-select epoch, sum(n), max(closed_at) from (
-    select epoch, n, null as closed_at from cells where collection = ?
+select epoch, sum(n), max(closed_at), max(expired_at) from (
+    select epoch, n, null as closed_at, null as expired_at from cells where collection = ?
     union all
-    select epoch, 0, closed_at from closed_epochs where collection = ?
+    select epoch, 0, closed_at, null from closed_epochs where collection = ?
+    union all
+    select epoch, 0, null, expired_at from expired_epochs where collection = ?
 ) group by epoch order by epoch"""
 _LEFTOVERS = """
 select collection, epoch from closed_epochs where exists (
@@ -119,7 +128,7 @@ def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) 
 
 def epochs(db: Statements, number: int) -> list[EpochRow]:
     """Epochs with reports or closed, in order."""
-    return [EpochRow(*row) for row in db.execute(_EPOCHS, (number, number))]
+    return [EpochRow(*row) for row in db.execute(_EPOCHS, (number,) * 3)]
 
 
 def is_closed(db: Statements, number: int, epoch: int) -> bool:
@@ -130,6 +139,17 @@ def is_closed(db: Statements, number: int, epoch: int) -> bool:
 def close(db: Statements, number: int, epoch: int, now: float) -> bool:
     """Store the fact; False if it was stored before."""
     return bool(db.execute(_CLOSE, (number, epoch, int(now))).rowcount)
+
+
+def expire(db: Statements, number: int, epoch: int, now: float) -> bool:
+    """Delete the counts of a closed epoch; False if they were deleted before."""
+    if not is_closed(db, number, epoch):
+        raise StoreError(f"epoch {epoch} is open: its counts are not complete yet")
+    if not db.execute(_EXPIRE, (number, epoch, int(now))).rowcount:
+        return False
+    db.execute(_DELETE_PAGES, (number, epoch))
+    db.execute(_DELETE_CELLS, (number, epoch))
+    return True
 
 
 def sweep(db: Statements, number: int, epoch: int) -> bool:

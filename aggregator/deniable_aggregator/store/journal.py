@@ -18,6 +18,7 @@ __all__ = [
     "append",
     "entries",
     "head",
+    "head_at",
     "key_list",
     "latest_key_list",
     "manifests",
@@ -40,6 +41,14 @@ def head(db: Statements) -> tuple[int, bytes]:
     """(number of entries, head)."""
     rows = db.execute("select position, head from log order by position desc limit 1").fetchall()
     return rows[0] if rows else (0, GENESIS)
+
+
+def head_at(db: Statements, size: int) -> bytes | None:
+    """The head after so many entries; None where there are fewer."""
+    if size == 0:
+        return GENESIS
+    rows = db.execute("select head from log where position = ?", (size,)).fetchall()
+    return rows[0][0] if rows else None
 
 
 def entries(db: Statements, first: int) -> list[LogEntry]:

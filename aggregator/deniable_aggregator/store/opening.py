@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
     from deniable_aggregator.store.contract import Store
 
-__all__ = ["open_store", "read_beside"]
+__all__ = ["driver_is_there", "open_store", "read_beside"]
 
 
 def open_store(settings: Settings) -> Store:
@@ -22,7 +22,7 @@ def open_store(settings: Settings) -> Store:
         from deniable_aggregator.store.sqlite import SqliteStore
 
         return SqliteStore(settings.database)
-    with _driver_is_there():
+    with driver_is_there():
         from deniable_aggregator.store.postgres import PostgresStore
     return PostgresStore(settings.store)
 
@@ -36,14 +36,15 @@ def read_beside(settings: Settings) -> Iterator[Statements]:
         with read_file(settings.database) as file:
             yield file
         return
-    with _driver_is_there():
+    with driver_is_there():
         from deniable_aggregator.store.sessions import read_once
     with read_once(settings.store) as session:
         yield session
 
 
 @contextmanager
-def _driver_is_there() -> Iterator[None]:
+def driver_is_there() -> Iterator[None]:
+    """StoreError that says what to install where PostgreSQL's driver is missing."""
     try:
         yield
     except ImportError as error:

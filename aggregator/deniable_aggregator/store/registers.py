@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from deniable_aggregator.auth import Token
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import journal, releases
+from deniable_aggregator.store import counting, journal, releases
 from deniable_aggregator.store.contract import (
     ChargeRow,
     Decide,
@@ -66,6 +66,11 @@ class Registers:
             rows = db.execute("select id from collections where closed = 1").fetchall()
         return frozenset(id for (id,) in rows)
 
+    def expire_epoch(self, collection: str, epoch: int, now: float) -> bool:
+        number = self._number(collection)
+        with self._lent.write() as db:
+            return counting.expire(db, number, epoch, now)
+
     def add_key_list(self, row: KeyListRow, *, log_size: int) -> bool:
         with self._lent.write() as db:
             if journal.head(db)[0] != log_size:
@@ -94,6 +99,11 @@ class Registers:
             size, head = journal.head(db)
         return size, head.hex()
 
+    def log_head_at(self, size: int) -> str | None:
+        with self._lent.read() as db:
+            found = journal.head_at(db, size)
+        return None if found is None else found.hex()
+
     def charge(self, row: ChargeRow, decide: Decide) -> ChargeRow:
         number = self._number(row.collection)
         with self._lent.write() as db:
@@ -108,6 +118,10 @@ class Registers:
         number = self._number(collection)
         with self._lent.read() as db:
             return releases.charges(db, number)
+
+    def ledger(self, first: int = 0) -> list[ChargeRow]:
+        with self._lent.read() as db:
+            return releases.ledger(db, first)
 
     def store_result(self, row: ResultRow, record: bytes | None = None) -> ResultRow:
         with self._lent.write() as db:
@@ -129,6 +143,10 @@ class Registers:
     def records(self, release: str, first: int = 0) -> list[bytes]:
         with self._lent.read() as db:
             return releases.records(db, release, first)
+
+    def session_sizes(self) -> dict[str, int]:
+        with self._lent.read() as db:
+            return releases.session_sizes(db)
 
     def add_token(self, token: Token) -> None:
         row = (

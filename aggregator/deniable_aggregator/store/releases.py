@@ -18,15 +18,18 @@ __all__ = [
     "charge",
     "charge_for",
     "charges",
+    "ledger",
     "records",
     "result",
     "results",
+    "session_sizes",
     "store_result",
 ]
 
-_CHARGES = """
+_LEDGER = """
 select id, release, request, terms, epochs, epsilon, rho, delta, adjacency, created
-from charges join collections on number = collection where collection = ?"""
+from charges join collections on number = collection"""
+_CHARGES = f"{_LEDGER} where collection = ?"
 _ADD_CHARGE = """
 insert into charges (position, collection, release, request, terms,
                      epochs, epsilon, rho, delta, adjacency, created)
@@ -48,7 +51,7 @@ def charge(db: Statements, number: int, row: ChargeRow, decide: Decide) -> Charg
             row.release,
             row.request,
             row.terms,
-            _runs(row.epochs),
+            runs(row.epochs),
             row.epsilon,
             row.rho,
             row.delta,
@@ -62,6 +65,11 @@ def charge(db: Statements, number: int, row: ChargeRow, decide: Decide) -> Charg
 def charges(db: Statements, number: int) -> list[ChargeRow]:
     """Of a collection, oldest first."""
     return _rows(db.execute(f"{_CHARGES} order by position", (number,)))
+
+
+def ledger(db: Statements, first: int) -> list[ChargeRow]:
+    """Of all collections from index `first` on, oldest first."""
+    return _rows(db.execute(f"{_LEDGER} where position > ? order by position", (first,)))
 
 
 def charge_for(db: Statements, number: int, request: bytes) -> ChargeRow | None:
@@ -118,18 +126,24 @@ def records(db: Statements, release: str, first: int) -> list[bytes]:
     return [record for (record,) in found.fetchall()]
 
 
+def session_sizes(db: Statements) -> dict[str, int]:
+    """Release → number of its session's records."""
+    found = db.execute("select release, count(*) from session_records group by release")
+    return dict(found.fetchall())
+
+
 def _result(release: str, position: int, salt: bytes, document: bytes) -> ResultRow:
     return ResultRow(release, salt, document, position)
 
 
 def _rows(found: Iterable[tuple[Any, ...]]) -> list[ChargeRow]:
     return [
-        ChargeRow(collection, release, request, terms, tuple(_epochs(runs)), *exact)
+        ChargeRow(collection, release, request, terms, tuple(epochs_in(runs)), *exact)
         for collection, release, request, terms, runs, *exact in found
     ]
 
 
-def _runs(epochs: Sequence[int]) -> str:
+def runs(epochs: Sequence[int]) -> str:
     """Ascending numbers as "1-3,5"."""
     runs: list[list[int]] = []
     for epoch in epochs:
@@ -140,7 +154,7 @@ def _runs(epochs: Sequence[int]) -> str:
     return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in runs)
 
 
-def _epochs(runs: str) -> Iterator[int]:
+def epochs_in(runs: str) -> Iterator[int]:
     for run in runs.split(","):
         first, _, last = run.partition("-")
         yield from range(int(first), int(last or first) + 1)

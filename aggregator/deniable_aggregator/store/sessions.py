@@ -22,7 +22,16 @@ from psycopg_pool import ConnectionPool, PoolClosed
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store.statements import Rows
 
-__all__ = ["Factory", "Lock", "Session", "Sessions", "conninfo", "read_once", "refusals"]
+__all__ = [
+    "Factory",
+    "Lock",
+    "Session",
+    "Sessions",
+    "conninfo",
+    "read_once",
+    "refusals",
+    "write_once",
+]
 
 MOST_CONNECTIONS = 12
 """Of one process. Uploads share one commit at a time; the others serve readers."""
@@ -148,6 +157,18 @@ def read_once(url: str) -> Iterator[Session]:
     with refusals(), closing(psycopg.connect(conninfo(url), autocommit=True)) as connection:
         connection.execute(BEGIN_READING.encode())
         yield Session(connection)
+
+
+@contextmanager
+def write_once(url: str) -> Iterator[Session]:
+    """One transaction over a connection of its own, alone among all that write registers."""
+    with refusals(), closing(psycopg.connect(conninfo(url), autocommit=True)) as connection:
+        _configure(connection)
+        session = Session(connection)
+        session.execute(BEGIN)
+        session.wait_for(Lock.WRITE)
+        yield session
+        session.execute("commit")
 
 
 def conninfo(url: str) -> str:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import overload
 
 from deniable_shared.chains import Renewed
-from deniable_shared.domain import Bits, Domain, Text
+from deniable_shared.domain import Domain
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
@@ -23,6 +23,7 @@ from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.pairs import SampledPairs
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
+from deniable_shared.mechanisms.projective import ProjectiveResponse
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
 from deniable_shared.mechanisms.square_wave import SquareWave
@@ -33,7 +34,6 @@ __all__ = [
     "Chain",
     "Mechanism",
     "build",
-    "default_id",
     "for_domain",
     "for_type",
     "known",
@@ -129,7 +129,7 @@ def for_domain(
     if domain.type not in types:
         raise ParameterError(
             f"mechanism {id} answers for {', '.join(sorted(types))}, not for {domain.type}: "
-            f"use {default_id(domain)}"
+            f"use {' or '.join(for_type(domain.type))}"
         )
     takes = _DECIDED.get(types, ())
     decided = {name: value for name, value in domain.decides.items() if name in takes}
@@ -138,13 +138,6 @@ def for_domain(
     return build(
         id, domain_size=domain.size, epsilon=epsilon, permanent=permanent, **decided, **parameters
     )
-
-
-def default_id(domain: Domain) -> str:
-    """The mechanism of a collection that names none."""
-    if isinstance(domain, Text):
-        return PrefixHash.id
-    return BitwiseResponse.id if isinstance(domain, Bits) else GeneralizedResponse.id
 
 
 def _unknown(id: str) -> str:
@@ -225,6 +218,7 @@ _KINDS: tuple[Kind, ...] = (
     OptimizedUnary,
     PiecewiseMean,
     PrefixHash,
+    ProjectiveResponse,
     SampledResponse,
     SquareWave,
     SubsetResponse,

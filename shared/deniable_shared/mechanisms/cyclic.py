@@ -1,227 +1,57 @@
-"""Cyclic designs: one code of K, which supports the choices at the distances of a difference set.
+"""Cyclic designs: the points of a geometry on a circle, so that a choice is one addition.
 
     y = x + δ mod K      δ in D with probability p = T/2^64, each of its w members as likely,
                          else one of the K − w others;      y supports v where y − v is in D
 
-    q = (w − p)/(K − 1)        (T/w) / ((2^64 − T)/(K − w)) ≤ e^ε, as close as 64 bits allow
-
-D is a Singer difference set (`difference_sets`), so two choices are supported together by equally
-many codes: p and q are those of `subset/1` on K choices, in log2 K bits. The distance does not
-depend on the choice: all the choice does is one addition. Codes from d on stand for nothing; their
-estimates are 0 but for noise, and show it if reports are made up.
-
-If they are not given, F_q and t are those of least total error of the d choices for one report,
-decided at a lower bound of e^ε: q at most 4e^ε + 8, t ≥ 3 the least with K ≥ d, K at most 16(d + 1)
-and 2^18. Payload: the code, big-endian, in as few whole bytes as hold K − 1.
-Sources: Feldman, Nelson, Nguyen, Talwar 2022 (the vector form); local-dp §7.
+D is a Singer difference set (`difference_sets`). The distance δ does not depend on the choice: all
+the choice does is one addition. Law, ε, parameters and payload are those of `geometric`, for up to
+2^18 codes: D takes 4w bytes.
+Sources: Singer 1938; Feldman, Nelson, Nguyen, Talwar 2022 (the vector form); local-dp §7.3.
 """
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from math import isqrt
-from typing import ClassVar, Self
+from typing import ClassVar
 
-from deniable_shared.coins import Coins
-from deniable_shared.difference_sets import codes_of, difference_set, size_of
-from deniable_shared.domain import INDEXED, bytes_for
-from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
-from deniable_shared.errors import DecodeError, DomainError, ParameterError
-from deniable_shared.fields import prime_power
-from deniable_shared.optimum import design_error
+from deniable_shared.difference_sets import difference_set
+from deniable_shared.mechanisms.geometric import GeometricResponse
 
-__all__ = ["MAX_CYCLIC_CODES", "CyclicResponse", "best_space"]
+__all__ = ["MAX_CYCLIC_CODES", "CyclicResponse"]
 
 MAX_CYCLIC_CODES = 1 << 18
 
-_SCALE = 1 << 64
-_MAX_PAYLOADS = 65_536
-_LEAST_DIMENSION = 3
-_BITS = 96
-_MOST_SPREAD = 16
-
 
 @dataclass(frozen=True, slots=True)
-class CyclicResponse:
-    """d = `domain_size` choices among K codes, points of t = `dimension` coordinates over F_q."""
+class CyclicResponse(GeometricResponse):
+    """d = `domain_size` choices among K codes on a circle."""
 
     id: ClassVar[str] = "cyclic/1"
-    domain_types: ClassVar[frozenset[str]] = INDEXED
-    parameters: ClassVar[tuple[str, ...]] = ("field_order", "dimension")
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
-    domain_size: int
-    epsilon: Fraction
-    field_order: int
-    dimension: int
-    threshold: int = field(init=False)
-    payload_size: int = field(init=False)
-    symbols: int = field(init=False)
-    favoured: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        codes, size = _checked_space(self.domain_size, self.field_order, self.dimension)
-        cut = threshold(parse_epsilon(self.epsilon), messages=codes, favoured=size)
-        object.__setattr__(self, "threshold", cut)
-        object.__setattr__(self, "payload_size", bytes_for(codes))
-        object.__setattr__(self, "symbols", codes)
-        object.__setattr__(self, "favoured", size)
-
-    @classmethod
-    def create(
-        cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
-    ) -> Self:
-        """See `contract.Kind`; field order and dimension are the best for a report."""
-        if given and given.keys() != set(cls.parameters):
-            raise ParameterError(f"{cls.id} takes field_order and dimension together, or neither")
-        q, t = (given[n] for n in cls.parameters) if given else best_space(domain_size, report)
-        return cls(domain_size, epsilon, q, t)
-
-    @property
-    def tally_size(self) -> int:
-        """One count of reports a code."""
-        return self.symbols
-
-    @property
-    def p(self) -> Fraction:
-        """Exact probability that a report supports the true choice."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
-    def q(self) -> Fraction:
-        """Exact probability that a report supports one given other code."""
-        return (self.favoured - self.p) / (self.symbols - 1)
+    most_choices: ClassVar[int] = MAX_CYCLIC_CODES - 1
+    most_codes: ClassVar[int] = MAX_CYCLIC_CODES
 
     @property
     def gaps(self) -> Sequence[int]:
         """For each member of D, in order, how many smaller distances are not in D."""
         return _gaps(self.field_order, self.dimension)
 
-    def randomize(
-        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
-    ) -> bytes:
-        """A code; DomainError unless 0 ≤ value < d."""
-        index, gaps = self._checked(value), self.gaps
-        inside = coins.bernoulli(self.threshold)
-        member = coins.below(self.favoured)
-        other = coins.below(self.symbols - self.favoured)  # both drawn: work tells no outcome
-        near = gaps[member] + member
-        far = other + bisect_right(gaps, other)
-        return ((index + (far, near)[inside]) % self.symbols).to_bytes(self.payload_size, "big")
+    def _drawn(self, index: int, inside: bool, near: int, far: int) -> int:
+        gaps = self.gaps
+        member, other = gaps[near] + near, far + bisect_right(gaps, far)
+        return (index + (other, member)[inside]) % self.symbols
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The code kept with probability keep/2^64, else any of the K."""
-        kept = coins.bernoulli(keep)
-        drawn = coins.below(self.symbols)  # always drawn: work must not tell the outcome
-        return (drawn.to_bytes(self.payload_size, "big"), permanent)[kept]
-
-    def _checked(self, value: int | Sequence[int]) -> int:
-        if not isinstance(value, int) or not 0 <= value < self.domain_size:
-            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
-        return value
-
-    def supports(self, payload: bytes, label: int) -> bool:
-        """Whether the distance from the label to the code is in D."""
-        return self._has((int.from_bytes(payload, "big") - label) % self.symbols)
-
-    def _has(self, distance: int) -> bool:
+    def _holds(self, code: int, index: int) -> bool:
         members = difference_set(self.field_order, self.dimension)
+        distance = (code - index) % self.symbols
         place = bisect_right(members, distance)
         return place > 0 and members[place - 1] == distance
-
-    def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` is a code below K in its one possible length."""
-        if len(payload) != self.payload_size:
-            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
-        if int.from_bytes(payload, "big") >= self.symbols:
-            raise DecodeError(f"payload must hold a code in [0, {self.symbols - 1}]")
-
-    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
-        index = self._checked(value)
-        inside = self.p / self.favoured
-        outside = (1 - self.p) / (self.symbols - self.favoured)
-        return {
-            code.to_bytes(self.payload_size, "big"): (
-                inside if self._has((code - index) % self.symbols) else outside
-            )
-            for code in self._codes()
-        }
-
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give."""
-        drawn = Fraction(_SCALE - keep, _SCALE * self.symbols)
-        law = {code.to_bytes(self.payload_size, "big"): drawn for code in self._codes()}
-        law[permanent] += Fraction(keep, _SCALE)
-        return law
-
-    def _codes(self) -> range:
-        if self.symbols > _MAX_PAYLOADS:
-            raise ParameterError(
-                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {self.symbols:,}: "
-                "use fewer choices"
-            )
-        return range(self.symbols)
-
-    def inputs(self) -> Iterator[int]:
-        """Every index."""
-        return iter(range(self.domain_size))
-
-
-def _checked_space(domain_size: int, q: int, t: int) -> tuple[int, int]:
-    """K and w."""
-    if not 2 <= domain_size <= MAX_CYCLIC_CODES:
-        raise ParameterError(f"domain_size must lie in [2, {MAX_CYCLIC_CODES}], got {domain_size}")
-    if prime_power(q) is None:
-        raise ParameterError(
-            f"field_order must be a prime, or a power of one up to 128, got {q}: "
-            "leave it out to get the best"
-        )
-    if not _LEAST_DIMENSION <= t <= MAX_CYCLIC_CODES.bit_length():
-        raise ParameterError(f"dimension must be at least {_LEAST_DIMENSION}, got {t}")
-    codes = codes_of(q, t)
-    if not domain_size <= codes <= MAX_CYCLIC_CODES:
-        raise ParameterError(
-            f"field_order and dimension must give {domain_size} to {MAX_CYCLIC_CODES} codes, "
-            f"got {codes}: use affine/1 for more choices"
-        )
-    return codes, size_of(q, t)
-
-
-@lru_cache(maxsize=256)
-def best_space(domain_size: int, epsilon: Fraction) -> tuple[int, int]:
-    """(q, t) of least total error; ParameterError where no space has d to 2^18 points."""
-    e, _ = exp_bounds(epsilon, bits=_BITS)
-    most = min(MAX_CYCLIC_CODES, _MOST_SPREAD * (domain_size + 1))
-    spaces = [
-        (design_error(domain_size, codes_of(q, t), size_of(q, t), e), q, t)
-        for q in range(2, min(int(4 * e) + 8, isqrt(MAX_CYCLIC_CODES)) + 1)
-        if prime_power(q) is not None and codes_of(q, t := _dimension(domain_size, q)) <= most
-    ]
-    if not spaces:
-        raise ParameterError(
-            f"domain_size must lie in [2, {MAX_CYCLIC_CODES}], got {domain_size}: "
-            "use affine/1 for more choices"
-        )
-    _, q, t = min(spaces)
-    return q, t
-
-
-def _dimension(domain_size: int, q: int) -> int:
-    """The least with so many points."""
-    t = _LEAST_DIMENSION
-    while codes_of(q, t) < domain_size:
-        t += 1
-    return t
 
 
 @lru_cache(maxsize=16)
 def _gaps(q: int, t: int) -> Sequence[int]:
     members = difference_set(q, t)
-    return type(members)("I", (member - place for place, member in enumerate(members)))
+    return array("I", (member - place for place, member in enumerate(members)))

@@ -1,0 +1,199 @@
+"""What analysts may ask of estimates besides them: significance, sets, likelihood, lies, shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import TypedDict
+
+from msgspec import UNSET, UnsetType
+
+from deniable_aggregator.api.arguments import SHOWN_CHARACTERS, refuse
+from deniable_aggregator.api.estimate_documents import (
+    EstimatesArguments,
+    SetDocument,
+    WarningDocument,
+)
+from deniable_aggregator.estimate import Estimate
+from deniable_aggregator.estimate.messages import LIKELIHOODS, likeliest
+from deniable_aggregator.estimate.set_laws import checked_set, of_set
+from deniable_aggregator.estimate.shape import Oddity, oddities
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.reading import Reading
+from deniable_aggregator.registry import Collection
+from deniable_shared.errors import ParameterError
+
+__all__ = [
+    "Presented",
+    "RowEvidence",
+    "accepted_projections",
+    "of_rows",
+    "of_sets",
+    "of_shape",
+    "presented",
+    "sets_asked",
+]
+
+_MEANING = (
+    "At most one honest estimate in a million shows this, whatever people answered: reports were "
+    "made up, or come from a program that does not follow the mechanism."
+)
+
+
+class RowEvidence(TypedDict, total=False):
+    """What a row of a label has beside its estimate."""
+
+    significant: bool
+    lower_under_lies: float
+    upper_under_lies: float
+    liars_to_zero: float
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """Projected frequencies, and how far a likelihood may be from its most."""
+
+    values: Sequence[float | UnsetType]
+    short: float | UnsetType = UNSET
+
+
+def accepted_projections(collection: Collection, *, tables: bool) -> tuple[str, ...]:
+    """What fits the domain and what the tally holds."""
+    estimator = collection.estimator
+    accepted = ["none", "simplex" if tables else estimator.default_projection]
+    if estimator.tells == "labels" and not tables:
+        accepted += ["mle"] if collection.mechanism.id in LIKELIHOODS else []
+        accepted += ["base-cut"]
+    return tuple(accepted)
+
+
+def presented(collection: Collection, reading: Reading) -> Presented:
+    """The likeliest distribution."""
+    found = likeliest(collection.mechanism, reading.tally)
+    return Presented(found.distribution.tolist(), found.short)
+
+
+def of_rows(estimate: Estimate, query: EstimatesArguments) -> list[RowEvidence]:
+    """For each label; raises invalid-argument where these estimates have no such thing."""
+    rows = [RowEvidence() for _ in estimate.frequencies]
+    if not isinstance(query.significant, UnsetType):
+        for row, held in zip(rows, _significant(estimate, query.significant), strict=True):
+            row["significant"] = held
+    if not isinstance(query.liars, UnsetType):
+        for row, limits in zip(rows, _under_lies(estimate, query.liars), strict=True):
+            row["lower_under_lies"], row["upper_under_lies"], row["liars_to_zero"] = limits
+    return rows
+
+
+def _significant(estimate: Estimate, method: str) -> list[bool]:
+    try:
+        found: list[bool] = estimate.significant(method).tolist()
+    except ParameterError as error:
+        raise _refused(
+            error, "significant", "left out for what is no share of labels", method
+        ) from (error)
+    return found
+
+
+def _under_lies(estimate: Estimate, liars: float) -> list[tuple[float, float, float]]:
+    try:
+        lower, upper = estimate.under_lies(liars)
+        zero = estimate.liars_to_zero()
+    except ParameterError as error:
+        raise _refused(error, "liars", "left out for sums of labels", liars) from error
+    return list(zip(lower.tolist(), upper.tolist(), zero.tolist(), strict=True))
+
+
+def sets_asked(collection: Collection, asked: Sequence[str]) -> list[tuple[int, ...]]:
+    """The places of the labels of each set; raises invalid-argument."""
+    if not asked:
+        return []
+    places = {label: place for place, label in enumerate(collection.manifest.domain.labels)}
+    found = []
+    for names in asked:
+        labels = [names] if names in places else [name.strip() for name in names.split(",")]
+        for label in labels:
+            if label not in places:
+                raise refuse("set", accepted="labels of the collection, with commas", given=label)
+        members = tuple(places[label] for label in labels)
+        try:
+            checked_set(collection.mechanism, members)
+        except ParameterError as error:
+            accepted = "different labels of choices, not all of them"
+            raise _refused(error, "set", accepted, names) from error
+        found.append(members)
+    return found
+
+
+def of_sets(
+    collection: Collection,
+    reading: Reading,
+    query: EstimatesArguments,
+    sets: Sequence[tuple[int, ...]],
+) -> list[SetDocument] | UnsetType:
+    """The estimate of each set; under family "all" they hold together."""
+    if not sets:
+        return UNSET
+    return [_of_set(collection, reading, query, members, len(sets)) for members in sets]
+
+
+def _of_set(
+    collection: Collection,
+    reading: Reading,
+    query: EstimatesArguments,
+    members: tuple[int, ...],
+    sets: int,
+) -> SetDocument:
+    found = of_set(
+        collection.estimator,
+        collection.mechanism,
+        reading.tally,
+        reading.n,
+        members,
+        confidence=query.confidence,
+        epochs=len(reading.epochs),
+        family=query.family,
+        sets=sets,
+    )
+    labels = collection.manifest.domain.labels
+    return SetDocument(
+        labels=[labels[place] for place in members],
+        count=_finite(reading.n * found.frequency),
+        frequency=_finite(found.frequency),
+        std_error=_finite(found.std_error),
+        lower=found.lower,
+        upper=found.upper,
+    )
+
+
+def of_shape(collection: Collection, reading: Reading) -> list[WarningDocument] | UnsetType:
+    """What honest reports do not look like; nothing is said where nothing is odd."""
+    found = oddities(
+        collection.estimator,
+        collection.mechanism,
+        reading.tally,
+        reading.n,
+        epochs=len(reading.epochs),
+    )
+    return [_warning(oddity) for oddity in found] or UNSET
+
+
+def _warning(oddity: Oddity) -> WarningDocument:
+    return WarningDocument(
+        kind=oddity.kind, seen=oddity.seen, expected=oddity.expected, meaning=_MEANING
+    )
+
+
+def _refused(error: ParameterError, argument: str, accepted: str, given: object) -> Problem:
+    return Problem(
+        "invalid-argument",
+        str(error),
+        argument=argument,
+        accepted=accepted,
+        given=str(given)[:SHOWN_CHARACTERS],
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None

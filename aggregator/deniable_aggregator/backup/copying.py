@@ -1,0 +1,145 @@
+"""Backup, restore and copy: what is read, where it goes, and what the directory then knows.
+
+A restored directory keeps a heads.json that lies in it: if the backup is older, releases wait for
+`deniable ledger reconcile`. Without one nobody knows what was released since the backup: then the
+whole budget is at stake, unless the operator says that nothing was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from deniable_aggregator.backup import archive, keys
+from deniable_aggregator.backup.archive import Archive, Manifest
+from deniable_aggregator.errors import DataDirectoryError, StoreError
+from deniable_aggregator.heads import file as heads_file
+from deniable_aggregator.heads.document import Heads
+from deniable_aggregator.keys import read_trust
+from deniable_aggregator.keys.files import make_directory, write_public
+from deniable_aggregator.process.directory_lock import DirectoryLock
+from deniable_aggregator.settings import Settings
+from deniable_aggregator.store.portable.ends import Ends, ends_of, heads_of
+from deniable_aggregator.store.portable.reading import Digest, Snapshot, digests, snapshot
+from deniable_aggregator.store.portable.writing import Source, fill
+
+__all__ = ["Restored", "back_up", "copy_store", "restore"]
+
+_MAY_LIE_THERE = {
+    *("trust", "keys", "deniable.toml", "lock", "lost+found"),
+    *(heads_file.NAME, "heads.lock", "deniable.db.filling"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """`behind`: releases wait. `keys`: whether the directory has them."""
+
+    manifest: Manifest
+    keys: bool
+    behind: bool
+
+
+def back_up(settings: Settings, place: Path, passphrase: str | None, now: float) -> Path:
+    """One snapshot, beside a service that runs or of a directory at rest; where it was written."""
+    trust = read_trust(settings.data)
+    sealed = None if passphrase is None else keys.sealed(settings.data / "keys", passphrase)
+    path = archive.file_in(place, now)
+    with snapshot(settings) as found:
+        archive.write(path, found, trust=f"{trust}\n".encode(), sealed_keys=sealed, now=now)
+    return path
+
+
+def restore(
+    settings: Settings,
+    path: Path,
+    *,
+    passphrase: Callable[[], str],
+    nothing_released_since: bool,
+) -> Restored:
+    """Into an empty data directory and an empty store; every row and both heads are verified.
+
+    `passphrase` is asked only if the archive holds keys that the directory lacks.
+    """
+    _require_empty(settings.data)
+    with archive.opened(path) as found:
+        make_directory(settings.data)
+        lock = DirectoryLock.acquire(settings.data)
+        try:
+            return _restored(settings, found, passphrase, nothing_released_since)
+        finally:
+            lock.release()
+
+
+def copy_store(settings: Settings, url: str) -> dict[str, Digest]:
+    """Everything into the empty store at `url`, while nobody writes; what was copied."""
+    target = replace(settings, store=url, workers=1)
+    if target.store == settings.store:
+        raise StoreError("the store to copy to must be another than the present one")
+    lock = DirectoryLock.acquire(settings.data)
+    try:
+        with snapshot(settings) as found:
+            wanted = digests(found)
+            fill(target, Source(found.rows, lambda: wanted), _same_ends(ends_of(found.statements)))
+    finally:
+        lock.release()
+    return wanted
+
+
+def _restored(
+    settings: Settings,
+    found: Archive,
+    passphrase: Callable[[], str],
+    nothing_released_since: bool,
+) -> Restored:
+    _keep_trust(settings.data, found.trust)
+    folder = settings.data / "keys"
+    if found.sealed_keys is not None and not folder.exists():
+        keys.put_back(folder, found.sealed_keys, passphrase())
+    known = heads_file.read(settings.data)
+    if known is None:  # whatever ends this run, the directory says that something may be missing
+        heads_file.write(settings.data, Heads(unknown=True))
+    manifest = found.manifest
+    after: list[Heads] = []
+
+    def check(filled: Snapshot) -> None:
+        _same_ends(manifest.ends)(filled)
+        after.append(heads_of(filled.statements))
+
+    try:
+        fill(settings, Source(found.rows, lambda: manifest.tables), check)
+    except BaseException:
+        if known is None:
+            heads_file.remove(settings.data)
+        raise
+    if known is None:
+        known = replace(after[0], unknown=not nothing_released_since)
+        heads_file.write(settings.data, known)
+    same = (known.ledger, known.log) == (after[0].ledger, after[0].log)
+    return Restored(manifest, folder.is_dir(), known.unknown or not same)
+
+
+def _same_ends(wanted: Ends) -> Callable[[Snapshot], None]:
+    def check(filled: Snapshot) -> None:
+        if ends_of(filled.statements) != wanted:
+            raise StoreError("ledger and log do not lead to their heads: nothing was written")
+
+    return check
+
+
+def _require_empty(data: Path) -> None:
+    names = sorted(path.name for path in data.iterdir()) if data.is_dir() else []
+    foreign = [name for name in names if name not in _MAY_LIE_THERE]
+    if foreign:
+        raise DataDirectoryError(
+            f"{data} must be empty, but for keys, trust, deniable.toml and heads.json of the "
+            f"directory that was lost; it holds {foreign[0]!r}"
+        )
+
+
+def _keep_trust(data: Path, trust: bytes) -> None:
+    path = data / "trust"
+    if path.exists() and path.read_bytes().strip() != trust.strip():
+        raise DataDirectoryError(f"{path} names another operator than the backup")
+    write_public(path, trust)

@@ -1,0 +1,214 @@
+"""`deniable plan`: what a question would show and cost, before anybody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.options import checked_epsilon, example, json_option
+from deniable_aggregator.cli.output import console, emit, escaped, table
+
+if TYPE_CHECKING:
+    from deniable_aggregator.planning import Plan
+    from deniable_aggregator.planning.explore import Choice
+
+REPEATS = ("once", "fresh", "memoized")
+OPEN_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+def _epsilon(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    return value if value is None else checked_epsilon(context, parameter, value)
+
+
+@click.command(
+    epilog=example(
+        "deniable plan --domain 1000 --epsilon 1 --users 100000",
+        "deniable plan --domain 12 --epsilon 0.5 --users 20000 --half-width 0.02 --json",
+        "deniable plan --type bits --domain 8 --epsilon 1 --users 5000 --repeat memoized",
+        "deniable plan --explore --plot mechanisms.svg",
+    )
+)
+@click.option("--domain", type=click.IntRange(min=1), metavar="SIZE", help="Labels, bits or steps.")
+@click.option("--epsilon", callback=_epsilon, metavar="E", help="ε of one whole report.")
+@click.option("--users", type=click.IntRange(min=1), metavar="N", help="How many will answer.")
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(["bits", "choice", "number"]),
+    default="choice",
+    show_default=True,
+    help="bits: yes or no to each; choice: one of the labels; number: one of its steps.",
+)
+@click.option(
+    "--half-width",
+    type=OPEN_SHARE,
+    default=0.01,
+    show_default=True,
+    help="Of the interval that is wanted, as a share of 1.",
+)
+@click.option("--confidence", type=OPEN_SHARE, default=0.95, show_default=True)
+@click.option(
+    "--repeat",
+    type=click.Choice(REPEATS),
+    default="once",
+    show_default=True,
+    help="What the answer is planned for; the costs of all three are shown.",
+)
+@click.option(
+    "--epochs",
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    help="How often it may be asked, where it is asked again.",
+)
+@click.option("--linkable", is_flag=True, help="Reports of one device may be recognised as such.")
+@click.option("--mechanism", metavar="ID", help="Take this one instead of the one chosen.")
+@click.option("--explore", is_flag=True, help="Show what is chosen over a grid of sizes and ε.")
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With --explore: draw it as SVG.",
+)
+@json_option
+def plan(
+    domain: int | None,
+    epsilon: str | None,
+    users: int | None,
+    kind: str,
+    explore: bool,
+    plot: Path | None,
+    as_json: bool,
+    **asked: object,
+) -> None:
+    """Say what a question would show and cost, before anybody is asked.
+
+    Which mechanism and why, its bytes, the error for so many users, the users or the ε that a
+    half-width takes, how far all that is from the least error there is, what shows up at all, what
+    made-up reports can do, what asking again costs, and what is left of ε where reports are
+    shuffled. By formula: no data directory is needed, nothing is drawn.
+    """
+    if explore:
+        _explore(kind, plot, as_json)
+        return
+    if plot is not None:
+        raise click.UsageError("--plot goes with --explore")
+    if domain is None or epsilon is None or users is None:
+        raise click.UsageError("--domain, --epsilon and --users are needed, or --explore")
+    found = _planned(domain, epsilon, users, kind, asked)
+    if as_json:
+        emit(found.to_json())
+    else:
+        _show(found)
+
+
+def _planned(domain: int, epsilon: str, users: int, kind: str, asked: dict[str, object]) -> Plan:
+    from deniable_aggregator import planning
+    from deniable_shared.errors import ParameterError
+
+    try:
+        return planning.plan(domain, epsilon, users, type=kind, **asked)  # type: ignore[arg-type]
+    except ParameterError as error:
+        raise CommandFailed(str(error)) from error
+
+
+def _show(found: Plan) -> None:
+    screen = console()
+    title = f"{found.type} of {found.domain:,}, ε = {found.epsilon}, {found.users:,} users"
+    shown = table(["", "what"], title=escaped(title))
+    shown.show_header = False
+    for name, told in _rows(found):
+        shown.add_row(escaped(name), escaped(told))
+    screen.print(shown)
+    repeats = table(
+        ["repeat", "mechanism", "ε of a device", "± 1 se, an epoch", f"all {found.epochs}"],
+        title=f"Asked in {found.epochs} epochs, answered by all users in each",
+        numbers=frozenset({"ε of a device", "± 1 se, an epoch", f"all {found.epochs}"}),
+    )
+    for way in found.repeats:
+        repeats.add_row(
+            way.repeat,
+            way.mechanism,
+            f"{way.epsilon_lifetime:g}",
+            _percent(way.std_error),
+            _percent(way.std_error_all),
+        )
+    screen.print(repeats)
+
+
+def _rows(found: Plan) -> list[tuple[str, str]]:
+    pinned = "".join(f", {name} {value:,}" for name, value in found.parameters.items())
+    wanted, sure = _percent(found.half_width_wanted), f"{found.confidence:.4g}"
+    needed = "no ε up to 20" if found.epsilon_needed is None else f"ε = {found.epsilon_needed}"
+    least = found.smallest_detectable
+    seen = "nothing: not even everybody" if least is None else f"{_percent(least)} or more"
+    return [
+        ("mechanism", f"{found.mechanism}{pinned}"),
+        ("why", found.reason),
+        ("error", f"{_percent(found.std_error)} standard error near {found.frequency:g}"),
+        ("interval", f"± {_percent(found.half_width)} at confidence {sure}"),
+        (f"for ± {wanted}", f"{found.users_needed:,} users at this ε, or {needed} for so many"),
+        ("shows up", f"{seen}, among all at once, {found.power:.0%} of the time"),
+        (
+            "made-up reports",
+            f"one moves a share by {_percent(found.influence)}, 1% of all widen an interval "
+            f"by {_percent(found.influence_of_one_percent)}",
+        ),
+        (
+            "shuffled",
+            f"ε = {found.shuffle_epsilon:.4g} at δ = {float(found.shuffle_delta):g}, if all are "
+            "honest and nobody knows who sent what",
+        ),
+    ]
+
+
+def _explore(kind: str, plot: Path | None, as_json: bool) -> None:
+    from deniable_aggregator.planning import explore
+
+    sizes = [size for size in explore.SIZES if kind != "bits" or size <= 1_000]
+    found = explore.decisions(sizes, type=kind)
+    if plot is not None:
+        try:
+            plot.write_text(explore.drawn(type=kind), encoding="utf-8")
+        except OSError as error:
+            raise CommandFailed(f"cannot write {plot}: {error.strerror}") from error
+    if as_json:
+        emit({"type": kind, "choices": [_cell(choice) for choice in found]})
+    else:
+        _show_grid(found, explore.EPSILONS)
+
+
+def _show_grid(found: Sequence[Choice], epsilons: Sequence[str]) -> None:
+    shown = table(
+        ["size", *(f"ε = {epsilon}" for epsilon in epsilons)],
+        title="Chosen, bytes a report, total error over the least there is",
+        numbers=frozenset({"size"}),
+    )
+    for start in range(0, len(found), len(epsilons)):
+        row = found[start : start + len(epsilons)]
+        shown.add_row(f"{row[0].domain:,}", *map(_told, row))
+    console().print(shown)
+
+
+def _told(choice: Choice) -> str:
+    ratio = "" if choice.ratio_to_optimum is None else f" {choice.ratio_to_optimum:.3f}"
+    return f"{choice.mechanism}\n{choice.payload_bytes} B{ratio}"
+
+
+def _cell(choice: Choice) -> dict[str, object]:
+    return {
+        "domain": choice.domain,
+        "epsilon": choice.epsilon,
+        "mechanism": choice.mechanism,
+        "payload_bytes": choice.payload_bytes,
+        "ratio_to_optimum": choice.ratio_to_optimum,
+    }
+
+
+def _percent(share: float) -> str:
+    """Three digits, as a percentage."""
+    return f"{share * 100:.3g}%"

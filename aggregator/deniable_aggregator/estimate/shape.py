@@ -1,0 +1,108 @@
+"""What honest reports cannot look like, whatever people answered: signs of reports made up.
+
+    codes that stand for no label   nobody has them: each count is Bin(n, q), and their sum has the
+                                    law of a set with F = 0
+    unary encodings                 Σ_v c_v has the law of the set of all labels, F = 1: a coin of p
+                                    and d − 1 coins of q in each report
+
+The first is exact, divided by twice the number of codes (Bonferroni); the others are bounded by
+Bernstein. Honest reports raise any of these in at most one of a million estimates. No such test
+says that reports are honest: liars who keep to these laws are not seen. There is no test where the
+law is an identity (`grr/1`, `subset/1`), or where any report may be honest (`rr/1`).
+Source: local-dp §16 (iv).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_aggregator.estimate.set_laws import kept_of, law_of
+from deniable_aggregator.estimate.sets import tail_of_known
+from deniable_aggregator.estimate.significance import Evidence, tails_of_nobody
+from deniable_aggregator.estimators.affine import AffineEstimator
+from deniable_aggregator.estimators.contract import Estimator, clusters_of
+from deniable_aggregator.estimators.cyclic import CyclicEstimator
+from deniable_aggregator.estimators.hadamard import HadamardEstimator
+from deniable_aggregator.estimators.unary import UnaryEstimator
+from deniable_shared.mechanisms.contract import Mechanism
+
+__all__ = ["FALSE_ALARMS", "Oddity", "oddities"]
+
+FALSE_ALARMS = 1e-6
+"""The most honest estimates in which anything odd is found."""
+
+OddityKind = Literal["unused-code", "unused-codes", "weight"]
+_Coded = AffineEstimator | CyclicEstimator | HadamardEstimator
+
+
+@dataclass(frozen=True, slots=True)
+class Oddity:
+    """One thing seen: a code that stands for no label, all such codes, or all ones."""
+
+    kind: OddityKind
+    seen: int
+    expected: float
+    chance: float
+    code: int | None = None
+
+
+def oddities(
+    estimator: Estimator, mechanism: Mechanism, tally: Counts, n: int, *, epochs: int = 1
+) -> tuple[Oddity, ...]:
+    """All that honest reports show in at most FALSE_ALARMS of the estimates; often nothing."""
+    if not n:
+        return ()
+    if isinstance(estimator, UnaryEstimator):
+        return tuple(_of_weight(estimator, mechanism, tally, n, epochs))
+    if isinstance(estimator, _Coded):
+        return tuple(_of_codes(estimator, mechanism, tally, n, epochs))
+    return ()
+
+
+def _of_weight(
+    estimator: UnaryEstimator, mechanism: Mechanism, tally: Counts, n: int, epochs: int
+) -> Iterator[Oddity]:
+    everything = np.arange(mechanism.domain_size)
+    ones = int(estimator.supports(tally).sum())
+    yield from _of_sum("weight", mechanism, everything, ones, n, 1, epochs, FALSE_ALARMS)
+
+
+def _of_codes(
+    estimator: _Coded, mechanism: Mechanism, tally: Counts, n: int, epochs: int
+) -> Iterator[Oddity]:
+    codes = estimator.codes(tally)
+    unused = np.arange(mechanism.domain_size, len(codes))
+    if not len(unused):
+        return
+    counts = codes[unused]
+    clusters = clusters_of(mechanism, estimator.repeat, epochs)
+    evidence = Evidence(counts, np.full(len(unused), n), clusters)
+    chances = np.minimum(*tails_of_nobody(Channel(mechanism.p, mechanism.q), evidence))
+    chances = np.minimum(2 * len(unused) * chances, 1.0)
+    worst = int(chances.argmin())
+    if chances[worst] <= FALSE_ALARMS / 2:
+        expected, code = float(n * mechanism.q), int(unused[worst])
+        yield Oddity("unused-code", int(counts[worst]), expected, float(chances[worst]), code)
+    total = int(counts.sum())
+    yield from _of_sum("unused-codes", mechanism, unused, total, n, 0, epochs, FALSE_ALARMS / 2)
+
+
+def _of_sum(
+    kind: OddityKind,
+    mechanism: Mechanism,
+    members: Counts,
+    total: int,
+    n: int,
+    share: int,
+    epochs: int,
+    most: float,
+) -> Iterator[Oddity]:
+    law, kept = law_of(mechanism, members), kept_of(mechanism, members)
+    chance = tail_of_known(law, total, n, share, span=epochs, kept=kept)
+    if chance <= most:
+        yield Oddity(kind, total, float(n * law.mean(share)), chance)

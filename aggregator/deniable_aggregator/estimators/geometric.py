@@ -1,0 +1,87 @@
+"""Geometric responses: how often each point was reported, and what that says of the choices.
+
+    c_v = Σ of the reports of the w points that support v        f̂_v = (c_v/n − q)/(p − q)
+
+Over all K codes, used or not, Σ_v c_v = w·n and Σ_v f̂_v = 1 for every set of reports. The tally is
+the histogram of the K points: K − d codes stand for nothing, their estimates are 0 but for noise
+whatever people answer, and cost nothing to keep.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from deniable_aggregator.estimate import Estimate, debias
+from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_aggregator.estimators.contract import (
+    Payloads,
+    checked_payloads,
+    checked_tally,
+    clusters_of,
+)
+from deniable_aggregator.estimators.grr import histogram
+from deniable_shared.chains import Renewed
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.geometric import GeometricResponse
+
+__all__ = ["GeometricEstimator"]
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricEstimator(ABC):
+    """The histogram of the points, and from it the supports of all codes."""
+
+    default_projection: ClassVar[str] = "simplex"
+    tells: ClassVar[str] = "labels"
+    mechanism: Mechanism
+    repeat: str = "once"
+
+    @property
+    def _form(self) -> GeometricResponse:
+        """What says which geometry it is."""
+        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
+        if not isinstance(first, GeometricResponse):
+            raise ParameterError(f"mechanism must be of a geometry, got {self.mechanism.id}")
+        return first
+
+    def tally(self, payloads: Payloads) -> Counts:
+        rows = checked_payloads(payloads, self.mechanism.payload_size)
+        return histogram(rows, self.mechanism.tally_size)
+
+    @staticmethod
+    @abstractmethod
+    def supports_of_codes(tallies: Counts, q: int, t: int) -> Counts:
+        """How many reports support each of the K codes: (…, K) of tallies (…, K)."""
+
+    def codes(self, tallies: Counts) -> Counts:
+        """Supports of all K codes; those from `domain_size` on stand for nothing."""
+        form = self._form
+        return self.supports_of_codes(tallies, form.field_order, form.dimension)
+
+    def supports(self, tallies: Counts) -> Counts:
+        return self.codes(tallies)[..., : self.mechanism.domain_size]
+
+    def estimate(
+        self,
+        tally: Counts,
+        n: int,
+        *,
+        confidence: float = 0.95,
+        epochs: int = 1,
+        family: str = "each",
+    ) -> Estimate:
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        if counts.sum() != reports:
+            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
+        return debias(
+            Channel(self.mechanism.p, self.mechanism.q),
+            self.supports(counts),
+            reports,
+            confidence=confidence,
+            epochs=epochs,
+            family=family,
+            clusters=clusters_of(self.mechanism, self.repeat, epochs),
+        )

@@ -1,0 +1,49 @@
+"""The ledger as a chain of hashes, like the log's:
+
+    head after a charge = SHA-256(head before ‖ SHA-256(canonical JSON of the charge))
+
+at first 32 zero bytes. The JSON holds every column, so that two ledgers with one head are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import sha256
+
+from deniable_aggregator.store.contract import GENESIS, ChargeRow
+from deniable_aggregator.store.releases import runs
+from deniable_shared.canonical import canonical_json
+
+__all__ = ["extended", "head_of"]
+
+
+def extended(head: bytes, row: ChargeRow) -> bytes:
+    """The head after one charge more."""
+    return sha256(head + _digest(row)).digest()
+
+
+def head_of(rows: Iterable[ChargeRow]) -> bytes:
+    """The head of a ledger from its beginning."""
+    head = GENESIS
+    for row in rows:
+        head = extended(head, row)
+    return head
+
+
+def _digest(row: ChargeRow) -> bytes:
+    return sha256(
+        canonical_json(
+            {
+                "collection": row.collection,
+                "release": row.release,
+                "request": row.request.hex(),
+                "terms": row.terms.hex(),
+                "epochs": runs(row.epochs),
+                "epsilon": row.epsilon,
+                "rho": row.rho,
+                "delta": row.delta,
+                "adjacency": row.adjacency,
+                "created": row.created,
+            }
+        )
+    ).digest()

@@ -1,0 +1,114 @@
+"""What the file holds, as JSON: two heads, the last charges, and how long each open session is.
+
+    ledger     size and head of all charges       charges    the last of them, whole
+    log        size and head                      totals     collection → how many charges it has
+    sessions   release → records                  unknown    restored without knowing what is lost
+
+The charges say what a gap has cost, the totals which collections a longer gap concerns. Requests
+are left out: their digests are as secret as the tallies, and what is charged anew is another one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from deniable_aggregator.errors import StoreError
+from deniable_aggregator.heads.chain import extended
+from deniable_aggregator.store.contract import GENESIS, ChargeRow
+from deniable_aggregator.store.releases import epochs_in, runs
+
+__all__ = ["RECENT", "Charged", "End", "Heads", "parse"]
+
+SPEC = "deniable/heads/1"
+RECENT = 256
+"""Charges that are kept whole: at least two, the last one and the head before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How many there are, and the head in hex."""
+
+    size: int = 0
+    head: str = GENESIS.hex()
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """A charge without its request; `head` in hex is the ledger's after it."""
+
+    collection: str
+    release: str
+    terms: str
+    epochs: str
+    epsilon: str | None
+    rho: str | None
+    delta: str
+    adjacency: str
+    created: int
+    head: str
+
+    def row(self, release: str, request: bytes) -> ChargeRow:
+        """The same cost under another name."""
+        return ChargeRow(
+            collection=self.collection,
+            release=release,
+            request=request,
+            terms=self.terms.encode(),
+            epochs=tuple(epochs_in(self.epochs)),
+            epsilon=self.epsilon,
+            rho=self.rho,
+            delta=self.delta,
+            adjacency=self.adjacency,
+            created=self.created,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """The whole file."""
+
+    ledger: End = End()
+    log: End = End()
+    charges: tuple[Charged, ...] = ()
+    totals: dict[str, int] = field(default_factory=dict)
+    sessions: dict[str, int] = field(default_factory=dict)
+    unknown: bool = False
+    spec: str = SPEC
+
+    def after(self, row: ChargeRow) -> Heads:
+        """With one charge more."""
+        head = extended(bytes.fromhex(self.ledger.head), row).hex()
+        more = Charged(
+            collection=row.collection,
+            release=row.release,
+            terms=row.terms.decode(),
+            epochs=runs(row.epochs),
+            epsilon=row.epsilon,
+            rho=row.rho,
+            delta=row.delta,
+            adjacency=row.adjacency,
+            created=row.created,
+            head=head,
+        )
+        return replace(
+            self,
+            ledger=End(self.ledger.size + 1, head),
+            charges=(*self.charges, more)[-RECENT:],
+            totals={**self.totals, row.collection: self.totals.get(row.collection, 0) + 1},
+        )
+
+    def encode(self) -> bytes:
+        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+
+
+def parse(data: bytes, where: str) -> Heads:
+    """StoreError for anything else: without it nobody knows whether a charge is missing."""
+    try:
+        found = msgspec.json.decode(data, type=Heads)
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        raise StoreError(f"{where} is damaged ({error}): put back a copy of it") from error
+    if found.spec != SPEC:
+        raise StoreError(f"{where} must be {SPEC}, it is {found.spec[:40]!r}")
+    return found

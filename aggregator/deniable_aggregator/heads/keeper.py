@@ -1,0 +1,150 @@
+"""Holds the database against the file, and takes the file along with the database.
+
+Before a release the database must be no older than the file: a charge it has forgotten would be
+spent twice. Behind the charge, and before the draw, the file is brought up to date: from then on a
+copy of the database from before the charge is known for what it is.
+
+The first time a process looks, it computes the ledger's chain from its beginning; later it looks
+at the last charge that the file knows, and at what came after.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from deniable_aggregator.heads import file
+from deniable_aggregator.heads.chain import extended, head_of
+from deniable_aggregator.heads.document import End, Heads
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.store.contract import GENESIS, Store
+
+__all__ = ["BEHIND", "UNWATCHED", "Keeper", "Witness", "is_behind"]
+
+logger = logging.getLogger(__name__)
+
+BEHIND = (
+    "the database is an older copy than the one that releases were charged to: reports are taken, "
+    "releases are not made until `deniable ledger reconcile` has charged what is missing"
+)
+
+
+class Witness(Protocol):
+    """Knows outside of the database how far ledger, log and sessions have come."""
+
+    def keep(self) -> None:
+        """Take up what is new; Problem("ledger-behind") where the database is the older one."""
+        ...
+
+    def records_of(self, release: str) -> int:
+        """How many records the session is known to have, at least: to be asked before the store."""
+        ...
+
+    def keep_session(self, release: str, records: int) -> None:
+        """From now on it has at least so many."""
+        ...
+
+
+class _Unwatched:
+    def keep(self) -> None:
+        """Nothing outside is kept."""
+
+    def records_of(self, release: str) -> int:
+        return 0
+
+    def keep_session(self, release: str, records: int) -> None:
+        """Nothing outside is kept."""
+
+
+UNWATCHED: Witness = _Unwatched()
+"""For a store without a data directory."""
+
+
+class Keeper:
+    """See `Witness`. Thread-safe, and safe beside other processes of one data directory."""
+
+    def __init__(self, data: Path, store: Store) -> None:
+        self._data = data
+        self._store = store
+        self._looking = threading.Lock()
+        self._whole = False
+        self._told = False
+
+    def keep(self) -> None:
+        with self._looking, _writable(), file.exclusive(self._data):
+            heads = file.read(self._data)
+            if heads is not None and not self._continues(heads):
+                self._whole = False
+                raise Problem("ledger-behind", BEHIND)
+            self._whole = True
+            newer = begun(self._store) if heads is None else followed(heads, self._store)
+            if newer != heads:
+                file.write(self._data, newer)
+
+    def follow(self) -> None:
+        """As `keep`, for the housekeeping: an older database is said once in the log."""
+        try:
+            self.keep()
+            self._told = False
+        except Problem as problem:
+            if not self._told:
+                logger.error("%s", problem.detail)
+            self._told = True
+
+    def records_of(self, release: str) -> int:
+        heads = file.read(self._data)
+        return 0 if heads is None else heads.sessions.get(release, 0)
+
+    def keep_session(self, release: str, records: int) -> None:
+        with self._looking, _writable(), file.exclusive(self._data):
+            heads = file.read(self._data) or begun(self._store)
+            longest = max(records, heads.sessions.get(release, 0))
+            file.write(self._data, replace(heads, sessions={**heads.sessions, release: longest}))
+
+    def _continues(self, heads: Heads) -> bool:
+        if not self._whole:
+            return not is_behind(heads, self._store)
+        return not heads.unknown and _last_is_there(heads, self._store)
+
+
+@contextmanager
+def _writable() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        detail = f"the data directory cannot keep the head of the ledger: {error.strerror}"
+        raise Problem("unavailable", detail, retry_after=30) from error
+
+
+def followed(heads: Heads, store: Store) -> Heads:
+    """With everything that the store has beyond them."""
+    for row in store.ledger(heads.ledger.size):
+        heads = heads.after(row)
+    return replace(heads, log=End(*store.log_head()))
+
+
+def begun(store: Store) -> Heads:
+    """Of a store that no file knows yet."""
+    return followed(Heads(sessions=store.session_sizes()), store)
+
+
+def is_behind(heads: Heads, store: Store) -> bool:
+    """Whether the store lacks anything that the file has seen, from the beginning on."""
+    rows = store.ledger()[: heads.ledger.size]
+    same = len(rows) == heads.ledger.size and head_of(rows).hex() == heads.ledger.head
+    return heads.unknown or not same or store.log_head_at(heads.log.size) != heads.log.head
+
+
+def _last_is_there(heads: Heads, store: Store) -> bool:
+    if store.log_head_at(heads.log.size) != heads.log.head:
+        return False
+    if not heads.charges:
+        return True
+    before = heads.charges[-2].head if len(heads.charges) > 1 else GENESIS.hex()
+    rows = store.ledger(heads.ledger.size - 1)[:1]
+    return bool(rows) and extended(bytes.fromhex(before), rows[0]).hex() == heads.ledger.head

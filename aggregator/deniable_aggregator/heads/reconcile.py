@@ -1,0 +1,132 @@
+"""Charge what an older copy of the database has forgotten; then releases go on.
+
+    known charge      charged again as it was: its result was shown, so that asking again pays anew
+    older charge      the whole budget of its collection, if the file no longer holds it
+    unknown           the whole budget of every collection: nobody knows what was shown
+    lost result       a charge whose result may have been shown and lost: the next draw is a second
+                      one, so it is charged a second time
+
+Nothing here asks a budget: what was shown was spent. Charging is idempotent: names are derived, so
+that an interrupted run is finished by the next.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from deniable_aggregator.heads import file
+from deniable_aggregator.heads.chain import head_of
+from deniable_aggregator.heads.document import Charged, Heads
+from deniable_aggregator.heads.keeper import followed, is_behind
+from deniable_aggregator.heads.names import is_substitute, request_of
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.releases.account import budget_of
+from deniable_aggregator.store.contract import ChargeRow, Store
+from deniable_shared.canonical import canonical_json
+from deniable_shared.epochs import epoch_at
+
+__all__ = ["Gap", "reconcile"]
+
+MOST_RECORDS = 1 << 53
+"""More than any session has: a session of this length takes no more questions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """What was charged, and which collections lost their whole budget."""
+
+    charged: tuple[ChargeRow, ...]
+    exhausted: tuple[str, ...]
+
+
+def reconcile(data: Path, store: Store, collections: Sequence[Collection], now: float) -> Gap:
+    """Charge the gap and take the file along; nothing where there is none."""
+    with file.exclusive(data):
+        heads = file.read(data)
+        if heads is None or not is_behind(heads, store):
+            return Gap((), ())
+        rows = store.ledger()
+        whole = _exhausted(heads, rows, [each.id for each in collections])
+        found = [
+            *_missing(heads, rows),
+            *_drawn_again(heads, store, rows),
+            *(_whole(each, now) for each in collections if each.id in whole),
+        ]
+        for row in found:
+            store.charge(row, lambda _: None)
+        file.write(data, followed(Heads(sessions=_sessions(heads, store)), store))
+    return Gap(tuple(found), tuple(sorted(whole)))
+
+
+def _sessions(heads: Heads, store: Store) -> dict[str, int]:
+    """As long as they were known to be, the database's are shorter; one that was lost begins anew.
+
+    Such a one is in the database as a charge without a result, which has been paid a second time.
+    """
+    known = {r: n for r, n in heads.sessions.items() if store.result(r) is not None}
+    return known | dict.fromkeys(store.session_sizes(), MOST_RECORDS) if heads.unknown else known
+
+
+def _missing(heads: Heads, rows: Sequence[ChargeRow]) -> Iterator[ChargeRow]:
+    there = {row.release for row in rows}
+    for each in heads.charges:
+        if each.release not in there:
+            yield each.row(each.release, request_of(each.release))
+
+
+def _drawn_again(heads: Heads, store: Store, rows: Sequence[ChargeRow]) -> Iterator[ChargeRow]:
+    """Charges of the database without a result, where the log has lost entries."""
+    if heads.unknown or store.log_head_at(heads.log.size) == heads.log.head:
+        return
+    for row in rows:
+        if not is_substitute(row) and store.result(row.release) is None:
+            name = sha256(b"drawn again " + row.release.encode()).hexdigest()[:16]
+            yield replace(row, release=name, request=request_of(name))
+
+
+def _exhausted(
+    heads: Heads, rows: Sequence[ChargeRow], collections: Sequence[str]
+) -> frozenset[str]:
+    """Collections with charges that are older than those the file holds and may be missing."""
+    if heads.unknown:
+        return frozenset(collections)
+    older = Counter(heads.totals) - Counter(each.collection for each in heads.charges)
+    first = heads.ledger.size - len(heads.charges)
+    if _same_before(heads.charges, rows, first):
+        return frozenset()
+    return frozenset(older).intersection(collections)
+
+
+def _same_before(recent: Sequence[Charged], rows: Sequence[ChargeRow], first: int) -> bool:
+    """Whether the database's first charges are those that the file holds no more."""
+    if first == 0:
+        return True
+    if len(rows) <= first or not recent:
+        return False
+    return head_of(rows[: first + 1]).hex() == recent[0].head
+
+
+def _whole(collection: Collection, now: float) -> ChargeRow:
+    """Everything the manifest allows, of every epoch that has begun: none of it is left."""
+    budget = budget_of(collection)
+    last = max(
+        collection.first_epoch,
+        min(collection.last_epoch, epoch_at(now, collection.manifest.epoch_seconds)),
+    )
+    name = sha256(f"everything of {collection.id} until {last}".encode()).hexdigest()[:16]
+    return ChargeRow(
+        collection=collection.id,
+        release=name,
+        request=request_of(name),
+        terms=canonical_json({"mechanism": "unknown", "version": 1, "parameters": {}}),
+        epochs=tuple(range(collection.first_epoch, last + 1)),
+        epsilon=str(max(budget.per_epoch, budget.per_installation)),
+        rho=None,
+        delta=str(budget.delta),
+        adjacency="replace",
+        created=int(now),
+    )

@@ -1,0 +1,284 @@
+"""What a question would show and cost before it is asked: one `Plan` from a domain, ε and users.
+
+Everything is by formula, from the p and q that the coins realise: nothing is drawn. Intervals of
+collected reports are exact binomial ones; near 0 and for few reports they are wider than here.
+Source: local-dp §15 to §18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from statistics import NormalDist
+
+from deniable_aggregator.central.account import shuffle
+from deniable_aggregator.planning.blanket import Blanket
+from deniable_aggregator.planning.variance import Precision
+from deniable_shared import mechanisms
+from deniable_shared.domain import Domain, Record
+from deniable_shared.dyadic import format_epsilon, parse_epsilon
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms import Mechanism
+from deniable_shared.recommendation import (
+    Recommendation,
+    over_least,
+    ratio_text,
+    recommend,
+)
+
+__all__ = ["Plan", "Repeat", "plan"]
+
+REPEATS = ("once", "fresh", "memoized")
+_LARGEST = Fraction(20)
+_THOUSANDTHS = 1000
+_FIRST, _LAST = 10, 20_000  # thousandths of ε that are looked at
+_LIARS = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """One way to ask again: what a device pays over all epochs, and what that buys."""
+
+    repeat: str
+    mechanism: str
+    epsilon_lifetime: float
+    std_error: float  # of one epoch
+    std_error_all: float  # of all epochs, if every device answers in each
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The document of `deniable plan`; every error is in shares of 1."""
+
+    type: str
+    domain: int
+    epsilon: str
+    users: int
+    repeat: str
+    mechanism: str
+    parameters: Mapping[str, int]
+    reason: str
+    ratio_to_optimum: float | None
+    payload_bytes: int
+    confidence: float
+    frequency: float
+    std_error: float
+    half_width: float
+    half_width_wanted: float
+    users_needed: int
+    epsilon_needed: str | None
+    smallest_detectable: float | None
+    power: float
+    influence: float
+    influence_of_one_percent: float
+    epochs: int
+    repeats: tuple[Repeat, ...]
+    shuffle_epsilon: float
+    shuffle_delta: str
+
+    def to_json(self) -> dict[str, object]:
+        """The same as one JSON object."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What does not change with ε."""
+
+    type: str
+    size: int
+    decided: Mapping[str, int]
+    named: str | None
+    linkable: bool
+
+    def answer(self, epsilon: Fraction, permanent: Fraction | None) -> Recommendation:
+        """The mechanism that is named, else the one that is recommended."""
+        if self.named is None:
+            return recommend(
+                self.type,
+                self.size,
+                epsilon,
+                permanent=permanent,
+                linkable=self.linkable,
+                decided=self.decided,
+            )
+        built = self._built(self.named, epsilon, permanent)
+        ratio = over_least(built)
+        told = "named" if ratio is None else f"named; {ratio_text(ratio)}"
+        return Recommendation(built.id, told, ratio, built)
+
+    def _built(self, id: str, epsilon: Fraction, permanent: Fraction | None) -> Mechanism:
+        able = mechanisms.for_type("bits" if self.type == "bits" else "choice")
+        if id not in able:
+            raise ParameterError(
+                f"mechanism must tell frequencies, one of {', '.join(able)}, got {id!r:.80}"
+            )
+        size = self.size
+        if permanent is None:
+            return mechanisms.build(id, domain_size=size, epsilon=epsilon, **self.decided)
+        return mechanisms.build(
+            id, domain_size=size, epsilon=epsilon, permanent=permanent, **self.decided
+        )
+
+
+def plan(
+    domain: Domain | int,
+    epsilon: str | int | Fraction,
+    users: int,
+    *,
+    type: str = "choice",
+    mechanism: str | None = None,
+    half_width: float = 0.01,
+    confidence: float = 0.95,
+    frequency: float | None = None,
+    population: bool = True,
+    repeat: str = "once",
+    permanent: str | int | Fraction | None = None,
+    epochs: int = 30,
+    linkable: bool = False,
+    power: float = 0.8,
+    delta: str = "0.000001",
+) -> Plan:
+    """What `users` reports of a domain say at ε, and what a half-width would take.
+
+    `domain` is a domain, or the size of one of `type`. Errors are those of a label of `frequency`:
+    0, or ½ of bits, if not given; of a population, or of the very people who answer. `permanent` is
+    the ε of a permanent answer, 2 ε if not given. ParameterError names what cannot be.
+    """
+    question = _question(domain, type, mechanism, linkable)
+    report = parse_epsilon(epsilon)
+    kept = min(2 * report, _LARGEST) if permanent is None else parse_epsilon(permanent)
+    _check(users, half_width, confidence, repeat, epochs, power)
+    f = (0.5 if question.type == "bits" else 0.0) if frequency is None else frequency
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    chosen = question.answer(report, kept if repeat == "memoized" else None)
+    precision = Precision(chosen.mechanism, f, population)
+    ratio = chosen.ratio_to_optimum
+    return Plan(
+        type=question.type,
+        domain=question.size,
+        epsilon=format_epsilon(report),
+        users=users,
+        repeat=repeat,
+        mechanism=chosen.id,
+        parameters=_pinned(question, chosen.id, report),
+        reason=chosen.reason,
+        ratio_to_optimum=None if ratio is None else float(ratio),
+        payload_bytes=chosen.mechanism.payload_size,
+        confidence=confidence,
+        frequency=f,
+        std_error=precision.std_error(users),
+        half_width=z * precision.std_error(users),
+        half_width_wanted=half_width,
+        users_needed=precision.reports_for(half_width, z),
+        epsilon_needed=_epsilon_needed(
+            question,
+            users,
+            half_width / z,
+            f,
+            population,
+            times=kept / report if repeat == "memoized" else None,
+        ),
+        smallest_detectable=precision.detectable(users, confidence=confidence, power=power),
+        power=power,
+        influence=precision.influence(users),
+        influence_of_one_percent=precision.shift_by(_LIARS),
+        epochs=epochs,
+        repeats=tuple(_repeats(question, report, kept, users, epochs, f, population)),
+        shuffle_epsilon=_shuffled(chosen.mechanism, users, delta),
+        shuffle_delta=delta,
+    )
+
+
+def _question(domain: Domain | int, type: str, mechanism: str | None, linkable: bool) -> _Question:
+    if isinstance(domain, bool):
+        raise ParameterError("domain must be a domain or its size, got a bool")
+    if isinstance(domain, Record):
+        raise ParameterError(
+            "domain must be bits, a choice or a number, got a record: plan two of its attributes "
+            "as one choice of all pairs of their labels"
+        )
+    if not isinstance(domain, int):
+        decided = {name: n for name, n in domain.decides.items() if isinstance(n, int)}
+        return _Question(domain.type, domain.size, decided, mechanism, linkable)
+    if type not in ("bits", "choice", "number"):
+        raise ParameterError(f"type must be bits, choice or number, got {type!r:.40}")
+    return _Question(type, domain, {}, mechanism, linkable)
+
+
+def _check(
+    users: int, half_width: float, confidence: float, repeat: str, epochs: int, power: float
+) -> None:
+    for name, number in (("users", users), ("epochs", epochs)):
+        if isinstance(number, bool) or number < 1:
+            raise ParameterError(f"{name} must be at least 1, got {number}")
+    for name, share in (("half_width", half_width), ("confidence", confidence), ("power", power)):
+        if not 0 < share < 1:
+            raise ParameterError(f"{name} must lie strictly between 0 and 1, got {share}")
+    if repeat not in REPEATS:
+        raise ParameterError(f"repeat must be one of {', '.join(REPEATS)}, got {repeat!r:.40}")
+
+
+def _pinned(question: _Question, id: str, epsilon: Fraction) -> dict[str, int]:
+    """What a manifest would pin: chosen for one report, also in a chain."""
+    once = mechanisms.build(id, domain_size=question.size, epsilon=epsilon, **question.decided)
+    return {name: getattr(once, name) for name in mechanisms.pinned(id)}
+
+
+def _epsilon_needed(
+    question: _Question,
+    users: int,
+    std_error: float,
+    frequency: float,
+    population: bool,
+    *,
+    times: Fraction | None,
+) -> str | None:
+    """The least ε of three decimals at which the error is no larger; None if 20 is not enough.
+
+    With `times`, of one report whose permanent answer costs that many times as much.
+    """
+
+    def enough(thousandths: int) -> bool:
+        report = Fraction(thousandths, _THOUSANDTHS)
+        answer = question.answer(report, None if times is None else times * report)
+        return Precision(answer.mechanism, frequency, population).std_error(users) <= std_error
+
+    low, high = _FIRST - 1, int(_LAST if times is None else _LAST / times)
+    if not enough(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return format_epsilon(Fraction(high, _THOUSANDTHS))
+
+
+def _repeats(
+    question: _Question,
+    report: Fraction,
+    kept: Fraction,
+    users: int,
+    epochs: int,
+    frequency: float,
+    population: bool,
+) -> list[Repeat]:
+    prices = {"once": report, "fresh": epochs * report, "memoized": kept}
+    found = []
+    for repeat, price in prices.items():
+        if repeat == "memoized" and kept <= report:
+            continue
+        chosen = question.answer(report, kept if repeat == "memoized" else None)
+        precision = Precision(chosen.mechanism, frequency, population)
+        whole = (precision.over(epochs, repeat=repeat) / users) ** 0.5
+        found.append(Repeat(repeat, chosen.id, float(price), precision.std_error(users), whole))
+    return found
+
+
+def _shuffled(mechanism: Mechanism, users: int, delta: str) -> float:
+    """The least of two bounds: that of every randomizer, and the blanket of this one."""
+    local = mechanism.epsilon
+    bounds = [float(shuffle.shuffled_epsilon(local=local, reports=users, delta=delta))]
+    if blanket := Blanket.of(mechanism):
+        bounds.append(blanket.epsilon(users, float(delta)))
+    return min(bounds)

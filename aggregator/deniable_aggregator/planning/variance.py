@@ -1,0 +1,92 @@
+"""The variance of a frequency by formula, and what follows: reports, errors, what can be seen.
+
+    n·Var(f) = s(1 − s)/(p − q)²·1/told        s = fp + (1 − f)q
+
+among people drawn from a population; f(1 − f) less for the very people who answered. Over T epochs
+with new draws each (`fresh`) what the coins add is divided by T; of one permanent answer
+
+    V_T = V_∞ + (V_1 − V_∞)/T        V_∞ that of the permanent answers themselves
+
+Sources: local-dp §0, §9, §16, §18.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from deniable_aggregator.estimate.trust import worst_share
+from deniable_shared.chains import Renewed
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.contract import Mechanism
+
+__all__ = ["Precision"]
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """What n·Var of a frequency f is under a mechanism; `population` as intervals speak of it."""
+
+    mechanism: Mechanism
+    frequency: float
+    population: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.frequency <= 1:
+            raise ParameterError(f"frequency must lie in [0, 1], got {self.frequency}")
+
+    @property
+    def variance(self) -> float:
+        """n·Var of one epoch."""
+        return self._of(self.mechanism)
+
+    def over(self, epochs: int, *, repeat: str) -> float:
+        """n·Var for n devices that answer in all of so many epochs."""
+        people = self._people
+        one = self.variance - people
+        if repeat == "once":
+            return self.variance
+        if repeat == "fresh" or not isinstance(self.mechanism, Renewed):
+            return one / epochs + people
+        kept = self._of(self.mechanism.first) - people
+        return kept + (one - kept) / epochs + people
+
+    def std_error(self, reports: int) -> float:
+        """Of a frequency from so many reports."""
+        return math.sqrt(self.variance / reports)
+
+    def reports_for(self, half_width: float, z: float) -> int:
+        """The least number of reports whose interval is no wider."""
+        return math.ceil(self.variance * (z / half_width) ** 2 * (1 - 1e-12))
+
+    def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
+        """The least frequency told from 0, among all labels at once; None if even 1 is not."""
+        law = NormalDist()
+        z = law.inv_cdf(1 - (1 - confidence) / self.mechanism.domain_size) + law.inv_cdf(power)
+        least = z * math.sqrt(Precision(self.mechanism, 0.0).variance / reports)
+        return least if least <= 1 else None
+
+    def influence(self, reports: int) -> float:
+        """How far one made-up report moves a frequency, at most."""
+        return 1 / (self._gap * float(self.mechanism.told) * reports)
+
+    def shift_by(self, liars: float) -> float:
+        """How much wider an interval gets, in all, if a share of the reports is made up."""
+        share = worst_share(liars, self.mechanism.told)
+        return share / ((1 - share) * self._gap)
+
+    @property
+    def _gap(self) -> float:
+        return float(self.mechanism.p - self.mechanism.q)
+
+    @property
+    def _people(self) -> float:
+        """What drawing the people adds."""
+        return self.frequency * (1 - self.frequency) if self.population else 0.0
+
+    def _of(self, mechanism: Mechanism) -> float:
+        p, q, f = float(mechanism.p), float(mechanism.q), self.frequency
+        support = f * p + (1 - f) * q
+        drawn = support * (1 - support) / (p - q) ** 2 / float(mechanism.told)
+        return drawn if self.population else drawn - f * (1 - f)

@@ -1,0 +1,27 @@
+"""When tallies are deleted: `retention_days` of the newest manifest after the end of their epoch.
+
+The rule is the calendar's alone. A release goes by it even before the housekeeping has deleted
+anything, so that which epochs it reads does not depend on when that ran.
+"""
+
+from __future__ import annotations
+
+import math
+
+from deniable_shared.epochs import epoch_end
+from deniable_shared.manifest import Manifest
+
+__all__ = ["first_kept", "is_over"]
+
+_DAY_SECONDS = 86_400
+
+
+def is_over(manifest: Manifest, epoch: int, now: float) -> bool:
+    """Whether the tallies of that epoch are due to go."""
+    return now > epoch_end(epoch, manifest.epoch_seconds) + manifest.retention_days * _DAY_SECONDS
+
+
+def first_kept(manifest: Manifest, now: float) -> int:
+    """The oldest epoch whose tallies are not due to go."""
+    edge = now - manifest.retention_days * _DAY_SECONDS
+    return max(0, math.ceil(edge / manifest.epoch_seconds) - 1)

@@ -1,0 +1,254 @@
+"""Tallies of whole populations in seconds: for planning and for tests, never for privacy.
+
+Draws come from numpy's generator, which whoever has seen enough of it can predict, and
+probabilities are floats. Devices use `Mechanism.randomize`, with a keyed stream and integers;
+nothing here is ever sent. What is the same is the law of the tally, for any registered mechanism,
+plain or one report of a chain, because all of them are one of these:
+
+    bits           each bit is told by itself: binomial counts of ones    rr/1, sue/1, oue/1
+    a message      supports the true label with p, each such one as likely, else each other:
+                   multinomial over the messages      any of labels whose tally counts messages
+    many messages  the same, told sender by sender     cyclic/1, projective/1, subset/1, affine/1,
+                                                       hadamard/1
+    a few          drawn from the exact `pmf` of each value               all others
+
+A mechanism that is registered later needs no line here unless it is to be fast.
+Source: local-dp §3, §5, §19; a uniform set by Floyd's way, as in `subset/1`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_aggregator import estimators
+from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimators.projective import circle
+from deniable_shared.chains import Renewed
+from deniable_shared.difference_sets import difference_set
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.affine import AffineResponse
+from deniable_shared.mechanisms.contract import Mechanism, Renewable
+from deniable_shared.mechanisms.cyclic import CyclicResponse
+from deniable_shared.mechanisms.geometric import GeometricResponse
+from deniable_shared.mechanisms.grr import GeneralizedResponse
+from deniable_shared.mechanisms.hadamard import HadamardResponse
+from deniable_shared.mechanisms.oue import OptimizedUnary
+from deniable_shared.mechanisms.projective import ProjectiveResponse
+from deniable_shared.mechanisms.rr import BitwiseResponse
+from deniable_shared.mechanisms.subset import SubsetResponse
+from deniable_shared.mechanisms.sue import SymmetricUnary
+
+__all__ = ["generator", "simulated_tally"]
+
+Generator = np.random.Generator  # noqa: TID251  # planning and tests: nothing drawn here is sent
+Kernel = Callable[[Mechanism, Counts, Counts, Generator], Counts]
+
+_AT_ONCE = 1 << 18
+
+
+def generator(seed: int | None = None) -> Generator:
+    """The generator of simulations: from the system's entropy, or repeatable with a seed."""
+    return np.random.default_rng(seed)  # noqa: TID251  # planning and tests: nothing is sent
+
+
+def simulated_tally(
+    mechanism: Mechanism,
+    values: npt.ArrayLike,
+    people: npt.ArrayLike,
+    *,
+    draws: Generator | None = None,
+) -> Counts:
+    """The tally of one report each of people[i] devices whose answer is values[i].
+
+    `values` are indices, or rows of zeros and ones for a mechanism of bits. ParameterError if they
+    do not fit the mechanism, or if it has no law that can be drawn from at this size.
+    """
+    answers, counts = _checked(mechanism, np.asarray(values), np.asarray(people))
+    kernel = _KERNELS.get(type(_form(mechanism)), _by_law)
+    return kernel(mechanism, answers, counts, draws or generator())
+
+
+def _checked(mechanism: Mechanism, values: Counts, people: Counts) -> tuple[Counts, Counts]:
+    width = 2 if mechanism.domain_types == {"bits"} else 1
+    if values.ndim != width or people.shape != values.shape[:1]:
+        raise ParameterError(
+            f"values must be {'rows of bits' if width == 2 else 'indices'} and people one number "
+            f"for each, got shapes {values.shape} and {people.shape}"
+        )
+    if values.dtype.kind not in "iub" or people.dtype.kind not in "iu":
+        raise ParameterError("values and people must be integers")
+    largest = 1 if width == 2 else mechanism.domain_size - 1
+    if values.size and not 0 <= values.min() <= values.max() <= largest:
+        raise ParameterError(f"values must lie in [0, {largest}]")
+    if width == 2 and values.shape[1] != mechanism.domain_size:
+        raise ParameterError(f"values must have {mechanism.domain_size} bits a row")
+    if people.size and people.min() < 0:
+        raise ParameterError("people must be at least 0 for each value")
+    some = people > 0
+    return values[some].astype(np.int64), people[some].astype(np.int64)
+
+
+def _form(mechanism: Mechanism) -> Renewable:
+    """The mechanism whose payload a report has."""
+    return mechanism.first if isinstance(mechanism, Renewed) else cast(Renewable, mechanism)
+
+
+def _bits(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """Each bit told by itself: how many of those with a one tell it, and of those without."""
+    d, n = mechanism.domain_size, people.sum()
+    ones = values.T @ people if values.ndim == 2 else _histogram(values, people, d)
+    true = draws.binomial(ones, float(mechanism.p))
+    return np.asarray(true + draws.binomial(n - ones, float(mechanism.q)))
+
+
+def _one_label(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """grr/1: kept with p − q, else any label, the true one among them."""
+    d = mechanism.domain_size
+    kept = draws.binomial(people, float(mechanism.p - mechanism.q))
+    others = draws.multinomial(int(people.sum() - kept.sum()), np.full(d, 1 / d))
+    return np.asarray(_histogram(values, kept, d) + others)
+
+
+def _coefficients(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """hadamard/1: a coefficient each, and its parity told with p."""
+    coefficients = _form(mechanism).public_choices
+    tally = np.zeros(mechanism.tally_size, dtype=np.int64)
+    for truth in _senders(values, people):
+        asked = draws.integers(1, coefficients + 1, len(truth))
+        told = np.bitwise_count(asked & truth) & 1
+        told ^= draws.random(len(truth)) >= float(mechanism.p)
+        tally += np.bincount(2 * (asked - 1) + told, minlength=len(tally))
+    return tally
+
+
+def _distances(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """cyclic/1: a distance each, in the difference set or not."""
+    form = cast(GeometricResponse, _form(mechanism))
+    k, w = form.symbols, form.favoured
+    members = np.array(difference_set(form.field_order, form.dimension), dtype=np.int64)
+    others = np.setdiff1d(np.arange(k), members)
+    tally = np.zeros(k, dtype=np.int64)
+    for truth in _senders(values, people):
+        near = members[draws.integers(0, w, len(truth))]
+        far = others[draws.integers(0, k - w, len(truth))]
+        inside = draws.random(len(truth)) < float(mechanism.p)
+        tally += np.bincount((truth + np.where(inside, near, far)) % k, minlength=k)
+    return tally
+
+
+def _turns(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """projective/1: the same on its circle, where a value of turn l is supported from −l on."""
+    form = cast(GeometricResponse, _form(mechanism))
+    point, value = circle(form.field_order, form.dimension)
+    turn, tally = np.empty_like(value), np.empty_like(point)
+    turn[value] = np.arange(form.symbols)
+    tally[point] = _distances(mechanism, -turn[values] % form.symbols, people, draws)
+    return tally
+
+
+def _thresholds(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """affine/1: the estimator counts what each sender says."""
+    form = cast(AffineResponse, _form(mechanism))
+    k, w = form.modulus, form.subset_size
+    messages = [np.zeros((0, form.payload_size), dtype=np.uint8)]
+    for truth in _senders(values, people):
+        before = draws.integers(0, form.multipliers, len(truth))
+        inside = draws.random(len(truth)) < float(mechanism.p)
+        rank = np.where(inside, draws.integers(0, w, len(truth)), draws.integers(w, k, len(truth)))
+        messages.append(_payloads(before * k + (rank - (before + 1) * truth) % k, form))
+    return estimators.for_mechanism(form).tally(np.concatenate(messages))
+
+
+def _sets(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """subset/1: a set each, by Floyd's way among the others; then they change places."""
+    form = cast(SubsetResponse, _form(mechanism))
+    d, w = form.domain_size, form.subset_size
+    tally = np.zeros(d, dtype=np.int64)
+    for truth in _senders(values, people, width=d):
+        inside = draws.random(len(truth)) < float(mechanism.p)
+        chosen = np.zeros((len(truth), d), dtype=bool)
+        rows, others = np.arange(len(truth)), d - 1
+        first = draws.integers(0, others - w + 1, len(truth))
+        chosen[rows, np.where(inside, others, first)] = True
+        for last in range(others - w + 1, others):
+            item = draws.integers(0, last + 1, len(truth))
+            chosen[rows, np.where(chosen[rows, item], last, item)] = True
+        moved = chosen[rows, truth].copy()
+        chosen[rows, truth] = chosen[rows, others]
+        chosen[rows, others] = moved
+        tally += chosen.sum(axis=0)
+    return tally
+
+
+def _by_law(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """From p over the messages that support a value, where a tally counts messages; else pmf."""
+    form = _form(mechanism)
+    counted = form.places == 1 and form.tally_size == form.symbols
+    law = _message_law if counted and "choice" in form.domain_types else _pmf_law
+    tally = np.zeros(mechanism.tally_size, dtype=np.int64)
+    for value, count in zip(values.tolist(), people.tolist(), strict=True):
+        chances, tallies = law(mechanism, value)
+        drawn = draws.multinomial(count, chances / chances.sum())
+        tally += drawn if tallies is None else drawn @ tallies
+    return tally
+
+
+def _message_law(mechanism: Mechanism, value: int) -> tuple[Floats, None]:
+    """The chance of each message, which is its own place in the tally."""
+    form = _form(mechanism)
+    size = mechanism.payload_size
+    favoured = np.array(
+        [form.supports(each.to_bytes(size, "big"), value) for each in range(form.symbols)]
+    )
+    inside, outside = float(mechanism.p), float(1 - mechanism.p)
+    few = form.favoured
+    return np.where(favoured, inside / few, outside / (form.symbols - few)), None
+
+
+def _pmf_law(mechanism: Mechanism, value: int | list[int]) -> tuple[Floats, Counts]:
+    """The chance of each payload, and what it adds to the tally."""
+    law = mechanism.pmf(value)
+    rows = np.frombuffer(b"".join(law), dtype=np.uint8).reshape(len(law), 1, -1)
+    estimator = estimators.for_mechanism(mechanism)
+    tallies = np.array([estimator.tally(row) for row in rows])
+    return np.array([float(chance) for chance in law.values()]), tallies
+
+
+def _senders(values: Counts, people: Counts, *, width: int = 1) -> Iterator[Counts]:
+    """Every person's value, as many at once as have room."""
+    ends, at_once = np.cumsum(people), max(1, (64 if width > 1 else 1) * _AT_ONCE // width)
+    for start in range(0, int(people.sum()), at_once):
+        places = np.arange(start, min(start + at_once, int(ends[-1])))
+        yield values[np.searchsorted(ends, places, side="right")]
+
+
+def _histogram(values: Counts, people: Counts, size: int) -> Counts:
+    counts = np.zeros(size, dtype=np.int64)
+    np.add.at(counts, values, people)
+    return counts
+
+
+def _payloads(messages: Counts, form: Renewable) -> npt.NDArray[np.uint8]:
+    """Each message, big-endian."""
+    wide = messages.astype(">u8").view(np.uint8).reshape(len(messages), 8)
+    return wide[:, 8 - form.payload_size :]
+
+
+_KERNELS: Mapping[type, Kernel] = MappingProxyType(
+    {
+        AffineResponse: _thresholds,
+        CyclicResponse: _distances,
+        ProjectiveResponse: _turns,
+        BitwiseResponse: _bits,
+        GeneralizedResponse: _one_label,
+        HadamardResponse: _coefficients,
+        SubsetResponse: _sets,
+        OptimizedUnary: _bits,
+        SymmetricUnary: _bits,
+    }
+)

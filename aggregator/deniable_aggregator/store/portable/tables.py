@@ -1,0 +1,98 @@
+"""What there is to carry: each table with its columns, and the order that makes its rows one text.
+
+Deltas are not among them: a reader folds them into cells and pages. Numbers that stand for
+collections and cells are carried as they are. The order is one in which the rows may be inserted:
+what a row refers to comes first, and what freezes counts comes after the counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import GenericAlias
+
+__all__ = ["TABLES", "Row", "Table"]
+
+Row = tuple[int | str | bytes | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`columns` with their kinds; `order` sorts texts by their bytes where it says {bytes}."""
+
+    name: str
+    columns: dict[str, object]
+    order: str
+
+    @property
+    def names(self) -> str:
+        return ", ".join(self.columns)
+
+    @property
+    def row_type(self) -> GenericAlias:
+        """What a row is decoded as."""
+        return GenericAlias(tuple, tuple(self.columns.values()))
+
+
+_MAYBE = str | None
+TABLES = (
+    Table("collections", {"number": int, "id": str, "closed": int}, "number"),
+    Table("log", {"position": int, "type": str, "body_hash": bytes, "head": bytes}, "position"),
+    Table(
+        "manifests",
+        {
+            **{"position": int, "collection": int, "version": int},
+            **{"name": str, "digest": bytes, "envelope": bytes},
+        },
+        "position",
+    ),
+    Table(
+        "key_lists",
+        {
+            **{"version": int, "position": int, "issued": int, "expires": int},
+            **{"digest": bytes, "envelope": bytes},
+        },
+        "version",
+    ),
+    Table(
+        "cells",
+        {
+            **{"number": int, "collection": int, "epoch": int, "manifest_version": int},
+            **{"cohort": int, "n": int, "tally_size": int},
+        },
+        "number",
+    ),
+    Table("pages", {"cell": int, "page": int, "counts": bytes}, "cell, page"),
+    Table("seen", {"collection": int, "epoch": int, "id": bytes}, "collection, epoch, id"),
+    Table(
+        "closed_epochs", {"collection": int, "epoch": int, "closed_at": int}, "collection, epoch"
+    ),
+    Table(
+        "expired_epochs", {"collection": int, "epoch": int, "expired_at": int}, "collection, epoch"
+    ),
+    Table("rejections", {"collection": int, "reason": str, "n": int}, "collection, reason {bytes}"),
+    Table(
+        "tokens",
+        {
+            **{"rowid": int, "id": str, "role": str, "label": str, "hash": bytes},
+            **{"created": int, "expires": int | None, "revoked": int | None},
+        },
+        "rowid",
+    ),
+    Table(
+        "charges",
+        {
+            **{"position": int, "collection": int, "release": str, "request": bytes},
+            **{"terms": bytes, "epochs": str, "epsilon": _MAYBE, "rho": _MAYBE},
+            **{"delta": str, "adjacency": str, "created": int},
+        },
+        "position",
+    ),
+    Table(
+        "results", {"release": str, "position": int, "salt": bytes, "document": bytes}, "position"
+    ),
+    Table(
+        "session_records",
+        {"release": str, "number": int, "record": bytes},
+        "release {bytes}, number",
+    ),
+)

@@ -1,0 +1,228 @@
+"""Geometric responses: one point of K, which supports the w values of whose hyperplane it is.
+
+    K = (q^t − 1)/(q − 1)      w = (q^(t−1) − 1)/(q − 1)      the truth supported with p = T/2^64
+
+    q* = (w − p)/(K − 1)        (T/w) / ((2^64 − T)/(K − w)) ≤ e^ε, as close as 64 bits allow
+
+Points and values are those of the projective space of t coordinates over F_q. Each value is
+supported by w points and each two by as many as any other two: p and q* are those of `subset/1` on
+K choices, in log2 K bits. Values from d on stand for nothing; their estimates are 0 but for noise,
+and show it if reports are made up.
+
+`cyclic/1` and `projective/1` number points and values differently, and so find a point by a table
+or by arithmetic. If F_q and t are not given, they are those of least total error of the d choices
+for one report, decided at a lower bound of e^ε: q at most 4e^ε + 8, t ≥ 3 the least with K ≥ d, K
+at most 16(d + 1) and what the mechanism can do.
+
+Payload: the point, big-endian, in as few whole bytes as hold K − 1.
+Sources: Feldman, Nelson, Nguyen, Talwar 2022; Park, Nam, Lee 2023; local-dp §7.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from math import isqrt
+from typing import ClassVar, Self
+
+from deniable_shared.coins import Coins
+from deniable_shared.difference_sets import codes_of, size_of
+from deniable_shared.domain import INDEXED, bytes_for
+from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
+from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.fields import prime_power
+from deniable_shared.optimum import design_error
+
+__all__ = ["GeometricResponse", "best_space"]
+
+_SCALE = 1 << 64
+_MAX_PAYLOADS = 65_536
+_LEAST_DIMENSION = 3
+_BITS = 96
+_MOST_SPREAD = 16
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricResponse(ABC):
+    """d = `domain_size` choices among K codes, points of t = `dimension` coordinates over F_q."""
+
+    id: ClassVar[str]
+    most_choices: ClassVar[int]
+    most_codes: ClassVar[int]
+    domain_types: ClassVar[frozenset[str]] = INDEXED
+    parameters: ClassVar[tuple[str, ...]] = ("field_order", "dimension")
+    places: ClassVar[int] = 1
+    differing: ClassVar[int] = 1
+    public_choices: ClassVar[int] = 1
+    told: ClassVar[Fraction] = Fraction(1)
+    domain_size: int
+    epsilon: Fraction
+    field_order: int
+    dimension: int
+    threshold: int = field(init=False)
+    payload_size: int = field(init=False)
+    symbols: int = field(init=False)
+    favoured: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        codes, size = self._checked_space()
+        cut = threshold(parse_epsilon(self.epsilon), messages=codes, favoured=size)
+        object.__setattr__(self, "threshold", cut)
+        object.__setattr__(self, "payload_size", bytes_for(codes))
+        object.__setattr__(self, "symbols", codes)
+        object.__setattr__(self, "favoured", size)
+
+    def _checked_space(self) -> tuple[int, int]:
+        """K and w."""
+        d, q, t, most = self.domain_size, self.field_order, self.dimension, self.most_codes
+        self._check_domain(d)
+        if prime_power(q) is None:
+            raise ParameterError(
+                f"field_order must be a prime, or a power of one up to 128, got {q}: "
+                "leave it out to get the best"
+            )
+        if not _LEAST_DIMENSION <= t <= most.bit_length():
+            raise ParameterError(f"dimension must be at least {_LEAST_DIMENSION}, got {t}")
+        codes = codes_of(q, t)
+        if not d <= codes <= most:
+            raise ParameterError(
+                f"field_order and dimension must give {d} to {most} codes, got {codes}: "
+                "use affine/1 for more choices"
+            )
+        return codes, size_of(q, t)
+
+    @classmethod
+    def _check_domain(cls, domain_size: int) -> None:
+        if not 2 <= domain_size <= cls.most_choices:
+            raise ParameterError(
+                f"domain_size must lie in [2, {cls.most_choices}], got {domain_size}: "
+                "affine/1 and projective/1 take up to 1,000,000 choices"
+            )
+
+    @classmethod
+    def create(
+        cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
+    ) -> Self:
+        """See `contract.Kind`; field order and dimension are the best for a report."""
+        if given and given.keys() != set(cls.parameters):
+            raise ParameterError(f"{cls.id} takes field_order and dimension together, or neither")
+        if given:
+            return cls(domain_size, epsilon, *(given[name] for name in cls.parameters))
+        cls._check_domain(domain_size)
+        return cls(domain_size, epsilon, *best_space(domain_size, report, most=cls.most_codes))
+
+    @property
+    def tally_size(self) -> int:
+        """One count of reports a code."""
+        return self.symbols
+
+    @property
+    def p(self) -> Fraction:
+        """Exact probability that a report supports the true choice."""
+        return Fraction(self.threshold, _SCALE)
+
+    @property
+    def q(self) -> Fraction:
+        """Exact probability that a report supports one given other code."""
+        return (self.favoured - self.p) / (self.symbols - 1)
+
+    def randomize(
+        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
+    ) -> bytes:
+        """A point; DomainError unless 0 ≤ value < d."""
+        index = self._checked(value)
+        inside = coins.bernoulli(self.threshold)
+        near = coins.below(self.favoured)
+        far = coins.below(self.symbols - self.favoured)  # both drawn: work tells no outcome
+        return self._drawn(index, inside, near, far).to_bytes(self.payload_size, "big")
+
+    @abstractmethod
+    def _drawn(self, index: int, inside: bool, near: int, far: int) -> int:
+        """Point `near` of the w that support a value if inside, else point `far` of the others."""
+
+    @abstractmethod
+    def _holds(self, code: int, index: int) -> bool:
+        """Whether a point supports a value."""
+
+    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+        """The code kept with probability keep/2^64, else any of the K."""
+        kept = coins.bernoulli(keep)
+        drawn = coins.below(self.symbols)  # always drawn: work must not tell the outcome
+        return (drawn.to_bytes(self.payload_size, "big"), permanent)[kept]
+
+    def _checked(self, value: int | Sequence[int]) -> int:
+        if not isinstance(value, int) or not 0 <= value < self.domain_size:
+            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
+        return value
+
+    def supports(self, payload: bytes, label: int) -> bool:
+        """Whether the point supports the label."""
+        return self._holds(int.from_bytes(payload, "big"), label)
+
+    def validate(self, payload: bytes) -> None:
+        """DecodeError unless `payload` is a code below K in its one possible length."""
+        if len(payload) != self.payload_size:
+            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
+        if int.from_bytes(payload, "big") >= self.symbols:
+            raise DecodeError(f"payload must hold a code in [0, {self.symbols - 1}]")
+
+    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
+        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
+        index = self._checked(value)
+        inside = self.p / self.favoured
+        outside = (1 - self.p) / (self.symbols - self.favoured)
+        return {
+            code.to_bytes(self.payload_size, "big"): (
+                inside if self._holds(code, index) else outside
+            )
+            for code in self._codes()
+        }
+
+    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `renewed` can give."""
+        drawn = Fraction(_SCALE - keep, _SCALE * self.symbols)
+        law = {code.to_bytes(self.payload_size, "big"): drawn for code in self._codes()}
+        law[permanent] += Fraction(keep, _SCALE)
+        return law
+
+    def _codes(self) -> range:
+        if self.symbols > _MAX_PAYLOADS:
+            raise ParameterError(
+                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {self.symbols:,}: "
+                "use fewer choices"
+            )
+        return range(self.symbols)
+
+    def inputs(self) -> Iterator[int]:
+        """Every index."""
+        return iter(range(self.domain_size))
+
+
+@lru_cache(maxsize=256)
+def best_space(domain_size: int, epsilon: Fraction, *, most: int) -> tuple[int, int]:
+    """(q, t) of least total error; ParameterError where no space has d to `most` points."""
+    e, _ = exp_bounds(epsilon, bits=_BITS)
+    near = min(most, _MOST_SPREAD * (domain_size + 1))
+    spaces = [
+        (design_error(domain_size, codes_of(q, t), size_of(q, t), e), q, t)
+        for q in range(2, min(int(4 * e) + 8, isqrt(most)) + 1)
+        if prime_power(q) is not None and codes_of(q, t := _dimension(domain_size, q)) <= near
+    ]
+    if not spaces:
+        raise ParameterError(
+            f"domain_size must leave a space of at most {most} points, got {domain_size}: "
+            "use affine/1 for more choices"
+        )
+    _, q, t = min(spaces)
+    return q, t
+
+
+def _dimension(domain_size: int, q: int) -> int:
+    """The least with so many points."""
+    t = _LEAST_DIMENSION
+    while codes_of(q, t) < domain_size:
+        t += 1
+    return t

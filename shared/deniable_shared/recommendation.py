@@ -1,0 +1,254 @@
+"""The mechanism of a collection that names none: the shortest reports at almost the least error.
+
+Of the registered mechanisms that answer for the domain, those whose total error is at most 1.05
+times the least that any mechanism can have, R*(d, ε) of `optimum`; or, if there are none, at most
+1.05 times the least among them. Of these
+
+    the one of the fewest bytes a report,
+    then of those that a server counts in fewer than 16 additions a report, if there are any,
+    then of the least error, then of the fewest parameters to pin, then by id.
+
+Where telling one choice is exactly optimal, (d − 1)(d − 2) ≤ 2E², that is `grr/1`. The work of a
+device grows with the bytes it sends, so it needs no rule of its own. A number is asked as a choice:
+which value how often; its mean and its distribution are other questions, to be named. A record gets
+the least error of two attributes together (`record_choice`).
+Bits are compared by the variance of one bit at frequency ½; of several, no least error is known.
+
+Two reports of one permanent answer may share one bit at most unless `linkable` says otherwise:
+without it, those that share less go first. Nothing here depends on the number of reports, and no
+float decides but that of `linkage`, which the manifest's own rule reads as well.
+Sources: local-dp §1, §17, §21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import cast
+
+from deniable_shared import mechanisms
+from deniable_shared.chains import Renewed
+from deniable_shared.domain import Bits, Domain, Record, Text
+from deniable_shared.dyadic import parse_epsilon
+from deniable_shared.errors import ParameterError
+from deniable_shared.linkage import linkage
+from deniable_shared.manifest_rules import MAX_LINKAGE
+from deniable_shared.mechanisms import Mechanism
+from deniable_shared.mechanisms.contract import Renewable
+from deniable_shared.mechanisms.prefix_hash import PrefixHash
+from deniable_shared.optimum import least_error, total_error
+from deniable_shared.record_choice import best_for_record
+
+__all__ = [
+    "AS_GOOD",
+    "Recommendation",
+    "error_of",
+    "over_least",
+    "ratio_text",
+    "recommend",
+    "recommend_for",
+]
+
+AS_GOOD = Fraction(21, 20)
+"""How many times the least error is as good as that."""
+
+_LIGHT = 16
+_EXACT = 1 + Fraction(1, 1 << 30)  # what the grid of 64-bit coins can cost, up to ε = 20
+_NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What to take, why, and its total error over the least there is; None where nobody knows."""
+
+    id: str
+    reason: str
+    ratio_to_optimum: Fraction | None
+    mechanism: Mechanism = field(repr=False)
+
+
+def recommend_for(
+    domain: Domain,
+    epsilon: Fraction,
+    *,
+    permanent: Fraction | None = None,
+    linkable: bool = False,
+) -> Recommendation:
+    """The mechanism of a domain; see `recommend`."""
+    if isinstance(domain, Text):
+        return _for_text(domain, epsilon, permanent)
+    if isinstance(domain, Record):
+        return _for_record(domain, epsilon, permanent, linkable)
+    return recommend(
+        domain.type,
+        domain.size,
+        epsilon,
+        permanent=permanent,
+        linkable=linkable,
+        decided={name: n for name, n in domain.decides.items() if isinstance(n, int)},
+    )
+
+
+def recommend(
+    domain_type: str,
+    domain_size: int,
+    epsilon: Fraction,
+    *,
+    permanent: Fraction | None = None,
+    linkable: bool = False,
+    decided: Mapping[str, int] = _NOTHING,
+) -> Recommendation:
+    """The mechanism for a type of domain and its size, at the ε of one report.
+
+    With `permanent` it is a chain, compared by one of its reports. `decided` are the parameters
+    that the domain decides. ParameterError if there is none.
+    """
+    parse_epsilon(epsilon)
+    if permanent is not None and not epsilon < parse_epsilon(permanent, argument="permanent"):
+        raise ParameterError(f"permanent must be more than epsilon = {epsilon}, got {permanent}")
+    tells = "bits" if domain_type == Bits.type else "choice"
+    able = list(_able(tells, domain_size, epsilon, permanent, decided))
+    if not able:
+        raise ParameterError(
+            f"no mechanism answers for a {domain_type} of size {domain_size} at this epsilon: "
+            "use a smaller domain or another epsilon"
+        )
+    unlinked = [each for each in able if linkable or linkage(each) <= MAX_LINKAGE]
+    best, any_best = _best(unlinked or able), _best(able)
+    ratio = over_least(best)
+    reason = _reason(best, ratio)
+    if best.id != any_best.id:
+        reason += f"; {any_best.id} has less, with linkable = true"
+    return Recommendation(best.id, reason, ratio, best)
+
+
+def _for_text(domain: Text, epsilon: Fraction, permanent: Fraction | None) -> Recommendation:
+    """The only mechanism for texts."""
+    if permanent is None:
+        best = mechanisms.for_domain(PrefixHash.id, domain, epsilon)
+    else:
+        best = mechanisms.for_domain(PrefixHash.id, domain, epsilon, permanent=permanent)
+    reason = f"the mechanism for texts that nobody listed, in {_bytes(best)}"
+    return Recommendation(best.id, reason, None, best)
+
+
+def _for_record(
+    domain: Record, epsilon: Fraction, permanent: Fraction | None, linkable: bool
+) -> Recommendation:
+    """The mechanism of least error of two attributes, of those that do not point to one device."""
+
+    def asked(once: Mechanism) -> Mechanism:
+        if permanent is None:
+            return once
+        return mechanisms.for_domain(once.id, domain, epsilon, permanent=permanent)
+
+    def hides(once: Mechanism) -> bool:
+        return linkable or linkage(asked(once)) <= MAX_LINKAGE
+
+    best = asked(best_for_record(domain, epsilon, fits=hides))
+    told = "all attributes" if "choice" in best.domain_types else "some of the attributes"
+    reason = f"least error of two attributes together, by telling {told}, in {_bytes(best)}"
+    return Recommendation(best.id, reason, over_least(best), best)
+
+
+def error_of(mechanism: Mechanism) -> Fraction:
+    """n times the total variance of all frequencies, given who answered.
+
+    Of bits: n times the variance of one bit at frequency ½, among people drawn independently.
+    """
+    p, q = mechanism.p, mechanism.q
+    if "choice" in mechanism.domain_types:
+        return total_error(p, q, mechanism.domain_size)
+    return (q * (1 - q) / (p - q) ** 2 + Fraction(1, 4)) / mechanism.told
+
+
+def over_least(mechanism: Mechanism) -> Fraction | None:
+    """At least the total error over R*, by less than 2^−50 of it at ε ≥ 0.01.
+
+    None for several bits and for means, of which no least error is known in closed form.
+    """
+    if "choice" in mechanism.domain_types:
+        low, _ = least_error(mechanism.domain_size, mechanism.epsilon)
+        return total_error(mechanism.p, mechanism.q, mechanism.domain_size) / low
+    if mechanism.domain_size > 1 or "bits" not in mechanism.domain_types:
+        return None
+    low, _ = least_error(2, mechanism.epsilon)  # yes and no are a choice of two
+    return total_error(mechanism.p, mechanism.q, 2) / low
+
+
+def ratio_text(ratio: Fraction) -> str:
+    """How far above the least error a ratio is, in words."""
+    if ratio <= _EXACT:
+        return "exactly the least error that any mechanism can have"
+    if ratio >= 2:
+        return f"{_tenths(ratio)} times the least error that any mechanism can have"
+    least = "less than 0.1" if (above := 100 * (ratio - 1)) < Fraction(1, 10) else _tenths(above)
+    return f"{least}% above the least error that any mechanism can have"
+
+
+def _tenths(number: Fraction) -> str:
+    """One decimal, rounded up."""
+    tenths = -(-number * 10 // 1)
+    return f"{tenths // 10}.{tenths % 10}"
+
+
+def _able(
+    tells: str,
+    size: int,
+    epsilon: Fraction,
+    permanent: Fraction | None,
+    decided: Mapping[str, int],
+) -> Iterator[Mechanism]:
+    """Every mechanism that takes these parameters."""
+    for id in mechanisms.for_type(tells):
+        with suppress(ParameterError):  # too many labels for some
+            if permanent is None:
+                yield mechanisms.build(id, domain_size=size, epsilon=epsilon, **decided)
+            else:
+                yield mechanisms.build(
+                    id, domain_size=size, epsilon=epsilon, permanent=permanent, **decided
+                )
+
+
+def _best(able: Sequence[Mechanism]) -> Mechanism:
+    errors = [(error_of(each), each) for each in able]
+    near = [each for each in able if (over_least(each) or 2) <= AS_GOOD]
+    if not near:
+        enough = min(error for error, _ in errors) * AS_GOOD
+        near = [each for error, each in errors if error <= enough]
+    return min(near, key=_rank)
+
+
+def _rank(mechanism: Mechanism) -> tuple[object, ...]:
+    return (
+        mechanism.payload_size,
+        _additions(mechanism) >= _LIGHT,
+        error_of(mechanism),
+        len(mechanisms.pinned(mechanism.id)),
+        mechanism.id,
+    )
+
+
+def _additions(mechanism: Mechanism) -> Fraction:
+    """How many integers of a tally one report changes: 1 where a tally counts messages."""
+    form = mechanism.first if isinstance(mechanism, Renewed) else cast(Renewable, mechanism)
+    if form.places == 1 and form.tally_size == form.symbols * form.public_choices:
+        return Fraction(1)
+    return form.told * (form.p + (form.tally_size - 1) * form.q)
+
+
+def _reason(mechanism: Mechanism, ratio: Fraction | None) -> str:
+    report = _bytes(mechanism)
+    if ratio is None:
+        told = "all bits" if mechanism.told == 1 else f"1 in {float(1 / mechanism.told):.3g} bits"
+        return f"least variance of a bit, by telling {told}, in {report}"
+    within = ", the fewest within 5%" if ratio <= AS_GOOD else ""
+    return f"{ratio_text(ratio)}, in {report}{within}"
+
+
+def _bytes(mechanism: Mechanism) -> str:
+    size = mechanism.payload_size
+    return f"{size:,} byte{'s' if size > 1 else ''} a report"

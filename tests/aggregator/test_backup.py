@@ -1,0 +1,283 @@
+"""Backup, restore and copy: every row, either way, under load, and nothing half-done."""
+
+from __future__ import annotations
+
+import stat
+import threading
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deniable_aggregator.backup import archive, copying, keys
+from deniable_aggregator.errors import (
+    DataDirectoryError,
+    KeyFileError,
+    LockedError,
+    StoreError,
+)
+from deniable_aggregator.process.directory_lock import DirectoryLock
+from deniable_aggregator.service import Service
+from deniable_aggregator.settings import Settings
+from deniable_aggregator.store import schema
+from deniable_aggregator.store.contract import Verdict
+from deniable_aggregator.store.opening import open_store
+from deniable_aggregator.store.portable.reading import Digest, digests, snapshot
+from support import postgres_server
+from support.data_directory import NOON, Moment, prepared, prepared_on_postgres
+from support.databases import KINDS, manifest_row
+from support.ledgers import admitted, charge_row, result_row
+from support.stores import COLLECTION, EPOCH, EVERY_EPOCH, arrivals, sums
+
+WIDE = bytes([1, 0, 2]) * 3_000
+"""A payload whose tally has three pages."""
+PASSPHRASE = "correct horse battery"
+OTHER = {"sqlite": "postgres", "postgres": "sqlite"}
+
+
+@pytest.fixture(params=KINDS)
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
+    """A prepared directory over a store of either kind that holds something in every table."""
+    folder = tmp_path / "old"
+    folder.mkdir()
+    made = prepared(folder) if request.param == "sqlite" else prepared_on_postgres(folder)
+    fill(made)
+    yield made
+    if made.shared:
+        postgres_server.drop(made.store)
+
+
+def kind_of(settings: Settings) -> str:
+    return "postgres" if settings.shared else "sqlite"
+
+
+def fill(settings: Settings) -> None:
+    store = open_store(settings)
+    store.add_manifest(manifest_row())
+    store.commit(arrivals(range(7), WIDE), sums)
+    store.roll_up()
+    store.close_epoch(COLLECTION, EPOCH, NOON)
+    store.commit(arrivals(range(4), b"\1", epoch=EPOCH - 1), sums)
+    store.close_epoch(COLLECTION, EPOCH - 1, NOON)
+    store.expire_epoch(COLLECTION, EPOCH - 1, NOON)
+    store.commit(arrivals(range(20, 25), WIDE, epoch=EPOCH + 1), sums)
+    store.roll_up()
+    store.commit(arrivals(range(30, 33), WIDE, epoch=EPOCH + 1), sums)  # waits for the roll-up
+    store.commit(arrivals(range(3), b"\1", epoch=EPOCH + 2), sums)
+    store.count_rejections(COLLECTION, {"cannot-open": 2, "too-early": 1})
+    store.charge(charge_row(1), admitted)
+    store.store_result(result_row(1), b"record 0")
+    store.add_record(charge_row(1).release, 1, b"record 1")
+    store.charge(charge_row(2), admitted)
+    store.close()
+
+
+def empty(kind: str, folder: Path) -> Settings:
+    """A place to restore into."""
+    if kind == "sqlite":
+        return Settings(data=folder / "data")
+    return Settings(data=folder / "data", store=postgres_server.empty())
+
+
+def restored(target: Settings, path: Path, **more: bool) -> copying.Restored:
+    return copying.restore(
+        target,
+        path,
+        passphrase=lambda: PASSPHRASE,
+        nothing_released_since=more.get("nothing_released_since", True),
+    )
+
+
+def content(settings: Settings) -> dict[str, Digest]:
+    with snapshot(settings) as found:
+        return digests(found)
+
+
+def tallies(settings: Settings) -> list[tuple[int, int, list[int]]]:
+    store = open_store(settings)
+    found = [
+        (row.cell.epoch, row.n, row.tally.tolist())
+        for row in store.tallies(COLLECTION, *EVERY_EPOCH)
+    ]
+    store.close()
+    return found
+
+
+@pytest.mark.parametrize("other", [False, True], ids=["same kind", "other kind"])
+def test_a_restored_store_has_every_row_of_the_one_backed_up(
+    settings: Settings, tmp_path: Path, other: bool
+) -> None:
+    kind = OTHER[kind_of(settings)] if other else kind_of(settings)
+    path = copying.back_up(settings, tmp_path / "b.zip", None, NOON)
+    target = empty(kind, tmp_path / "new")
+    assert not restored(target, path).behind
+    before = content(settings)
+    assert content(target) == before
+    assert all(table.rows for table in before.values())
+    assert tallies(target) == tallies(settings)
+    if target.shared:
+        postgres_server.drop(target.store)
+
+
+def test_a_restored_store_goes_on_counting_where_the_other_one_was(
+    settings: Settings, tmp_path: Path
+) -> None:
+    path = copying.back_up(settings, tmp_path / "b.zip", None, NOON)
+    target = empty(OTHER[kind_of(settings)], tmp_path / "new")
+    restored(target, path)
+    store = open_store(target)
+    again = store.commit(arrivals(range(29, 34), WIDE, epoch=EPOCH + 1), sums)
+    assert again == [Verdict.COUNTED, *[Verdict.DUPLICATE] * 3, Verdict.COUNTED]
+    assert set(store.commit(arrivals([99], WIDE), sums)) == {Verdict.CLOSED}
+    store.add_manifest(manifest_row("other-4kqz0m"))
+    store.commit(arrivals(range(2), b"\1", epoch=EPOCH + 9), sums)
+    store.charge(charge_row(3), admitted)
+    assert len(store.ledger()) == 3
+    store.close()
+    if target.shared:
+        postgres_server.drop(target.store)
+
+
+def test_a_copy_there_and_back_is_the_same(settings: Settings, tmp_path: Path) -> None:
+    before = content(settings)
+    there = empty(OTHER[kind_of(settings)], tmp_path)
+    address = there.store or f"sqlite:///{tmp_path / 'copy.db'}"
+    assert copying.copy_store(settings, address) == before
+    back = f"sqlite:///{tmp_path / 'back.db'}"
+    copying.copy_store(replace(settings, store=address), back)
+    assert content(replace(settings, store=back)) == before
+    with pytest.raises(StoreError, match="empty"):
+        copying.copy_store(settings, address)
+    if there.shared:
+        postgres_server.drop(there.store)
+
+
+def test_a_store_that_is_being_served_is_not_copied(settings: Settings, tmp_path: Path) -> None:
+    lock = DirectoryLock.acquire(settings.data, shared=settings.shared)
+    with pytest.raises(LockedError):
+        copying.copy_store(settings, f"sqlite:///{tmp_path / 'copy.db'}")
+    lock.release()
+    assert not (tmp_path / "copy.db").exists()
+
+
+def test_a_backup_under_load_is_one_moment_of_the_store(settings: Settings, tmp_path: Path) -> None:
+    store, stop = open_store(settings), threading.Event()
+
+    def upload(first: int) -> None:
+        number = first
+        while not stop.is_set():
+            numbers = range(number, number + 5)
+            store.commit(arrivals(numbers, WIDE, epoch=EPOCH + 3), sums)
+            number += 5
+
+    threads = [threading.Thread(target=upload, args=(1_000_000 * k,)) for k in (1, 2)]
+    for thread in threads:
+        thread.start()
+    paths = [copying.back_up(settings, tmp_path / f"{k}.zip", None, NOON) for k in range(2)]
+    stop.set()
+    for thread in threads:
+        thread.join()
+    store.close()
+    for number, path in enumerate(paths):
+        target = empty(OTHER[kind_of(settings)], tmp_path / str(number))
+        restored(target, path)
+        for epoch, n, tally in tallies(target):
+            assert tally == [n * byte for byte in (WIDE if epoch < EPOCH + 2 or n > 3 else b"\1")]
+        ids = content(target)["seen"].rows
+        assert ids == sum(n for epoch, n, _ in tallies(target) if epoch > EPOCH)
+        if target.shared:
+            postgres_server.drop(target.store)
+
+
+def test_private_keys_are_in_a_backup_only_when_asked_for(
+    settings: Settings, tmp_path: Path
+) -> None:
+    secrets = [path.read_bytes().strip() for path in (settings.data / "keys").glob("*.key")]
+    without = copying.back_up(settings, tmp_path / "without.zip", None, NOON)
+    sealed = copying.back_up(settings, tmp_path / "with.zip", PASSPHRASE, NOON)
+    for path, expected in ((without, False), (sealed, True)):
+        with zipfile.ZipFile(path) as zipped:
+            assert ("keys.sealed" in zipped.namelist()) == expected
+            whole = b"".join(zipped.read(name) for name in zipped.namelist())
+        assert secrets
+        assert all(secret not in whole for secret in secrets)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_restored_directory_with_keys_serves_at_once(tmp_path: Path) -> None:
+    old = prepared(tmp_path / "old")
+    path = copying.back_up(old, tmp_path, PASSPHRASE, NOON)
+    target = Settings(data=tmp_path / "new" / "data")
+    assert restored(target, path).keys
+    names = {path.name for path in (old.data / "keys").iterdir()}
+    for name in names:
+        made = target.data / "keys" / name
+        assert made.read_bytes() == (old.data / "keys" / name).read_bytes()
+        assert made.stat().st_mode == (old.data / "keys" / name).stat().st_mode
+    service = Service.open(target, clock=Moment())
+    service.tick()
+    service.close()
+
+
+def test_keys_need_their_passphrase_and_a_long_one(tmp_path: Path) -> None:
+    folder = prepared(tmp_path / "old").data / "keys"
+    with pytest.raises(KeyFileError, match="at least 12 characters"):
+        keys.sealed(folder, "short")
+    sealed = keys.sealed(folder, PASSPHRASE)
+    with pytest.raises(KeyFileError, match="passphrase"):
+        keys.put_back(tmp_path / "keys", sealed, PASSPHRASE + "!")
+    with pytest.raises(DataDirectoryError, match="never overwritten"):
+        keys.put_back(folder, sealed, PASSPHRASE)
+    assert not (tmp_path / "keys").exists()
+
+
+def test_nothing_is_restored_over_what_is_there(settings: Settings, tmp_path: Path) -> None:
+    path = copying.back_up(settings, tmp_path / "b.zip", None, NOON)
+    before = content(settings)
+    with pytest.raises(StoreError, match="there already"):
+        copying.back_up(settings, path, None, NOON)
+    if settings.shared:
+        with pytest.raises(StoreError, match="in use already"):
+            restored(replace(settings, data=tmp_path / "new"), path)
+        assert not (tmp_path / "new" / "heads.json").exists()
+    else:
+        with pytest.raises(DataDirectoryError, match="must be empty"):
+            restored(settings, path)
+    assert content(settings) == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("table", ["cells", "log", "seen"])
+def test_a_damaged_archive_leaves_an_empty_place(kind: str, table: str, tmp_path: Path) -> None:
+    old = prepared(tmp_path / "old")
+    fill(old)
+    path = copying.back_up(old, tmp_path / "b.zip", None, NOON)
+    damaged = tmp_path / "damaged.zip"
+    with zipfile.ZipFile(path) as good, zipfile.ZipFile(damaged, "w") as bad:
+        for name in good.namelist():
+            data = good.read(name)
+            lines = data.splitlines(keepends=True)
+            bad.writestr(name, b"".join(lines[:-1]) if name.endswith(f"{table}.jsonl") else data)
+    target = empty(kind, tmp_path / "new")
+    with pytest.raises(StoreError):
+        restored(target, damaged)
+    assert not (target.data / "deniable.db").exists()
+    assert not restored(target, path).behind
+    assert content(target) == content(old)
+    if target.shared:
+        postgres_server.drop(target.store)
+
+
+def test_an_archive_of_another_schema_or_kind_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = prepared(tmp_path / "old")
+    path = copying.back_up(old, tmp_path / "b.zip", None, NOON)
+    (tmp_path / "text.zip").write_bytes(b"no archive")
+    with pytest.raises(StoreError, match="is no backup"), archive.opened(tmp_path / "text.zip"):
+        pass
+    monkeypatch.setattr(schema, "HEAD", "9999")
+    with pytest.raises(StoreError, match="this program 9999"), archive.opened(path):
+        pass

@@ -1,0 +1,152 @@
+"""Simulated tallies have the law of the clients' own, for every registered mechanism."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from importlib import import_module
+from itertools import product
+
+import numpy as np
+import pytest
+
+from deniable_aggregator import estimators
+from deniable_aggregator.simulate import generator, simulated_tally
+from deniable_shared import mechanisms
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms import Mechanism
+from support.privacy import by_size
+
+special = import_module("scipy.special")
+
+FALSE_ALARM = 1e-8
+TIMES = 3_000
+Law = dict[tuple[int, ...], float]
+
+
+def built(id: str, size: int = 3, epsilon: str = "1", *, chain: bool = False) -> Mechanism:
+    if chain:
+        return mechanisms.build(id, domain_size=size, epsilon=epsilon, permanent="4")
+    return mechanisms.build(id, domain_size=size, epsilon=epsilon)
+
+
+def unequal(mechanism: Mechanism) -> list[int] | list[list[int]]:
+    """Two answers as far apart as can be."""
+    if mechanism.domain_types == {"bits"}:
+        return [[0] * mechanism.domain_size, [1] * mechanism.domain_size]
+    return [0, mechanism.domain_size - 1]
+
+
+def exact(mechanism: Mechanism) -> Law:
+    """The law of the tally of the two, by enumeration of all pairs of messages."""
+    estimator = estimators.for_mechanism(mechanism)
+    laws = []
+    for value in unequal(mechanism):
+        law: dict[tuple[int, ...], Fraction] = {}
+        for message, chance in mechanism.pmf(value).items():
+            tally = tuple(estimator.tally(np.frombuffer(message, np.uint8)[None, :]).tolist())
+            law[tally] = law.get(tally, Fraction()) + chance
+        laws.append(law)
+    both: Law = {}
+    for (one, likely), (other, chance) in product(laws[0].items(), laws[1].items()):
+        tally = tuple(map(sum, zip(one, other, strict=True)))
+        both[tally] = both.get(tally, 0.0) + float(likely * chance)
+    return both
+
+
+def surprise(drawn: Counter[tuple[int, ...]], law: Law) -> float:
+    """The chance of a chi-square as large, tallies of fewer than 8 expected taken together."""
+    assert set(drawn) <= set(law)
+    times = sum(drawn.values())
+    cells = [(drawn[tally], times * chance) for tally, chance in law.items()]
+    often = [cell for cell in cells if cell[1] >= 8]
+    rare = [cell for cell in cells if cell[1] < 8]
+    if rare:
+        often.append((sum(seen for seen, _ in rare), sum(expected for _, expected in rare)))
+    square = sum((seen - expected) ** 2 / expected for seen, expected in often if expected > 0)
+    return float(special.chdtrc(len(often) - 1, square)) if len(often) > 1 else 1.0
+
+
+def draw(mechanism: Mechanism) -> Counter[tuple[int, ...]]:
+    draws = generator()
+    values = np.array(unequal(mechanism))
+    return Counter(
+        tuple(simulated_tally(mechanism, values, np.array([1, 1]), draws=draws).tolist())
+        for _ in range(TIMES)
+    )
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("chain", [False, True], ids=["plain", "chain"])
+@pytest.mark.parametrize("id", by_size())
+def test_two_people_give_every_tally_as_often_as_the_pmf_says(id: str, chain: bool) -> None:
+    """n = 3,000 tallies; chi-square; false alarm 1e-8 each."""
+    mechanism = built(id, chain=chain)
+    assert surprise(draw(mechanism), exact(mechanism)) > FALSE_ALARM
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("id", by_size())
+def test_the_law_of_another_epsilon_is_told_apart(id: str) -> None:
+    """n = 3,000 tallies at ε = 3 against the law of ε = 1, all other parameters the same."""
+    one = built(id)
+    pinned = {name: getattr(one, name) for name in mechanisms.pinned(id)}
+    other = mechanisms.build(id, domain_size=3, epsilon="3", **pinned)
+    assert surprise(draw(other), exact(one)) < FALSE_ALARM
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("id", mechanisms.for_type("choice"))
+def test_a_million_people_are_estimated_within_their_errors(id: str) -> None:
+    """n = 10^6, 40 labels: |z| < 7 for each, false alarm below 1e-9 over all."""
+    mechanism = built(id, size=40)
+    people = np.arange(40) * 1_000 + 5_500
+    n = int(people.sum())
+    tally = simulated_tally(mechanism, np.arange(40), people)
+    estimate = estimators.for_mechanism(mechanism).estimate(tally, n)
+    z = (estimate.frequencies - people / n) / estimate.std_errors
+    assert n == 1_000_000
+    assert np.abs(z).max() < 7
+    assert np.abs(z).max() > 0.1
+
+
+def test_every_person_is_counted() -> None:
+    """A tally of messages adds up to the people, one of sets to w times as many."""
+    people = np.array([300_000, 0, 7, 1])
+    for id, each in (("grr/1", 1), ("hadamard/1", 1), ("subset/1", 2), ("affine/1", None)):
+        mechanism = mechanisms.build(id, domain_size=4, epsilon="0.2")
+        per_report = each or getattr(mechanism, "subset_size")  # noqa: B009
+        tally = simulated_tally(mechanism, np.arange(4), people)
+        assert tally.sum() == per_report * people.sum()
+        assert tally.shape == (mechanism.tally_size,)
+
+
+def test_a_seed_repeats_and_nobody_gives_an_empty_tally() -> None:
+    mechanism = built("affine/1", size=10)
+    one, two = (
+        simulated_tally(mechanism, [3], [500], draws=generator(seed=7)).tolist() for _ in range(2)
+    )
+    assert one == two
+    for id in by_size():
+        nobody = built(id)
+        tally = simulated_tally(nobody, unequal(nobody), [0, 0])
+        assert tally.tolist() == [0] * nobody.tally_size
+
+
+@pytest.mark.parametrize(
+    ("id", "values", "people", "reason"),
+    [
+        ("grr/1", [3], [1], r"values must lie in \[0, 2\]"),
+        ("grr/1", [0, 1], [1], "one number for each"),
+        ("grr/1", [0.5], [1], "must be integers"),
+        ("grr/1", [1], [-1], "people must be at least 0"),
+        ("rr/1", [1], [1], "rows of bits"),
+        ("rr/1", [[0, 1]], [1], "3 bits a row"),
+        ("rr/1", [[0, 1, 2]], [1], r"values must lie in \[0, 1\]"),
+    ],
+)
+def test_what_nobody_can_answer_is_refused(
+    id: str, values: list[object], people: list[int], reason: str
+) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        simulated_tally(built(id), np.array(values), people)

@@ -1,0 +1,172 @@
+"""The mechanism of a collection that names none: near the least error, and short."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from deniable_shared.chains import Renewed
+from deniable_shared.domain import Bits, Choice, Number, Record
+from deniable_shared.errors import ParameterError
+from deniable_shared.linkage import linkage
+from deniable_shared.manifest_rules import MAX_LINKAGE
+from deniable_shared.mechanisms import build, for_type
+from deniable_shared.optimum import least_error, total_error
+from deniable_shared.recommendation import (
+    AS_GOOD,
+    error_of,
+    over_least,
+    ratio_text,
+    recommend,
+    recommend_for,
+)
+from deniable_shared.record_choice import best_for_record
+from support.manifests import SETTINGS, settings
+
+EPSILONS = ("0.1", "0.5", "1", "2", "4", "6")
+SIZES = (2, 3, 5, 11, 16, 64, 100, 256, 1000, 4096, 10_000, 60_000, 65_536)
+EACH = list(product(SIZES, EPSILONS))
+
+
+def built(size: int, epsilon: str) -> list[tuple[str, Fraction, int]]:
+    """(id, error, bytes) of every mechanism for labels that takes the size."""
+    found = []
+    for id in for_type("choice"):
+        try:
+            one = build(id, domain_size=size, epsilon=epsilon)
+        except ParameterError:
+            continue
+        found.append((id, total_error(one.p, one.q, size), one.payload_size))
+    return found
+
+
+@pytest.mark.parametrize(("size", "epsilon"), EACH)
+def test_its_error_is_within_five_percent_of_the_least_there_is(size: int, epsilon: str) -> None:
+    chosen = recommend("choice", size, Fraction(epsilon))
+    low, high = least_error(size, Fraction(epsilon))
+    error = total_error(chosen.mechanism.p, chosen.mechanism.q, size)
+    assert chosen.ratio_to_optimum is not None
+    assert error / high <= chosen.ratio_to_optimum == error / low <= AS_GOOD
+
+
+@pytest.mark.parametrize(("size", "epsilon"), EACH)
+def test_no_other_as_good_has_shorter_reports(size: int, epsilon: str) -> None:
+    chosen = recommend("choice", size, Fraction(epsilon))
+    _, high = least_error(size, Fraction(epsilon))
+    shorter = [
+        id
+        for id, error, length in built(size, epsilon)
+        if error <= AS_GOOD * high and length < chosen.mechanism.payload_size
+    ]
+    assert shorter == []
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "3", "4", "5", "6"])
+def test_one_label_is_told_exactly_as_long_as_nothing_has_less_error(epsilon: str) -> None:
+    """(d − 1)(d − 2) ≤ 2E²: up to 3, 5, 11, 29, 78, 211 and 572 labels."""
+    last = {"0.5": 3, "1": 5, "2": 11, "3": 29, "4": 78, "5": 211, "6": 572}[epsilon]
+    for size in {2, 3, last - 1, last}:
+        chosen = recommend("choice", size, Fraction(epsilon))
+        assert (chosen.id, chosen.reason[:27]) == ("grr/1", "exactly the least error tha")
+    assert over_least(build("grr/1", domain_size=last, epsilon=epsilon)) == pytest.approx(1)
+    above = over_least(build("grr/1", domain_size=last + 1, epsilon=epsilon))
+    assert above is not None
+    assert float(above) > 1 + 1e-5
+
+
+def test_a_record_gets_the_least_error_of_two_attributes_together() -> None:
+    record = Record(tuple((f"a{number}", ("x", "y")) for number in range(6)))
+    chosen = recommend_for(record, Fraction(1))
+    assert chosen.id == best_for_record(record, Fraction(1)).id
+    assert chosen.reason.startswith("least error of two attributes together, by telling")
+    kept = recommend_for(record, Fraction(1), permanent=Fraction(2))
+    assert isinstance(kept.mechanism, Renewed)
+    assert linkage(kept.mechanism) <= MAX_LINKAGE
+
+
+def test_numbers_are_asked_as_a_choice() -> None:
+    numbers = Number(Fraction(0), Fraction(99), Fraction(1))
+    labels = Choice(tuple(map(str, range(100))))
+    ids = {recommend_for(domain, Fraction(1)).id for domain in (numbers, labels)}
+    assert len(ids) == 1
+    assert ids <= set(for_type("choice"))
+
+
+def test_of_several_bits_it_is_the_one_of_less_variance() -> None:
+    """Split over 5 bits: 1/(4 sinh²(1/10)) + ¼ = 25.2; one of 5: 5·(0.9207 + ¼) = 5.85."""
+    labels = tuple("abcde")
+    assert recommend_for(Bits(labels), Fraction(1)).id == "rr-sampled/1"
+    assert recommend_for(Bits(labels, one_hot=True), Fraction(8)).id == "rr/1"
+    one = recommend_for(Bits(("a",)), Fraction(1))
+    assert one.id == "rr/1"
+    assert one.ratio_to_optimum == pytest.approx(1)
+    assert recommend_for(Bits(labels), Fraction(1)).ratio_to_optimum is None
+
+
+@pytest.mark.parametrize(("bits", "epsilon"), list(product((1, 2, 5, 20), ("0.5", "1", "4", "8"))))
+def test_bits_never_need_over_five_percent_more_reports(bits: int, epsilon: str) -> None:
+    chosen = recommend("bits", bits, Fraction(epsilon))
+    errors = [error_of(build(id, domain_size=bits, epsilon=epsilon)) for id in for_type("bits")]
+    assert error_of(chosen.mechanism) <= AS_GOOD * min(errors)
+
+
+@pytest.mark.parametrize("size", [2, 5, 10, 64, 1000])
+def test_reports_of_one_device_are_not_linked_unless_the_question_says_so(size: int) -> None:
+    hidden = recommend("choice", size, Fraction(1), permanent=Fraction(2))
+    shown = recommend("choice", size, Fraction(1), permanent=Fraction(2), linkable=True)
+    assert linkage(hidden.mechanism) <= MAX_LINKAGE
+    assert shown.ratio_to_optimum is not None
+    assert shown.ratio_to_optimum <= AS_GOOD
+    assert isinstance(shown.mechanism, Renewed)
+    if hidden.id != shown.id:
+        assert f"; {shown.id} has less, with linkable = true" in hidden.reason
+        assert linkage(shown.mechanism) > MAX_LINKAGE
+
+
+def test_a_chain_has_the_sets_that_are_best_for_one_report() -> None:
+    chain = recommend("choice", 64, Fraction(1), permanent=Fraction(4), linkable=True)
+    once = recommend("choice", 64, Fraction(1))
+    assert isinstance(chain.mechanism, Renewed)
+    assert chain.mechanism.first.domain_size == 64
+    assert float(error_of(chain.mechanism)) == pytest.approx(float(error_of(once.mechanism)))
+
+
+def test_the_reason_says_how_far_from_the_least_error_it_is() -> None:
+    assert ratio_text(Fraction(1)) == "exactly the least error that any mechanism can have"
+    assert ratio_text(1 + Fraction(1, 10**6)).startswith("less than 0.1% above the least")
+    assert ratio_text(Fraction(1011, 1000)).startswith("1.1% above the least")
+    assert ratio_text(Fraction(92_41, 100)).startswith("92.5 times the least")
+
+
+def test_what_no_mechanism_takes_is_refused() -> None:
+    with pytest.raises(ParameterError, match="no mechanism answers for a choice of size 1 "):
+        recommend("choice", 1, Fraction(1))
+    with pytest.raises(ParameterError, match="epsilon must lie in"):
+        recommend("choice", 5, Fraction(21))
+    with pytest.raises(ParameterError, match="permanent must be more than epsilon = 1, got 1"):
+        recommend("choice", 5, Fraction(1), permanent=Fraction(1))
+
+
+class TestInManifests:
+    """A text that names no mechanism, or "auto"."""
+
+    WORDS = SETTINGS.replace('"bits"', '"choice"').replace(
+        '"dark_mode", "beta"', ", ".join(f'"{n}"' for n in range(100))
+    )
+
+    def test_it_is_named_with_its_parameters_pinned(self) -> None:
+        manifest = settings(self.WORDS)
+        assert manifest.mechanism_id == recommend("choice", 100, Fraction(1)).id
+        for name, value in manifest.parameters.items():
+            assert getattr(manifest.mechanism(), name) == value
+        assert settings('mechanism = "auto"\n' + self.WORDS).body == manifest.body
+
+    def test_a_later_version_keeps_what_was_chosen(self) -> None:
+        """Otherwise a program that knows one mechanism more would make another collection."""
+        first = settings('mechanism = "oue/1"\n' + self.WORDS)
+        text = self.WORDS.replace("expires = 2027-06-01", "expires = 2027-07-01")
+        later = settings(text, previous=first)
+        assert (later.mechanism_id, later.version) == ("oue/1", 2)
+        assert settings(text).mechanism_id != "oue/1"
