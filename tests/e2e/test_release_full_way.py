@@ -33,7 +33,9 @@ from support.central_collections import facts
 from support.message_laws import MessageLaw
 
 LABELS = tuple(f"page {v}" for v in range(16))
-CENTRAL = 'central = { per_epoch = "1", per_installation = "1", delta = "0" }\n'
+CENTRAL = (
+    'mechanism = "grr/1"\ncentral = { per_epoch = "1", per_installation = "1", delta = "0" }\n'
+)
 ASKED: dict[str, object] = {"epsilon": "0.5"}
 PEOPLE = 60
 RUNS, REPORTS, TRUTH = 3000, 4000, Fraction(3, 10)
