@@ -17,7 +17,8 @@ from deniable_shared.chains import Renewed
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.fourier import FourierMarginals, set_at
 from deniable_shared.mechanisms.pairs import SampledPairs
-from support.records import RecordLaw, floats, law, record, table_of, uneven
+from support.record_domains import record
+from support.records import RecordLaw, floats, law, table_of, uneven
 
 PRODUCTS = [law(id, 2, 3) for id in ("grr/1", "subset/1", "sue/1", "oue/1", "hadamard/1")]
 PRODUCTS += [law("subset/1", 2, 2, 2), law("grr/1", 2, 2, 2), law("subset/1", 2, 3, permanent="2")]

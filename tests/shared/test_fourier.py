@@ -22,7 +22,7 @@ from support.privacy import (
     laws,
     with_threshold,
 )
-from support.records import record
+from support.record_domains import record
 
 SHAPES = [(2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (4, 2)]
 

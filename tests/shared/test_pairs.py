@@ -26,7 +26,7 @@ from support.privacy import (
     laws,
     with_threshold,
 )
-from support.records import record
+from support.record_domains import record
 
 BITS = [(0, 0), (0, 1), (1, 0), (1, 1)]
 SHAPES = [(2, 2), (2, 3), (2, 2, 2), (2, 2, 3), (3, 2, 2)]

@@ -10,7 +10,7 @@ import pytest
 
 from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import for_domain
-from support.records import record
+from support.record_domains import record
 from support.vectors import FOLDER
 
 VECTORS = json.loads((FOLDER / "records.json").read_text())

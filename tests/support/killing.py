@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from unittest.mock import patch
 
-import psycopg
+if TYPE_CHECKING:  # the client is tested without it
+    import psycopg
 
 Result = TypeVar("Result")
 
@@ -69,6 +70,7 @@ def killable(fuse: Fuse) -> type[sqlite3.Connection]:
 
 def killable_postgres(fuse: Fuse) -> type[psycopg.Connection[Any]]:
     """The same for PostgreSQL; the pool's own threads and its questions do not burn the fuse."""
+    import psycopg
 
     class Mortal(psycopg.Connection[Any]):
         def execute(self, query: Any, *arguments: Any, **options: Any) -> psycopg.Cursor[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,17 +17,7 @@ from deniable_aggregator.estimate.tables import Tabular
 from deniable_shared.domain import Record
 from deniable_shared.mechanisms import Mechanism, for_domain
 from support.message_laws import generator
-
-NAMES = string.ascii_letters
-
-
-def record(*radices: int) -> Record:
-    """Attributes a, b, … of so many labels each, at most 52."""
-    return Record(tuple((name, labels(radix)) for name, radix in zip(NAMES, radices, strict=False)))
-
-
-def labels(radix: int) -> tuple[str, ...]:
-    return tuple(f"l{place}" for place in range(radix))
+from support.record_domains import record
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from deniable_shared.linter import lint
 from deniable_shared.manifest import Manifest
 from deniable_shared.mechanisms import for_domain
 from deniable_shared.record_choice import answering, best_for_record, is_product, two_way_error
-from support.records import RecordLaw, floats, labels, law, record, table_of
+from support.record_domains import labels, record
+from support.records import RecordLaw, floats, law, table_of
 
 PAGE = (Path(__file__).parent.parent.parent / "shared" / "MECHANISMS.md").read_text()
 PAGE = PAGE.partition("\n## `pairs/1`")[2].partition("\n---\n")[0]
