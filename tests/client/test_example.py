@@ -115,6 +115,11 @@ def test_nonsense_is_no_answer(browser: Browser, device: Device, answer: str) ->
     assert browser.post("/nowhere") == 400
 
 
+def heed_interrupts() -> None:
+    """A shell's background job ignores SIGINT, and so would all its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.processes
 def test_it_runs_from_the_command_line(operator: Operator, tmp_path: Path) -> None:
     shipped = tmp_path / "settings.manifest"
@@ -122,7 +127,10 @@ def test_it_runs_from_the_command_line(operator: Operator, tmp_path: Path) -> No
     command = [sys.executable, str(EXAMPLE), URL, operator.trust, str(shipped)]
     state = str(tmp_path / "app.db")
     app = subprocess.Popen(
-        [*command, "--state", state, "--port", "0"], stdout=subprocess.PIPE, text=True
+        [*command, "--state", state, "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
     )
     try:
         assert app.stdout is not None
