@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from deniable_aggregator.estimate.arcs import arc_sums
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.correlation import shifted_sums
 from deniable_aggregator.estimate.sets import Kept, SetEstimate, SetLaw, estimate_set
@@ -189,18 +190,10 @@ def _squares_of_affine(form: AffineResponse, members: _Members) -> Counts:
         factors = np.arange(first, min(first + height, form.multipliers + 1))[:, None]
         marked = np.zeros((len(factors), k), dtype=np.int64)
         np.put_along_axis(marked, factors * members % k, 1, axis=1)
-        from_here = _windows(marked, w)
-        up_to = _windows(from_here[:, ::-1] ** 2, w)[:, ::-1]
+        from_here = arc_sums(marked, w)
+        up_to = arc_sums(from_here[:, ::-1] ** 2, w)[:, ::-1]
         squares += np.take_along_axis(up_to, factors * np.arange(k) % k, axis=1).sum(axis=0)
     return squares
-
-
-def _windows(rows: Counts, width: int) -> Counts:
-    """Σ of `width` neighbours from each place on, around the circle."""
-    sums = np.zeros((len(rows), rows.shape[1] + width), dtype=np.int64)
-    np.cumsum(np.concatenate([rows, rows[:, : width - 1]], axis=1), axis=1, out=sums[:, 1:])
-    windows: Counts = sums[:, width:] - sums[:, :-width]
-    return windows
 
 
 def _indicator(members: _Members, size: int) -> Counts:

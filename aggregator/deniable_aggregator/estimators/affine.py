@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate import Estimate, debias
+from deniable_aggregator.estimate.arcs import arc_sums
 from deniable_aggregator.estimate.channel import Channel, Counts
 from deniable_aggregator.estimators.contract import (
     Payloads,
@@ -139,9 +140,7 @@ def _by_message(messages: Counts, form: AffineResponse) -> Counts:
     height = max(1, _AT_ONCE // k)
     for first in range(0, form.multipliers, height):
         block = seen[first : first + height]
-        sums = np.zeros((len(block), k + w), dtype=np.int64)
-        np.cumsum(np.concatenate([block, block[:, : w - 1]], axis=1), axis=1, out=sums[:, 1:])
-        windows = sums[:, w:] - sums[:, :k]
+        windows = arc_sums(block, w)
         multipliers = np.arange(first + 1, first + 1 + len(block))[:, None]
         counts += np.take_along_axis(windows, -multipliers * np.arange(k) % k, axis=1).sum(axis=0)
     return counts

@@ -13,6 +13,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from deniable_aggregator.estimate import Estimate, debias
 from deniable_aggregator.estimate.channel import Channel, Counts
 from deniable_aggregator.estimators.contract import (
@@ -55,6 +57,18 @@ class GeometricEstimator(ABC):
     @abstractmethod
     def supports_of_codes(tallies: Counts, q: int, t: int) -> Counts:
         """How many reports support each of the K codes: (…, K) of tallies (…, K)."""
+
+    @staticmethod
+    @abstractmethod
+    def sums_of_points(weights: Counts, q: int, t: int) -> Counts:
+        """Σ of the weights of the codes that each point supports: (…, K) of weights (…, K)."""
+
+    def held(self, weights: Counts) -> Counts:
+        """Σ of the weights of the labels that each message supports: (…, tally_size), exactly."""
+        form = self._form
+        unused = np.zeros((*weights.shape[:-1], form.symbols - weights.shape[-1]), dtype=np.int64)
+        codes = np.concatenate([weights, unused], axis=-1)
+        return self.sums_of_points(codes, form.field_order, form.dimension)
 
     def codes(self, tallies: Counts) -> Counts:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""

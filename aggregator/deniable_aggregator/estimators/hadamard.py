@@ -55,6 +55,15 @@ class HadamardEstimator:
         signed = tallies[..., 0::2] - tallies[..., 1::2]
         return walsh(np.concatenate([reports, signed], axis=-1)) >> 1
 
+    def held(self, weights: Counts) -> Counts:
+        """Σ of the weights of the labels that each message supports: (…, tally_size), exactly."""
+        codes = 1 + self.mechanism.tally_size // 2
+        unused = np.zeros((*weights.shape[:-1], codes - weights.shape[-1]), dtype=np.int64)
+        signed = walsh(np.concatenate([weights, unused], axis=-1))
+        every, signs = signed[..., :1], signed[..., 1:]
+        pairs = np.stack([every + signs, every - signs], axis=-1) >> 1
+        return pairs.reshape(*weights.shape[:-1], self.mechanism.tally_size)
+
     def estimate(
         self,
         tally: Counts,

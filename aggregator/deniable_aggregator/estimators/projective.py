@@ -10,8 +10,9 @@ of turn l: the point supports the value if and only if i + l is in D. So
 
     c_l = Σ_{δ ∈ D} h_{δ − l}
 
-is one transform of K numbers, where one over all vectors would take (q − 1)·K + 1. The value of
-turn l is v_{t−1−k} = s_{l+k} − Σ_{j<k} c_{t−k+j}·s_{l+j}: all that is needed is the sequence.
+is one transform of K numbers, where one over all vectors would take (q − 1)·K + 1. Points and
+values may change places in it. The value of turn l is
+v_{t−1−k} = s_{l+k} − Σ_{j<k} c_{t−k+j}·s_{l+j}: all that is needed is the sequence.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.correlation import shifted_sums
+from deniable_aggregator.estimate.correlation import shifted_sums, turned_back
 from deniable_aggregator.estimators.geometric import GeometricEstimator
 from deniable_shared.fields import field_of
 from deniable_shared.inner_products import logarithms
@@ -42,11 +43,20 @@ class ProjectiveEstimator(GeometricEstimator):
 
     @staticmethod
     def supports_of_codes(tallies: Counts, q: int, t: int) -> Counts:
+        return _around(tallies, *circle(q, t), (q, t))
+
+    @staticmethod
+    def sums_of_points(weights: Counts, q: int, t: int) -> Counts:
         point, value = circle(q, t)
-        sums = shifted_sums(tallies[..., point], q, t)
-        supports = np.empty_like(sums)
-        supports[..., value] = np.roll(sums[..., ::-1], 1, axis=-1)
-        return supports
+        return _around(weights, value, point, (q, t))
+
+
+def _around(numbers: Counts, taken: _Numbers, put: _Numbers, space: tuple[int, int]) -> Counts:
+    """Numbers `taken` turn by turn, summed, and `put` where each turn belongs."""
+    sums = turned_back(shifted_sums(numbers[..., taken], *space))
+    found = np.empty_like(sums)
+    found[..., put] = sums
+    return found
 
 
 @lru_cache(maxsize=2)

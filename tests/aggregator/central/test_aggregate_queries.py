@@ -162,14 +162,14 @@ def test_the_bar_holds_for_the_set_that_the_devices_noise_is_worst_for() -> None
     """
     built, n = mechanism("grr/1", 256, "0.1"), 100_000
     given, reports = facts(built, n), population([1 / 256] * 256, n, built)
-    one, every = (local_error(given, queries=queries, beta=0.025) for queries in (1, 1 << 255))
+    one, every = (local_error(given, queries=queries, beta=0.025, moves=1) for queries in (1, 1 << 255))
     for _ in range(10):
         data = RandomizedCounts(built, n, np.array(reports()))
         worst = (data.counts > n / 256).astype(np.int64)
         off = abs(float(data.observe(worst[None])[0]) / float(n * data.gain) - worst.mean())
         assert one < off < every
     planned = asked(facts(BUILT, N)).linear.demand.local_error
-    assert planned == pytest.approx(local_error(facts(BUILT, N), queries=8, beta=0.025))
+    assert planned == pytest.approx(local_error(facts(BUILT, N), queries=8, beta=0.025, moves=1))
 
 
 def test_past_the_planned_questions_there_is_an_answer_and_no_bar() -> None:

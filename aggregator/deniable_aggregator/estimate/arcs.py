@@ -1,0 +1,17 @@
+"""Sums of neighbours on a circle, by prefix sums: the sets of `affine/1`, one multiplier each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deniable_aggregator.estimate.channel import Counts
+
+__all__ = ["arc_sums"]
+
+
+def arc_sums(rows: Counts, width: int) -> Counts:
+    """Σ of `width` neighbours from each place on: (rows, K) of (rows, K), for width in [1, K]."""
+    sums = np.zeros((len(rows), rows.shape[1] + width), dtype=np.int64)
+    np.cumsum(np.concatenate([rows, rows[:, : width - 1]], axis=1), axis=1, out=sums[:, 1:])
+    arcs: Counts = sums[:, width:] - sums[:, :-width]
+    return arcs
