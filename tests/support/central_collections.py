@@ -61,6 +61,7 @@ def facts(
     repeat: str | None = None,
     epochs: int = 1,
     labels: tuple[str, ...] | None = None,
+    cohorts: int = 1,
 ) -> Facts:
     default = "memoized" if isinstance(built, Renewed) else "once"
     return Facts(
@@ -71,7 +72,7 @@ def facts(
         read="releases",
         epochs=tuple(range(epochs)),
         n=n,
-        cohorts=1,
+        cohorts=cohorts,
         installation=Installation(epochs, built.epsilon * epochs),
     )
 

@@ -34,9 +34,7 @@ def queries_of(labels: int) -> Integers:
     return np.array(list(product((0, 1), repeat=labels)))
 
 
-def counted(
-    built: Mechanism, counts: tuple[int, ...], n: int | None = None
-) -> RandomizedCounts:
+def counted(built: Mechanism, counts: tuple[int, ...], n: int | None = None) -> RandomizedCounts:
     reports = sum(counts) if n is None else n
     return RandomizedCounts.of(facts(built, reports), tallies(counts, reports))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 
 import numpy as np
@@ -170,7 +170,7 @@ def test_the_first_crossing_keeps_the_promise_of_propose_test_release(
     def score(n: int) -> Quantile:
         return Quantile.of(facts(built, n), share)
 
-    @lru_cache(maxsize=None)
+    @cache
     def crossing(rows: tuple[int, ...]) -> tuple[object, int]:
         proposal = first_crossing(score(len(rows)), every[list(rows)].sum(axis=0))
         return proposal.answer, proposal.distance

@@ -5,8 +5,8 @@
     one report         moves it by A·(s(y) − s(y')) for possible messages y, y', Δ for short: 1 of
                        grr/1 (0 for a query of all labels or none), more where a report supports
                        several labels. What any set of labels is moved by bounds all queries
-    τ                  (Δ·√(T·ln(2|Q|/β)/(2n)) + 1/(2n))/(p − q): |Q| fixed queries are all within
-                       τ of the truth but with chance β. Hoeffding, for devices of at most T reports
+    τ                  |Q| fixed queries are all within τ of the truth but with chance β: the
+                       `deviation` of readings, and the rounding, over n
 
 The offset is a function of n and of the query, so it moves with no report. Nothing is projected:
 an answer may be negative or above n·(p − q). Only answers that are one label of several have
@@ -16,7 +16,6 @@ Source: central-dp §4.2, §4.7.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
@@ -104,6 +103,5 @@ def check_joint(mechanism: str, facts: Facts) -> None:
 
 def local_error(facts: Facts, *, queries: int, beta: float, moves: int) -> float:
     """τ for so many queries that one report moves by so much, as a share; it may be above 1."""
-    devices = facts.n / Readings.of(facts).reports
-    spread = moves * math.sqrt((math.log(2 * queries) - math.log(beta)) / (2 * devices))
-    return (spread + 1 / (2 * facts.n)) / float(facts.mechanism.p - facts.mechanism.q)
+    far = Readings.of(facts).deviation(moves, sums=queries, beta=beta)
+    return (far + 1 / (2 * float(facts.mechanism.p - facts.mechanism.q))) / facts.n

@@ -133,9 +133,7 @@ class SmallDatabasePlan:
         central = (selection + rounding) / self.facts.n
         if self.candidates is None:
             central += least_error(queries, self.size)
-        total = central + 2 * local_error(
-            self.facts, queries=queries, beta=HALF, moves=self.moves
-        )
+        total = central + 2 * local_error(self.facts, queries=queries, beta=HALF, moves=self.moves)
         quantity = "largest error of a query, as a share"
         if self.candidates is not None:
             quantity += ", above the best candidate's"
