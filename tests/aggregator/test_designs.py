@@ -29,8 +29,9 @@ def test_no_set_of_labels_varies_more_than_is_stated_whatever_the_value(name: st
         for members in combinations(range(law.labels), size):
             k = [Fraction(int(each)) for each in supports[:, members].sum(axis=1)]
             for chances in sizes(law):
-                mean = sum(c * x for c, x in zip(chances, k, strict=True))
-                spread = sum(c * (x - mean) ** 2 for c, x in zip(chances, k, strict=True))
+                mean = sum((c * x for c, x in zip(chances, k, strict=True)), Fraction())
+                away = ((x - mean) ** 2 for x in k)
+                spread = sum((c * x for c, x in zip(chances, away, strict=True)), Fraction())
                 assert spread <= spread_within(law.mechanism, size)
                 worst = max(worst, spread)
     assert worst <= largest_variance(law.mechanism)
