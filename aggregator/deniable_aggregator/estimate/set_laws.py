@@ -27,8 +27,8 @@ from deniable_aggregator.estimate.arcs import arc_sums
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.correlation import shifted_sums
 from deniable_aggregator.estimate.sets import Kept, SetEstimate, SetLaw, estimate_set
+from deniable_aggregator.estimate.walsh import walsh
 from deniable_aggregator.estimators.contract import Estimator
-from deniable_aggregator.estimators.hadamard import walsh
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse

@@ -23,7 +23,9 @@ import numpy.typing as npt
 
 from deniable_aggregator.estimate import Estimate, debias
 from deniable_aggregator.estimate.arcs import arc_sums
-from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_aggregator.estimate.channel import Channel, Counts, Floats
+from deniable_aggregator.estimate.functionals import Moments
+from deniable_aggregator.estimate.label_sums import LabelSums, moments_of_supports
 from deniable_aggregator.estimators.contract import (
     Payloads,
     checked_payloads,
@@ -43,7 +45,7 @@ _AT_ONCE = 1 << 20  # numbers of the prefix sums that are held together
 
 
 @dataclass(frozen=True, slots=True)
-class AffineEstimator:
+class AffineEstimator(LabelSums):
     """The estimator of "affine/1". Its tally counts the reports that support each code."""
 
     default_projection: ClassVar[str] = "simplex"
@@ -81,6 +83,18 @@ class AffineEstimator:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""
         return tallies
 
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        if counts.sum() != reports * self._form.subset_size:
+            raise ParameterError(
+                f"tally must add up to {self._form.subset_size} codes in each of n = {reports} "
+                f"reports, got {counts.sum()}"
+            )
+        return counts, reports
+
+    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
+        return moments_of_supports(self.mechanism, rows, self.supports(counts), n)
+
     def estimate(
         self,
         tally: Counts,
@@ -90,12 +104,7 @@ class AffineEstimator:
         epochs: int = 1,
         family: str = "each",
     ) -> Estimate:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports * self._form.subset_size:
-            raise ParameterError(
-                f"tally must add up to {self._form.subset_size} codes in each of n = {reports} "
-                f"reports, got {counts.sum()}"
-            )
+        counts, reports = self.checked(tally, n)
         return debias(
             Channel(self.mechanism.p, self.mechanism.q),
             self.supports(counts),
