@@ -3,7 +3,8 @@
 M[y, v] = out + (in − out)·1[v ∈ S(y)]: two levels, so that Mx and Mᵀs are sums over supports, taken
 as `supports` takes them: as they are (grr), by Fourier (cyclic, projective) or by Walsh–Hadamard
 transform (hadamard). Other tallies hold supports; which message supported what is gone, and with it
-the likelihood. The maximum is that of reports of independent devices. Source: local-dp §14.
+the likelihood, unless a report supports one code alone (subset and affine of w = 1). The maximum is
+that of reports of independent devices. Source: local-dp §14.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from deniable_aggregator.estimate.turns import circle
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.projective import ProjectiveResponse
+from deniable_shared.mechanisms.subset import SubsetResponse
 
 __all__ = ["LIKELIHOODS", "TwoLevels", "law_of_messages", "likeliest"]
 
@@ -75,12 +78,15 @@ class TwoLevels:
 
 def law_of_messages(mechanism: Mechanism) -> TwoLevels:
     """M of one report; ParameterError for a mechanism whose tally does not hold messages."""
+    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    if isinstance(form, SubsetResponse | AffineResponse) and form.subset_size == 1:
+        return _one_code(form, float(mechanism.p))
     if mechanism.id not in LIKELIHOODS:
         raise ParameterError(
-            f'projection must not be "mle" for {mechanism.id}: its tally holds what reports '
-            f"support and not the reports; {', '.join(LIKELIHOODS)} have one"
+            f'projection must not be "mle" for {mechanism.id}: its tally holds how many reports '
+            "support each label, and which of them came together in one report decides the "
+            f"likelihood; {', '.join(LIKELIHOODS)} have one"
         )
-    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
     return LIKELIHOODS[mechanism.id](form, float(mechanism.p))
 
 
@@ -90,6 +96,19 @@ def _levels(p: float, supporting: int, messages: int) -> tuple[float, float]:
 
 def _grr(form: Any, p: float) -> TwoLevels:
     return TwoLevels(form.domain_size, *_levels(p, 1, form.domain_size), np.copy, np.copy)
+
+
+def _one_code(form: SubsetResponse | AffineResponse, p: float) -> TwoLevels:
+    """Sets of one code: the counts of codes say all that a message says of its sender."""
+    d, codes = form.domain_size, form.tally_size
+
+    def forward(x: Floats) -> Floats:
+        return np.concatenate([x, np.zeros(codes - d)])
+
+    def backward(scores: Floats) -> Floats:
+        return np.array(scores[:d])
+
+    return TwoLevels(d, *_levels(p, 1, codes), forward, backward)
 
 
 def _cyclic(form: CyclicResponse, p: float) -> TwoLevels:
