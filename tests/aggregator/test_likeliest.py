@@ -73,7 +73,7 @@ def test_inside_the_simplex_it_is_near_the_raw_estimate(id: str) -> None:
 
 @pytest.mark.parametrize("id", ["affine/1", "oue/1", "rr/1", "subset/1", "sue/1"])
 def test_tallies_of_supports_have_no_likelihood(id: str) -> None:
-    mechanism = mechanisms.build(id, domain_size=3, epsilon="1")
+    mechanism = mechanisms.build(id, domain_size=9, epsilon="1")
     with pytest.raises(ParameterError, match="which of them came together"):
         likeliest(mechanism, np.zeros(mechanism.tally_size, dtype=np.int64))
 
