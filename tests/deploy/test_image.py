@@ -33,8 +33,8 @@ def container() -> Iterator[str]:
         pytest.skip(f"the base image {BASE} is not here: `buildah pull {BASE}` to build on it")
     tag = f"deniable-test-{os.getpid()}"
     given = [f"--volume={path}:{path}:ro" for path in HOST if Path(path).exists()]
-    build = ["bud", "--pull-never", "--network=host", *given, "--file", ROOT / "deploy/Dockerfile"]
-    buildah(*build, "--tag", tag, ROOT)
+    file = f"--file={ROOT / 'deploy' / 'Dockerfile'}"
+    buildah("bud", "--pull-never", "--network=host", *given, file, "--tag", tag, ROOT)
     made = buildah("from", "--pull-never", tag)
     yield made
     buildah("rm", made)
