@@ -20,7 +20,7 @@ from deniable_aggregator.store.contract import Store
 from deniable_shared.epochs import Clock, closes_at, epoch_at
 
 if TYPE_CHECKING:
-    from deniable_aggregator.auth import Tokens
+    from deniable_aggregator.access.tokens import Tokens
     from deniable_aggregator.heads import Keeper
     from deniable_aggregator.heads.reconcile import Gap
     from deniable_aggregator.releases import Releases
@@ -79,7 +79,7 @@ class Service:
     @cached_property
     def tokens(self) -> Tokens:
         """Bearer tokens."""
-        from deniable_aggregator.auth import Tokens
+        from deniable_aggregator.access.tokens import Tokens
 
         return Tokens(self.store, clock=self.clock)
 

@@ -15,7 +15,7 @@ from flask import Response, current_app, request
 
 from deniable_aggregator.api import arguments
 from deniable_aggregator.api.documents import Arguments
-from deniable_aggregator.auth import allows
+from deniable_aggregator.access.roles import allows
 from deniable_aggregator.problem import Problem
 
 if TYPE_CHECKING:

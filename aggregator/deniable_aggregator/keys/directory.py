@@ -74,7 +74,7 @@ def initialise(settings: Settings, *, operator_key: Path, now: float) -> Initial
 
 
 def _initialise(settings: Settings, operator_key: Path, now: float) -> Initialised:
-    from deniable_aggregator.auth import Tokens
+    from deniable_aggregator.access.tokens import Tokens
     from deniable_aggregator.store.opening import open_store
 
     store = open_store(settings)

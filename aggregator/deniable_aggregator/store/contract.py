@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.auth import Token
+from deniable_aggregator.access.tokens import Token
 from deniable_shared.journal import GENESIS, LOG_PAGE, LogEntry
 
 __all__ = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deniable_aggregator.auth import Token
+from deniable_aggregator.access.tokens import Token
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import counting, journal, releases
 from deniable_aggregator.store.contract import (
