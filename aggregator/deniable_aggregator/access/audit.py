@@ -23,7 +23,18 @@ from deniable_shared.journal import GENESIS, LogEntry, extend
 if TYPE_CHECKING:
     from deniable_aggregator.access.contract import AuditRow
 
-__all__ = ["ACTS", "Act", "Entry", "acting", "announced", "link", "parse", "tell", "verify"]
+__all__ = [
+    "ACTS",
+    "Act",
+    "Entry",
+    "acting",
+    "announced",
+    "link",
+    "parse",
+    "tell",
+    "verify",
+    "withdraw",
+]
 
 ACTS = (
     "collection-closed",
@@ -60,7 +71,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Act:
-    """What is about to be done; `kept` once an entry says so."""
+    """What is about to be done; `kept` once an entry says so, or none has to."""
 
     name: str
     actor: str
@@ -105,6 +116,13 @@ def announced() -> Act | None:
     """The act whose entry the next transaction has to write."""
     act = _ACT.get()
     return None if act is None or act.kept else act
+
+
+def withdraw() -> None:
+    """Nothing was done after all: the act under way leaves no entry."""
+    act = announced()
+    if act is not None:
+        act.kept = True
 
 
 def link(head: bytes, entry: bytes) -> bytes:

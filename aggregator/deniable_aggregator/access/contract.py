@@ -107,7 +107,7 @@ class AccessStore(Protocol):
         """With all sessions that began with the password; False if there is no such user."""
         ...
 
-    def add_session(self, row: SessionRow, *, now: float) -> bool:
+    def add_session(self, row: SessionRow) -> bool:
         """Keep it. One that began with a password is kept only while the user is there."""
         ...
 
@@ -134,6 +134,10 @@ class AccessStore(Protocol):
 
     def forget_access(self, now: float) -> None:
         """Delete sessions and links that are over."""
+        ...
+
+    def record_act(self) -> None:
+        """Append the entry of the act under way, which changes nothing else here."""
         ...
 
     def audit(self, first: int = 0) -> Sequence[AuditRow]:

@@ -26,7 +26,7 @@ SECRET_CHARACTERS = 43
 class SessionStore(Protocol):
     """The part of a store that keeps sessions and links."""
 
-    def add_session(self, row: SessionRow, *, now: float) -> bool: ...
+    def add_session(self, row: SessionRow) -> bool: ...
     def find_session(self, session_hash: bytes) -> SessionRow | None: ...
     def sessions(self) -> list[SessionRow]: ...
     def end_session(self, session_id: str) -> bool: ...
@@ -51,7 +51,7 @@ class Sessions:
         secret = secrets.token_urlsafe(32)
         row = self._row(secret, name, role, scope_of(collections), via)
         with audit.acting("sign-in", actor=_actor(row), at=now, via=via, role=role):
-            return secret if self._store.add_session(row, now=now) else None
+            return secret if self._store.add_session(row) else None
 
     def find(self, secret: str | None) -> tuple[SessionRow, Identity] | None:
         """The session of a cookie, while it lasts."""
