@@ -33,11 +33,11 @@ class Settings:
     the 20,000 reports a second that one process can open. `max_waiting_reports` bounds what waits
     for the disk before uploads are told to come back later. `rotate_keys_days` is how long a key
     that reports are sealed to is used before the next one is made; 0 leaves that to `keys rotate`.
-    `reports_per_minute_per_collection` bounds what one collection takes from all senders; 0 does not.
+    `reports_per_minute_per_collection` bounds what one collection takes from all; 0 does not.
     `session_hours` is how long a person stays signed in. The `oidc_…` settings name a provider that
     people may sign in with: its claim `oidc_role_claim` must hold one of the values that
     `oidc_roles` maps to roles, as in "deniable-admins=admin, staff=viewer".
-    `store` and `oidc_client_secret` are not shown; `workers` processes serve, each with its threads.
+    `store` and `oidc_client_secret` are not shown; `workers` processes serve, each with threads.
     """
 
     data: Path = Path("data")

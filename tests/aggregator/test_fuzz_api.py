@@ -31,9 +31,12 @@ PLAIN = [
     ("/v1/collections", "GET"),
     ("/v1/keys", "GET"),
     ("/v1/ledger/reconcile", "POST"),
+    ("/v1/sessions", "GET"),
     ("/v1/tokens", "GET"),
+    ("/v1/users", "GET"),
 ]
 WITH_ARGUMENTS = [
+    ("/v1/audit", "GET"),
     ("/v1/collections/{collection}", "PUT"),
     ("/v1/collections/{collection}/close", "POST"),
     ("/v1/collections/{collection}/epochs", "GET"),
@@ -48,8 +51,12 @@ WITH_ARGUMENTS = [
     ("/v1/keys/rotate", "POST"),
     ("/v1/ledger", "GET"),
     ("/v1/log", "GET"),
+    ("/v1/sessions/{session_id}", "DELETE"),
+    ("/v1/sign-in-links", "POST"),
     ("/v1/tokens", "POST"),
     ("/v1/tokens/{token_id}", "DELETE"),
+    ("/v1/users", "POST"),
+    ("/v1/users/{name}", "DELETE"),
 ]
 NEGATIVE = [(*operation, GenerationMode.NEGATIVE) for operation in WITH_ARGUMENTS]
 POSITIVE = [(*operation, GenerationMode.POSITIVE) for operation in PLAIN + WITH_ARGUMENTS]

@@ -79,19 +79,19 @@ def test_what_is_remembered_names_no_network_and_is_gone_after_the_window() -> N
     limiter = PrefixLimiter(60, clock=clock)
     limiter.admit("192.0.2")
     limiter.admit("192.0.3")
-    counts = limiter._windows._counts
+    counts = limiter._limiter._windows._counts
     assert len(counts) == 2
     assert not any("192" in name for name in counts)
     clock.now += 10
     limiter.admit("192.0.4")
-    assert len(limiter._windows._counts) == 1
+    assert len(limiter._limiter._windows._counts) == 1
 
 
 def test_a_network_has_another_pseudonym_every_hour() -> None:
     clock = Moment()
     limiter = PrefixLimiter(60, clock=clock)
-    first = limiter._pseudonym("192.0.2")
-    assert limiter._pseudonym("192.0.2") == first
+    first = limiter._limiter._pseudonym("192.0.2")
+    assert limiter._limiter._pseudonym("192.0.2") == first
     clock.now += 3_600
-    assert limiter._pseudonym("192.0.2") != first
-    assert PrefixLimiter(60, clock=clock)._pseudonym("192.0.2") != first
+    assert limiter._limiter._pseudonym("192.0.2") != first
+    assert PrefixLimiter(60, clock=clock)._limiter._pseudonym("192.0.2") != first

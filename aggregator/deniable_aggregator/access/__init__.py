@@ -3,7 +3,7 @@
 For pages, from `deniable_aggregator.access.guard`:
 
     @blueprint.get("/…")
-    @require("viewer")                 # a signed-in person; else GET goes to /sign-in, POST gets 401
+    @require("viewer")                 # signed in; if not, GET goes to /sign-in and POST is 401
     def page() -> str:
         who = current_identity()       # Identity(name, role, collections, source) or None
         who.may_see(collection_id)     # True, or whether a scoped identity has this collection's id
@@ -17,10 +17,10 @@ X-CSRF-Token): `guard.register(app)` refuses it otherwise, whatever the view say
 (`url_for("signin.page")`, `url_for("signin.sign_out")`).
 
     roles.py       the four roles, Identity            tokens.py     bearer tokens
-    users.py       local users, scrypt                 sessions.py   cookies of pages, one-time links
+    users.py       local users, scrypt                 sessions.py   cookies of pages, links
     guard.py       the current identity, require       csrf.py       tokens of forms
     signin.py      the pages that let people in        oidc.py       sign-in with a provider
     throttle.py    slow down who guesses               audit.py      privileged acts, chained
     contract.py    what a store keeps of all this      changes.py    what the settings were before
-    provider.py    OpenID Connect: discovery.py what a provider publishes, claims.py what a token says
+    provider.py    OpenID Connect, over discovery.py and claims.py
 """

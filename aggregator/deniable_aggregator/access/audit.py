@@ -94,7 +94,7 @@ _ACT: ContextVar[Act | None] = ContextVar("act", default=None)
 
 
 @contextmanager
-def acting(name: str, *, actor: str, at: float, **details: object) -> Iterator[Act]:
+def acting(name: str, /, *, actor: str, at: float, **details: object) -> Iterator[Act]:
     """Within the block the first transaction that writes has the act's entry in it."""
     act = Act(name, actor, at)
     before = _ACT.set(act)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Mapping
 
 __all__ = ["FIELD", "HEADER", "matches", "same_origin", "token"]
 
@@ -32,6 +31,6 @@ def matches(secret: str | None, given: str | None) -> bool:
     return hmac.compare_digest(token(secret).encode(), given.encode("utf-8", "replace"))
 
 
-def same_origin(headers: Mapping[str, str]) -> bool:
-    """False where the browser says that another site sent it; old browsers say nothing."""
-    return headers.get("Sec-Fetch-Site", "same-origin") in ("same-origin", "none")
+def same_origin(fetch_site: str | None) -> bool:
+    """False where the browser (Sec-Fetch-Site) says that another site sent it; old ones do not."""
+    return fetch_site in (None, "same-origin", "none")

@@ -1,4 +1,4 @@
-"""What a provider publishes of itself: its endpoints and the keys it signs with; kept for an hour."""
+"""What a provider publishes: its endpoints and the keys it signs with; kept for an hour."""
 
 from __future__ import annotations
 

@@ -119,11 +119,15 @@ def service() -> Service:
 
 
 def _found() -> tuple[SessionRow, Identity] | None:
-    if request.path.startswith(API):
+    if _is_api():
         return None
     if "found_session" not in g:
         g.found_session = service().sessions.find(request.cookies.get(cookie_name(SESSION_COOKIE)))
     return cast("tuple[SessionRow, Identity] | None", g.found_session)
+
+
+def _is_api() -> bool:
+    return request.path.startswith(API)
 
 
 def _form_secret() -> str | None:
@@ -135,10 +139,11 @@ def _form_secret() -> str | None:
 
 
 def _check_form() -> None:
-    if request.method not in _CHANGING or request.path.startswith(API):
+    if request.method not in _CHANGING or request.url_rule is None or _is_api():
         return
+    ours = csrf.same_origin(request.headers.get("Sec-Fetch-Site"))
     given = request.headers.get(csrf.HEADER) or request.form.get(csrf.FIELD)
-    if not csrf.same_origin(request.headers) or not csrf.matches(_form_secret(), given):
+    if not (ours and csrf.matches(_form_secret(), given)):
         raise Problem(
             "form-refused", "the form did not come from a page of this service: load it again"
         )

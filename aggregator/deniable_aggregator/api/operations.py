@@ -1,6 +1,7 @@
 """One decorator states everything an operation promises, and holds it to what can be checked.
 
-Role, scope, arguments and body are checked before the view runs; `openapi` writes the same statement down.
+Role, scope, arguments and body are checked before the view runs; `openapi` writes the same
+statement down.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ class Limiter:
 
     def __init__(self, amount: int, seconds: int, *, clock: Clock) -> None:
         self.amount = amount
-        self._strategy = FixedWindowRateLimiter(_Windows(clock))
+        self._windows = _Windows(clock)
+        self._strategy = FixedWindowRateLimiter(self._windows)
         self._limit = RateLimitItemPerSecond(amount, seconds)
         self._clock = clock
         self._hour = -1
