@@ -11,10 +11,10 @@ from werkzeug.test import TestResponse
 
 from deniable_aggregator.service import Service
 
-__all__ = ["PASSWORD", "Browser"]
+__all__ = ["FORM_TOKEN", "PASSWORD", "Browser"]
 
 PASSWORD = "correct horse battery"
-_TOKEN = re.compile(r'name="csrf_token" value="([^"]+)"')
+FORM_TOKEN = re.compile(r'name="csrf_token" value="([^"]+)"')
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Browser:
 
     def form_token(self, path: str = "/sign-in") -> str:
         """What the form of a page carries."""
-        found = _TOKEN.search(self.client.get(path).text)
+        found = FORM_TOKEN.search(self.client.get(path).text)
         assert found is not None
         return found[1]
 

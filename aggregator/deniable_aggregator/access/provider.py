@@ -122,8 +122,10 @@ class Provider:
 def _oauth_client() -> Any:
     """Authlib's client over httpx, without its advice to move to another library."""
     try:
+        import authlib.deprecate  # sets a filter of its own, so it comes first
+
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore", authlib.deprecate.AuthlibDeprecationWarning)
             from authlib.integrations.httpx_client import OAuth2Client
     except ImportError as error:
         raise SignInError(
