@@ -34,11 +34,7 @@ def running() -> Iterator[IdentityProvider]:
 
 @pytest.fixture
 def provider(running: IdentityProvider) -> IdentityProvider:
-    fresh = IdentityProvider.__dataclass_fields__
-    for name in ("claims", "header", "document", "listed", "codes", "asked"):
-        setattr(running, name, fresh[name].default_factory())  # type: ignore[misc]
-    running.signed_by, running.tamper, running.answer = "one", False, None
-    running.now = CLOCK.now
+    running.forget(CLOCK.now)
     return running
 
 

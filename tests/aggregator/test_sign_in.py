@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -252,6 +253,14 @@ def test_behind_a_proxy_all_together_are_slowed_down(world: World) -> None:
     limiter = throttle.SignInLimiter(clock=world.clock, by_address=False)
     tried = [limiter.admits("127.0.0.1", f"name {n}") for n in range(throttle.OF_ALL + 1)]
     assert tried == [True] * throttle.OF_ALL + [False]
+
+
+def test_a_crowd_of_guesses_leaves_threads_for_others(world: World, browser: Browser) -> None:
+    with ExitStack() as crowd:
+        turns = [crowd.enter_context(world.service.sign_ins.turn()) for _ in range(5)]
+        assert turns == [True] * throttle.AT_ONCE + [False]
+        assert browser.sign_in("ana").status_code == 429
+    assert browser.sign_in("ana").status_code == 303
 
 
 def test_two_applications_over_one_database_know_the_same_sessions(

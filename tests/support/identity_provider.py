@@ -55,6 +55,13 @@ class IdentityProvider:
         for name in ("one", "two"):
             self.keys[name] = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
+    def forget(self, now: float) -> None:
+        """As honest as at first."""
+        self.now, self.claims, self.document = now, {}, {}
+        self.header, self.listed = {"alg": "RS256", "kid": "one"}, ["one"]
+        self.signed_by, self.tamper, self.answer = "one", False, None
+        self.codes, self.asked = {}, []
+
     def discovery(self) -> dict[str, Any]:
         return {
             "issuer": self.issuer,

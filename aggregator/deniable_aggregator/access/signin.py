@@ -45,7 +45,10 @@ def sign_in() -> Response:
     name, password = request.form.get("name", ""), request.form.get("password", "")
     if not service().sign_ins.admits(request.remote_addr or "", name):
         return shown(SLOW, 429)
-    user = service().users.recognize(name, password)
+    with service().sign_ins.turn() as admitted:
+        if not admitted:
+            return shown(SLOW, 429)
+        user = service().users.recognize(name, password)
     if user is None:
         return shown(WRONG, 403)
     secret = service().sessions.begin(user.name, user.role, user.collections, via="password")

@@ -74,7 +74,7 @@ class PrefixLimiter:
     def admit(self, prefix: str, reports: int = 1) -> None:
         """Count the reports; Problem("too-many-requests") once the network's share is used up."""
         if not self._limiter.hit(prefix, reports):
-            raise _too_many("network", self._limiter.amount)
+            raise _too_many("one network may send", self._limiter.amount)
 
 
 class CollectionLimiter:
@@ -88,7 +88,7 @@ class CollectionLimiter:
     def admit(self, collection: str, reports: int) -> None:
         """Count the reports; Problem("too-many-requests") once the share is used up."""
         if self._limiter is not None and not self._limiter.hit(collection, reports):
-            raise _too_many("collection", self._limiter.amount)
+            raise _too_many("one collection takes", self._limiter.amount)
 
 
 def _share(reports_per_minute: int) -> int:
@@ -98,7 +98,7 @@ def _share(reports_per_minute: int) -> int:
 def _too_many(what: str, amount: int) -> Problem:
     return Problem(
         "too-many-requests",
-        f"one {what} may send {amount} reports in {WINDOW_SECONDS} s",
+        f"{what} {amount} reports in {WINDOW_SECONDS} s",
         retry_after=jittered(WINDOW_SECONDS),
     )
 

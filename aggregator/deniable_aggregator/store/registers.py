@@ -103,6 +103,7 @@ class Registers(AccessRegisters):
 
     def charge(self, row: ChargeRow, decide: Decide) -> ChargeRow:
         number = self._number(row.collection)
+        audit.tell(release=row.release)
         with self._lent.write() as db:
             charged = releases.charge(db, number, row, decide)
             if charged is not row:
