@@ -10,12 +10,14 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.access.contract import LinkRow, SessionRow, User
 from deniable_aggregator.access.tokens import Token
 from deniable_aggregator.errors import StoreError
+from deniable_aggregator.store.contract import KeyListRow
 from deniable_shared.errors import ForkError
 from support.databases import AnyStore, Database
 from support.ledgers import admitted, charge_row
 from support.stores import COLLECTION, EPOCH, arrivals, manifest_row, sums
 
 ANA = User("ana", "analyst", ("settings-4kqz0m",), "scrypt$…", 100)
+KEYS = KeyListRow(1, 100, 200, b"\x09" * 32, b"envelope")
 LINK = LinkRow(b"\x05" * 32, "first", "admin", None, 200)
 
 
@@ -111,15 +113,19 @@ def test_an_act_that_fails_leaves_no_entry_and_the_next_one_does(store: AnyStore
 def test_an_act_that_changes_nothing_leaves_no_entry(store: AnyStore) -> None:
     store.close_epoch(COLLECTION, EPOCH, 0)
     store.charge(charge_row(1), admitted)
-    for act in (
-        lambda: store.remove_user("nobody"),
-        lambda: store.revoke_token("none", 1),
-        lambda: store.close_epoch(COLLECTION, EPOCH, 0),
-        lambda: store.charge(charge_row(1), admitted),
-        lambda: store.end_session("none"),
+    for name, act in (
+        ("user-removed", lambda: store.remove_user("nobody")),
+        ("token-revoked", lambda: store.revoke_token("none", 1)),
+        ("epoch-closed", lambda: store.close_epoch(COLLECTION, EPOCH, 0)),
+        ("release-asked", lambda: store.charge(charge_row(1), admitted)),
+        ("question-asked", lambda: store.add_record(charge_row(1).release, 7, b"x")),
+        ("key-rotated", lambda: store.add_key_list(KEYS, log_size=9)),
+        ("sign-out", lambda: store.end_session("none")),
+        ("sign-in", lambda: store.add_session(session())),
+        ("sign-in", lambda: store.use_link(LINK.hash, session(), now=1)),
     ):
-        with audit.acting("user-removed", actor="ana", at=1):
-            act()
+        with audit.acting(name, actor="ana", at=1):
+            assert act() in (False, charge_row(1))
     assert store.audit() == []
 
 
@@ -133,6 +139,24 @@ def test_closing_charging_and_registering_carry_their_entries(store: AnyStore) -
         store.add_manifest(manifest_row(version=2))
     acts = [audit.parse(row).act for row in store.audit()]
     assert acts == ["epoch-closed", "release-asked", "manifest-applied"]
+
+
+def test_what_is_tried_again_has_its_entry_when_it_is_done(store: AnyStore) -> None:
+    with audit.acting("key-rotated", actor="ana", at=1):
+        assert not store.add_key_list(KEYS, log_size=9)
+        assert store.add_key_list(KEYS, log_size=1)
+    assert [audit.parse(row).act for row in store.audit()] == ["key-rotated"]
+
+
+def test_what_happens_to_be_written_on_the_way_is_not_the_act(store: AnyStore) -> None:
+    store.commit(arrivals(range(3)), sums)
+    with audit.acting("release-asked", actor="ana", at=1):
+        store.close_epoch(COLLECTION, EPOCH, 0)
+        assert store.audit() == []
+        store.close_epoch(COLLECTION, EPOCH, 0)
+        store.charge(charge_row(1), admitted)
+    [row] = store.audit()
+    assert audit.parse(row).details == {"release": charge_row(1).release}
 
 
 def test_counting_reports_is_no_act(store: AnyStore) -> None:

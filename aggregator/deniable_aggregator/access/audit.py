@@ -30,10 +30,10 @@ __all__ = [
     "acting",
     "announced",
     "link",
+    "nothing_done",
     "parse",
     "tell",
     "verify",
-    "withdraw",
 ]
 
 ACTS = (
@@ -71,13 +71,17 @@ class Entry:
 
 @dataclass(slots=True)
 class Act:
-    """What is about to be done; `kept` once an entry says so, or none has to."""
+    """What is about to be done; `kept` once an entry says so.
+
+    `idle` while a transaction that could have done it did nothing.
+    """
 
     name: str
     actor: str
     at: float
     details: dict[str, str] = field(default_factory=dict)
     kept: bool = False
+    idle: bool = False
 
     def __post_init__(self) -> None:
         if self.name not in ACTS:
@@ -95,7 +99,7 @@ _ACT: ContextVar[Act | None] = ContextVar("act", default=None)
 
 @contextmanager
 def acting(name: str, /, *, actor: str, at: float, **details: object) -> Iterator[Act]:
-    """Within the block the first transaction that writes has the act's entry in it."""
+    """Within the block the first transaction that does such an act has the entry in it."""
     act = Act(name, actor, at)
     before = _ACT.set(act)
     try:
@@ -107,22 +111,22 @@ def acting(name: str, /, *, actor: str, at: float, **details: object) -> Iterato
 
 def tell(**details: object) -> None:
     """Say more of the act under way, if there is one and its entry is not written yet."""
-    act = announced()
+    act = _ACT.get()
     if act is not None:
         act.details |= {name: _text(value) for name, value in details.items() if value is not None}
 
 
-def announced() -> Act | None:
-    """The act whose entry the next transaction has to write."""
+def announced(*names: str) -> Act | None:
+    """The act under way whose entry is still to be written, if it is one of these."""
     act = _ACT.get()
-    return None if act is None or act.kept else act
+    return act if act is not None and act.name in names and not act.kept else None
 
 
-def withdraw() -> None:
-    """Nothing was done after all: the act under way leaves no entry."""
-    act = announced()
+def nothing_done(*names: str) -> None:
+    """The transaction under way did none of these acts after all: it carries no entry."""
+    act = announced(*names)
     if act is not None:
-        act.kept = True
+        act.idle = True
 
 
 def link(head: bytes, entry: bytes) -> bytes:

@@ -38,7 +38,7 @@ class AccessRegisters:
 
     def add_token(self, token: Token) -> None:
         row = (token.id, token.role, token.label, token.hash, token.created)
-        with self._lent.write() as db:
+        with self._lent.write("token-made") as db:
             db.execute(
                 _ADD_TOKEN, (*row, token.expires, token.revoked, _spelled(token.collections))
             )
@@ -49,7 +49,7 @@ class AccessRegisters:
 
     def revoke_token(self, token_id: str, now: float) -> bool:
         statement = "update tokens set revoked = coalesce(revoked, ?) where id = ?"
-        return self._changes(statement, (int(now), token_id))
+        return self._changes(statement, (int(now), token_id), "token-revoked")
 
     def find_token(self, token_hash: bytes) -> Token | None:
         with self._lent.read() as db:
@@ -58,7 +58,7 @@ class AccessRegisters:
 
     def add_user(self, user: User) -> bool:
         row = (user.name, user.role, _spelled(user.collections), user.password, user.created)
-        return self._changes(_ADD_USER, row)
+        return self._changes(_ADD_USER, row, "user-added")
 
     def users(self) -> list[User]:
         with self._lent.read() as db:
@@ -70,15 +70,15 @@ class AccessRegisters:
         return _user(rows[0]) if rows else None
 
     def remove_user(self, name: str) -> bool:
-        with self._lent.write() as db:
+        with self._lent.write("user-removed") as db:
             db.execute("delete from sessions where name = ? and via = 'password'", (name,))
-            return _changed(db, "delete from users where name = ?", (name,))
+            return _changed(db, "delete from users where name = ?", (name,), "user-removed")
 
     def add_session(self, row: SessionRow) -> bool:
-        with self._lent.write() as db:
+        with self._lent.write("sign-in") as db:
             found = db.execute("select 1 from users where name = ?", (row.name,)).fetchall()
             if row.via == "password" and not found:
-                audit.withdraw()
+                audit.nothing_done("sign-in")
                 return False
             _add_session(db, row)
         return True
@@ -94,10 +94,12 @@ class AccessRegisters:
         return _session(rows[0]) if rows else None
 
     def end_session(self, session_id: str) -> bool:
-        return self._changes("delete from sessions where id = ?", (session_id,))
+        return self._changes(
+            "delete from sessions where id = ?", (session_id,), "session-ended", "sign-out"
+        )
 
     def add_link(self, row: LinkRow) -> None:
-        with self._lent.write() as db:
+        with self._lent.write("sign-in-link-made") as db:
             scope = _spelled(row.collections)
             db.execute(_ADD_LINK, (row.hash, row.name, row.role, scope, row.expires))
 
@@ -108,8 +110,8 @@ class AccessRegisters:
 
     def use_link(self, link_hash: bytes, session: SessionRow, *, now: float) -> bool:
         delete = "delete from sign_in_links where hash = ? and expires > ?"
-        with self._lent.write() as db:
-            used = _changed(db, delete, (link_hash, int(now)))
+        with self._lent.write("sign-in") as db:
+            used = _changed(db, delete, (link_hash, int(now)), "sign-in")
             if used:
                 _add_session(db, session)
         return used
@@ -127,7 +129,7 @@ class AccessRegisters:
                 db.execute("delete from sign_in_links where expires <= ?", (int(now),))
 
     def record_act(self) -> None:
-        with self._lent.write():
+        with self._lent.write("settings-changed"):
             pass  # the entry is all there is to write
 
     def audit(self, first: int = 0) -> list[AuditRow]:
@@ -139,16 +141,16 @@ class AccessRegisters:
             size, head = auditing.head(db)
         return size, head.hex()
 
-    def _changes(self, statement: str, parameters: tuple[object, ...]) -> bool:
-        with self._lent.write() as db:
-            return _changed(db, statement, parameters)
+    def _changes(self, statement: str, parameters: tuple[object, ...], *acts: str) -> bool:
+        with self._lent.write(*acts) as db:
+            return _changed(db, statement, parameters, *acts)
 
 
-def _changed(db: Statements, statement: str, parameters: tuple[object, ...]) -> bool:
+def _changed(db: Statements, statement: str, parameters: tuple[object, ...], *acts: str) -> bool:
     """Whether it changed a row; where it did not, no act was done and none is recorded."""
     changed = bool(db.execute(statement, parameters).rowcount)
     if not changed:
-        audit.withdraw()
+        audit.nothing_done(*acts)
     return changed
 
 

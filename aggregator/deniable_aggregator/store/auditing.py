@@ -17,31 +17,36 @@ Lent = TypeVar("Lent", bound=Statements)
 
 
 class Audited:
-    """`Connections` whose first write under an announced act carries its entry."""
+    """`Connections` that say which acts a transaction does, and then carry the entry of one."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def write(self) -> AbstractContextManager[Statements]:
-        return carrying(self._connections.write())
+    def write(self, *acts: str) -> AbstractContextManager[Statements]:
+        return carrying(self._connections.write(), *acts)
 
     def read(self) -> AbstractContextManager[Statements]:
         return self._connections.read()
 
 
 @contextmanager
-def carrying(transaction: AbstractContextManager[Lent]) -> Iterator[Lent]:
+def carrying(transaction: AbstractContextManager[Lent], *acts: str) -> Iterator[Lent]:
     """One transaction for a change and for the entry of its act; neither without the other.
 
-    It must be one that no other writer of the audit log overlaps.
+    What happens to be written under another act than `acts` is none of its business. It must be a
+    transaction that no other writer of the audit log overlaps.
     """
+    act = audit.announced(*acts)
+    if act is None:
+        with transaction as db:
+            yield db
+        return
+    act.idle = False
     with transaction as db:
         yield db
-        act = audit.announced()
-        if act is not None:
+        if not act.idle:
             append(db, act.entry())
-    if act is not None:
-        act.kept = True
+    act.kept = not act.idle
 
 
 def append(db: Statements, entry: bytes) -> None:

@@ -73,12 +73,12 @@ class PostgresStore(Registers):
     def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
         """The fact and SWEEP_IDS ids together, more ids in transactions of their own."""
         number = self._number(collection)
-        announced = audit.announced() is not None
+        announced = audit.announced("epoch-closed") is not None
         lent = self._connections.write() if announced else self._connections.begin()
-        with carrying(lent) as db:
+        with carrying(lent, "epoch-closed") as db:
             new = appending.close(db, number, epoch, now)
             if not new:
-                audit.withdraw()
+                audit.nothing_done("epoch-closed")
             swept = appending.sweep(db, number, epoch)
         if not swept:
             self._sweep(number, epoch)

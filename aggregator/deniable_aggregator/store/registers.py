@@ -45,7 +45,7 @@ class Registers(AccessRegisters):
         self._rejections.flush()
 
     def add_manifest(self, row: ManifestRow) -> None:
-        with self._lent.write() as db:
+        with self._lent.write("manifest-applied") as db:
             number = journal.add_manifest(db, row)
         self._numbers[row.collection] = number
 
@@ -55,7 +55,7 @@ class Registers(AccessRegisters):
 
     def set_collection_closed(self, collection: str) -> None:
         number = self._number(collection)
-        with self._lent.write() as db:
+        with self._lent.write("collection-closed") as db:
             db.execute("update collections set closed = 1 where number = ?", (number,))
 
     def closed_collections(self) -> frozenset[str]:
@@ -69,8 +69,9 @@ class Registers(AccessRegisters):
             return counting.expire(db, number, epoch, now)
 
     def add_key_list(self, row: KeyListRow, *, log_size: int) -> bool:
-        with self._lent.write() as db:
+        with self._lent.write("key-rotated") as db:
             if journal.head(db)[0] != log_size:
+                audit.nothing_done("key-rotated")
                 return False
             journal.add_key_list(db, row)
         return True
@@ -103,11 +104,12 @@ class Registers(AccessRegisters):
 
     def charge(self, row: ChargeRow, decide: Decide) -> ChargeRow:
         number = self._number(row.collection)
-        audit.tell(release=row.release)
-        with self._lent.write() as db:
+        if audit.announced("release-asked"):
+            audit.tell(release=row.release)
+        with self._lent.write("release-asked", "ledger-reconciled") as db:
             charged = releases.charge(db, number, row, decide)
             if charged is not row:
-                audit.withdraw()
+                audit.nothing_done("release-asked", "ledger-reconciled")
             return charged
 
     def charge_for(self, collection: str, request: bytes) -> ChargeRow | None:
@@ -138,8 +140,11 @@ class Registers(AccessRegisters):
             return releases.results(db, number)
 
     def add_record(self, release: str, number: int, record: bytes) -> bool:
-        with self._lent.write() as db:
-            return releases.add_record(db, release, number, record)
+        with self._lent.write("question-asked") as db:
+            added = releases.add_record(db, release, number, record)
+            if not added:
+                audit.nothing_done("question-asked")
+            return added
 
     def records(self, release: str, first: int = 0) -> list[bytes]:
         with self._lent.read() as db:

@@ -52,10 +52,10 @@ class SqliteStore(Registers):
     def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
         """The fact and SWEEP_IDS ids together, more ids in slices that let uploads through."""
         number = self._number(collection)
-        with self._lent.write() as db:
+        with self._lent.write("epoch-closed") as db:
             new = counting.close(db, number, epoch, now)
             if not new:
-                audit.withdraw()
+                audit.nothing_done("epoch-closed")
             swept = counting.sweep(db, number, epoch)
         if not swept:
             self._sweep(number, epoch)
