@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
-from flask import Flask, Response, current_app, g, redirect, request, url_for
-from werkzeug.wrappers import Response as AnyResponse
+from flask import Flask, Response, current_app, g, request, url_for
 
 from deniable_aggregator.access import csrf
 from deniable_aggregator.access.roles import Identity
@@ -26,6 +25,7 @@ __all__ = [
     "current_session",
     "register",
     "require",
+    "see_other",
     "set_cookie",
 ]
 
@@ -50,16 +50,16 @@ def current_session() -> SessionRow | None:
     return None if found is None else found[0]
 
 
-def require(role: str) -> Callable[[Callable[P, R]], Callable[P, R | AnyResponse]]:
+def require(role: str) -> Callable[[Callable[P, R]], Callable[P, R | Response]]:
     """Let a page be seen by those whose role covers `role`.
 
     Nobody is sent to /sign-in, or gets 401 where the request would change something; a lesser role
     gets 403.
     """
 
-    def decorate(view: Callable[P, R]) -> Callable[P, R | AnyResponse]:
+    def decorate(view: Callable[P, R]) -> Callable[P, R | Response]:
         @wraps(view)
-        def guarded(*args: P.args, **kwargs: P.kwargs) -> R | AnyResponse:
+        def guarded(*args: P.args, **kwargs: P.kwargs) -> R | Response:
             who = current_identity()
             if who is None:
                 return _to_sign_in()
@@ -91,12 +91,17 @@ def register(app: Flask) -> None:
     app.jinja_env.globals["identity"] = current_identity
 
 
+def see_other(address: str) -> Response:
+    """Send the browser on; what it asks for there is a GET."""
+    return Response(status=303, headers={"Location": address})
+
+
 def cookie_name(kind: str) -> str:
     """`__Host-` makes browsers insist on Secure, Path=/ and no Domain."""
     return f"__Host-deniable-{kind}" if _is_secure() else f"deniable-{kind}"
 
 
-def set_cookie(response: AnyResponse, kind: str, value: str, *, seconds: int) -> None:
+def set_cookie(response: Response, kind: str, value: str, *, seconds: int) -> None:
     """One that no script reads and no other site's form sends; 0 seconds deletes it."""
     response.set_cookie(
         cookie_name(kind),
@@ -156,8 +161,8 @@ def _keep_form_cookie(response: Response) -> Response:
     return response
 
 
-def _to_sign_in() -> AnyResponse:
+def _to_sign_in() -> Response:
     if request.method in _CHANGING:
         raise Problem("unauthorized", "sign in first: /sign-in")
     wanted = request.full_path.rstrip("?")
-    return redirect(url_for("signin.page", next=wanted), 303)
+    return see_other(url_for("signin.page", next=wanted))

@@ -9,10 +9,9 @@ from __future__ import annotations
 import logging
 import secrets
 
-from flask import Blueprint, redirect, request
-from werkzeug.wrappers import Response
+from flask import Blueprint, Response, request
 
-from deniable_aggregator.access.guard import cookie_name, service, set_cookie
+from deniable_aggregator.access.guard import cookie_name, see_other, service, set_cookie
 from deniable_aggregator.access.signin import begun, local_path, shown
 from deniable_aggregator.errors import SignInError
 from deniable_aggregator.problem import Problem
@@ -39,7 +38,7 @@ def begin() -> Response:
     except SignInError as error:
         logger.warning("sign-in with the provider cannot begin: %s", error)
         return shown(FAILED, 503)
-    response = redirect(address, 303)
+    response = see_other(address)
     set_cookie(response, COOKIE, secret, seconds=WAY_SECONDS)
     return response
 

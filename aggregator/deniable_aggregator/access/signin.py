@@ -5,8 +5,7 @@ A link is used by the form's POST, not by opening it: what fetches addresses ahe
 
 from __future__ import annotations
 
-from flask import Blueprint, redirect, render_template, request, url_for
-from werkzeug.wrappers import Response
+from flask import Blueprint, Response, render_template, request, url_for
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.guard import (
@@ -14,6 +13,7 @@ from deniable_aggregator.access.guard import (
     SESSION_COOKIE,
     current_identity,
     current_session,
+    see_other,
     service,
     set_cookie,
 )
@@ -62,7 +62,7 @@ def sign_out() -> Response:
     if session is not None:
         with audit.acting("sign-out", actor=str(current_identity()), at=service().clock()):
             service().sessions.end(session.id)
-    response = redirect(url_for("signin.page"), 303)
+    response = see_other(url_for("signin.page"))
     set_cookie(response, SESSION_COOKIE, "", seconds=0)
     return response
 
@@ -72,7 +72,7 @@ def begun(secret: str, wanted: str | None = None) -> Response:
     before = current_session()
     if before is not None:
         service().sessions.end(before.id)
-    response = redirect(local_path(request.form.get("next") if wanted is None else wanted), 303)
+    response = see_other(local_path(request.form.get("next") if wanted is None else wanted))
     set_cookie(response, SESSION_COOKIE, secret, seconds=service().settings.session_hours * 3_600)
     set_cookie(response, FORM_COOKIE, "", seconds=0)
     return response
