@@ -2,9 +2,10 @@
 
 Group s of the search knows prefixes of s·step bytes. Starting from the empty one, each kept prefix
 is extended by every string UTF-8 allows, the reports of the next group say how often each occurs,
-and the `BEAM` most supported go on; those that end there are texts, kept apart. At the end all
-groups that spell a text to its end speak for it together, and the `FINALISTS` most supported are
-put to reports that no step of this has looked at: group 0.
+and the `BEAM` likeliest go on, where a letter is likelier than a sign after a letter; those that
+end there are texts, kept apart. At the end all groups that spell a text to its end speak for it
+together, and the best supported are put to reports that no step of this has looked at: group 0.
+How many they are is up to the search alone.
 
 A finalist is found when its interval there, simultaneous for all finalists, excludes 0. Whatever
 the search did, the chance that anything is found which nobody has is at most (1 − confidence)/2,
@@ -24,7 +25,15 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.spelling import Bytes, Midway, continuations, midway
+from deniable_aggregator.estimate.spelling import (
+    Bytes,
+    Midway,
+    Run,
+    continuations,
+    log_chances,
+    midway,
+    run_of,
+)
 from deniable_aggregator.estimate.texts import Evidence, Texts, tell
 from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
 from deniable_shared.domain import is_text
@@ -36,7 +45,10 @@ BEAM = 256
 """Prefixes that are extended, and texts that are kept, at each step."""
 
 FINALISTS = 256
-"""Texts that are put to the reports held out."""
+"""Texts that are put to the reports held out, at most."""
+
+_WORTH_A_TEST = 2.5
+"""Standard errors above 0 by the reports of the search: every finalist widens all the intervals."""
 
 _LOOKED_FOR = 3.0  # standard errors: the least frequency that is worth a place in the beam
 _LEAST_ODDS = -12.0  # below e^-12 a candidate is not kept even where there is room
@@ -84,7 +96,7 @@ def search(evidence: Evidence) -> list[bytes]:
     with np.errstate(divide="ignore", invalid="ignore"):
         score = np.nan_to_num((counts - q * trials) / np.sqrt(q * (1 - q) * trials))
     order = np.argsort(-score, kind="stable")[:FINALISTS]
-    return [texts_found[place] for place in order if score[place] > 0]
+    return [texts_found[place] for place in order if score[place] > _WORTH_A_TEST]
 
 
 @dataclass(slots=True)
@@ -131,6 +143,10 @@ class _Level:
     def _tails(self) -> dict[tuple[Midway, int], tuple[Bytes, npt.NDArray[np.int64]]]:
         return {}
 
+    @cached_property
+    def _chances(self) -> dict[tuple[Midway, Run, int], Floats]:
+        return {}
+
     def extend(self, prefix: bytes, sure: float, longer: _Best, texts: _Best) -> None:
         """Log-odds of all that may follow a prefix: what goes on, and what ends before it is full.
 
@@ -138,7 +154,7 @@ class _Level:
         """
         size = self._form.length(self.group) - self._start
         codes = [self._form.code(r, prefix) for r in self._form.tables_of(self.group)]
-        state = midway(prefix)
+        state, run = midway(prefix), run_of(prefix)
         for length in range(size + 1):
             if length == 0 and (state.lacking or not prefix):
                 continue
@@ -146,8 +162,17 @@ class _Level:
             counts = np.zeros(len(tails), dtype=np.int64)
             for row, code, step in zip(self._twice, codes, steps, strict=True):
                 counts += row[code:][step]
-            odds = sure - math.log(max(1, len(tails))) + self._likelihood(counts)
+            odds = sure + self._spelled(state, run, length) + self._likelihood(counts)
             (longer if length == size else texts).add(prefix, tails, odds)
+
+    def _spelled(self, state: Midway, run: Run, length: int) -> Floats:
+        """The log-chances of the strings that may follow, before any report is looked at."""
+        key = (state, run, length)
+        if key not in self._chances:
+            size = self._form.length(self.group) - self._start
+            tails, _ = self._ending(state, length, whole=length < size)
+            self._chances[key] = log_chances(run, tails)
+        return self._chances[key]
 
     def _likelihood(self, counts: Counts) -> Floats:
         """Log-likelihood of the best frequency from _LOOKED_FOR on, over that of none."""
