@@ -46,9 +46,7 @@ def listed(
     server = searches.PEMServer(*shape, **told, fo_server=sketch)
     for oracle in server.oracles:
         oracle.hash_funcs = hashes
-    device = searches.PEMClient(
-        *shape, **told, fo_client=oracles.CMSClient(epsilon, hashes, CODES)
-    )
+    device = searches.PEMClient(*shape, **told, fo_client=oracles.CMSClient(epsilon, hashes, CODES))
     for word, count in zip(words, people, strict=True):
         for _ in range(count):
             server.aggregate(device.privatise(word))

@@ -137,9 +137,7 @@ def _peer(words: list[bytes], epsilon: str, people: np.ndarray) -> list[bytes] |
     return None if listed is None else [text.encode() for text in listed]
 
 
-def _predicted(
-    words: list[bytes], shares: np.ndarray, epsilon: float, n: int, plan: Plan
-) -> float:
+def _predicted(words: list[bytes], shares: np.ndarray, epsilon: float, n: int, plan: Plan) -> float:
     """Mean over the top words of Π over levels of Φ((F − τ)/σ_F), F the mass of the prefix."""
     variance = plan.parts / math.sinh(epsilon / 2) ** 2 / n
     tried = plan.kept * len(continuations(BETWEEN, plan.step, whole=False))
@@ -158,7 +156,8 @@ def _predicted(
         noise = math.sqrt(variance / plan.held_out)
         least = NormalDist().inv_cdf(1 - 0.025 / FINALISTS) * noise
         recall *= _normal(
-            (shares - least) / np.sqrt(noise**2 + plan.parts / plan.held_out * shares * (2 - shares) / n)
+            (shares - least)
+            / np.sqrt(noise**2 + plan.parts / plan.held_out * shares * (2 - shares) / n)
         )
     return float(recall[:TOP].mean())
 
