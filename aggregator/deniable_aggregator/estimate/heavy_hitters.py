@@ -26,7 +26,7 @@ from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.levels import Level
 from deniable_aggregator.estimate.spelling import Bytes
 from deniable_aggregator.estimate.texts import Evidence, Texts, tell
-from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
+from deniable_aggregator.estimators.contract import TextEstimator
 from deniable_shared.domain import is_text
 
 __all__ = ["BEAM", "FINALISTS", "found", "search"]
@@ -44,7 +44,7 @@ _LEAST_ODDS = -12.0  # below e^-12 a candidate is not kept even where there is r
 
 
 def found(
-    estimator: PrefixHashEstimator,
+    estimator: TextEstimator,
     tally: Counts,
     n: int,
     *,
@@ -81,7 +81,7 @@ def search(evidence: Evidence) -> list[bytes]:
     pool |= dict.fromkeys(filter(is_text, beam.texts))  # as long as a text may be
     texts_found = list(pool)
     counts, trials = evidence.of(texts_found, held_out=False)
-    q = float(form.q)
+    q = float(evidence.estimator.mechanism.q)
     with np.errstate(divide="ignore", invalid="ignore"):
         score = np.nan_to_num((counts - q * trials) / np.sqrt(q * (1 - q) * trials))
     order = np.argsort(-score, kind="stable")[:FINALISTS]

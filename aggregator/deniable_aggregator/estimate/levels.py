@@ -30,7 +30,8 @@ from deniable_aggregator.estimate.spelling import (
     run_of,
 )
 from deniable_aggregator.estimate.texts import Evidence
-from deniable_aggregator.estimators.prefix_hash import Group
+from deniable_aggregator.estimators.contract import Group
+from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry
 
 __all__ = ["Family", "Level"]
@@ -92,7 +93,10 @@ class Level:
 
     @property
     def _form(self) -> PrefixHash:
-        return self.evidence.form
+        form = self.evidence.form
+        if not isinstance(form, PrefixHash):
+            raise ParameterError("form must be that of prefix-hash/1: others have no search")
+        return form
 
     @property
     def _reports(self) -> Group:
