@@ -150,7 +150,7 @@ def tell(
     raw = debias(
         Channel(evidence.estimator.mechanism.p, evidence.estimator.mechanism.q),
         counts,
-        int(evidence.tally.sum()),
+        evidence.estimator.reports_of(evidence.tally),
         confidence=confidence,
         epochs=epochs,
         family=family if len(texts) else "each",

@@ -158,6 +158,9 @@ class TextEstimator(Estimator, Protocol):
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         """The tally and n, if n reports can give it; ParameterError otherwise."""
 
+    def reports_of(self, tally: Counts) -> int:
+        """How many reports it counts."""
+
     def group(self, tally: Counts, group: int) -> Group:
         """What the reports of one group say of every code."""
 

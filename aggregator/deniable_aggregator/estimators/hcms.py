@@ -87,6 +87,10 @@ class HadamardSketchEstimator:
             raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
         return counts, reports
 
+    def reports_of(self, tally: Counts) -> int:
+        """All that it counts."""
+        return int(tally.sum())
+
     def group(self, tally: Counts, group: int) -> Group:
         """The reports of each table, and how many of them support each of its cells."""
         messages = tally.reshape(self.sketch.tables, self.sketch.cells, 2)

@@ -90,6 +90,10 @@ class PrefixHashEstimator:
             raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
         return counts, reports
 
+    def reports_of(self, tally: Counts) -> int:
+        """All that it counts."""
+        return int(tally.sum())
+
     def group(self, tally: Counts, group: int) -> Group:
         """What the reports of one group say of every code."""
         form = self.form

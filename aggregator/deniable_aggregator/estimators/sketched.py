@@ -169,10 +169,12 @@ class SketchEstimator:
         if every.n != reports:
             raise ParameterError(f"tally must be of n = {reports} reports, got {every.n}")
         if (every.supports > every.trials[:, None]).any():
-            raise ParameterError(
-                "tally must have at most as many ones in a cell as reports"
-            )
+            raise ParameterError("tally must have at most as many ones in a cell as reports")
         return counts, reports
+
+    def reports_of(self, tally: Counts) -> int:
+        """Those of all tables."""
+        return self.group(tally, 0).n
 
     def group(self, tally: Counts, group: int) -> Group:
         """The reports of each table, and the ones in each of its cells."""
