@@ -115,16 +115,20 @@ def test_the_chance_of_a_common_cell_is_that_over_all_hash_functions(hashes: int
 def test_p_and_q_are_the_chances_of_support_over_all_cells_of_another_text(id: str) -> None:
     mechanism = small(id, 1)
     law = mechanism.pmf(TEXTS[0])
-    assert sum(law[y] for y in law if mechanism.supports(y, TEXTS[0])) == mechanism.p
+    assert supporting(mechanism, law, TEXTS[0]) == mechanism.p
     by_cell = {
         mechanism.cells_of(0, bytes((byte,)))[0]: (byte,)  # type: ignore[attr-defined]
         for byte in range(33, 127)
     }
     assert len(by_cell) == SMALL["cells"]
-    told = [y for y in law if in_table(mechanism, y) == 0]
-    share = sum(law[y] for y in told)
-    chances = [sum(law[y] for y in told if mechanism.supports(y, t)) for t in by_cell.values()]
-    assert sum(chances, Fraction()) / len(chances) / share == mechanism.q
+    told = {y: chance for y, chance in law.items() if in_table(mechanism, y) == 0}
+    chances = [supporting(mechanism, told, text) for text in by_cell.values()]
+    assert sum(chances, Fraction()) / len(chances) / sum(told.values()) == mechanism.q
+
+
+def supporting(mechanism: Mechanism, law: dict[bytes, Fraction], text: tuple[int, ...]) -> Fraction:
+    told = (chance for y, chance in law.items() if mechanism.supports(y, text))  # type: ignore[arg-type]
+    return sum(told, Fraction())
 
 
 def in_table(mechanism: Mechanism, payload: bytes) -> int:
