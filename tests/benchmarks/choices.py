@@ -28,7 +28,7 @@ def run(effort: Effort) -> Result:
                 f"randomize, {case.ours.name.removeprefix('deniable ')}, d = {size:,}",
                 BUDGET,
                 case.ours,
-                bound="its stream of coins takes half of it",
+                bound="deriving the stream, its draws and the arithmetic",
             )
             for size, case in zip(SIZES, cases, strict=True)
         ),

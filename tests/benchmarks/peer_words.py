@@ -19,7 +19,7 @@ REMARK = (
     f"({TABLES} tables of {CODES:,}), the alphabet being the characters that occur: it is told "
     "what ours is not. Its sketch does not run with numpy 2 nor with xxhash 4 as published; a "
     "domain size and hash functions are handed in. It lists as many as it is asked for, and does "
-    "not say which of them are real."
+    "not say which of them are real. One run of one shape, not tuned."
 )
 Hash = Callable[[str], int]
 
