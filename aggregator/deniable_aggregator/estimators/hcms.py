@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from deniable_aggregator.estimate import Estimate, debias
 from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_aggregator.estimate.walsh import walsh
 from deniable_aggregator.estimators.contract import (
     Group,
     Payloads,
@@ -21,7 +22,6 @@ from deniable_aggregator.estimators.contract import (
     checked_tally,
 )
 from deniable_aggregator.estimators.grr import histogram
-from deniable_aggregator.estimators.hadamard import walsh
 from deniable_aggregator.estimators.sketched import SketchForm, cells_of
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
