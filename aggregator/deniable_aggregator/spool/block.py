@@ -3,10 +3,10 @@
     struct { opaque collection<1..64>; opaque report<1..2^17>; } Record;   /* `Report.encode()` */
     struct { opaque magic[17]; uint32 count; Record records[count]; opaque sha256[32]; } Block;
 
-Lengths are a uint8 and a uint32; the checksum is over all that precedes it. A block is written beside its place under a name that
-readers skip, synced, renamed, and its directory synced: after `write_block` a power cut loses
-nothing. Names are random, records are shuffled and the times of the file are set to 0, so a block
-says neither when nor in which order its reports came.
+Lengths are a uint8 and a uint32; the checksum is over all that precedes it. A block is written
+beside its place under a name that readers skip, synced, renamed, and its directory synced: after
+`write_block` a power cut loses nothing. Names are random, records are shuffled and the times of the
+file are set to 0, so a block says neither when nor in which order its reports came.
 """
 
 from __future__ import annotations
