@@ -6,6 +6,7 @@
   x LockedError           another process serves this data directory
   x SettingsError         a setting that is unknown or out of range
   x SignInError           a provider that does not say, as it must, who somebody is
+  x SpoolError            a file of the spool that is damaged or is none
   x StoreError            the database refuses, or is of another version
 """
 
@@ -20,6 +21,7 @@ __all__ = [
     "LockedError",
     "SettingsError",
     "SignInError",
+    "SpoolError",
     "StoreError",
 ]
 
@@ -46,6 +48,10 @@ class SettingsError(AggregatorError, ValueError):
 
 class SignInError(AggregatorError):
     """A provider that does not say, as it must, who somebody is."""
+
+
+class SpoolError(AggregatorError, ValueError):
+    """A file of the spool that is damaged or is none."""
 
 
 class StoreError(AggregatorError):
