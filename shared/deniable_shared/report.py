@@ -116,6 +116,20 @@ class Report:
         """The header, a uint16 length, the sealed bytes."""
         return self.header.encode() + opaque(self.sealed, 2, 1, _MAX_SEALED)
 
+    @classmethod
+    def read(cls, reader: Reader) -> Report:
+        """The report at the reader's place."""
+        header = ReportHeader.read(reader)
+        return cls(header, reader.opaque(2, 1, _MAX_SEALED))
+
+    @classmethod
+    def decode(cls, data: bytes) -> Report:
+        """The inverse of `encode`."""
+        reader = Reader(data)
+        report = cls.read(reader)
+        reader.finish()
+        return report
+
 
 @dataclass(frozen=True, slots=True)
 class Plaintext:
@@ -141,10 +155,15 @@ class Plaintext:
     def decode(cls, data: bytes) -> Plaintext:
         """DecodeError unless the padding is zero and the length is 64·2^k."""
         _check_padded("plaintext length", len(data))
-        reader = Reader(data)
-        payload = reader.opaque(2, 1, _MAX_PAYLOAD)
-        extensions = _read_extensions(reader, reader.uint(2))
-        padding = reader.rest()
+        extensions: tuple[Extension, ...] = ()
+        end = 2 + int.from_bytes(data[:2], "big")
+        if 2 < end <= 2 + _MAX_PAYLOAD and data[end : end + 2] == b"\0\0":  # as almost all are
+            payload, padding = data[2:end], data[end + 2 :]
+        else:
+            reader = Reader(data)
+            payload = reader.opaque(2, 1, _MAX_PAYLOAD)
+            extensions = _read_extensions(reader, reader.uint(2))
+            padding = reader.rest()
         if padding.count(0) != len(padding):
             raise DecodeError("padding must be zero bytes")
         return cls(payload, extensions)
@@ -197,8 +216,7 @@ def decode_upload(body: bytes) -> list[Report]:
     reader = Reader(body)
     reports: list[Report] = []
     while not reader.done:
-        header = ReportHeader.read(reader)
-        reports.append(Report(header, reader.opaque(2, 1, _MAX_SEALED)))
+        reports.append(Report.read(reader))
         _check_count(len(reports))
     return reports
 

@@ -6,9 +6,11 @@ twice at once: only the store decides what counts.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -21,14 +23,16 @@ from deniable_aggregator.spool import Spooled, read_block
 from deniable_aggregator.store.contract import Cell, Part
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
-from deniable_shared.report import Report, decode_upload
+from deniable_shared.report import Report
 
 __all__ = ["Partial", "open_block", "partial", "read_partial"]
 
 ID_BYTES = 16
 TAKEN, REPEATED, UNKNOWN = "taken", "repeated", "unknown-collection"
 
-Cells = dict[Cell, dict[bytes, bytes]]  # cell -> report id -> payload
+PartFields = tuple[str, int, int, int, bytes, bytes, bytes]
+Key = tuple[str, int, int, int]  # as a Cell has it
+Cells = dict[Key, dict[bytes, bytes]]  # report id -> payload
 
 
 class Partial(msgspec.Struct, array_like=True, frozen=True):
@@ -40,7 +44,7 @@ class Partial(msgspec.Struct, array_like=True, frozen=True):
     process: str
     records: int = 0
     repeated: int = 0
-    parts: list[tuple[str, int, int, int, bytes, bytes, bytes]] = []
+    parts: list[PartFields] = []
     refused: list[tuple[str, str, int]] = []
     damaged: str | None = None
 
@@ -60,11 +64,12 @@ class Partial(msgspec.Struct, array_like=True, frozen=True):
 def open_block(order: Order, path: str) -> bytes:
     """The partial of the block at `path`, encoded; a block that is damaged or gone says so."""
     process = f"{os.uname().nodename}:{os.getpid()}"
-    try:
-        records = read_block(Path(path))
-    except (OSError, SpoolError) as error:
-        return msgspec.msgpack.encode(Partial(process, damaged=str(error)))
-    return msgspec.msgpack.encode(partial(bench(order), records, process))
+    with _without_cycles():
+        try:
+            records = read_block(Path(path))
+        except (OSError, SpoolError) as error:
+            return msgspec.msgpack.encode(Partial(process, damaged=str(error)))
+        return msgspec.msgpack.encode(partial(bench(order), records, process))
 
 
 def read_partial(data: bytes | bytearray) -> Partial:
@@ -109,7 +114,7 @@ def _taken(
         return error.slug
     ids.add(header.report_id)
     cohort = ready.cohorts.of(found.id, header.report_id, found.manifest.cohorts)
-    cell = Cell(found.id, header.epoch, header.manifest_version, cohort)
+    cell = (found.id, header.epoch, header.manifest_version, cohort)
     cells[cell][header.report_id] = candidate.plaintext.payload
     return TAKEN
 
@@ -117,19 +122,25 @@ def _taken(
 def _decoded(data: bytes) -> Report | None:
     """The one report; None where the bytes are not one."""
     try:
-        reports = decode_upload(data)
+        return Report.decode(data)
     except DecodeError:
         return None
-    return reports[0] if len(reports) == 1 else None
 
 
-def _part(
-    ready: Bench, cell: Cell, reports: dict[bytes, bytes]
-) -> tuple[str, int, int, int, bytes, bytes, bytes]:
+def _part(ready: Bench, cell: Key, reports: dict[bytes, bytes]) -> PartFields:
     payloads = b"".join(reports.values())
     matrix = np.frombuffer(payloads, np.uint8).reshape(len(reports), -1)
-    tally = ready.circumstances[cell.collection].collection.estimator.tally(matrix)
-    return (
-        *(cell.collection, cell.epoch, cell.manifest_version, cell.cohort),
-        *(b"".join(reports), payloads, tally.astype("<i8", copy=False).tobytes()),
-    )
+    tally = ready.circumstances[cell[0]].collection.estimator.tally(matrix)
+    return (*cell, b"".join(reports), payloads, tally.astype("<i8", copy=False).tobytes())
+
+
+@contextmanager
+def _without_cycles() -> Iterator[None]:
+    """Nothing here refers to itself: looking for cycles would cost 4 % of the work."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
