@@ -32,6 +32,8 @@ class Settings:
     the 20,000 reports a second that one process can open. `max_waiting_reports` bounds what waits
     for the disk before uploads are told to come back later. `rotate_keys_days` is how long a key
     that reports are sealed to is used before the next one is made; 0 leaves that to `keys rotate`.
+    `metrics` says who reads /metrics: "admin" (with a token), "loopback" (also programs on this
+    machine), "off" (nobody).
     `store` may hold a password and is not shown; `workers` processes serve, each with its threads.
     """
 
@@ -46,6 +48,7 @@ class Settings:
     reports_per_minute_per_prefix: int = 300_000
     max_waiting_reports: int = 50_000
     rotate_keys_days: int = 90
+    metrics: str = "admin"
 
     def __post_init__(self) -> None:
         _check_range("port", self.port, 1, 65_535)
@@ -55,6 +58,7 @@ class Settings:
         _check_range("rotate_keys_days", self.rotate_keys_days, 0, 3_650)
         _check_url("public_url", self.public_url)
         _check_store(self.store)
+        _check_metrics(self.metrics, trusted_proxy=self.trusted_proxy)
         _check_range("workers", self.workers, 1, 64)
         if self.workers > 1 and not self.shared:
             raise SettingsError(
@@ -196,6 +200,16 @@ def _check_store(value: str) -> None:
         raise SettingsError(
             "store must be empty (SQLite in the data directory), sqlite:///PATH or "
             f"postgresql://…, got {value.partition(':')[0]!r}"
+        )
+
+
+def _check_metrics(value: str, *, trusted_proxy: bool) -> None:
+    if value not in ("admin", "loopback", "off"):
+        raise SettingsError(f"metrics must be admin, loopback or off, got {value!r}")
+    if value == "loopback" and trusted_proxy:
+        raise SettingsError(
+            "metrics must be admin or off behind a trusted_proxy, whose requests all come from "
+            "this machine, got 'loopback'"
         )
 
 

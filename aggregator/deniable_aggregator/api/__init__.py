@@ -13,6 +13,7 @@ from deniable_aggregator.api import (
     keys,
     ledger,
     log,
+    metrics,
     openapi,
     releases,
     tokens,
@@ -24,6 +25,6 @@ __all__ = ["register"]
 def register(app: Flask) -> None:
     """Give the application every endpoint of the API and its error documents."""
     errors.register(app)
-    topics = (collections, epochs, estimates, health, keys, ledger, log, openapi, releases, tokens)
-    for topic in topics:
+    topics = (collections, epochs, estimates, health, keys, ledger, log, metrics)
+    for topic in (*topics, openapi, releases, tokens):
         app.register_blueprint(topic.blueprint)

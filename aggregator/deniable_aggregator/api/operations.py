@@ -67,19 +67,21 @@ def operation(
     max_body: int = MAX_JSON_BYTES,
     answers: Answers,
     problems: tuple[str, ...] = (),
+    exempt: Callable[[], bool] | None = None,
 ) -> Callable[[View], View]:
     """Check role and arguments, then call the view with `query=` and `body=` where it takes them.
 
     `query=None` ignores the query string, the default refuses any. `body` is a Struct for JSON,
     given as `arguments.Open` where it allows further members, or the media type of bytes; nothing
-    of a body longer than `max_body` is read.
+    of a body longer than `max_body` is read. Whom `exempt` says True of needs no role.
     """
     promised = Operation(role, query, body, max_body, answers, frozenset(problems), tag)
 
     def decorate(view: View) -> View:
         @wraps(view)
         def checked(**path: object) -> Response:
-            require(promised.role)
+            if exempt is None or not exempt():
+                require(promised.role)
             return view(**path, **_parsed(promised))
 
         checked.operation = promised  # type: ignore[attr-defined]

@@ -34,6 +34,7 @@ __all__ = [
     "Store",
     "Tally",
     "Verdict",
+    "Waiting",
 ]
 
 PAGE_SIZE = 4096
@@ -138,6 +139,15 @@ class ChargeRow:
     created: int
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Batches that wait for the roll-up, and the numbers of the first and the last of them."""
+
+    batches: int = 0
+    oldest: int = 0
+    newest: int = 0
+
+
 Decide = Callable[[Sequence[ChargeRow]], None]
 """Returns if one more charge is admitted beside those given, oldest first, or raises."""
 
@@ -164,6 +174,14 @@ class Store(Protocol):
 
         What the leader does is safe when two do it: a connection can be lost unnoticed.
         """
+        ...
+
+    def ping(self) -> None:
+        """StoreError where the database does not answer, within a few seconds."""
+        ...
+
+    def waiting(self) -> Waiting:
+        """What `roll_up` has before it. Batches are numbered in about the order they came."""
         ...
 
     def roll_up(self) -> int:
