@@ -53,9 +53,13 @@ def told(error: BaseException | None) -> Iterator[dict[str, object]]:
 
 
 def _sayable(error: BaseException) -> str | None:
+    """What an error says in words that are ours, the system's, or a driver's code."""
     if isinstance(error, AggregatorError):
-        return str(error)
-    return error.strerror if isinstance(error, OSError) else None
+        quoting = error.__cause__ is not None
+        return str(error).partition(": ")[0] if quoting else str(error)
+    if isinstance(error, OSError):
+        return error.strerror
+    return getattr(error, "sqlite_errorname", None) or getattr(error, "sqlstate", None)
 
 
 def _module(path: str) -> str:

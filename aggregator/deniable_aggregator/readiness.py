@@ -15,8 +15,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service
+    from deniable_aggregator.settings import Settings
 
-__all__ = ["CHECKS", "LEAST_FREE_BYTES", "Finding", "free_bytes", "look"]
+__all__ = [
+    "CHECKS",
+    "LEAST_FREE_BYTES",
+    "Finding",
+    "can_be_written",
+    "free_bytes",
+    "look",
+    "places",
+]
 
 LEAST_FREE_BYTES = 32 * 1024 * 1024
 """Below that the next checkpoint or key list may not fit."""
@@ -50,6 +59,16 @@ def free_bytes(place: Path) -> int:
     return shutil.disk_usage(place).free
 
 
+def places(settings: Settings) -> set[Path]:
+    """The directories that this process writes into."""
+    return {settings.data} if settings.shared else {settings.data, settings.database.parent}
+
+
+def can_be_written(place: Path) -> bool:
+    """Whether files can be made there; a file system that is read-only says no to root, too."""
+    return os.access(place, os.W_OK | os.X_OK)
+
+
 def _database(service: Service) -> str:
     try:
         service.store.ping()
@@ -71,11 +90,8 @@ def _keys(service: Service) -> str:
 
 
 def _disk(service: Service) -> str:
-    places = {service.settings.data}
-    if not service.settings.shared:
-        places.add(service.settings.database.parent)
-    for place in places:
-        if not os.access(place, os.W_OK | os.X_OK):
+    for place in places(service.settings):
+        if not can_be_written(place):
             return "cannot be written"
         if free_bytes(place) < LEAST_FREE_BYTES:
             return "is full"

@@ -7,14 +7,14 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.settings import Settings
 from deniable_aggregator.wsgi import Housekeeping
-from support.api_world import opened
+from support.data_directory import prepared_at
 
 PATIENCE = 10.0
 SOON = 0.001
@@ -103,14 +103,12 @@ def test_importing_opens_nothing(tmp_path: Path) -> None:
 def test_a_factory_and_an_object_are_one_application_and_the_database_is_closed_at_exit(
     tmp_path: Path,
 ) -> None:
-    with opened(tmp_path):
-        pass
+    settings = prepared_at(tmp_path, time.time())
     code = (
         "from deniable_aggregator import wsgi\n"
         "print(wsgi.application is wsgi.app() is wsgi.app())\n"
         "print(wsgi.application.test_client().get('/readyz').status_code)"
     )
-    settings = Settings(data=tmp_path / "data")
     answer = run(code, settings.environ())
     assert answer.stdout.split() == ["True", "200"], answer.stderr
     assert not settings.database.with_name("deniable.db-wal").exists()
