@@ -16,6 +16,7 @@ from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.metrics import MeteredStore, Metrics
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.process.directory_lock import DirectoryLock
+from deniable_aggregator.publishing import publish
 from deniable_aggregator.registry import Collection, Registry
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Store
@@ -113,7 +114,7 @@ class Service:
 
         Every process writes its rejections, takes up what the others changed, and notes how far the
         ledger is; the one that leads rolls up, closes due epochs, deletes tallies that are too old,
-        makes and destroys keys.
+        brings the views up to date, makes and destroys keys.
         """
         with self.metrics.housekeeping_failures.count_exceptions():
             self.watch.look()
@@ -145,6 +146,7 @@ class Service:
         for collection in self.registry.all():
             self._close_due_epochs(collection)
             self._delete_old_tallies(collection)
+            publish(self.store, collection, self.store.epochs(collection.id))
         self._keep_keys()
 
     def _keep_keys(self) -> None:
