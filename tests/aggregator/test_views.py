@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -13,14 +13,16 @@ import psycopg
 import pytest
 
 from deniable_aggregator import publishing
+from deniable_aggregator.central.account.decimals import at_most
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.store.contract import ShownEpoch, Store
 from deniable_aggregator.store.opening import read_beside
 from deniable_shared.manifest import Manifest
 from support import postgres_server
 from support.api_world import DAY, TODAY, World, authored, opened
 from support.databases import KINDS, Database
 from support.ledgers import admitted, charge_row
-from support.stores import COLLECTION
+from support.stores import COLLECTION, EPOCH, arrivals, sums
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "aggregator" / "deniable_aggregator"
@@ -80,7 +82,7 @@ def shown_epochs(world: World, collection: Collection) -> set[int]:
     return {row["epoch"] for row in view(world, "v_estimate", collection)}
 
 
-KINDS_OF_ANSWERS: list[tuple[Manifest, list[object]]] = [
+KINDS_OF_ANSWERS: list[tuple[Manifest, Sequence[object]]] = [
     (authored("bits"), [BITS] * 4 + [{"dark_mode": False, "beta": False}] * 3),
     (authored("choice", type="choice", labels=("a", "b, c", "ä'")), ["a"] * 5 + ["b, c"] * 4),
     (
@@ -96,7 +98,7 @@ KINDS_OF_ANSWERS: list[tuple[Manifest, list[object]]] = [
     ("manifest", "values"), KINDS_OF_ANSWERS, ids=lambda part: getattr(part, "name", "")
 )
 def test_estimates_are_the_apis_to_the_last_digit(
-    world: World, manifest: Manifest, values: list[object]
+    world: World, manifest: Manifest, values: Sequence[object]
 ) -> None:
     found = world.register(manifest)
     for epoch in (TODAY - 1, TODAY):
@@ -197,9 +199,14 @@ def test_another_program_makes_every_estimate_again_and_the_same_one_none(
     found = world.register(authored())
     world.count(found, [BITS] * 4)
     over(world)
-    made = []
+    made: list[int] = []
     original = publishing._shown
-    monkeypatch.setattr(publishing, "_shown", lambda *a: made.append(a[2]) or original(*a))
+
+    def noted(store: Store, collection: Collection, epoch: int, maker: str) -> ShownEpoch:
+        made.append(epoch)
+        return original(store, collection, epoch, maker)
+
+    monkeypatch.setattr(publishing, "_shown", noted)
     world.service.tick()
     assert made == []
     monkeypatch.setattr(publishing, "_maker", lambda version: f"9.9/{version}")
@@ -258,7 +265,7 @@ def test_the_ledger_is_the_apis(world: World) -> None:
         assert row["epochs"] == str(TODAY)
         for name in ("epsilon", "rho", "delta"):
             exact, shown = row[name], each["guarantee"][name]
-            assert shown >= Fraction(exact) >= Fraction(shown) * (1 - Fraction(1, 10**5))
+            assert shown == at_most(Fraction(exact))
             assert row[f"{name}_value"] == pytest.approx(float(Fraction(exact)), rel=1e-12)
 
 
@@ -362,9 +369,6 @@ def _of(name: str) -> str:
 
 
 def test_a_store_shows_nothing_of_an_epoch_that_is_open_or_gone(database: Database) -> None:
-    from deniable_aggregator.store.contract import ShownEpoch
-    from support.stores import EPOCH, arrivals, sums
-
     store = database.open()
     store.commit(arrivals(range(3)), sums)
     shown = ShownEpoch(EPOCH, "1/1", 3)

@@ -103,6 +103,7 @@ class Sessions:
             min_size=1,
             max_size=MOST_CONNECTIONS,
             timeout=WAIT_SECONDS,
+            reconnect_timeout=WAIT_SECONDS,  # then whoever asks tries at once
             name="deniable",
             open=False,
         )
@@ -129,7 +130,7 @@ class Sessions:
             yield session
 
     @contextmanager
-    def begin(self, statement: str = BEGIN, seconds: float = WAIT_SECONDS) -> Iterator[Session]:
+    def begin(self, statement: str = BEGIN, seconds: float | None = None) -> Iterator[Session]:
         """A transaction: durable after the block, or rolled back. StoreError if it is refused."""
         with refusals(), self._lent(seconds) as connection:
             session = Session(connection)
@@ -146,7 +147,7 @@ class Sessions:
         self._pool.close()
 
     @contextmanager
-    def _lent(self, seconds: float) -> Iterator[Connection]:
+    def _lent(self, seconds: float | None) -> Iterator[Connection]:
         try:
             connection = self._pool.getconn(seconds)
         except PoolClosed:
