@@ -1,8 +1,9 @@
-"""The proxy examples in deploy/ are accepted by the programs they are written for."""
+"""The examples in deploy/ are accepted by their programs, and do what they say."""
 
 from __future__ import annotations
 
 import datetime
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -84,3 +85,41 @@ def test_no_proxy_example_passes_an_address_on_or_logs_reports(name: str) -> Non
     assert "$remote_addr" not in text.replace("$binary_remote_addr zone", "")
     assert "X-Forwarded-For" in text
     assert "access_log off" in text or "output discard" in text
+
+
+RULES = DEPLOY / "prometheus" / "deniable.rules.yml"
+CASES = DEPLOY / "prometheus" / "deniable.rules.test.yml"
+
+
+def alerts() -> list[str]:
+    return re.findall(r"- alert: (\w+)", RULES.read_text())
+
+
+def test_promtool_accepts_the_rules_and_each_fires_when_it_should() -> None:
+    promtool = program("promtool")
+    for command in (["check", "rules", RULES.name], ["test", "rules", CASES.name]):
+        said = subprocess.run(
+            [promtool, *command], cwd=RULES.parent, capture_output=True, text=True
+        )
+        assert said.returncode == 0, said.stdout + said.stderr
+
+
+def test_of_every_alert_it_is_tested_when_it_fires_and_when_it_is_silent() -> None:
+    names = re.findall(r"name: (\w+) (fires|is silent)", CASES.read_text())
+    assert sorted(names) == sorted(
+        (name, way) for name in alerts() for way in ("fires", "is silent")
+    )
+
+
+def test_the_rules_speak_of_metrics_that_there_are() -> None:
+    readme = (DEPLOY.parent / "aggregator" / "README.md").read_text()
+    documented = re.findall(r"^\| `(deniable_\w+)` \|", readme, re.M)
+    used = set(re.findall(r"\bdeniable_\w+", RULES.read_text()))
+    assert len(used) > 10
+    assert {name.removesuffix("_bucket") for name in used} <= set(documented)
+
+
+@pytest.mark.parametrize("name", ["nginx.conf", "Caddyfile"])
+def test_no_proxy_example_passes_on_what_is_the_operators(name: str) -> None:
+    text = (DEPLOY / name).read_text()
+    assert re.search(r"/metrics (\{ return )?404", text)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from deniable_aggregator.errors import SettingsError, StoreError
+from deniable_aggregator.metrics.state import State
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Waiting
@@ -20,7 +23,7 @@ from support.api_world import DAY, TODAY, Moment, World, authored, opened
 from support.databases import AnyStore
 from support.stores import arrivals, sums
 
-ROOT = Path(__file__).parents[2]
+README = (Path(__file__).parents[2] / "aggregator" / "README.md").read_text()
 REFUSED = 'outcome="epoch-closed"'
 VALUE = {"dark_mode": True, "beta": False}
 
@@ -231,6 +234,38 @@ def test_the_setting_is_checked_and_a_proxy_is_never_taken_for_this_machine() ->
         Settings(metrics="all")
     with pytest.raises(SettingsError, match="behind a trusted_proxy"):
         Settings(metrics="loopback", trusted_proxy=True)
+
+
+def documented() -> dict[str, list[str]]:
+    """Metric → labels, as the README lists them."""
+    rows = re.findall(r"^\| `(deniable_\w+)` \| (.*?) ?\|", README, re.M)
+    return {name: sorted(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
+
+
+def test_every_metric_is_in_the_readme_with_its_labels_and_no_other(world: World) -> None:
+    found = {}
+    for collector in (*world.service.metrics._registry._collector_to_names, State(world.service)):
+        for family in collector.collect():
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            found[name + "_info" * (family.type == "info")] = sorted(
+                getattr(collector, "_labelnames", ()) or labels_of(family)
+            )
+    assert found == documented()
+
+
+def labels_of(family: Metric) -> set[str]:
+    return {name for sample in family.samples for name in sample.labels if name != "le"}
+
+
+def test_what_is_exposed_is_what_promtool_takes(world: World) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool is not installed: apt-get install prometheus")
+    found = world.register(authored())
+    world.upload(found, world.report(found, VALUE))
+    text = world.get("/metrics", "admin").data
+    said = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True)
+    assert (said.returncode, said.stdout, said.stderr) == (0, b"", b"")
 
 
 def test_processes_of_one_server_add_up(tmp_path: Path) -> None:
