@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Waiting
 from support.api_world import DAY, TODAY, Moment, World, authored, opened
 from support.databases import AnyStore
+from support.programs import program
 from support.stores import arrivals, sums
 
 README = (Path(__file__).parents[2] / "aggregator" / "README.md").read_text()
@@ -258,9 +258,7 @@ def labels_of(family: Metric) -> set[str]:
 
 
 def test_what_is_exposed_is_what_promtool_takes(world: World) -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("promtool is not installed: apt-get install prometheus")
+    promtool = program("promtool", "apt-get install prometheus")
     found = world.register(authored())
     world.upload(found, world.report(found, VALUE))
     text = world.get("/metrics", "admin").data

@@ -1,10 +1,9 @@
-"""The examples in deploy/ are accepted by their programs, and do what they say."""
+"""The proxy examples in deploy/ are accepted by the programs they are written for."""
 
 from __future__ import annotations
 
 import datetime
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -14,14 +13,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-DEPLOY = Path(__file__).parent.parent / "deploy"
+from support.programs import program
 
-
-def program(name: str) -> str:
-    found = shutil.which(name) or shutil.which(name, path="/usr/sbin")
-    if found is None:
-        pytest.skip(f"{name} is not installed: apt-get install {name} to check its example")
-    return found
+DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
 def self_signed(folder: Path) -> tuple[Path, Path]:
@@ -53,7 +47,7 @@ def self_signed(folder: Path) -> tuple[Path, Path]:
 def test_nginx_accepts_its_example(tmp_path: Path) -> None:
     nginx = program("nginx")
     pem, private = self_signed(tmp_path)
-    site = (DEPLOY / "nginx.conf").read_text()
+    site = (DEPLOY / "proxy" / "nginx.conf").read_text()
     site = site.replace("/etc/ssl/certs/telemetry.example.org.pem", str(pem))
     site = site.replace("/etc/ssl/private/telemetry.example.org.key", str(private))
     site = site.replace("/var/log/nginx", str(tmp_path))
@@ -68,10 +62,18 @@ def test_nginx_accepts_its_example(tmp_path: Path) -> None:
     assert answer.returncode == 0, answer.stderr
 
 
-def test_caddy_accepts_its_example() -> None:
+@pytest.mark.parametrize("folder", ["proxy", "compose"])
+def test_caddy_accepts_its_example(folder: str) -> None:
     caddy = program("caddy")
     answer = subprocess.run(
-        [caddy, "validate", "--config", str(DEPLOY / "Caddyfile"), "--adapter", "caddyfile"],
+        [
+            caddy,
+            "validate",
+            "--config",
+            str(DEPLOY / folder / "Caddyfile"),
+            "--adapter",
+            "caddyfile",
+        ],
         capture_output=True,
         text=True,
         timeout=30,
@@ -81,45 +83,18 @@ def test_caddy_accepts_its_example() -> None:
 
 @pytest.mark.parametrize("name", ["nginx.conf", "Caddyfile"])
 def test_no_proxy_example_passes_an_address_on_or_logs_reports(name: str) -> None:
-    text = (DEPLOY / name).read_text()
+    text = (DEPLOY / "proxy" / name).read_text()
     assert "$remote_addr" not in text.replace("$binary_remote_addr zone", "")
     assert "X-Forwarded-For" in text
     assert "access_log off" in text or "output discard" in text
 
 
-RULES = DEPLOY / "prometheus" / "deniable.rules.yml"
-CASES = DEPLOY / "prometheus" / "deniable.rules.test.yml"
+def test_compose_has_the_same_caddyfile_but_for_the_name_behind_it() -> None:
+    plain, inside = ((DEPLOY / each / "Caddyfile").read_text() for each in ("proxy", "compose"))
+    rules = plain.replace("127.0.0.1:8000", "aggregator:8000").splitlines()[1:]
+    assert inside.splitlines()[1:] == rules
 
 
-def alerts() -> list[str]:
-    return re.findall(r"- alert: (\w+)", RULES.read_text())
-
-
-def test_promtool_accepts_the_rules_and_each_fires_when_it_should() -> None:
-    promtool = program("promtool")
-    for command in (["check", "rules", RULES.name], ["test", "rules", CASES.name]):
-        said = subprocess.run(
-            [promtool, *command], cwd=RULES.parent, capture_output=True, text=True
-        )
-        assert said.returncode == 0, said.stdout + said.stderr
-
-
-def test_of_every_alert_it_is_tested_when_it_fires_and_when_it_is_silent() -> None:
-    names = re.findall(r"name: (\w+) (fires|is silent)", CASES.read_text())
-    assert sorted(names) == sorted(
-        (name, way) for name in alerts() for way in ("fires", "is silent")
-    )
-
-
-def test_the_rules_speak_of_metrics_that_there_are() -> None:
-    readme = (DEPLOY.parent / "aggregator" / "README.md").read_text()
-    documented = re.findall(r"^\| `(deniable_\w+)` \|", readme, re.M)
-    used = set(re.findall(r"\bdeniable_\w+", RULES.read_text()))
-    assert len(used) > 10
-    assert {name.removesuffix("_bucket") for name in used} <= set(documented)
-
-
-@pytest.mark.parametrize("name", ["nginx.conf", "Caddyfile"])
-def test_no_proxy_example_passes_on_what_is_the_operators(name: str) -> None:
-    text = (DEPLOY / name).read_text()
-    assert re.search(r"/metrics (\{ return )?404", text)
+@pytest.mark.parametrize("path", ["proxy/nginx.conf", "proxy/Caddyfile", "compose/Caddyfile"])
+def test_no_proxy_example_passes_on_what_is_the_operators(path: str) -> None:
+    assert re.search(r"/metrics (\{ return )?404", (DEPLOY / path).read_text())
