@@ -90,10 +90,10 @@ def proxies(settings: Settings) -> Iterator[Check]:
     public = not _is_loopback(url.hostname or "")
     if settings.trusted_proxy and not local:
         yield Check(
-            "fail",
+            "warn",
             "proxy",
-            f"trusted_proxy is set and {settings.host} is listened on: whoever reaches it directly "
-            "is not limited; listen on 127.0.0.1",
+            f"trusted_proxy is set and {settings.host} is listened on: whoever reaches it past the "
+            "proxy is not limited; let nothing but the proxy reach it",
         )
     elif public and url.scheme == "http":
         yield Check("fail", "proxy", f"{settings.public_url} is plain HTTP: let a proxy end TLS")
