@@ -10,8 +10,10 @@ factory find it under the name `application`.
 from __future__ import annotations
 
 import logging
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
@@ -59,9 +61,31 @@ class Housekeeping:
             self._stopped.wait(self._every_seconds)
 
 
+@contextmanager
+def ended_at_once() -> Iterator[None]:
+    """SIGTERM ends a process that does not serve yet; nothing of what it does needs an orderly end.
+
+    A forked worker has its parent's handler until it serves: the signal would be lost, and the
+    server would wait for this worker until it kills it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 @cache
 def app() -> Flask:
     """The one application of this process, from the environment (DENIABLE_DATA, …)."""
+    with ended_at_once():
+        return _opened()
+
+
+def _opened() -> Flask:
     from deniable_aggregator.app import create_app
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings

@@ -99,6 +99,11 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
     return answer(document) if media_type == JSON else _csv(label_rows(document))
 
 
+def plain(collection: Collection, reading: Reading) -> EstimatesDocument:
+    """The answer about these reports when nothing more is asked."""
+    return _document(collection, reading, EstimatesArguments(), tables_asked(collection, []), [])
+
+
 def _negotiated() -> str:
     best = request.accept_mimetypes.best_match([JSON, CSV]) if request.accept_mimetypes else JSON
     if best is None:

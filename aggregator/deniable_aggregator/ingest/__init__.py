@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.ingest.checks import Candidate, Circumstances, first_error
-from deniable_aggregator.ingest.commit import GroupCommit
+from deniable_aggregator.ingest.commit import Committer, GroupCommit
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.store.contract import Arrival, Cell, Store, Verdict
+from deniable_aggregator.store.contract import Arrival, Cell, Verdict
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["Ingest"]
 
 
+class Counting(Committer, Protocol):
+    """The part of a store that takes reports and notes refusals."""
+
+    def count_rejections(self, collection: str, counts: Mapping[str, int]) -> None: ...
+
+
 class Ingest:
     """Takes uploads. Thread-safe; an upload returns once its reports are durable."""
 
@@ -33,7 +39,7 @@ class Ingest:
         self,
         settings: Settings,
         *,
-        store: Store,
+        store: Counting,
         registry: Registry,
         keys: Keys,
         cohorts: Cohorts,

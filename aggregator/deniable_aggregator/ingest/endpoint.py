@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -43,12 +44,14 @@ class UploadEndpoint:
     def __init__(self, service: Service, application: WSGIApplication) -> None:
         self._service = service
         self._application = application
+        self._metrics = service.metrics
         self._limited = not service.settings.trusted_proxy
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         collection = _collection(environ)
         if collection is None:
             return self._application(environ, start_response)
+        begun = time.perf_counter()
         try:
             status, headers, body = self._upload(collection, environ)
         except Problem as problem:
@@ -56,6 +59,8 @@ class UploadEndpoint:
         except Exception:
             logger.exception("an upload failed")
             status, headers, body = _refusal(Problem("internal", "the upload failed: try again"))
+        self._metrics.uploads.labels(status[:3]).inc()
+        self._metrics.upload_seconds.observe(time.perf_counter() - begun)
         headers.append(("Content-Length", str(len(body))))
         start_response(status, headers)
         return [body]

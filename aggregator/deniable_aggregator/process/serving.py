@@ -43,6 +43,7 @@ READY_SECONDS = 30.0
 DRAIN_SECONDS = 20.0
 POLL_SECONDS = 0.05
 HEADER_MILLISECONDS = 10_000
+LOGGING = Path(__file__).parent.parent / "logging.json"
 WORKER_KILL_SECONDS = 15
 # Each thread's own arena would keep what one wide estimate took: 17 MB a thread, for good.
 ALLOCATOR = {"MALLOC_ARENA_MAX": "2", "MALLOC_TRIM_THRESHOLD_": "131072"}
@@ -152,6 +153,7 @@ def granian_arguments(settings: Settings, *, access_log: bool) -> list[str]:
         *("--workers-kill-timeout", str(WORKER_KILL_SECONDS)),
         *("--http1-header-read-timeout", str(HEADER_MILLISECONDS)),
         *("--log-level", "error"),  # below that it only says that it starts and stops
+        *("--log-config", str(LOGGING)),
         *("--access-log-fmt", ACCESS_LOG_FORMAT),
         "--access-log" if access_log else "--no-access-log",
         "deniable_aggregator.wsgi:app",
