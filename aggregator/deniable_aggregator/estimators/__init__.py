@@ -12,6 +12,7 @@ from deniable_aggregator.estimators.discrete_piecewise import PiecewiseMeanEstim
 from deniable_aggregator.estimators.duchi import OneBitMeanEstimator
 from deniable_aggregator.estimators.fourier import FourierEstimator
 from deniable_aggregator.estimators.grr import GeneralizedEstimator
+from deniable_aggregator.estimators.haar import HaarEstimator
 from deniable_aggregator.estimators.hadamard import HadamardEstimator
 from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
 from deniable_aggregator.estimators.pairs import PairsEstimator
@@ -22,6 +23,7 @@ from deniable_aggregator.estimators.rr_sampled import SampledEstimator
 from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
 from deniable_aggregator.estimators.subset import SubsetEstimator
 from deniable_aggregator.estimators.sue import SymmetricUnaryEstimator
+from deniable_aggregator.estimators.tree import TreeEstimator
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -35,6 +37,7 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "duchi/1": OneBitMeanEstimator,
         "fourier/1": FourierEstimator,
         "grr/1": GeneralizedEstimator,
+        "haar/1": HaarEstimator,
         "hadamard/1": HadamardEstimator,
         "oue/1": OptimizedUnaryEstimator,
         "prefix-hash/1": PrefixHashEstimator,
@@ -45,6 +48,7 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "square-wave/1": SquareWaveEstimator,
         "subset/1": SubsetEstimator,
         "sue/1": SymmetricUnaryEstimator,
+        "tree/1": TreeEstimator,
     }
 )
 
