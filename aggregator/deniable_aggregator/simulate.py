@@ -39,8 +39,8 @@ from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.haar import HaarResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
-from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
+from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.pairs import SampledPairs
 from deniable_shared.mechanisms.projective import ProjectiveResponse
 from deniable_shared.mechanisms.rr import BitwiseResponse

@@ -118,27 +118,47 @@ class _Level:
 
     def stratum(self, rows: Floats, shares: Floats) -> Stratum:
         """Of (k, nodes) coefficients, where people are as `shares` say."""
-        mean, squares = rows @ shares, rows**2
-        ordered = np.sort(rows, axis=1) / float(self._joint.gap)
-        offset = float(self._joint.q) * ordered.sum(axis=1)
-        slope, bend, constant = _square(rows, self._joint)
-        one = slope[:, None] * rows + bend * squares + constant[:, None]
-        permanent = _square(rows, self._permanent)
+        squares = rows * rows
+        sums = (rows.sum(axis=1), squares.sum(axis=1))
+        means = (rows @ shares, squares @ shares)
+        once, permanent = (_Square(law, *sums) for law in (self._joint, self._permanent))
+        low, high = self._ends(rows)
         return Stratum(
-            mean=mean,
-            square=slope * mean + bend * (squares @ shares) + constant,
-            permanent_square=permanent[0] * mean + permanent[1] * (squares @ shares) + permanent[2],
-            low=ordered[:, : self._size].sum(axis=1) - offset,
-            high=ordered[:, -self._size :].sum(axis=1) - offset,
-            least=np.maximum(one - squares, 0.0).min(axis=1),
+            mean=means[0],
+            square=once.of(*means),
+            permanent_square=permanent.of(*means),
+            low=low,
+            high=high,
+            least=once.least_variance(rows.min(axis=1), rows.max(axis=1)),
         )
 
+    def _ends(self, rows: Floats) -> tuple[Floats, Floats]:
+        """The least and the most that a set of w nodes says."""
+        w, nodes = self._size, rows.shape[1]
+        ordered = np.partition(rows, sorted({w - 1, nodes - w}), axis=1)
+        offset, gap = float(self._joint.q) * rows.sum(axis=1), float(self._joint.gap)
+        low, high = ordered[:, :w].sum(axis=1), ordered[:, nodes - w :].sum(axis=1)
+        return (low - offset) / gap, (high - offset) / gap
 
-def _square(rows: Floats, joint: JointSupports) -> tuple[Floats, float, Floats]:
+
+class _Square:
     """E[s² | x] = slope·g_x + bend·g_x² + constant, s = (Σ_(v in the set) g_v − q·Σ g)/(p − q)."""
-    p, q, r, t = map(float, (joint.p, joint.q, joint.r, joint.t))
-    gap = p - q
-    total, squares = rows.sum(axis=1) / gap, (rows**2).sum(axis=1) / gap**2
-    slope = total * 2 * (r - t - q * gap) / gap
-    bend = (gap - 2 * r + 2 * t) / gap**2
-    return slope, bend, q * squares + t * (total**2 - squares) - (q * total) ** 2
+
+    def __init__(self, joint: JointSupports, total: Floats, squares: Floats) -> None:
+        p, q, r, t = map(float, (joint.p, joint.q, joint.r, joint.t))
+        gap = p - q
+        self.slope = 2 * (r - t - q * gap) / gap**2 * total
+        self.bend = (gap - 2 * r + 2 * t) / gap**2
+        self.constant = ((q - t) * squares + (t - q * q) * total**2) / gap**2
+
+    def of(self, coefficient: Floats, square: Floats) -> Floats:
+        """For one value, or the mean over people."""
+        told: Floats = self.slope * coefficient + self.bend * square + self.constant
+        return told
+
+    def least_variance(self, low: Floats, high: Floats) -> Floats:
+        """At most the least of E[s² | x] − g_x² for coefficients from `low` to `high`."""
+        bend = self.bend - 1
+        lowest = np.clip(-self.slope / (2 * bend), low, high) if bend > 0 else low
+        ends = [self.of(g, g * g) - g * g for g in (low, high, lowest)]
+        return np.asarray(np.maximum(np.min(ends, axis=0), 0.0))

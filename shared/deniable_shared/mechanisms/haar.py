@@ -28,7 +28,7 @@ from deniable_shared.errors import DecodeError, DomainError, ParameterError
 
 __all__ = ["MAX_HAAR_VALUES", "HaarResponse"]
 
-MAX_HAAR_VALUES = 4_096
+MAX_HAAR_VALUES = 2_048
 """As many as `tree/1` takes."""
 
 _SCALE = 1 << 64

@@ -3,10 +3,10 @@
     level i uniform among the h levels below the root, tossed without the value
     ⌊x / B^(h − i)⌋, a choice among the d_i nodes of that level, told by `subset/1` at ε
 
-B = `fan_out` is a parameter. If it is not given it is the one whose mean error of a range is least
-(`range_error`) for the ε of one report: all values at once where there are few, else near 4. All
-else is that of `one_of_choices`: ε is that of one level, and T, p and q are those of the level of
-least w/d.
+B = `fan_out` is a parameter. If it is not given it is, for the ε of one report, the largest whose
+mean error of a range is within 2% of the least (`range_error`): all values at once where there are
+few, else 4 to 8. All else is that of `one_of_choices`: ε is that of one level, and T, p and q are
+those of the level of least w/d.
 
 Sums over whole nodes answer a range with the noise of few nodes instead of that of every value in
 it, and with it quantiles.
@@ -25,10 +25,12 @@ from typing import ClassVar, Self
 
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
-from deniable_shared.mechanisms.subset import MAX_SUBSET_DOMAIN
 from deniable_shared.range_error import best_fan_out, level_sizes
 
-__all__ = ["TreeResponse"]
+__all__ = ["MAX_LEAVES", "TreeResponse"]
+
+MAX_LEAVES = 2_048
+"""Most values: reading all of them takes under a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class TreeResponse(OneOfChoices):
 
 
 def _check_leaves(leaves: int) -> None:
-    if not 2 <= leaves <= MAX_SUBSET_DOMAIN:
+    if not 2 <= leaves <= MAX_LEAVES:
         raise ParameterError(
-            f"domain_size must lie in [2, {MAX_SUBSET_DOMAIN}], got {leaves}: choose a longer step"
+            f"domain_size must lie in [2, {MAX_LEAVES}], got {leaves}: choose a longer step"
         )
