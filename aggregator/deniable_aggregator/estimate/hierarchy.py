@@ -20,7 +20,7 @@ from deniable_aggregator.estimate.functionals import Cumulative, Functionals, ch
 from deniable_aggregator.estimate.projection import top_down
 from deniable_aggregator.estimate.scored import estimate_of_scores
 from deniable_aggregator.estimate.strata import Strata
-from deniable_aggregator.estimators.contract import checked_tally, repeated
+from deniable_aggregator.estimators.contract import Payloads, checked_tally, repeated
 from deniable_shared.mechanisms.contract import Mechanism
 
 __all__ = ["HierarchyEstimator"]
@@ -39,6 +39,10 @@ class HierarchyEstimator:
 
     @property
     def _fan_out(self) -> int:
+        raise NotImplementedError
+
+    def tally(self, payloads: Payloads) -> Counts:
+        """See `Estimator`."""
         raise NotImplementedError
 
     def _strata(self, rows: Floats, counts: Counts, n: int) -> Strata:
