@@ -29,7 +29,16 @@ from itertools import accumulate
 from deniable_shared.dyadic import threshold
 from deniable_shared.optimum import best_size
 
-__all__ = ["best_fan_out", "haar_error", "level_sizes", "node_error", "tree_error"]
+__all__ = [
+    "best_fan_out",
+    "error_of_contrasts",
+    "error_of_nodes",
+    "haar_error",
+    "level_sizes",
+    "node_error",
+    "set_error",
+    "tree_error",
+]
 
 _SCALE = 1 << 64
 _AS_GOOD = 1.02  # fewer levels: fewer nodes to count and to read
@@ -61,16 +70,25 @@ def node_error(nodes: int, epsilon: Fraction) -> float:
     The covariance of all nodes is this times (I − 1/d): what is common is known to add up to 1.
     """
     w = best_size(nodes, nodes, epsilon)
-    p = threshold(epsilon, messages=nodes, favoured=w) / _SCALE
-    gap = p - (w - p) / (nodes - 1)
-    return w * (nodes - w) / (nodes * (nodes - 1) * gap * gap)
+    return set_error(nodes, w, threshold(epsilon, messages=nodes, favoured=w) / _SCALE)
+
+
+def set_error(nodes: int, size: int, p: float) -> float:
+    """The same, told by sets of a given size that hold the true node with probability p."""
+    gap = p - (size - p) / (nodes - 1)
+    return size * (nodes - size) / (nodes * (nodes - 1) * gap * gap)
 
 
 def tree_error(leaves: int, fan_out: int, epsilon: Fraction) -> float:
     """Of a tree: n times the mean variance of a range."""
     sizes = level_sizes(leaves, fan_out)
-    weights = [1 / (len(sizes) * node_error(size, epsilon)) for size in sizes]
-    tree = _Tree(sizes, fan_out, weights)
+    return error_of_nodes(sizes, fan_out, [node_error(size, epsilon) for size in sizes])
+
+
+def error_of_nodes(sizes: Sequence[int], fan_out: int, errors: Sequence[float]) -> float:
+    """The same from the `node_error` of each level."""
+    leaves = sizes[-1]
+    tree = _Tree(sizes, fan_out, [1 / (len(sizes) * error) for error in errors])
     steps = sum(tree.of_step(place) for place in range(1, leaves))
     return _mean_of_ranges(leaves, steps, tree.of([float(leaves - v) for v in range(leaves)]))
 
@@ -120,8 +138,14 @@ class _Tree:
 
 def haar_error(leaves: int, epsilon: Fraction) -> float:
     """Of Haar contrasts: n times the mean variance of a range."""
-    levels = (leaves - 1).bit_length()
     gap = 2 * threshold(epsilon) / _SCALE - 1
+    return error_of_contrasts(leaves) / (gap * gap)
+
+
+@lru_cache(maxsize=64)
+def error_of_contrasts(leaves: int) -> float:
+    """The same for bits that are told as they are."""
+    levels = (leaves - 1).bit_length()
     every = 1 << levels
     steps, total = 0.0, 0.0
     for level in range(levels):
@@ -131,7 +155,7 @@ def haar_error(leaves: int, epsilon: Fraction) -> float:
             steps += (min(inside, size - inside) / size) ** 2
         for first in range(0, leaves, size):
             total += (_contrast(first, size, leaves) / size) ** 2
-    return levels / (gap * gap) * _mean_of_ranges(leaves, steps, total)
+    return levels * _mean_of_ranges(leaves, steps, total)
 
 
 def _contrast(first: int, size: int, leaves: int) -> int:

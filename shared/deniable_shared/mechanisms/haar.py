@@ -25,6 +25,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.range_error import error_of_contrasts
 
 __all__ = ["MAX_HAAR_VALUES", "HaarResponse"]
 
@@ -92,6 +93,11 @@ class HaarResponse:
     def q(self) -> Fraction:
         """Exact probability that it is flipped."""
         return 1 - self.p
+
+    @property
+    def range_error(self) -> float:
+        """n times the mean variance of a range of values, answers spread evenly."""
+        return error_of_contrasts(self.domain_size) / float(self.p - self.q) ** 2
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

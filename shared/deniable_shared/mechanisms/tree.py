@@ -25,7 +25,7 @@ from typing import ClassVar, Self
 
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
-from deniable_shared.range_error import best_fan_out, level_sizes
+from deniable_shared.range_error import best_fan_out, error_of_nodes, level_sizes, set_error
 
 __all__ = ["MAX_LEAVES", "TreeResponse"]
 
@@ -65,6 +65,13 @@ class TreeResponse(OneOfChoices):
     def domain_size(self) -> int:
         """D."""
         return self.leaves
+
+    @property
+    def range_error(self) -> float:
+        """n times the mean variance of a range of values, answers spread evenly."""
+        sizes = [choice.domain_size for choice in self.choices]
+        errors = [set_error(c.domain_size, c.subset_size, float(c.p)) for c in self.choices]
+        return error_of_nodes(sizes, self.fan_out, errors)
 
     def code(self, index: int, place: int) -> int:
         """The node above a value at that level."""
