@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 _SCALE = 1 << 64
-_AS_GOOD = 1.02  # fewer levels: fewer nodes to count and to read
+_AS_GOOD = Fraction(51, 50)  # fewer levels: fewer nodes to count and to read
 
 
 def level_sizes(leaves: int, fan_out: int) -> tuple[int, ...]:
@@ -59,7 +59,7 @@ def best_fan_out(leaves: int, epsilon: Fraction) -> int:
     for levels in range(2, leaves.bit_length() + 1):
         fan_outs.add(next(b for b in range(2, leaves + 1) if b**levels >= leaves))
     errors = {b: tree_error(leaves, b, epsilon) for b in fan_outs}
-    enough = _AS_GOOD * min(errors.values())
+    enough = _AS_GOOD * Fraction(min(errors.values()))
     return max(b for b, error in errors.items() if error <= enough)
 
 
@@ -101,8 +101,8 @@ class _Tree:
         self._below: list[list[float]] = []  # per level above the leaves: Σσ of the children
         self._before: list[list[float]] = []  # per level: Σσ of the nodes before each
         whole = [1 / self._weights[0]] * sizes[-1]
-        for weight in [*self._weights[1:], 0.0]:
-            self._before.append([0.0, *accumulate(whole)])
+        for weight in [*self._weights[1:], 0]:
+            self._before.append([0, *accumulate(whole)])
             self._below.append(self._sums(whole))
             whole = [sigma / (1 + weight * sigma) for sigma in self._below[-1]]
 
@@ -112,9 +112,9 @@ class _Tree:
 
     def of_step(self, place: int) -> float:
         """Of the share of people below a value."""
-        alpha = square = 0.0
+        alpha = square = float(0)
         for weight, below, before in zip(
-            [*self._weights[1:], 0.0], self._below, self._before, strict=True
+            [*self._weights[1:], 0], self._below, self._before, strict=True
         ):
             parent = place // self._fan_out
             full = before[place] - before[parent * self._fan_out]
@@ -128,7 +128,7 @@ class _Tree:
         """Of any."""
         alphas = [a / self._weights[0] for a in functional]
         squares = [a * a / self._weights[0] for a in functional]
-        for weight, below in zip([*self._weights[1:], 0.0], self._below, strict=True):
+        for weight, below in zip([*self._weights[1:], 0], self._below, strict=True):
             alphas, squares = self._sums(alphas), self._sums(squares)
             for node, sigma in enumerate(below):
                 squares[node] -= weight * alphas[node] * alphas[node] / (1 + weight * sigma)
@@ -147,7 +147,7 @@ def error_of_contrasts(leaves: int) -> float:
     """The same for bits that are told as they are."""
     levels = (leaves - 1).bit_length()
     every = 1 << levels
-    steps, total = 0.0, 0.0
+    steps, total = float(0), float(0)
     for level in range(levels):
         size = every >> level
         for place in range(1, leaves):

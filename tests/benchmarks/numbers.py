@@ -63,7 +63,7 @@ def run(effort: Effort) -> Result:
                 bound="the noise of the reports; shapes and stopping are not quite the published",
             )
             for name, case in zip(PUBLISHED, cases, strict=True)
-            for published, line in (("EM", case.ours), ("HH4", case.lines[2]))
+            for published, line in (("EM", case.ours), ("HH4", case.line("tree/1, top-down")))
         ),
         remarks=(
             f"ε = {EPSILON}, {VALUES} values, {people:,} simulated people, {repeats} repetitions: "
