@@ -35,8 +35,8 @@ step = "2.5"
 """
 MINUTES = [0, 1, 7.5, 7.5, 10, 10, 10, 12.5, 15, 20, 99] * 40
 MEAN = sum(min(5 * int(value / 2.5 + 0.5) / 2, 20) for value in MINUTES) / len(MINUTES)
-TELL_LABELS = ["grr/1", "square-wave/1", "tree/1", "haar/1"]
-TELL_RANGES = [*TELL_LABELS, "subset/1", "affine/1", "hadamard/1", "oue/1", "cyclic/1"]
+TELL_LABELS = ["grr/1", "square-wave/1", "tree/1", "haar/1", "subset/1"]
+TELL_RANGES = [*TELL_LABELS, "affine/1", "hadamard/1", "oue/1", "cyclic/1", "projective/1"]
 TELL_A_MEAN = ["duchi/1", "discrete-piecewise/1"]
 
 
@@ -260,7 +260,7 @@ def test_projections_of_numbers_are_distributions_and_chosen_by_name(
         ("tree/1", "set=0,5", "set"),
         ("square-wave/1", "projection=top-down", "none, simplex, mle or ems"),
         ("duchi/1", "range=0..5", "left out for duchi/1"),
-        ("subset/1", "quantile=0.5", "square-wave/1 tell both"),
+        ("discrete-piecewise/1", "quantile=0.5", "square-wave/1 tell ranges and quantiles"),
     ],
 )
 def test_what_is_not_told_is_refused_with_what_is(

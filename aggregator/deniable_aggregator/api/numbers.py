@@ -1,14 +1,13 @@
 """What a document of estimates says of numbers: mean, quantiles, ranges, and how they were clipped.
 
-Each part is told by every mechanism that knows how its frequencies vary together (`Linear`); ranges
-also by those that tell sets of labels, of which a range is one. Under family "all" the quantiles of
-a document hold together, and so do its ranges (Bonferroni).
+Each part is told by every mechanism that knows how its frequencies vary together (`Linear`), which
+are all but those of the mean alone. Under family "all" the quantiles of a document hold together,
+and so do its ranges (Bonferroni).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -21,17 +20,16 @@ from deniable_aggregator.api.estimate_documents import (
 )
 from deniable_aggregator.estimate.functionals import Linear
 from deniable_aggregator.estimate.quantity import LEVELS, Quantity, mean, quantiles, ranges
-from deniable_aggregator.estimate.set_laws import checked_set, of_set
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Number
 from deniable_shared.domain.number import decimal_text
-from deniable_shared.errors import DeniableError, ParameterError
+from deniable_shared.errors import DeniableError
 
 __all__ = ["Asked", "asked_of_numbers", "influence_of", "of_numbers"]
 
-_TELLS_BOTH = "tree/1, haar/1 and square-wave/1 tell both"
+_TELLS_BOTH = "tree/1, haar/1 and square-wave/1 tell ranges and quantiles"
 
 
 class _Numbers(TypedDict, total=False):
@@ -57,9 +55,11 @@ def asked_of_numbers(collection: Collection, query: EstimatesArguments) -> Asked
             if given:
                 raise refuse(name, accepted="left out: only numbers have one", given=given[0])
         return Asked()
-    if query.quantiles and not isinstance(collection.estimator, Linear):
-        raise _not_told(collection, "quantile", query.quantiles[0])
-    asked = tuple(_range(collection, domain, text) for text in query.ranges)
+    if not isinstance(collection.estimator, Linear):
+        for name, given in (("range", query.ranges), ("quantile", query.quantiles)):
+            if given:
+                raise _not_told(collection, name, given[0])
+    asked = tuple(_range(domain, text) for text in query.ranges)
     return Asked(asked, tuple(map(_level, query.quantiles)) or LEVELS)
 
 
@@ -73,18 +73,13 @@ def _level(text: str) -> float:
     return level
 
 
-def _range(collection: Collection, domain: Number, text: str) -> tuple[int, int]:
+def _range(domain: Number, text: str) -> tuple[int, int]:
     low, _, high = text.partition("..")
     first, last = (_place(domain, end.strip(), text) for end in (low, high))
     if first > last:
         raise refuse("range", accepted="a..b with a at most b", given=text)
     if (first, last) == (0, domain.size - 1):
         raise refuse("range", accepted="less than all values: these are everybody", given=text)
-    if not isinstance(collection.estimator, Linear):
-        try:
-            checked_set(collection.mechanism, range(first, last + 1))
-        except ParameterError as error:
-            raise _not_told(collection, "range", text) from error
     return first, last
 
 
@@ -103,7 +98,7 @@ def _place(domain: Number, end: str, text: str) -> int:
 
 
 def _not_told(collection: Collection, argument: str, given: str) -> Problem:
-    accepted = f"left out for {collection.mechanism.id}, which does not tell it: {_TELLS_BOTH}"
+    accepted = f"left out for {collection.mechanism.id}, which tells the mean alone: {_TELLS_BOTH}"
     return refuse(argument, accepted=accepted, given=given)
 
 
@@ -123,8 +118,14 @@ def of_numbers(
     found = quantiles(estimator, domain, *told, levels=asked.levels, confidence=sure, epochs=epochs)
     if found:
         document["quantiles"] = list(map(_document, found))
-    if asked.ranges:
-        document["ranges"] = _ranges(collection, domain, reading, query, asked.ranges)
+    if asked.ranges and isinstance(estimator, Linear):
+        bounds = [(domain.value(first), domain.value(last)) for first, last in asked.ranges]
+        sure = _confidence(query, len(bounds))
+        shares = ranges(estimator, domain, *told, bounds, confidence=sure, epochs=epochs)
+        document["ranges"] = [
+            _range_document(domain, reading.n, ends, share)
+            for ends, share in zip(asked.ranges, shares, strict=True)
+        ]
     return document
 
 
@@ -132,65 +133,18 @@ def _confidence(query: EstimatesArguments, together: int) -> float:
     return 1 - (1 - query.confidence) / (together if query.family == "all" else 1)
 
 
-def _ranges(
-    collection: Collection,
-    domain: Number,
-    reading: Reading,
-    query: EstimatesArguments,
-    asked: Sequence[tuple[int, int]],
-) -> list[RangeDocument]:
-    estimator, epochs = collection.estimator, len(reading.epochs)
-    if isinstance(estimator, Linear):
-        found = ranges(
-            estimator,
-            domain,
-            reading.tally,
-            reading.n,
-            [(domain.value(first), domain.value(last)) for first, last in asked],
-            confidence=_confidence(query, len(asked)),
-            epochs=epochs,
-        )
-        rows = [(each.value, each.std_error, each.lower, each.upper) for each in found]
-    else:
-        sets = [
-            of_set(
-                estimator,
-                collection.mechanism,
-                reading.tally,
-                reading.n,
-                range(first, last + 1),
-                confidence=query.confidence,
-                epochs=epochs,
-                family=query.family,
-                sets=len(asked),
-            )
-            for first, last in asked
-        ]
-        rows = [(each.frequency, each.std_error, each.lower, each.upper) for each in sets]
-    return [
-        _range_document(domain, reading.n, *ends, *row)
-        for ends, row in zip(asked, rows, strict=True)
-    ]
-
-
 def _range_document(
-    domain: Number,
-    n: int,
-    first: int,
-    last: int,
-    share: float,
-    std_error: float,
-    lower: float,
-    upper: float,
+    domain: Number, n: int, ends: tuple[int, int], share: Quantity
 ) -> RangeDocument:
+    first, last = map(domain.named, ends)
     return RangeDocument(
-        low=domain.named(first),
-        high=domain.named(last),
-        count=_finite(n * share),
-        frequency=_finite(share),
-        std_error=_finite(std_error),
-        lower=lower,
-        upper=upper,
+        low=first,
+        high=last,
+        count=_finite(n * share.value),
+        frequency=_finite(share.value),
+        std_error=_finite(share.std_error),
+        lower=share.lower,
+        upper=share.upper,
     )
 
 

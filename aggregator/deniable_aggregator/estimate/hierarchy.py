@@ -16,11 +16,16 @@ import numpy as np
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.debias import tail_of
-from deniable_aggregator.estimate.functionals import Cumulative, Functionals, checked_weights
+from deniable_aggregator.estimate.functionals import (
+    Cumulative,
+    Functionals,
+    Repeated,
+    checked_weights,
+)
 from deniable_aggregator.estimate.projection import top_down
 from deniable_aggregator.estimate.scored import estimate_of_scores
 from deniable_aggregator.estimate.strata import Strata
-from deniable_aggregator.estimators.contract import Payloads, checked_tally, repeated
+from deniable_aggregator.estimators.contract import Payloads, checked_tally
 from deniable_shared.mechanisms.contract import Mechanism
 
 __all__ = ["HierarchyEstimator"]
@@ -66,7 +71,7 @@ class HierarchyEstimator:
         size = self.mechanism.domain_size
         tail = tail_of(confidence, family, size)
         strata = self._in_blocks(np.eye(size), tally, n)
-        of = repeated(self.mechanism, self.repeat, epochs)
+        of = Repeated.of(self.mechanism, self.repeat, epochs)
         each = strata.functionals(of, 1 - 2 * tail)
         known = bool(strata.told.all())
         found = estimate_of_scores(
@@ -90,7 +95,7 @@ class HierarchyEstimator:
         epochs: int = 1,
     ) -> Functionals:
         rows = checked_weights(weights, self.mechanism.domain_size)
-        of = repeated(self.mechanism, self.repeat, epochs)
+        of = Repeated.of(self.mechanism, self.repeat, epochs)
         return self._in_blocks(rows, tally, n).functionals(of, confidence)
 
     def cumulative(

@@ -18,9 +18,9 @@ import numpy as np
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.estimate.strata import Strata, Stratum
+from deniable_aggregator.estimate.walsh import walsh
 from deniable_aggregator.estimators.contract import Payloads, checked_payloads
 from deniable_aggregator.estimators.grr import histogram
-from deniable_aggregator.estimators.hadamard import walsh
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.haar import HaarResponse
