@@ -13,6 +13,7 @@ from deniable_aggregator.estimators.discrete_piecewise import PiecewiseMeanEstim
 from deniable_aggregator.estimators.duchi import OneBitMeanEstimator
 from deniable_aggregator.estimators.fourier import FourierEstimator
 from deniable_aggregator.estimators.grr import GeneralizedEstimator
+from deniable_aggregator.estimators.haar import HaarEstimator
 from deniable_aggregator.estimators.hadamard import HadamardEstimator
 from deniable_aggregator.estimators.hcms import HadamardSketchEstimator
 from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
@@ -25,6 +26,7 @@ from deniable_aggregator.estimators.rr_sampled import SampledEstimator
 from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
 from deniable_aggregator.estimators.subset import SubsetEstimator
 from deniable_aggregator.estimators.sue import SymmetricUnaryEstimator
+from deniable_aggregator.estimators.tree import TreeEstimator
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -39,6 +41,7 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "duchi/1": OneBitMeanEstimator,
         "fourier/1": FourierEstimator,
         "grr/1": GeneralizedEstimator,
+        "haar/1": HaarEstimator,
         "hadamard/1": HadamardEstimator,
         "hcms/1": HadamardSketchEstimator,
         "oue/1": OptimizedUnaryEstimator,
@@ -51,6 +54,7 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "square-wave/1": SquareWaveEstimator,
         "subset/1": SubsetEstimator,
         "sue/1": SymmetricUnaryEstimator,
+        "tree/1": TreeEstimator,
     }
 )
 

@@ -20,6 +20,7 @@ from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
 from deniable_shared.mechanisms.duchi import OneBitMean
 from deniable_shared.mechanisms.fourier import FourierMarginals
 from deniable_shared.mechanisms.grr import GeneralizedResponse
+from deniable_shared.mechanisms.haar import HaarResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.hcms import HadamardSketch
 from deniable_shared.mechanisms.oue import OptimizedUnary
@@ -32,6 +33,7 @@ from deniable_shared.mechanisms.rr_sampled import SampledResponse
 from deniable_shared.mechanisms.square_wave import SquareWave
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
+from deniable_shared.mechanisms.tree import TreeResponse
 
 __all__ = [
     "Chain",
@@ -217,6 +219,7 @@ _KINDS: tuple[Kind, ...] = (
     CountMeanSketch,
     CyclicResponse,
     GeneralizedResponse,
+    HaarResponse,
     HadamardResponse,
     HadamardSketch,
     OneBitMean,
@@ -229,6 +232,7 @@ _KINDS: tuple[Kind, ...] = (
     SquareWave,
     SubsetResponse,
     SymmetricUnary,
+    TreeResponse,
 )
 _RECORD_KINDS: tuple[RecordKind, ...] = (FourierMarginals, SampledPairs)
 _OF_INDICES: Mapping[str, Kind] = {kind.id: kind for kind in _KINDS}
