@@ -38,6 +38,8 @@ def create_app(
 ) -> Flask:
     """A WSGI application over one service, which `app.extensions["deniable"]` holds.
 
+    `app.extensions["deniable_bodies"]` cuts slow bodies off when it is told to look.
+
     A given Service stays the caller's to close; one opened here lives as long as the application.
     There is no session, hence no cookie, and no CORS header.
     """
@@ -51,7 +53,9 @@ def create_app(
     api.register(app)
     app.register_blueprint(dashboard.blueprint)
     app.after_request(_with_security_headers)
-    _put_in_front(UploadEndpoint(settings, app.wsgi_app), app)
+    uploads = UploadEndpoint(settings, app.wsgi_app)
+    app.extensions["deniable_bodies"] = uploads.bodies
+    _put_in_front(uploads, app)
     return app
 
 

@@ -32,7 +32,8 @@ class Settings:
     the 20,000 reports a second that one process can open. `max_waiting_reports` bounds what waits
     for the disk before uploads are told to come back later. `rotate_keys_days` is how long a key
     that reports are sealed to is used before the next one is made; 0 leaves that to `keys rotate`.
-    `store` may hold a password and is not shown; `workers` processes serve, each with its threads.
+    `store` may hold a password and is not shown; `workers` processes serve, each with its threads
+    and `connections`. A request's body that is not there after `body_seconds` is cut off.
     """
 
     data: Path = Path("data")
@@ -41,6 +42,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     threads: int = 32
+    connections: int = 512
+    body_seconds: int = 10
     workers: int = 1
     trusted_proxy: bool = False
     reports_per_minute_per_prefix: int = 300_000
@@ -50,6 +53,8 @@ class Settings:
     def __post_init__(self) -> None:
         _check_range("port", self.port, 1, 65_535)
         _check_range("threads", self.threads, 1, 1_024)
+        _check_range("connections", self.connections, 1, 100_000)
+        _check_range("body_seconds", self.body_seconds, 1, 3_600)
         _check_range("reports_per_minute_per_prefix", self.reports_per_minute_per_prefix, 1, 10**9)
         _check_range("max_waiting_reports", self.max_waiting_reports, 1, 10**7)
         _check_range("rotate_keys_days", self.rotate_keys_days, 0, 3_650)
