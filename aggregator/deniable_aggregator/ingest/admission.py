@@ -14,7 +14,7 @@ from deniable_aggregator.problem import Problem, jittered
 __all__ = ["Admission"]
 
 RETRY_SECONDS = 5.0
-PATIENCE_SECONDS = 0.25
+PATIENCE_SECONDS = 1.0
 
 
 class Admission:
