@@ -30,6 +30,7 @@ NAMES = (
     "numbers",
     "central",
     "upload",
+    "ids",
     "memory",
 )
 COMMAND = "uv run --project tests/benchmarks python -m benchmarks"
