@@ -48,7 +48,7 @@ def loadgen(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Send made-up reports to a running service, and say what it took.
+    """Send made-up reports and see what the service takes.
 
     The reports are randomized and sealed like real ones, and COUNTED like real ones: use a
     collection that was made for this. They are all sealed before the first is sent, at most a
