@@ -78,7 +78,7 @@ class UploadEndpoint:
         length = _checked_length(environ.get("CONTENT_LENGTH", ""))
         address = environ.get("REMOTE_ADDR", "")
         credential = environ.get("HTTP_AUTHORIZATION")
-        relay = credential is not None and self._is_relay(credential)
+        relay = credential is not None and self._is_relay(credential, collection)
         failed = self._service.ingest.upload(
             collection,
             self._read(environ, length, address),
@@ -98,9 +98,13 @@ class UploadEndpoint:
             )
         return body
 
-    def _is_relay(self, credential: str) -> bool:
+    def _is_relay(self, credential: str, collection: str) -> bool:
         token = self._service.tokens.authenticate(credential)
-        return token is not None and token.role == RELAY
+        if token is None or token.role != RELAY:
+            return False
+        if token.collections is None:
+            return True
+        return token.identity.may_see(self._service.registry.get(collection).id)
 
 
 def _collection(environ: WSGIEnvironment) -> str | None:
