@@ -46,6 +46,8 @@ def create_app(
 ) -> Flask:
     """A WSGI application over one service, which `app.extensions["deniable"]` holds.
 
+    `app.extensions["deniable_bodies"]` cuts slow bodies off when it is told to look.
+
     A given Service stays the caller's to close; one opened here lives as long as the application.
     Pages have sessions, the API bearer tokens; neither has a CORS header.
     """
@@ -62,7 +64,9 @@ def create_app(
         app.register_blueprint(blueprint)
     app.after_request(_with_security_headers)
     app.after_request(partial(_counted, settings.metrics))
-    _put_in_front(UploadEndpoint(settings, app.wsgi_app), app)
+    uploads = UploadEndpoint(settings, app.wsgi_app)
+    app.extensions["deniable_bodies"] = uploads.bodies
+    _put_in_front(uploads, app)
     return app
 
 

@@ -39,7 +39,8 @@ class Settings:
     `oidc_roles` maps to roles, as in "deniable-admins=admin, staff=viewer".
     `metrics` says who reads /metrics: "admin" (with a token), "loopback" (also programs on this
     machine), "off" (nobody).
-    `store` and `oidc_client_secret` are not shown; `workers` processes serve, each with threads.
+    `store` and `oidc_client_secret` are not shown; `workers` processes serve, each with threads
+    and `connections`. A request's body that is not there after `body_seconds` is cut off.
     """
 
     data: Path = Path("data")
@@ -48,6 +49,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     threads: int = 32
+    connections: int = 512
+    body_seconds: int = 10
     workers: int = 1
     trusted_proxy: bool = False
     reports_per_minute_per_prefix: int = 300_000
@@ -67,6 +70,8 @@ class Settings:
     def __post_init__(self) -> None:
         _check_range("port", self.port, 1, 65_535)
         _check_range("threads", self.threads, 1, 1_024)
+        _check_range("connections", self.connections, 1, 100_000)
+        _check_range("body_seconds", self.body_seconds, 1, 3_600)
         _check_range("reports_per_minute_per_prefix", self.reports_per_minute_per_prefix, 1, 10**9)
         _check_range("max_waiting_reports", self.max_waiting_reports, 1, 10**7)
         _check_range(

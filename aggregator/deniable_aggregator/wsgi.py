@@ -1,4 +1,4 @@
-"""The way in for WSGI servers: one process, one service, one housekeeping thread.
+"""The way in for WSGI servers: one process, one service, two threads that keep house.
 
     granian --interface wsgi --factory deniable_aggregator.wsgi:app
     gunicorn "deniable_aggregator.wsgi:app()"
@@ -30,6 +30,7 @@ The path is quoted (`r`) and cut: no line break in it forges a line, no long one
 """
 
 TICK_SECONDS = 5.0
+LOOK_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ logger = logging.getLogger(__name__)
 class Housekeeping:
     """Calls `tick` every few seconds on a daemon thread. A failing tick is logged."""
 
-    def __init__(self, tick: Callable[[], None], *, every_seconds: float = TICK_SECONDS) -> None:
+    def __init__(self, tick: Callable[[], object], *, every_seconds: float = TICK_SECONDS) -> None:
         self._tick = tick
         self._every_seconds = every_seconds
         self._stopped = threading.Event()
@@ -91,16 +92,22 @@ def _opened() -> Flask:
     from deniable_aggregator.settings import Settings
 
     service = Service.open(Settings.load())
-    housekeeping = Housekeeping(service.tick)
+    created = create_app(service)
+    bodies = created.extensions["deniable_bodies"]
+    threads = (
+        Housekeeping(service.tick),
+        Housekeeping(bodies.cut_off, every_seconds=LOOK_SECONDS),
+    )
 
     def finish() -> None:
-        housekeeping.stop()
+        for thread in threads:
+            thread.stop()
         service.close()
 
     # Runs at exit of a worker process too, where atexit does not.
     Finalize(None, finish, exitpriority=10)
-    created = create_app(service)
-    housekeeping.start()
+    for thread in threads:
+        thread.start()
     return created
 
 

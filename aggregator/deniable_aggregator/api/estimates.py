@@ -104,7 +104,9 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
 
 def plain(collection: Collection, reading: Reading) -> EstimatesDocument:
     """The answer about these reports when nothing more is asked."""
-    return _document(collection, reading, EstimatesArguments(), tables_asked(collection, []), [])
+    query = EstimatesArguments()
+    axes, asked = tables_asked(collection, []), asked_of_numbers(collection, query)
+    return _document(collection, reading, query, axes, [], asked)
 
 
 def _negotiated() -> str:
