@@ -6,7 +6,8 @@ times the least that any mechanism can have, R*(d, ε) of `optimum`; or, if ther
 
     the one of the fewest bytes a report,
     then of those that a server counts in fewer than 16 additions a report, if there are any,
-    then of the least error, then of the fewest parameters to pin, then by id.
+    then of those whose reports tell nothing openly, if there are any, then of the least error,
+    then of the fewest parameters to pin, then by id.
 
 Where telling one choice is exactly optimal, (d − 1)(d − 2) ≤ 2E², that is `grr/1`. The work of a
 device grows with the bytes it sends, so it needs no rule of its own. A number is asked as a choice:
@@ -226,6 +227,7 @@ def _rank(mechanism: Mechanism) -> tuple[object, ...]:
     return (
         mechanism.payload_size,
         _additions(mechanism) >= _LIGHT,
+        _form(mechanism).public_choices > 1,
         error_of(mechanism),
         len(mechanisms.pinned(mechanism.id)),
         mechanism.id,
@@ -234,10 +236,15 @@ def _rank(mechanism: Mechanism) -> tuple[object, ...]:
 
 def _additions(mechanism: Mechanism) -> Fraction:
     """How many integers of a tally one report changes: 1 where a tally counts messages."""
-    form = mechanism.first if isinstance(mechanism, Renewed) else cast(Renewable, mechanism)
+    form = _form(mechanism)
     if form.places == 1 and form.tally_size == form.symbols * form.public_choices:
         return Fraction(1)
     return form.told * (form.p + (form.tally_size - 1) * form.q)
+
+
+def _form(mechanism: Mechanism) -> Renewable:
+    """The mechanism whose payload a report has."""
+    return mechanism.first if isinstance(mechanism, Renewed) else cast(Renewable, mechanism)
 
 
 def _reason(mechanism: Mechanism, ratio: Fraction | None) -> str:

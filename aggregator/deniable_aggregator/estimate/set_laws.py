@@ -5,10 +5,11 @@
     subset     3-design: E[k(k − 1)] from the chance that u and v are supported, given u or neither
     hadamard   k = (a ± m_j)/2, m_j = Σ_{v∈A} (−1)^(parity of j AND v), and Σ_j m_j² = Ka
     cyclic     Σ of k² over the codes that support x, for every x, by two correlations
+    loloha     Σ of k² over the cells that hold x, one of each function, by two sums over functions
     affine     the same by two sums of w neighbours for each multiplier; over a million messages
                K/w·p times the variance over uniform messages, which is hypergeometric
 
-The last two depend on x: the largest over the values in A, and over those not in A, are taken.
+The last three depend on x: the largest over the values in A, and over those not in A, are taken.
 Independent bits of several values (`rr/1`) are refused: how often one of two bits is set does not
 follow from how often each is. Source: local-dp §2, §5, §6, §7.
 """
@@ -28,12 +29,14 @@ from deniable_aggregator.estimate.correlation import shifted_sums
 from deniable_aggregator.estimate.sets import Kept, SetEstimate, SetLaw, estimate_set
 from deniable_aggregator.estimators.contract import Estimator
 from deniable_aggregator.estimators.hadamard import walsh
+from deniable_aggregator.estimators.loloha import cells_of_values, supports_of_codes
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
+from deniable_shared.mechanisms.loloha import LocalHashing
 from deniable_shared.mechanisms.subset import SubsetResponse
 
 __all__ = ["checked_set", "kept_of", "law_of", "of_set"]
@@ -140,8 +143,21 @@ def _cyclic(form: CyclicResponse, members: _Members, p: Fraction, q: Fraction) -
     turned = shifted_sums(_indicator(-members % codes, codes), *space)
     held = turned[-np.arange(codes) % codes]
     squares = held**2
-    moments = _of_design(shifted_sums(squares, *space), int(squares.sum()), form, members, p)
+    levels = _levels(p, form.favoured, form.symbols)
+    around, total = shifted_sums(squares, *space), int(squares.sum())
+    moments = _of_design(around, total, form.domain_size, members, p, levels)
     return *moments, int(held.max() - held.min())
+
+
+def _hashed(form: LocalHashing, members: _Members, p: Fraction, q: Fraction) -> _Moments:
+    family = (form.field_order, form.dimension)
+    held = cells_of_values(_indicator(members, form.codes), *family)
+    squares = held**2
+    levels = _levels(p, form.public_choices, form.tally_size)
+    around, total = supports_of_codes(squares, *family), int(squares.sum())
+    moments = _of_design(around, total, form.domain_size, members, p, levels)
+    of_functions = held.reshape(-1, form.field_order)
+    return *moments, int((of_functions.max(axis=1) - of_functions.min(axis=1)).max())
 
 
 def _affine(form: AffineResponse, members: _Members, p: Fraction, q: Fraction) -> _Moments:
@@ -152,27 +168,34 @@ def _affine(form: AffineResponse, members: _Members, p: Fraction, q: Fraction) -
         bound = p * k / w * (every - Fraction(a * w, k) ** 2)
         return bound + (a * q + p - q) ** 2, bound + (a * q) ** 2, reach
     total = int(every * form.symbols)
-    return *_of_design(_squares_of_affine(form, members), total, form, members, p), reach
+    levels = _levels(p, form.favoured, form.symbols)
+    squares = _squares_of_affine(form, members)
+    return *_of_design(squares, total, form.domain_size, members, p, levels), reach
+
+
+def _levels(p: Fraction, favoured: int, messages: int) -> tuple[Fraction, Fraction]:
+    """The chance of one message that supports the value, and of one that does not."""
+    return p / favoured, (1 - p) / (messages - favoured)
 
 
 def _of_design(
     supporting: Counts,
     total: int,
-    form: AffineResponse | CyclicResponse,
+    domain_size: int,
     members: _Members,
     p: Fraction,
+    levels: tuple[Fraction, Fraction],
 ) -> tuple[Fraction, Fraction]:
     """Largest E k² over values in A and not, from Σ k² over messages that support each value."""
-    near = p / form.favoured
-    far = (1 - p) / (form.symbols - form.favoured)
-    own = _indicator(members, len(supporting))[: form.domain_size].astype(bool)
+    near, far = levels
+    own = _indicator(members, len(supporting))[:domain_size].astype(bool)
 
     def largest(values: Counts) -> Fraction:
         if not len(values):
             return Fraction()
         return max(near * s + far * (total - s) for s in (int(values.min()), int(values.max())))
 
-    values = supporting[: form.domain_size]
+    values = supporting[:domain_size]
     outside = largest(values[~own])
     return largest(values[own]) if own.any() else outside + p, outside
 
@@ -215,6 +238,7 @@ _MOMENTS: Mapping[str, Callable[[Any, _Members, Fraction, Fraction], _Moments]] 
         "cyclic/1": _cyclic,
         "grr/1": _one_value,
         "hadamard/1": _hadamard,
+        "loloha/1": _hashed,
         "oue/1": _unary,
         "subset/1": _subset,
         "sue/1": _unary,
