@@ -39,6 +39,7 @@ from deniable_shared.linkage import linkage
 from deniable_shared.manifest_rules import MAX_LINKAGE
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.contract import Renewable
+from deniable_shared.mechanisms.dbitflip import BucketFlips
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.optimum import least_error, total_error
 from deniable_shared.record_choice import best_for_record
@@ -158,12 +159,16 @@ def _for_record(
 def error_of(mechanism: Mechanism) -> Fraction:
     """n times the total variance of all frequencies, given who answered.
 
-    Of bits: n times the variance of one bit at frequency ½, among people drawn independently.
+    Of bits: n times the variance of one bit at frequency ½, among people drawn independently. Of
+    some buckets of a number: where answers are uniform.
     """
-    p, q = mechanism.p, mechanism.q
+    p, q, told = mechanism.p, mechanism.q, mechanism.told
+    if mechanism.id == BucketFlips.id:
+        size = mechanism.domain_size
+        return total_error(p, q, size) / told + (1 / told - 1) * (1 - Fraction(1, size))
     if "choice" in mechanism.domain_types:
         return total_error(p, q, mechanism.domain_size)
-    return (q * (1 - q) / (p - q) ** 2 + Fraction(1, 4)) / mechanism.told
+    return (q * (1 - q) / (p - q) ** 2 + Fraction(1, 4)) / told
 
 
 def over_least(mechanism: Mechanism) -> Fraction | None:
