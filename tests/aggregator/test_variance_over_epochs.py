@@ -1,4 +1,4 @@
-"""V_T = V_∞ + (V_1 − V_∞)/T: a permanent answer over T epochs, from the exact law of its reports."""
+"""V_T = V_∞ + (V_1 − V_∞)/T: permanent answers over T epochs, by the exact law of reports."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_it_answers_for_numbers_alone() -> None:
 )
 def test_what_cannot_be_is_refused(size: int, told: dict[str, int], reason: str) -> None:
     with pytest.raises(ParameterError, match=reason):
-        flips(size, **told)
+        build("dbitflip/1", domain_size=size, epsilon="1", permanent=None, **told)
 
 
 @pytest.mark.parametrize("value", [-1, 9, "3", None, (0,) * 9], ids=repr)

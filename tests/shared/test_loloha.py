@@ -168,7 +168,7 @@ def test_chains_that_hide_the_device_are_at_most_2_percent_worse_from_64_labels_
 )
 def test_what_cannot_be_is_refused(size: int, pinned: dict[str, int], reason: str) -> None:
     with pytest.raises(ParameterError, match=reason):
-        hashing(size, **pinned)
+        build("loloha/1", domain_size=size, epsilon="1", permanent=None, **pinned)
 
 
 @pytest.mark.parametrize("payload", [b"", b"\0\0", b"\x14", b"\xff"], ids=repr)
@@ -200,6 +200,10 @@ def test_the_function_is_tossed_without_the_value() -> None:
         for value in range(50)
     }
     assert len(functions) == 1
+
+
+def test_the_cells_of_the_protocol_s_example_are_these() -> None:
+    assert [whole(4, 2).hashed(function, 7) for function in range(5)] == [3, 1, 2, 0, 3]
 
 
 def test_the_best_family_is_found_once() -> None:
