@@ -120,7 +120,7 @@ def _of_outputs(classes: tuple[tuple[Fraction, int], ...], kept: Fraction) -> fl
     same = [float(kept * chance) for chance, _ in classes]
     told = [float(kept * chance + drawn) for chance, _ in classes]
     sizes = [many for _, many in classes]
-    nats = 0.0
+    nats = float(0)
     for one, (own, mean, many) in enumerate(zip(same, told, sizes, strict=True)):
         for other in range(one + 1):
             apart, shared = mean * told[other], own * same[other]
