@@ -95,7 +95,9 @@ FIELDS = (
         'of fourier/1 {"ways": k}, '
         'of discrete-piecewise/1 {"outputs": M, "window": w}, '
         'of square-wave/1 {"reach": B}, '
-        'of prefix-hash/1 {"base": g, "digits": m, "tables": R, "step": s}; else {}',
+        'of prefix-hash/1 {"base": g, "digits": m, "tables": R, "step": s}, '
+        'of cms/1 and hcms/1 {"tables": k, "cells": m}, '
+        'of rappor/1 {"tables": k, "cells": m, "hashes": h}; else {}',
     ),
     Field(
         "mechanism.threshold",

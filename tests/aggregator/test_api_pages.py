@@ -49,17 +49,20 @@ def test_texts_of_a_manifest_stay_texts(world: World) -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; {{ 7 * 7 }}" in page
 
 
-def test_the_page_may_load_its_own_style_and_nothing_else(world: World) -> None:
+def test_the_page_may_load_what_is_its_own_and_nothing_else(world: World) -> None:
     headers = world.get("/", None).headers
     policy = dict(
         part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";")
     )
-    assert policy["default-src"] == "'none'"
-    assert policy["style-src"] == "'self'"
-    assert policy["frame-ancestors"] == policy["form-action"] == policy["base-uri"] == "'none'"
-    assert "script-src" not in policy
+    assert policy == {
+        "default-src": "'none'",
+        **dict.fromkeys(("script-src", "style-src", "connect-src", "form-action"), "'self'"),
+        "img-src": "'self' data:",
+        **dict.fromkeys(("frame-ancestors", "base-uri"), "'none'"),
+    }
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Referrer-Policy"] == "no-referrer"
+    assert "camera=()" in headers["Permissions-Policy"]
 
 
 def test_everything_the_page_refers_to_is_there(world: World) -> None:

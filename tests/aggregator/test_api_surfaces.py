@@ -53,7 +53,10 @@ FIXED = {
     "/openapi.json",
     "/v1/collections/{collection}/manifest",
     "/v1/keys",
+    "/v1/audit",
+    "/v1/sessions",
     "/v1/tokens",
+    "/v1/users",
 }
 """Addresses that know no report."""
 COMMANDS = {
@@ -72,7 +75,10 @@ OTHER_COMMANDS = {
     *(("demo",), ("simulate",), ("init",), ("serve",), ("doctor",), ("log", "verify")),
     *(("collections", verb) for verb in ("new", "lint", "apply", "export", "close", "codegen")),
     *(("keys", verb) for verb in ("list", "rotate", "delegate")),
-    *(("tokens", verb) for verb in ("create", "list", "revoke")),
+    *(("tokens", verb) for verb in ("new", "list", "revoke")),
+    *(("users", verb) for verb in ("add", "list", "remove", "link")),
+    *(("sessions", verb) for verb in ("list", "end")),
+    ("audit",),
     ("epochs", "close"),
     *(("ledger", "reconcile"), ("backup",), ("restore",), ("copy-store",), ("migrate",)),
     ("attack", "reconstruct"),

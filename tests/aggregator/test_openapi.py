@@ -14,7 +14,10 @@ from deniable_shared.report import ERRORS_MEDIA_TYPE, MEDIA_TYPE
 from support.api_world import World, opened
 
 PROBLEM = "application/problem+json"
-UNDOCUMENTED = {"/static/{filename}"}  # the page's own style sheet
+UNDOCUMENTED = {  # pages' own files, and the way in
+    *("/static/{filename}", "/sign-in", "/sign-out"),
+    *("/sign-in/provider", "/sign-in/provider/done"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +104,8 @@ def test_every_kind_of_problem_has_an_operation_that_answers_it(document: dict[s
         for _, _, operation in operations(document)
         for answer in operation["responses"].values()
     )
-    of_no_operation = {"not-found", "method-not-allowed"}  # addresses and methods there are not
+    # addresses and methods there are not, and forms of pages
+    of_no_operation = {"not-found", "method-not-allowed", "form-refused"}
     missing = {slug for slug, kind in PROBLEMS.items() if f"`{kind.uri}`" not in text}
     assert missing <= of_no_operation
 

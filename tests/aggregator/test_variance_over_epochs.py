@@ -34,8 +34,8 @@ MEANS: dict[str, tuple[int, dict[str, object]]] = {
     "duchi/1": (5, {}),
     "square-wave/1": (5, {"reach": 1}),
 }
-OF_PAIRS_AND_TEXTS = {"fourier/1", "pairs/1", "prefix-hash/1"}
-"""Tables and searches have laws of their own (test_marginals, test_texts)."""
+OF_PAIRS_AND_TEXTS = {"cms/1", "fourier/1", "hcms/1", "pairs/1", "prefix-hash/1", "rappor/1"}
+"""Tables, searches and sketches have laws of their own, in their own tests."""
 
 
 def chain_of(id: str, size: int, shape: dict[str, object]) -> Renewed:

@@ -21,6 +21,7 @@ from benchmarks.results import Result
 
 NAMES = (
     "randomize",
+    "choices",
     "record",
     "imports",
     "tally",

@@ -115,6 +115,12 @@ class World:
         """The header of a role: viewer, analyst, admin, relay, revoked, expired or nobody."""
         return {} if role is None else {"Authorization": f"Bearer {self.tokens[role]}"}
 
+    def limit(self, role: str, *collections: str) -> str:
+        """Make a token of that role for these collections alone; the name it has in `tokens`."""
+        name = f"{role} of {' '.join(collections)}"
+        _, self.tokens[name] = self.service.tokens.create(role, name, collections=collections)
+        return name
+
     def get(self, path: str, role: str | None = "viewer", **headers: str) -> TestResponse:
         headers = self.authorization(role) | headers
         return self.client.get(path, headers=headers, buffered=True)

@@ -20,7 +20,7 @@ from deniable_shared.chains import Renewed
 from deniable_shared.mechanisms.contract import Renewable
 from support.privacy import Encoded
 
-__all__ = ["likelihood", "likelihood_by_definition"]
+__all__ = ["likelihood", "likelihood_by_definition", "likelihood_of_vectors"]
 
 
 def likelihood_by_definition(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:
@@ -30,6 +30,26 @@ def likelihood_by_definition(chain: Renewed, reports: Sequence[bytes], answer: E
         once = chain.first.renewed_pmf(permanent, chain.renewal_threshold)
         total += chance * prod(once.get(sent, Fraction()) ** many for sent, many in seen.items())
     return total
+
+
+def likelihood_of_vectors(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:
+    """The same but for a factor, of vectors that tell nothing openly, by how many bits differ."""
+    assert chain.first.symbols == 2
+    assert chain.first.public_choices == 1
+    flip, every = (1 - chain.kept) / 2, chain.first.places * len(reports)
+    sent, by_errors = [int.from_bytes(report, "big") for report in reports], dict[int, Fraction]()
+    for permanent, chance in chain.first.pmf(answer).items():
+        told = int.from_bytes(permanent, "big")
+        errors = sum((told ^ each).bit_count() for each in sent)
+        by_errors[errors] = by_errors.get(errors, Fraction()) + chance
+    wrong, right = flip.numerator, flip.denominator - flip.numerator
+    return sum(
+        (
+            chance * (wrong**errors * right ** (every - errors))
+            for errors, chance in by_errors.items()
+        ),
+        Fraction(),
+    )
 
 
 def likelihood(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:

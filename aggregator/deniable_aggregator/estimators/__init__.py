@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from deniable_aggregator.estimators.affine import AffineEstimator
+from deniable_aggregator.estimators.cms import CountMeanSketchEstimator
 from deniable_aggregator.estimators.contract import REPEATS, Estimator, checked_repeat
 from deniable_aggregator.estimators.cyclic import CyclicEstimator
 from deniable_aggregator.estimators.dbitflip import BucketFlipsEstimator
@@ -14,11 +15,13 @@ from deniable_aggregator.estimators.duchi import OneBitMeanEstimator
 from deniable_aggregator.estimators.fourier import FourierEstimator
 from deniable_aggregator.estimators.grr import GeneralizedEstimator
 from deniable_aggregator.estimators.hadamard import HadamardEstimator
+from deniable_aggregator.estimators.hcms import HadamardSketchEstimator
 from deniable_aggregator.estimators.loloha import LocalHashingEstimator
 from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
 from deniable_aggregator.estimators.pairs import PairsEstimator
 from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
 from deniable_aggregator.estimators.projective import ProjectiveEstimator
+from deniable_aggregator.estimators.rappor import RapporEstimator
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 from deniable_aggregator.estimators.rr_sampled import SampledEstimator
 from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
@@ -32,6 +35,7 @@ __all__ = ["REPEATS", "Estimator", "for_mechanism", "known"]
 _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyType(
     {
         "affine/1": AffineEstimator,
+        "cms/1": CountMeanSketchEstimator,
         "cyclic/1": CyclicEstimator,
         "dbitflip/1": BucketFlipsEstimator,
         "discrete-piecewise/1": PiecewiseMeanEstimator,
@@ -39,11 +43,13 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "fourier/1": FourierEstimator,
         "grr/1": GeneralizedEstimator,
         "hadamard/1": HadamardEstimator,
+        "hcms/1": HadamardSketchEstimator,
         "loloha/1": LocalHashingEstimator,
         "oue/1": OptimizedUnaryEstimator,
         "prefix-hash/1": PrefixHashEstimator,
         "pairs/1": PairsEstimator,
         "projective/1": ProjectiveEstimator,
+        "rappor/1": RapporEstimator,
         "rr-sampled/1": SampledEstimator,
         "rr/1": BitwiseEstimator,
         "square-wave/1": SquareWaveEstimator,
