@@ -1,4 +1,4 @@
-"""How far a simulation or a tally is: a bar on standard error at a terminal, silence in a pipe."""
+"""How far a simulation, load or tally is: a bar on standard error at a terminal, else silence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["watcher"]
 
 
 class Bar:
-    """Shows the stage, and how much of it is done."""
+    """Shows the stage, and how much of it is done: people, requests or blocks."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -17,22 +17,20 @@ import msgspec
 import numpy as np
 
 from deniable_aggregator.errors import SpoolError
-from deniable_aggregator.ingest.checks import Candidate, first_error
+from deniable_aggregator.ingest.batch import Upload, judged
 from deniable_aggregator.scale.order import Bench, Order, bench
 from deniable_aggregator.spool import Spooled, read_block
 from deniable_aggregator.store.contract import Cell, Part
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
-from deniable_shared.report import Report
+from deniable_shared.report import Frame, split_upload
 
 __all__ = ["Partial", "open_block", "partial", "read_partial"]
 
 ID_BYTES = 16
-TAKEN, REPEATED, UNKNOWN = "taken", "repeated", "unknown-collection"
+UNKNOWN = "unknown-collection"
 
 PartFields = tuple[str, int, int, int, bytes, bytes, bytes]
-Key = tuple[str, int, int, int]  # as a Cell has it
-Cells = dict[Key, dict[bytes, bytes]]  # report id -> payload
 
 
 class Partial(msgspec.Struct, array_like=True, frozen=True):
@@ -79,59 +77,72 @@ def read_partial(data: bytes | bytearray) -> Partial:
 
 def partial(ready: Bench, records: Iterable[Spooled], process: str) -> Partial:
     """Of several copies of an id in the block the first that passes the checks counts."""
-    cells: Cells = defaultdict(dict)
-    met: dict[tuple[str, int], set[bytes]] = defaultdict(set)
-    outcomes: Counter[tuple[str, str]] = Counter()
+    total, refused = 0, Counter[tuple[str, str]]()
+    frames: dict[str, list[Frame]] = defaultdict(list)
+    headers: dict[bytes, bool] = {}
     for record in records:
-        outcomes[record.collection, _taken(ready, record, cells, met)] += 1
+        total += 1
+        frame = _frame(record.report, headers)
+        if frame is None:
+            refused[record.collection, ReportError.INVALID_MESSAGE.slug] += 1
+        else:
+            frames[record.collection].append(frame)
+    cells: dict[Cell, dict[bytes, bytes]] = defaultdict(dict)
+    for collection, found in frames.items():
+        for reason, n in _take(ready, collection, found, cells).items():
+            refused[collection, reason] += n
+    taken = sum(map(len, cells.values()))
     return Partial(
         process,
-        records=outcomes.total(),
-        repeated=sum(n for (_, outcome), n in outcomes.items() if outcome == REPEATED),
+        records=total,
+        repeated=total - taken - refused.total(),
         parts=[_part(ready, cell, reports) for cell, reports in cells.items()],
-        refused=[(*key, n) for key, n in outcomes.items() if key[1] not in (TAKEN, REPEATED)],
+        refused=[(*key, n) for key, n in refused.items()],
     )
 
 
-def _taken(
-    ready: Bench, record: Spooled, cells: Cells, met: dict[tuple[str, int], set[bytes]]
-) -> str:
-    """Put the record where it counts; what became of it: TAKEN, REPEATED or why it is refused."""
-    around = ready.circumstances.get(record.collection)
-    if around is None:
-        ended = record.collection in ready.ended
-        return ReportError.COLLECTION_EXPIRED.slug if ended else UNKNOWN
-    report = _decoded(record.report)
-    if report is None:
-        return ReportError.INVALID_MESSAGE.slug
-    header, found = report.header, around.collection
-    ids = met[found.id, header.epoch]
-    if header.report_id in ids:
-        return REPEATED
-    candidate = Candidate(report, around)
-    error = first_error(candidate)
-    if error is not None:
-        return error.slug
-    ids.add(header.report_id)
-    cohort = ready.cohorts.of(found.id, header.report_id, found.manifest.cohorts)
-    cell = (found.id, header.epoch, header.manifest_version, cohort)
-    cells[cell][header.report_id] = candidate.plaintext.payload
-    return TAKEN
-
-
-def _decoded(data: bytes) -> Report | None:
-    """The one report; None where the bytes are not one."""
+def _frame(data: bytes, headers: dict[bytes, bool]) -> Frame | None:
+    """The one report there; `headers` remembers which terms are a header's."""
     try:
-        return Report.decode(data)
-    except DecodeError:
+        [frame] = split_upload(data)
+    except ValueError:  # DecodeError, or more than one
         return None
+    if frame.terms not in headers:
+        headers[frame.terms] = _is_header(frame)
+    return frame if headers[frame.terms] else None
 
 
-def _part(ready: Bench, cell: Key, reports: dict[bytes, bytes]) -> PartFields:
+def _is_header(frame: Frame) -> bool:
+    try:
+        return bool(frame.header)
+    except DecodeError:
+        return False
+
+
+def _take(
+    ready: Bench, collection: str, frames: list[Frame], cells: dict[Cell, dict[bytes, bytes]]
+) -> Counter[str]:
+    """Put a collection's reports where they count; why others do not, and how many."""
+    around = ready.circumstances.get(collection)
+    if around is None:
+        ended = collection in ready.ended
+        return Counter({ReportError.COLLECTION_EXPIRED.slug if ended else UNKNOWN: len(frames)})
+    arrivals, failed = judged(Upload(frames), around, ready.cohorts)
+    met: set[tuple[int, bytes]] = set()
+    for arrival in arrivals:
+        key = (arrival.cell.epoch, arrival.report_id)
+        if key not in met:
+            met.add(key)
+            cells[arrival.cell][arrival.report_id] = arrival.payload
+    return Counter(ReportError(status.error).slug for status in failed)
+
+
+def _part(ready: Bench, cell: Cell, reports: dict[bytes, bytes]) -> PartFields:
     payloads = b"".join(reports.values())
     matrix = np.frombuffer(payloads, np.uint8).reshape(len(reports), -1)
-    tally = ready.circumstances[cell[0]].collection.estimator.tally(matrix)
-    return (*cell, b"".join(reports), payloads, tally.astype("<i8", copy=False).tobytes())
+    tally = ready.circumstances[cell.collection].collection.estimator.tally(matrix)
+    key = (cell.collection, cell.epoch, cell.manifest_version, cell.cohort)
+    return (*key, b"".join(reports), payloads, tally.astype("<i8", copy=False).tobytes())
 
 
 @contextmanager

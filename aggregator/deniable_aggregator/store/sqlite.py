@@ -17,6 +17,7 @@ from deniable_aggregator.store.contract import (
     Part,
     Tally,
     Verdict,
+    Waiting,
 )
 from deniable_aggregator.store.registers import Registers
 
@@ -39,6 +40,14 @@ class SqliteStore(Registers):
     def lead(self) -> bool:
         """Always: the directory's lock keeps other processes out."""
         return True
+
+    def ping(self) -> None:
+        with self._connections.read() as db:
+            db.execute("select version_num from alembic_version").fetchall()
+
+    def waiting(self) -> Waiting:
+        """Nothing ever does."""
+        return Waiting()
 
     def roll_up(self) -> int:
         """Nothing waits: counts are added in place."""

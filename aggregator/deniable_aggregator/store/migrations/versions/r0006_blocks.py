@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from deniable_aggregator.store.migrations import script
 
-revision = "0005"
-down_revision = "0004"
+revision = "0006"
+down_revision = "0005"
 
 
 def upgrade() -> None:
     """Forward only: an older program never opens a newer database."""
-    script.run("0005_blocks")
+    script.run("0006_blocks")
