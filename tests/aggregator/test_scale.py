@@ -23,7 +23,7 @@ from deniable_shared.problems import ReportError
 from support import core_world, postgres_server
 from support.core_world import DAY, TODAY, World, prepared
 from support.data_directory import prepared_on_postgres
-from support.spools import Cells, cells, here, mixed, quiet, spool, spooled, tally
+from support.spools import Cells, cells, expected_of, here, mixed, quiet, spool, spooled, tally
 
 COHORTS = core_world.TOML.replace("min_batch = 1", "min_batch = 1\ncohorts = 64")
 
@@ -49,16 +49,6 @@ def four_blocks(world: World, folder: Path, count: int = 40) -> tuple[Path, Cell
     records = spooled(world, reports)
     made = spool(folder / "spool", [records[at::4] for at in range(4)])
     return made, expected_of(count)
-
-
-def expected_of(count: int) -> Cells:
-    """What `mixed` comes to."""
-    found: Cells = {}
-    for day in range(2):
-        payloads = [number % 8 << 5 for number in range(day, count, 2)]
-        bits = [sum(p >> 7 - bit & 1 for p in payloads) for bit in range(3)]
-        found[TODAY - day, 1, 0] = (len(payloads), bits)
-    return found
 
 
 def test_a_spool_counts_what_uploads_would_have_counted(either: World, tmp_path: Path) -> None:
