@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--spool",
     required=True,
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=click.Path(path_type=Path, file_okay=False),
     metavar="PATH",
     help="The directory of blocks; workers see it under the same path.",
 )
@@ -69,9 +69,9 @@ def tally(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Open, check and count the sealed reports of a spool.
+    """Count a spool's reports on many processes or on Spark.
 
-    Every report counts once, whoever counted it first: this job, an earlier one, or an upload.
+    They are opened and checked as uploads are. Every report counts once, whoever counted it first: this job, an earlier one, or an upload.
     After a crash give the same command again. With SQLite stop the service first.
     """
     from deniable_aggregator.scale import tally_spool
@@ -130,6 +130,7 @@ def _show(summary: Summary, as_json: bool) -> None:
                 "duplicates": summary.duplicates,
                 "refused": refused,
                 "processes": len(summary.processes),
+                "processor_seconds": round(summary.seconds, 3),
                 "damaged": summary.damaged,
             }
         )
@@ -146,7 +147,7 @@ def _tell(summary: Summary, refused: dict[str, int]) -> None:
         click.echo(f"{summary.before:,} blocks were counted before by job {summary.job}")
     click.echo(
         f"Counted {summary.counted:,} of {summary.records:,} reports in {summary.blocks:,} blocks, "
-        f"opened by {len(summary.processes)} processes"
+        f"opened by {len(summary.processes)} processes in {summary.seconds:.1f} s of their time"
     )
     if summary.duplicates:
         click.echo(f"  {summary.duplicates:,} came more than once")

@@ -38,8 +38,8 @@ LONGEST_JOB = 100
 class Summary:
     """What a job did; `blocks` were counted now, `before` in an earlier run of the same job.
 
-    `refused` by (collection, reason); `processes` opened reports; `damaged` says of which blocks
-    nothing was counted, and why.
+    `processes` opened reports in `seconds` of their time; `refused` by (collection, reason);
+    `damaged` says of which blocks nothing was counted, and why.
     """
 
     job: str
@@ -48,6 +48,7 @@ class Summary:
     records: int = 0
     counted: int = 0
     duplicates: int = 0
+    seconds: float = 0.0
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)
     processes: set[str] = field(default_factory=set)
     damaged: list[str] = field(default_factory=list)
@@ -99,6 +100,7 @@ def _commit(service: Service, block: Block, came: Partial, summary: Summary) -> 
         return True
     summary.blocks += 1
     summary.records += came.records
+    summary.seconds += came.seconds
     summary.duplicates += came.repeated
     refused = Counter({(collection, reason): n for collection, reason, n in came.refused})
     for (collection, verdict), n in verdicts.items():

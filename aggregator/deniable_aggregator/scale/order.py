@@ -73,6 +73,8 @@ def order_of(service: Service, keys: Path) -> Order:
 def bench(order: Order) -> Bench:
     """KeyFileError where a key of the order is not among the files of this machine."""
     folder = Path(order.keys)
+    if not folder.is_dir():
+        raise KeyFileError(f"this worker sees no directory of keys at {folder}: name it by --keys")
     keys = ReportKeys(folder).all
     missing = [n for n in order.key_ids if n not in keys]
     if missing:

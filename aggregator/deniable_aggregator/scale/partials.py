@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -36,10 +37,12 @@ PartFields = tuple[str, int, int, int, bytes, bytes, bytes]
 class Partial(msgspec.Struct, array_like=True, frozen=True):
     """What a block came to: `refused` by (collection, reason); `damaged` says why it was not read.
 
-    `process` is whoever did the work. In `parts`: cell, ids, payloads and tally, as bytes.
+    `process` is whoever did the work, in so many `seconds` of processor time. In `parts`: cell,
+    ids, payloads and tally, as bytes.
     """
 
     process: str
+    seconds: float = 0.0
     records: int = 0
     repeated: int = 0
     parts: list[PartFields] = []
@@ -61,13 +64,16 @@ class Partial(msgspec.Struct, array_like=True, frozen=True):
 
 def open_block(order: Order, path: str) -> bytes:
     """The partial of the block at `path`, encoded; a block that is damaged or gone says so."""
+    started = time.process_time()
     process = f"{os.uname().nodename}:{os.getpid()}"
     with _without_cycles():
         try:
             records = read_block(Path(path))
         except (OSError, SpoolError) as error:
             return msgspec.msgpack.encode(Partial(process, damaged=str(error)))
-        return msgspec.msgpack.encode(partial(bench(order), records, process))
+        came = partial(bench(order), records, process)
+        spent = time.process_time() - started
+        return msgspec.msgpack.encode(msgspec.structs.replace(came, seconds=spent))
 
 
 def read_partial(data: bytes | bytearray) -> Partial:

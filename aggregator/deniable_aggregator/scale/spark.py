@@ -71,8 +71,8 @@ def _collect(
 def _reason(error: Exception) -> str:
     """What we said on the executor, or Spark's own first words."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    ours = [line for line in lines if line.startswith("deniable_")]
-    return (ours or lines or ["it does not say why"])[0]
+    ours = [line for line in lines if line.startswith("deniable_aggregator.errors.")]
+    return ours[-1].partition(": ")[2] if ours else (lines or ["it does not say why"])[0]
 
 
 @contextmanager
