@@ -49,7 +49,7 @@ def create_app(
     app.url_map.merge_slashes = False
     app.extensions["deniable"] = settings
     api.register(app)
-    app.register_blueprint(dashboard.blueprint)
+    dashboard.register(app)
     app.after_request(_with_security_headers)
     _put_in_front(UploadEndpoint(settings, app.wsgi_app), app)
     return app
@@ -62,6 +62,7 @@ def _put_in_front(uploads: UploadEndpoint, app: Flask) -> None:
 
 
 def _with_security_headers(response: Response) -> Response:
-    response.headers.update(SECURITY_HEADERS)
-    response.headers.setdefault("Cache-Control", "no-store")
+    """A page brings a policy of its own, which lets it load our scripts."""
+    for name, value in {**SECURITY_HEADERS, "Cache-Control": "no-store"}.items():
+        response.headers.setdefault(name, value)
     return response

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
 
+from deniable_aggregator.dashboard.pages import pages
 from deniable_shared.report import MEDIA_TYPE
 from support.api_world import DSSE, TODAY, World, authored, opened
+
+
+def addressed(rule: str) -> str:
+    """A route as OpenAPI writes it."""
+    return re.sub(r"<(.*?)>", r"{\1}", rule)
+
 
 KINDS = ("nobody", "viewer", "analyst", "admin", "relay", "revoked", "expired")
 
 PUBLIC = [
-    ("GET", "/"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("GET", "/openapi.json"),
@@ -42,6 +49,9 @@ ADMIN = [
     ("GET", "/v1/tokens"),
     ("POST", "/v1/tokens"),
     ("DELETE", "/v1/tokens/{token_id}"),
+]
+PAGES = [("GET", addressed(page.path), page.role) for page in pages().values()] + [
+    ("POST", addressed(page.path), page.post.role) for page in pages().values() if page.post
 ]
 RANK = {"viewer": 1, "analyst": 2, "admin": 3}
 
@@ -102,6 +112,22 @@ def test_the_matrix_knows_every_operation(world: World) -> None:
     paths = world.get("/openapi.json", None).get_json()["paths"]
     operations = {(method.upper(), path) for path in paths for method in paths[path]}
     assert operations == {*PUBLIC, *VIEWER, *ANALYST, *ADMIN}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("method", "path", "needed"), PAGES)
+def test_a_page_asks_for_its_role(
+    world: World, method: str, path: str, needed: str | None, kind: str
+) -> None:
+    status = ask(world, method, path, kind)
+    if needed is None:
+        assert status == 200
+    elif kind in ("nobody", "revoked", "expired"):
+        assert status == 401
+    elif RANK.get(kind, 0) < RANK[needed]:
+        assert status == 403
+    else:
+        assert status not in (401, 403)
 
 
 def test_401_says_which_scheme_is_spoken(world: World) -> None:

@@ -6,6 +6,7 @@ either in it or turns this red.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from click.testing import CliRunner
 
 from deniable_aggregator.cli import main
 from deniable_aggregator.cli.options import Target
+from deniable_aggregator.dashboard.pages import pages
 from deniable_aggregator.estimate.trust import UNREACHABLE
 from deniable_aggregator.process import connection
 from deniable_aggregator.registry import Collection
@@ -26,6 +28,8 @@ ROLES = ("viewer", "analyst", "admin")
 YES, NO = ({"dark_mode": value, "beta": value} for value in (True, False))
 
 ESTIMATES = "/v1/collections/{collection}/estimates"
+PAGE_QUERIES: dict[str, list[str]] = {}
+"""Page → what it may be asked, where that is more than nothing."""
 READING = {
     ESTIMATES: [
         "",
@@ -42,8 +46,11 @@ READING = {
     "/v1/collections": [""],
     "/v1/ledger": ["", "?collection={collection}"],
     "/v1/log": [""],
-    "/": [""],
     "/readyz": [""],
+    **{
+        re.sub(r"<(.*?)>", r"{\1}", page.path): PAGE_QUERIES.get(name, [""])
+        for name, page in pages().items()
+    },
 }
 """Addresses whose answer could depend on reports."""
 PRICED = {"mechanism": "histogram", "epsilon": "0.1"}
@@ -212,7 +219,14 @@ def test_cohorts_show_on_no_surface(world: World, monkeypatch: pytest.MonkeyPatc
 
 def test_the_list_of_addresses_is_complete(world: World) -> None:
     paths = world.get("/openapi.json", None).get_json()["paths"]
-    assert {path for path in paths if "get" in paths[path]} == READING.keys() | FIXED
+    described = {path for path in paths if "get" in paths[path]}
+    routes = {
+        re.sub(r"<(?:path:)?(.*?)>", r"{\1}", rule.rule)
+        for rule in world.app.url_map.iter_rules()
+        if "GET" in (rule.methods or ()) and rule.endpoint != "dashboard.static"
+    }
+    assert described <= routes
+    assert routes == READING.keys() | FIXED
 
 
 def test_the_list_of_commands_is_complete() -> None:

@@ -170,6 +170,10 @@ class Store(Protocol):
         """Fold what `commit` appended into the counts; how many batches still wait (the lag)."""
         ...
 
+    def waiting(self) -> int:
+        """How many batches wait to be folded; readings have them, so it is a matter of speed."""
+        ...
+
     def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
         """Count the ids that are new, in one transaction that re-reads which epochs are closed.
 

@@ -46,6 +46,9 @@ class PostgresStore(Registers):
         """Slice by slice; where another process folds already, only look how much waits."""
         while self._fold():
             pass
+        return self.waiting()
+
+    def waiting(self) -> int:
         with self._connections.read() as db:
             return folding.waiting(db)
 

@@ -35,6 +35,9 @@ class SqliteStore(Registers):
         """Nothing waits: counts are added in place."""
         return 0
 
+    def waiting(self) -> int:
+        return 0
+
     def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
         numbers = {each.cell.collection: self._number(each.cell.collection) for each in arrivals}
         with self._connections.write() as db:

@@ -1,0 +1,122 @@
+"""From the list of pages to routes: who may, what was asked, the view, its template, its errors.
+
+Everything that can go wrong in a page is a page, too. Headers let a page load what is ours and
+nothing else: no script and no style stands in the markup.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from flask import Blueprint, Response, make_response, render_template, request
+from werkzeug.wrappers import Response as AnyResponse
+
+from deniable_aggregator.api.arguments import from_given
+from deniable_aggregator.api.operations import service
+from deniable_aggregator.dashboard import assets, guard, words
+from deniable_aggregator.dashboard.page import Page, View
+from deniable_aggregator.dashboard.pages import menu, pages
+from deniable_aggregator.problem import Problem
+
+__all__ = ["CONTENT_SECURITY_POLICY", "blueprint"]
+
+logger = logging.getLogger(__name__)
+
+HTML = "text/html; charset=utf-8"
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""`data:` is for Pico's arrows and for turning a drawn chart into a PNG."""
+
+
+def blueprint() -> Blueprint:
+    """Every page under its name, and the files."""
+    made = Blueprint("dashboard", __name__, template_folder="templates")
+    made.add_url_rule("/static/<path:path>", "static", assets.serve)
+    for name, page in pages().items():
+        made.add_url_rule(page.path, name, shown(name, page))
+        if page.post is not None:
+            act = acted(name, page, page.post.role, page.post.act)
+            made.add_url_rule(page.path, f"{name}_post", act, methods=["POST"])
+    made.app_context_processor(_for_every_template)
+    made.add_app_template_global(assets.address, "asset")
+    for told in words.FILTERS:
+        made.add_app_template_filter(told)
+    return made
+
+
+def shown(name: str, page: Page) -> Callable[..., AnyResponse]:
+    """The route of GET."""
+
+    def show(**path: str) -> AnyResponse:
+        def asked() -> AnyResponse:
+            guard.admit(page.role)
+            return _rendered(name, page, page.view, **path, query=_asked(page))
+
+        return _safely(asked)
+
+    return show
+
+
+def acted(name: str, page: Page, role: str, act: View) -> Callable[..., AnyResponse]:
+    """The route of POST."""
+
+    def take(**path: str) -> AnyResponse:
+        def asked() -> AnyResponse:
+            guard.admit(role)
+            return _rendered(name, page, act, **path)
+
+        return _safely(asked)
+
+    return take
+
+
+def _rendered(name: str, page: Page, view: View, **arguments: object) -> AnyResponse:
+    found = view(**arguments)
+    if isinstance(found, AnyResponse):
+        return found
+    return _html("pages/" + name + ".html", title=page.title, current=name, **found)
+
+
+def _asked(page: Page) -> object:
+    """The query; a field that a form left empty was not asked for."""
+    given = [(name, [one for one in values if one]) for name, values in request.args.lists()]
+    return from_given([(name, values) for name, values in given if values], page.query)
+
+
+def _safely(asked: Callable[[], AnyResponse]) -> AnyResponse:
+    try:
+        return asked()
+    except Problem as problem:
+        return _refused(problem)
+    except Exception as error:  # a page that fails is a page; the log says why
+        logger.error("%s failed", request.endpoint, exc_info=error)
+        return _refused(Problem("internal", "the server failed; its log says why"))
+
+
+def _refused(problem: Problem) -> AnyResponse:
+    response = _html("problem.html", title=problem.type.title, current="", problem=problem)
+    response.status_code = problem.status
+    response.headers.extend(problem.headers())
+    if problem.status == 401:
+        response.headers["WWW-Authenticate"] = 'Bearer realm="deniable"'
+    return response
+
+
+def _html(template: str, **context: object) -> Response:
+    response = make_response(render_template(template, **context))
+    response.headers["Content-Type"] = HTML
+    response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
+    return response
+
+
+def _for_every_template() -> dict[str, object]:
+    """Also of those that other rooms render with our layout."""
+    return {
+        "menu": menu(),
+        "now": service().clock(),
+        "visitor": guard.visitor(),
+    }
