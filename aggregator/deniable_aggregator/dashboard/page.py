@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from werkzeug.wrappers import Response
+from flask import Response
 
 from deniable_aggregator.api.documents import Arguments
 
-__all__ = ["Context", "Page", "Post", "View"]
+__all__ = ["Context", "Page", "Post", "View", "go_to"]
 
 Context = Mapping[str, object]
 View = Callable[..., Context | Response]
@@ -22,7 +22,7 @@ View = Callable[..., Context | Response]
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """What a form of the page does. `act` reads `request.form`; it answers with a redirection."""
+    """What a form of the page does. `act` reads `request.form`; it ends with `go_to`."""
 
     role: str
     act: View
@@ -43,3 +43,8 @@ class Page:
     def __post_init__(self) -> None:
         if not self.path.startswith("/") or self.path.startswith(("/v1/", "/static/")):
             raise ValueError(f"path must start with / and leave /v1/ alone, got {self.path!r}")
+
+
+def go_to(address: str) -> Response:
+    """Answer a form: the browser goes on to a page, and loading that again repeats nothing."""
+    return Response(status=303, headers={"Location": address})

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable
 
 from flask import Blueprint, Response, make_response, render_template, request
-from werkzeug.wrappers import Response as AnyResponse
 
 from deniable_aggregator.api.arguments import from_given
 from deniable_aggregator.api.operations import service
@@ -48,11 +47,11 @@ def blueprint() -> Blueprint:
     return made
 
 
-def shown(name: str, page: Page) -> Callable[..., AnyResponse]:
+def shown(name: str, page: Page) -> Callable[..., Response]:
     """The route of GET."""
 
-    def show(**path: str) -> AnyResponse:
-        def asked() -> AnyResponse:
+    def show(**path: str) -> Response:
+        def asked() -> Response:
             guard.admit(page.role)
             return _rendered(name, page, page.view, **path, query=_asked(page))
 
@@ -61,11 +60,11 @@ def shown(name: str, page: Page) -> Callable[..., AnyResponse]:
     return show
 
 
-def acted(name: str, page: Page, role: str, act: View) -> Callable[..., AnyResponse]:
+def acted(name: str, page: Page, role: str, act: View) -> Callable[..., Response]:
     """The route of POST."""
 
-    def take(**path: str) -> AnyResponse:
-        def asked() -> AnyResponse:
+    def take(**path: str) -> Response:
+        def asked() -> Response:
             guard.admit(role)
             return _rendered(name, page, act, **path)
 
@@ -74,9 +73,9 @@ def acted(name: str, page: Page, role: str, act: View) -> Callable[..., AnyRespo
     return take
 
 
-def _rendered(name: str, page: Page, view: View, **arguments: object) -> AnyResponse:
+def _rendered(name: str, page: Page, view: View, **arguments: object) -> Response:
     found = view(**arguments)
-    if isinstance(found, AnyResponse):
+    if isinstance(found, Response):
         return found
     return _html("pages/" + name + ".html", title=page.title, current=name, **found)
 
@@ -87,7 +86,7 @@ def _asked(page: Page) -> object:
     return from_given([(name, values) for name, values in given if values], page.query)
 
 
-def _safely(asked: Callable[[], AnyResponse]) -> AnyResponse:
+def _safely(asked: Callable[[], Response]) -> Response:
     try:
         return asked()
     except Problem as problem:
@@ -97,7 +96,7 @@ def _safely(asked: Callable[[], AnyResponse]) -> AnyResponse:
         return _refused(Problem("internal", "the server failed; its log says why"))
 
 
-def _refused(problem: Problem) -> AnyResponse:
+def _refused(problem: Problem) -> Response:
     response = _html("problem.html", title=problem.type.title, current="", problem=problem)
     response.status_code = problem.status
     response.headers.extend(problem.headers())
