@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypedDict
 
 from flask import Blueprint, Response, request
@@ -31,12 +31,12 @@ from deniable_aggregator.api.evidence import (
 from deniable_aggregator.api.numbers import influence_of, of_numbers
 from deniable_aggregator.api.operations import CSV, JSON, answer, operation, service
 from deniable_aggregator.api.spans import span_of
-from deniable_aggregator.api.spreadsheet import Row, csv_text, epoch_rows, label_rows
+from deniable_aggregator.api.spreadsheet import csv_text, epoch_rows, label_rows
 from deniable_aggregator.api.tables import Shown, shown_tables, tables_asked
 from deniable_aggregator.api.texts import check_candidates, shown_texts
 from deniable_aggregator.estimate.trust import UNREACHABLE
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.reading import Reading, by_epoch, pooled, refuse_releases_only
+from deniable_aggregator.reading import Reading, Span, by_epoch, pooled, refuse_releases_only
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Text
 from deniable_shared.dyadic import format_epsilon
@@ -84,19 +84,42 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
     found = service().registry.get(collection)
     refuse_releases_only(found)
     media_type = _negotiated()
+    told = estimated(found, query)
+    return answer(told) if media_type == JSON else csv_of(told)
+
+
+def estimated(
+    found: Collection, query: EstimatesArguments
+) -> EstimatesDocument | EstimatesByEpochDocument:
+    """What the address answers, also for pages; raises what it refuses."""
+    if query.group_by == "epoch":
+        return _estimated_by_epoch(found, query)
+    return estimated_together(found, query)
+
+
+def estimated_together(found: Collection, query: EstimatesArguments) -> EstimatesDocument:
+    """All epochs as one."""
+    axes, sets, span = _checked(found, query)
+    return _document(found, pooled(service().store, found, span), query, axes, sets)
+
+
+def _estimated_by_epoch(found: Collection, query: EstimatesArguments) -> EstimatesByEpochDocument:
+    axes, sets, span = _checked(found, query)
+    readings, few = by_epoch(service().store, found, span)
+    return EstimatesByEpochDocument(
+        [_document(found, reading, query, axes, sets) for reading in readings], list(few)
+    )
+
+
+def _checked(
+    found: Collection, query: EstimatesArguments
+) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]], Span]:
+    """Tables, sets and epochs that are asked for."""
     axes = tables_asked(found, query.marginal)
     check_candidates(found, query.candidate)
     sets = sets_asked(found, query.sets)
     _check_projection(found, query.projection, tables=bool(axes))
-    span = span_of(query.first, query.last, found.manifest.epoch_seconds)
-    if query.group_by == "epoch":
-        readings, few = by_epoch(service().store, found, span)
-        grouped = EstimatesByEpochDocument(
-            [_document(found, reading, query, axes, sets) for reading in readings], list(few)
-        )
-        return answer(grouped) if media_type == JSON else _csv(epoch_rows(grouped))
-    document = _document(found, pooled(service().store, found, span), query, axes, sets)
-    return answer(document) if media_type == JSON else _csv(label_rows(document))
+    return axes, sets, span_of(query.first, query.last, found.manifest.epoch_seconds)
 
 
 def _negotiated() -> str:
@@ -126,11 +149,7 @@ def _document(
     axes: Sequence[tuple[int, ...]],
     sets: Sequence[tuple[int, ...]],
 ) -> EstimatesDocument:
-    shown = (
-        shown_tables(collection, reading, query, axes)
-        if axes
-        else _shown(collection, reading, query)
-    )
+    shown = shown_of(collection, reading, query, axes)
     estimate = shown.estimate
     projection = _projection(collection, reading, query.projection, shown)
     columns = zip(
@@ -175,7 +194,15 @@ def _projection(collection: Collection, reading: Reading, kind: str, shown: Show
     return Presented(shown.projected(kind))
 
 
-def _shown(collection: Collection, reading: Reading, query: EstimatesArguments) -> Shown:
+def shown_of(
+    collection: Collection,
+    reading: Reading,
+    query: EstimatesArguments,
+    axes: Sequence[tuple[int, ...]] = (),
+) -> Shown:
+    """The estimates of a reading with their labels."""
+    if axes:
+        return shown_tables(collection, reading, query, axes)
     if isinstance(collection.manifest.domain, Text):
         return shown_texts(collection, reading, query)
     estimate = collection.estimator.estimate(
@@ -231,5 +258,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _csv(rows: Iterable[Row]) -> Response:
+def csv_of(told: EstimatesDocument | EstimatesByEpochDocument) -> Response:
+    """The same as CSV, one row a label."""
+    rows = epoch_rows(told) if isinstance(told, EstimatesByEpochDocument) else label_rows(told)
     return Response(csv_text(rows), content_type=f"{CSV}; charset=utf-8; header=present")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 __all__ = ["FILTERS", "amount", "count", "digits_for", "plural", "share", "when"]
@@ -29,12 +29,15 @@ def amount(value: float | None, digits: int = 2) -> str:
     return NOTHING if value is None else _rounded(value, digits)
 
 
-def digits_for(widths: Sequence[float]) -> int:
-    """Decimals at which intervals of these widths show two digits of their half."""
-    known = [width for width in widths if width > 0 and math.isfinite(width)]
+def digits_for(widths: Iterable[float]) -> int:
+    """Decimals that show the first digit of half a typical interval, at least one.
+
+    Widths in what is shown: of shares in per cent.
+    """
+    known = sorted(width for width in widths if width > 0 and math.isfinite(width))
     if not known:
         return 1
-    return min(max(1 - math.floor(math.log10(min(known) / 2)), 0), _MOST_DIGITS)
+    return min(max(-math.floor(math.log10(known[len(known) // 2] / 2)), 1), _MOST_DIGITS)
 
 
 def when(second: float) -> str:

@@ -15,6 +15,7 @@ from deniable_aggregator.api.documents import Arguments
 from deniable_aggregator.api.operations import service
 from deniable_aggregator.dashboard import guard, spark
 from deniable_aggregator.dashboard.activity import Activity, activity, alerts
+from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import PageNumber, paged
 from deniable_aggregator.registry import Collection
@@ -69,6 +70,7 @@ def view(query: OverviewArguments) -> Context:
         "part": part,
         "rows": [_row(found, seen) for found, seen in part.items],
         "spark": spark,
+        "address": here("dashboard.overview", query),
     }
 
 
