@@ -1,7 +1,7 @@
 """A real browser, and what every page has to bear: see `tests/browser`.
 
-Playwright drives Debian's Chromium (`apt-get install chromium`). Where there is none, the tests that
-ask for `chrome` are skipped.
+Playwright drives Debian's Chromium (`apt-get install chromium`). Where there is none, the tests
+that ask for `chrome` are skipped.
 """
 
 from __future__ import annotations
@@ -94,8 +94,7 @@ class Window:
         found: dict[str, list[float]] = self.page.evaluate(
             """(name) => Object.fromEntries([...document.querySelectorAll(
               `[data-table="${name}"] tbody tr`)].map((row) => [
-                (row.querySelector("th a") || row.querySelector("th data") || row.querySelector("th"))
-                  .textContent.trim(),
+                (row.querySelector("th a, th data") || row.querySelector("th")).textContent.trim(),
                 [...row.querySelectorAll("td data")].map((cell) => Number(cell.value))]))""",
             table,
         )

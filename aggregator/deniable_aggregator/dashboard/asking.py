@@ -47,6 +47,9 @@ class CollectionArguments(Arguments, frozen=True):
     candidate: Annotated[
         str, Meta(max_length=2000, description="texts that an answer may be, with commas")
     ] = ""
+    by: Annotated[Literal["epoch"], Meta(description="epoch: csv and json of each")] | UnsetType = (
+        UNSET
+    )
     format: Annotated[Literal["html", "json", "csv"], Meta(description="html, json or csv")] = (
         "html"
     )

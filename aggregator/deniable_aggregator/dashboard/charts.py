@@ -35,6 +35,7 @@ class Chart:
     lines     drawing: ticks, and lines of {label, value, lower, upper}, a list each
     heat      drawing: across, down, and values row by row
     `unit` is "share" for shares of 1, else what stands behind a number; `digits` its decimals.
+    `key` names the lines.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Chart:
     unit: str = "share"
     digits: int = 1
     files: Mapping[str, str] | None = None
+    key: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         uneven = [row for row in self.rows if len(row) != len(self.columns)]

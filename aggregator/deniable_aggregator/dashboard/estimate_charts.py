@@ -151,14 +151,23 @@ def lines(
         unit="share" if unit == "share" else "",
         digits=digits,
         files=files,
+        key=[_named(label) for label in series.lines],
     )
 
 
-def quantity_rows(document: EstimatesDocument) -> list[tuple[str, QuantityDocument]]:
-    """Mean and quantiles of numbers, with what they are called."""
-    told = [] if isinstance(document.mean, UnsetType) else [("Mean", document.mean)]
+def quantity_rows(
+    document: EstimatesDocument,
+) -> list[tuple[str, QuantityDocument, int]]:
+    """Mean and quantiles of numbers: what they are called, what they are, how many decimals."""
+    if isinstance(document.clipped, UnsetType):
+        return []
+    steps = len(document.clipped.step.partition(".")[2])
     found = () if isinstance(document.quantiles, UnsetType) else document.quantiles
-    return told + [(_quantile(each.name), each) for each in found]
+    told = [(_quantile(each.name), each, steps) for each in found]
+    if isinstance(document.mean, UnsetType):
+        return told
+    middle = document.mean
+    return [("Mean", middle, digits_for([middle.upper - middle.lower])), *told]
 
 
 def _quantile(name: str) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil, exp, floor, log10
 
-from msgspec import UnsetType
-
 from deniable_aggregator.api.estimate_documents import EstimatesDocument, LabelEstimate
 from deniable_aggregator.dashboard.words import amount, plural, share
 from deniable_aggregator.registry import Collection
@@ -15,7 +13,7 @@ from deniable_shared.recommendation import over_least, ratio_text
 
 __all__ = ["fakes", "over_optimum", "revealed"]
 
-_PROMPT = 2.0
+_SURE = 4.0
 _LARGE = 1e6
 _HARDLY = 0.0005
 
@@ -48,14 +46,15 @@ def revealed(found: Collection) -> Iterator[str]:
         )
 
 
-def fakes(document: EstimatesDocument, row: LabelEstimate | None) -> Iterator[str]:
+def fakes(
+    found: Collection, document: EstimatesDocument, row: LabelEstimate | None
+) -> Iterator[str]:
     """What made-up reports could do to these estimates; `row` is the example."""
     influence = document.trust.influence
-    if influence is not None and isinstance(document.clipped, UnsetType):
-        yield f"One device can move a share by at most {share(influence, 4)}, whatever it sends."
-    elif influence is not None:
-        yield f"One device can move an estimate by at most {influence:.4g}, whatever it sends."
-    if row is None or row.frequency is None:
+    if influence is not None:
+        unit = f"{influence:.3g}" if found.estimator.tells == "mean" else _up(influence)
+        yield f"One device can move an estimate by at most {unit}, whatever it sends."
+    if row is None or row.frequency is None or found.manifest.domain.type == "number":
         return
     needed = row.reports_to_leave_interval
     if needed is None:
@@ -88,6 +87,11 @@ def _times(epsilon: float) -> str:
 
 def _sure(epsilon: float) -> str:
     """e^ε / (1 + e^ε), never rounded down."""
-    digits = 0 if epsilon < _PROMPT else 2
+    digits = 0 if epsilon < _SURE else 2
+    return _up(1 / (1 + exp(-epsilon)), digits)
+
+
+def _up(value: float, digits: int = 2) -> str:
+    """A share, never rounded down."""
     step = 10.0 ** -(digits + 2)
-    return share(min(ceil(1 / (1 + exp(-epsilon)) / step) * step, 1.0), digits)
+    return share(min(ceil(value / step) * step, 1.0), digits)

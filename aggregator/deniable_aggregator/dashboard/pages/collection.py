@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
+import msgspec
 from flask import Response
 from msgspec import UnsetType
 
 from deniable_aggregator.api.estimate_documents import EstimatesDocument, LabelEstimate
-from deniable_aggregator.api.estimates import csv_of, estimated_together
+from deniable_aggregator.api.estimates import csv_of, estimated, estimated_together
 from deniable_aggregator.api.operations import answer, service
 from deniable_aggregator.dashboard import guard, spans
-from deniable_aggregator.dashboard.addresses import Address, here
+from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.asking import (
-    MOST_LINES,
     CollectionArguments,
     can_test,
     estimates_asked,
@@ -26,37 +25,23 @@ from deniable_aggregator.dashboard.guarantees import fakes, over_optimum, reveal
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import paged
 from deniable_aggregator.dashboard.series import MEAN, series_of
+from deniable_aggregator.dashboard.showing import (
+    MOST_COLUMNS,
+    Asked,
+    chips_of,
+    fitting,
+    in_order,
+    leading,
+    lines_of,
+)
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.registry import Collection, UnknownCollection
+from deniable_aggregator.registry import UnknownCollection
 from deniable_shared.domain import Record
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.epochs import epoch_start
 
 ROWS = 25
-MOST_COLUMNS = 1_000
-USUAL_LINES = 3
 _SAID_AS_STATES = ("too-few-reports", "read-refused")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A collection and one view of it."""
-
-    found: Collection
-    query: CollectionArguments
-    address: Address
-
-    @property
-    def show(self) -> str:
-        """raw, projected or significant."""
-        return usual_show(self.found) if isinstance(self.query.show, UnsetType) else self.query.show
-
-    @property
-    def crossed(self) -> list[str]:
-        """The two attributes of a cross-tabulation; empty where there is none."""
-        marginal = estimates_asked(self.found, self.query).marginal
-        names = [name.strip() for name in marginal[0].split(",")] if marginal else []
-        return names if len(names) == 2 else []
 
 
 def view(query: CollectionArguments, collection: str) -> Context | Response:
@@ -67,8 +52,9 @@ def view(query: CollectionArguments, collection: str) -> Context | Response:
         raise UnknownCollection(f"no collection {collection[:100]!r} is among those you may see")
     asked = Asked(found, query, here("dashboard.collection", query, collection=found.id))
     if query.format != "html":
-        document = estimated_together(found, estimates_asked(found, query))
-        return answer(document) if query.format == "json" else csv_of(document)
+        wanted = msgspec.structs.replace(estimates_asked(found, query), group_by=query.by)
+        told = estimated(found, wanted)
+        return answer(told) if query.format == "json" else csv_of(told)
     return {**_about(asked), **_shown(asked)}
 
 
@@ -104,7 +90,7 @@ def _shown(asked: Asked) -> Context:
         if problem.slug not in _SAID_AS_STATES:
             raise
         return {"missing": problem}
-    rows = _rows(asked, document)
+    rows = fitting(asked, document)
     return {
         "missing": None,
         "document": document,
@@ -114,25 +100,33 @@ def _shown(asked: Asked) -> Context:
         "associations": (
             () if isinstance(document.associations, UnsetType) else document.associations
         ),
-        "fakes": list(fakes(document, rows[0] if rows else None)),
+        "fakes": list(fakes(asked.found, document, rows[0] if rows else None)),
         "held_out": document.evidence == "held-out",
         **_charts(asked, document, rows),
     }
 
 
 def _charts(asked: Asked, document: EstimatesDocument, rows: list[LabelEstimate]) -> Context:
-    followed = _followed(asked, document, rows)
-    part = paged(rows, asked.query.page, MOST_COLUMNS if _in_order(asked) else ROWS)
+    followed = lines_of(asked, document, rows)
+    part = paged(rows, asked.query.page, MOST_COLUMNS if in_order(asked) else ROWS)
     return {
         "part": part,
         "followed": followed,
-        "estimates": _estimates(asked, document, part.items) if document.estimates else None,
+        "estimates": (
+            _estimates(asked, document, part.items, followed) if document.estimates else None
+        ),
+        "chips": chips_of(asked, followed, part.items),
         "over_time": _over_time(asked, followed),
         "labels": len(document.estimates),
     }
 
 
-def _estimates(asked: Asked, document: EstimatesDocument, rows: Sequence[LabelEstimate]) -> Chart:
+def _estimates(
+    asked: Asked,
+    document: EstimatesDocument,
+    rows: Sequence[LabelEstimate],
+    followed: Sequence[str],
+) -> Chart:
     domain = asked.found.manifest.domain
     files = _files(asked)
     if isinstance(domain, Record) and asked.crossed:
@@ -143,8 +137,8 @@ def _estimates(asked: Asked, document: EstimatesDocument, rows: Sequence[LabelEs
         document,
         title=_TITLES.get(domain.type, "Who has what"),
         files=files,
-        follow=_follow(asked),
-        ordered=_in_order(asked),
+        follow=leading(asked, followed),
+        ordered=in_order(asked),
     )
 
 
@@ -169,62 +163,16 @@ def _over_time(asked: Asked, followed: Sequence[str]) -> Chart | None:
         series,
         title=f"Over time{left}",
         epoch_start=lambda epoch: epoch_start(epoch, seconds),
-        files={},
+        files=_files(asked, by="epoch"),
         unit="" if followed == [MEAN] else "share",
     )
 
 
-def _followed(
-    asked: Asked, document: EstimatesDocument, rows: Sequence[LabelEstimate]
-) -> list[str]:
-    """The labels that are drawn over time: those asked for, else the first few."""
-    if asked.found.manifest.domain.type == "number":
-        return [] if isinstance(document.mean, UnsetType) else [MEAN]
-    known = {row.label for row in document.estimates}
-    wanted = [label for label in asked.query.label if label in known]
-    return wanted or [row.label for row in rows[:USUAL_LINES]]
-
-
-def _follow(asked: Asked) -> Callable[[str], str | None]:
-    """Where a label leads: to the same view with the label among those drawn over time."""
-
-    def follow(label: str) -> str | None:
-        if asked.found.manifest.domain.type == "number":
-            return None
-        others = [one for one in asked.query.label if one != label]
-        added = others if label in asked.query.label else [*others, label][-MOST_LINES:]
-        return asked.address(label=added) + "#over-time"
-
-    return follow
-
-
-def _rows(asked: Asked, document: EstimatesDocument) -> list[LabelEstimate]:
-    """Those that fit the search, significant ones only where that is wanted."""
-    words = asked.query.q.casefold().split()
-    rows = [
-        row
-        for row in document.estimates
-        if all(word in row.label.casefold() for word in words)
-        and (asked.show != "significant" or row.significant is not False)
-    ]
-    if asked.query.sort == "order" or _in_order(asked):
-        return rows
-    return sorted(rows, key=_size, reverse=True)
-
-
-def _size(row: LabelEstimate) -> float:
-    projected = None if isinstance(row.projected, UnsetType) else row.projected
-    value = row.frequency if projected is None else projected
-    return -2.0 if value is None else value
-
-
-def _in_order(asked: Asked) -> bool:
-    domain = asked.found.manifest.domain
-    return domain.type == "number" and domain.size <= MOST_COLUMNS
-
-
-def _files(asked: Asked) -> Mapping[str, str]:
-    return {"CSV": asked.address(format="csv"), "JSON": asked.address(format="json")}
+def _files(asked: Asked, **also: str) -> Mapping[str, str]:
+    return {
+        "CSV": asked.address(format="csv", **also),
+        "JSON": asked.address(format="json", **also),
+    }
 
 
 def _typical(document: EstimatesDocument) -> float | None:
