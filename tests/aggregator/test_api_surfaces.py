@@ -28,7 +28,17 @@ ROLES = ("viewer", "analyst", "admin")
 YES, NO = ({"dark_mode": value, "beta": value} for value in (True, False))
 
 ESTIMATES = "/v1/collections/{collection}/estimates"
-PAGE_QUERIES: dict[str, list[str]] = {}
+PAGE_QUERIES = {
+    "overview": ["", "?q=e&page=2"],
+    "collection": [
+        "",
+        f"?from={TODAY}&label=beta",
+        f"?to={TODAY - 1}&show=significant",
+        "?show=projected&view=table",
+        "?format=json",
+        "?format=csv&by=epoch",
+    ],
+}
 """Page → what it may be asked, where that is more than nothing."""
 READING = {
     ESTIMATES: [

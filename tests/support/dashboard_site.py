@@ -32,7 +32,7 @@ from deniable_shared.epochs import epoch_at
 from deniable_shared.manifest import MANIFEST_TYPE
 from support.deniable_command import Deniable, wait_until
 
-__all__ = ["DAYS", "Filler", "Site", "filled", "served"]
+__all__ = ["DAYS", "HOSTILE", "Filler", "Site", "filled", "served"]
 
 DAY = 86_400
 DAYS = 14
@@ -174,9 +174,15 @@ def _one_of_each(filler: Filler) -> Iterator[Collection]:
         purpose="Known by releases only",
         more='read = "releases"',
     )
-    yield filler.asked(
+    yield _hostile(filler)
+
+
+def _hostile(filler: Filler) -> Collection:
+    found = filler.asked(
         "hostile", f"type = 'choice'\nlabels = ['''{HOSTILE}''', 'b']\n", purpose=HOSTILE
     )
+    filler.fill(found, [HOSTILE, "b"], [[90, 30]] * 3)
+    return found
 
 
 def _settings(filler: Filler) -> Collection:

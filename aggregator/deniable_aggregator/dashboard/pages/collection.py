@@ -52,10 +52,19 @@ def view(query: CollectionArguments, collection: str) -> Context | Response:
         raise UnknownCollection(f"no collection {collection[:100]!r} is among those you may see")
     asked = Asked(found, query, here("dashboard.collection", query, collection=found.id))
     if query.format != "html":
-        wanted = msgspec.structs.replace(estimates_asked(found, query), group_by=query.by)
-        told = estimated(found, wanted)
-        return answer(told) if query.format == "json" else csv_of(told)
+        return _file(asked)
     return {**_about(asked), **_shown(asked)}
+
+
+def _file(asked: Asked) -> Response:
+    """What the API answers to the same question, to be kept as a file."""
+    wanted = estimates_asked(asked.found, asked.query)
+    told = estimated(asked.found, msgspec.structs.replace(wanted, group_by=asked.query.by))
+    kind = asked.query.format
+    response = answer(told) if kind == "json" else csv_of(told)
+    name = f"{asked.found.manifest.name}.{kind}"  # a manifest's name is a-z, 0-9 and hyphens
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
 
 
 def _about(asked: Asked) -> Context:
