@@ -69,7 +69,7 @@ def test_a_theme_stays_from_page_to_page_and_auto_follows_the_system(
     tab.page.click("[data-theme-choice=auto]")
     for system in THEMES:
         tab.page.emulate_media(color_scheme=system)  # type: ignore[arg-type]
-        tab.page.wait_for_function(f"document.documentElement.dataset.theme === '{system}'")
+        tab.until(f"document.documentElement.dataset.theme === '{system}'")
 
 
 def test_the_harness_sees_what_breaks_the_rules(window: Callable[..., Window]) -> None:
@@ -84,7 +84,7 @@ def test_the_harness_sees_what_breaks_the_rules(window: Callable[..., Window]) -
           console.error("odd");
         }"""
     )
-    tab.page.wait_for_function("window.cspViolations.length")
+    tab.until("window.cspViolations.length")
     assert any("style-src" in line for line in tab.violations())
     assert any(line.startswith("image-alt") for line in tab.unreadable())
     assert tab.overflow() > 0

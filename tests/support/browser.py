@@ -28,6 +28,8 @@ THEMES = ("light", "dark")
 WIDTHS = (390, 1280)
 AXE = Path(__file__).parents[1] / "browser" / "assets" / "axe.js"
 
+_PAUSE, _TRIES = 25, 600
+
 _REPORT_VIOLATIONS = """
 window.cspViolations = [];
 document.addEventListener("securitypolicyviolation", (event) =>
@@ -50,9 +52,17 @@ class Window:
 
     def settle(self) -> None:
         """Until nothing is fetched and every chart is drawn."""
-        self.page.wait_for_function("document.documentElement.dataset.ready === 'true'")
-        self.page.wait_for_function("!document.querySelector('.htmx-request, .htmx-swapping')")
-        self.page.wait_for_function("!document.querySelector('[data-chart]:not([data-drawn])')")
+        self.until("document.documentElement.dataset.ready === 'true'")
+        self.until("!document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling')")
+        self.until("!document.querySelector('[data-chart]:not([data-drawn])')")
+
+    def until(self, script: str) -> None:
+        """Until an expression is true; Playwright's own waiting evals, which the policy forbids."""
+        for _ in range(_TRIES):
+            if self.page.evaluate(script):
+                return
+            self.page.wait_for_timeout(_PAUSE)
+        raise AssertionError(f"not within {_TRIES * _PAUSE / 1000:.0f} s: {script}")
 
     def theme(self, name: str) -> None:
         """As somebody chooses it."""
