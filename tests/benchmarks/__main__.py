@@ -31,6 +31,7 @@ NAMES = (
     "central",
     "upload",
     "memory",
+    "pages",
 )
 COMMAND = "uv run --project tests/benchmarks python -m benchmarks"
 RESULTS = Path(__file__).parent / "RESULTS.md"

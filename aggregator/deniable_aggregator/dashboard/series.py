@@ -26,7 +26,7 @@ __all__ = ["MEAN", "Moment", "Series", "series_of"]
 
 MEAN = "mean"
 MOST_EPOCHS = 400
-ENTRIES = 100_000
+ENTRIES = 200_000
 """Most labels times epochs that are estimated for one picture."""
 
 
@@ -64,7 +64,11 @@ def series_of(found: Collection, query: EstimatesArguments, labels: Sequence[str
         epochs.append(reading.epochs[0])
         n.append(reading.n)
         provisional.append(reading.provisional)
-        told = _mean(found, reading, query) if labels == [MEAN] else _told(found, reading, query)
+        told = (
+            _mean(found, reading, query)
+            if labels == [MEAN]
+            else _told(found, reading, query, labels)
+        )
         for label in labels:
             lines[label].append(told.get(label, Moment(None, None, None)))
     return Series(tuple(epochs), tuple(n), tuple(provisional), lines, len(few), left_out)
@@ -88,17 +92,20 @@ def _mean(found: Collection, reading: Reading, query: EstimatesArguments) -> dic
     return {} if told is None else {MEAN: Moment(told.value, told.lower, told.upper)}
 
 
-def _told(found: Collection, reading: Reading, query: EstimatesArguments) -> dict[str, Moment]:
+def _told(
+    found: Collection, reading: Reading, query: EstimatesArguments, labels: Sequence[str]
+) -> dict[str, Moment]:
     shown = shown_of(found, reading, query, tables_asked(found, query.marginal))
-    estimate = shown.estimate
-    columns = zip(
-        shown.labels,
-        estimate.frequencies.tolist(),
-        estimate.lower.tolist(),
-        estimate.upper.tolist(),
-        strict=True,
-    )
-    return {label: Moment(*map(_finite, numbers)) for label, *numbers in columns}
+    estimate, wanted = shown.estimate, frozenset(labels)
+    return {
+        label: Moment(
+            _finite(float(estimate.frequencies[place])),
+            _finite(float(estimate.lower[place])),
+            _finite(float(estimate.upper[place])),
+        )
+        for place, label in enumerate(shown.labels)
+        if label in wanted
+    }
 
 
 def _finite(value: float) -> float | None:
