@@ -12,7 +12,6 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from flask.testing import FlaskClient
-from support.dashboard_site import Filler, filled
 
 from benchmarks.measure import Contender, Effort, Line, race
 from benchmarks.results import Case, Result, at_most, figure
@@ -20,6 +19,7 @@ from deniable_aggregator.app import create_app
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.simulate import simulated_tally
 from deniable_shared.epochs import epoch_at
+from support.dashboard_site import Filler, filled
 
 COLLECTIONS, VALUES, EPOCHS, NARROW = 200, 10_000, 365, 8
 REPORTS = 400
