@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flask import Flask, Response
 
 from deniable_aggregator import api, dashboard
+from deniable_aggregator.access import guard, oidc, signin
 from deniable_aggregator.api.operations import MAX_JSON_BYTES
 from deniable_aggregator.ingest.endpoint import UploadEndpoint
 from deniable_aggregator.service import Service
@@ -23,13 +24,18 @@ UPLOAD_RULE = "/v1/collections/<collection>/reports"
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; style-src 'self'; img-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     ),
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": (
+        "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), "
+        "microphone=(), payment=(), usb=()"
+    ),
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
 }
 
 
@@ -39,7 +45,7 @@ def create_app(
     """A WSGI application over one service, which `app.extensions["deniable"]` holds.
 
     A given Service stays the caller's to close; one opened here lives as long as the application.
-    There is no session, hence no cookie, and no CORS header.
+    Pages have sessions, the API bearer tokens; neither has a CORS header.
     """
     if not isinstance(settings, Service):
         settings = Service.open(settings, clock=clock, store=store)
@@ -49,7 +55,10 @@ def create_app(
     app.url_map.merge_slashes = False
     app.extensions["deniable"] = settings
     api.register(app)
+    guard.register(app)
     dashboard.register(app)
+    for blueprint in (signin.blueprint, oidc.blueprint):
+        app.register_blueprint(blueprint)
     app.after_request(_with_security_headers)
     _put_in_front(UploadEndpoint(settings, app.wsgi_app), app)
     return app
@@ -62,7 +71,6 @@ def _put_in_front(uploads: UploadEndpoint, app: Flask) -> None:
 
 
 def _with_security_headers(response: Response) -> Response:
-    """A page brings a policy of its own, which lets it load our scripts."""
-    for name, value in {**SECURITY_HEADERS, "Cache-Control": "no-store"}.items():
-        response.headers.setdefault(name, value)
+    response.headers.update(SECURITY_HEADERS)
+    response.headers.setdefault("Cache-Control", "no-store")
     return response

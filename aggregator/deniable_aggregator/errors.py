@@ -5,6 +5,7 @@
   x KeyFileError          a key file that is missing, open to others or not what it claims to be
   x LockedError           another process serves this data directory
   x SettingsError         a setting that is unknown or out of range
+  x SignInError           a provider that does not say, as it must, who somebody is
   x StoreError            the database refuses, or is of another version
 """
 
@@ -18,6 +19,7 @@ __all__ = [
     "KeyFileError",
     "LockedError",
     "SettingsError",
+    "SignInError",
     "StoreError",
 ]
 
@@ -40,6 +42,10 @@ class LockedError(AggregatorError):
 
 class SettingsError(AggregatorError, ValueError):
     """A setting that is unknown or out of range."""
+
+
+class SignInError(AggregatorError):
+    """A provider that does not say, as it must, who somebody is."""
 
 
 class StoreError(AggregatorError):

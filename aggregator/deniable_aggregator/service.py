@@ -20,7 +20,11 @@ from deniable_aggregator.store.contract import Store
 from deniable_shared.epochs import Clock, closes_at, epoch_at
 
 if TYPE_CHECKING:
-    from deniable_aggregator.auth import Tokens
+    from deniable_aggregator.access.provider import Provider
+    from deniable_aggregator.access.sessions import Sessions
+    from deniable_aggregator.access.throttle import SignInLimiter
+    from deniable_aggregator.access.tokens import Tokens
+    from deniable_aggregator.access.users import Users
     from deniable_aggregator.heads import Keeper
     from deniable_aggregator.heads.reconcile import Gap
     from deniable_aggregator.releases import Releases
@@ -79,9 +83,38 @@ class Service:
     @cached_property
     def tokens(self) -> Tokens:
         """Bearer tokens."""
-        from deniable_aggregator.auth import Tokens
+        from deniable_aggregator.access.tokens import Tokens
 
         return Tokens(self.store, clock=self.clock)
+
+    @cached_property
+    def users(self) -> Users:
+        """Local users."""
+        from deniable_aggregator.access.users import Users
+
+        return Users(self.store, clock=self.clock)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """Who is signed in, and one-time links."""
+        from deniable_aggregator.access.sessions import Sessions
+
+        return Sessions(self.store, clock=self.clock, seconds=self.settings.session_hours * 3_600)
+
+    @cached_property
+    def sign_ins(self) -> SignInLimiter:
+        """Slows down who guesses passwords."""
+        from deniable_aggregator.access.throttle import SignInLimiter
+
+        by_address = not self.settings.trusted_proxy
+        return SignInLimiter(clock=self.clock, by_address=by_address)
+
+    @cached_property
+    def provider(self) -> Provider:
+        """Whom people may sign in with; needs the extra `oidc`."""
+        from deniable_aggregator.access.provider import Provider
+
+        return Provider(self.settings, clock=self.clock)
 
     @cached_property
     def heads(self) -> Keeper:
@@ -120,6 +153,7 @@ class Service:
                 self._close_due_epochs(collection)
                 self._delete_old_tallies(collection)
             self._keep_keys()
+            self.store.forget_access(self.clock())
         self.heads.follow()
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
+from deniable_aggregator.access.roles import PEOPLE
 from deniable_aggregator.errors import SettingsError
 
 __all__ = ["FILE_NAME", "PREFIX", "Settings", "keep"]
@@ -32,7 +33,11 @@ class Settings:
     the 20,000 reports a second that one process can open. `max_waiting_reports` bounds what waits
     for the disk before uploads are told to come back later. `rotate_keys_days` is how long a key
     that reports are sealed to is used before the next one is made; 0 leaves that to `keys rotate`.
-    `store` may hold a password and is not shown; `workers` processes serve, each with its threads.
+    `reports_per_minute_per_collection` bounds what one collection takes from all; 0 does not.
+    `session_hours` is how long a person stays signed in. The `oidc_…` settings name a provider that
+    people may sign in with: its claim `oidc_role_claim` must hold one of the values that
+    `oidc_roles` maps to roles, as in "deniable-admins=admin, staff=viewer".
+    `store` and `oidc_client_secret` are not shown; `workers` processes serve, each with threads.
     """
 
     data: Path = Path("data")
@@ -44,17 +49,31 @@ class Settings:
     workers: int = 1
     trusted_proxy: bool = False
     reports_per_minute_per_prefix: int = 300_000
+    reports_per_minute_per_collection: int = 0
     max_waiting_reports: int = 50_000
     rotate_keys_days: int = 90
+    session_hours: int = 12
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""
+    oidc_client_secret: str = field(default="", repr=False)
+    oidc_scope: str = "openid profile email"
+    oidc_name_claim: str = "preferred_username"
+    oidc_role_claim: str = "groups"
+    oidc_roles: str = ""
 
     def __post_init__(self) -> None:
         _check_range("port", self.port, 1, 65_535)
         _check_range("threads", self.threads, 1, 1_024)
         _check_range("reports_per_minute_per_prefix", self.reports_per_minute_per_prefix, 1, 10**9)
         _check_range("max_waiting_reports", self.max_waiting_reports, 1, 10**7)
+        _check_range(
+            "reports_per_minute_per_collection", self.reports_per_minute_per_collection, 0, 10**9
+        )
+        _check_range("session_hours", self.session_hours, 1, 720)
         _check_range("rotate_keys_days", self.rotate_keys_days, 0, 3_650)
         _check_url("public_url", self.public_url)
         _check_store(self.store)
+        _check_provider(self)
         _check_range("workers", self.workers, 1, 64)
         if self.workers > 1 and not self.shared:
             raise SettingsError(
@@ -79,6 +98,12 @@ class Settings:
     def operator_key(self) -> Path:
         """Where the operator's key is looked for: beside the data directory, never in it."""
         return self.data.absolute().parent / "operator.key"
+
+    @property
+    def role_of(self) -> Mapping[str, str]:
+        """Value of the provider's claim → role, in the order they were written."""
+        pairs = [pair.partition("=") for pair in self.oidc_roles.split(",") if pair.strip()]
+        return {value.strip(): role.strip() for value, _, role in pairs}
 
     @property
     def shared(self) -> bool:
@@ -203,6 +228,29 @@ def _check_url(name: str, value: str) -> None:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
         raise SettingsError(f"{name} must be http(s)://host[:port] without a path, got {value!r}")
+
+
+def _check_provider(settings: Settings) -> None:
+    given = [settings.oidc_issuer, settings.oidc_client_id, settings.oidc_roles]
+    if any(given) and not all(given):
+        raise SettingsError(
+            "oidc_issuer, oidc_client_id and oidc_roles must be set together, or none of them"
+        )
+    for value, role in settings.role_of.items():
+        if role not in PEOPLE or not value:
+            raise SettingsError(
+                f"oidc_roles must be pairs like 'staff=viewer', roles {', '.join(PEOPLE)}, "
+                f"got {value}={role}"
+            )
+    issuer = urlsplit(settings.oidc_issuer)
+    if settings.oidc_issuer and not _is_safe(issuer.scheme, issuer.hostname):
+        raise SettingsError(
+            f"oidc_issuer must be https://…, or http on this machine, got {settings.oidc_issuer!r}"
+        )
+
+
+def _is_safe(scheme: str, host: str | None) -> bool:
+    return bool(host) and (scheme == "https" or host in ("127.0.0.1", "::1", "localhost"))
 
 
 def _spell(value: object) -> str:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimators.projective import circle
+from deniable_aggregator.estimate.turns import circle
 from deniable_shared.chains import Renewed
 from deniable_shared.difference_sets import difference_set
 from deniable_shared.errors import ParameterError

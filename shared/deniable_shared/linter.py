@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
-from deniable_shared import lint_answers
+from deniable_shared import lint_answers, lint_releases
 from deniable_shared.epochs import day_start
 from deniable_shared.finding import LEVELS, Finding, Level
 from deniable_shared.manifest import Manifest
@@ -66,6 +66,7 @@ _ANSWERS: tuple[Callable[[Manifest], Iterator[Finding]], ...] = (
     lint_answers.strength,
     lint_answers.accuracy,
     lint_answers.choice_of_mechanism,
+    lint_releases.releases,
     lint_answers.linkage,
     lint_answers.presence,
 )

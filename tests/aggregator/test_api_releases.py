@@ -218,3 +218,14 @@ def test_the_ledger_of_one_collection_is_asked_for_by_id_or_name(world: ReleaseW
         found = world.world.get(f"/v1/ledger?collection={name}").get_json()
         assert len(found["collections"]) == 1
     assert problem(world.world.get("/v1/ledger?collection=none"))[:2] == (404, "unknown-collection")
+
+
+def test_a_release_is_an_act_of_whoever_asked_first_and_a_price_is_none(
+    world: ReleaseWorld,
+) -> None:
+    post(world, {"mechanism": "counts", "epsilon": "0.1", "cost": True})
+    shown = made(world)
+    assert post(world, {"mechanism": "counts", "epsilon": "0.1"}).status_code == 200
+    [entry] = world.world.get("/v1/audit", "admin").get_json()["entries"][1:]
+    assert (entry["act"], entry["actor"].partition(" ")[0]) == ("release-asked", "analyst")
+    assert entry["details"] == {"collection": "settings", "release": shown["release"]}

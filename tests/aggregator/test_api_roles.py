@@ -1,4 +1,7 @@
-"""Who may call what: every operation against every kind of token."""
+"""Who may call what: every address of the application against every kind of caller.
+
+The rows are held against the URL map: an address without a row turns this red.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from deniable_aggregator.access.audit import ACTS
+from deniable_aggregator.api.operations import operation_of
 from deniable_aggregator.dashboard.pages import pages
 from deniable_shared.report import MEDIA_TYPE
 from support.api_world import DSSE, TODAY, World, authored, opened
-
-
-def addressed(rule: str) -> str:
-    """A route as OpenAPI writes it."""
-    return re.sub(r"<(.*?)>", r"{\1}", rule)
-
+from support.browser import Browser
 
 KINDS = ("nobody", "viewer", "analyst", "admin", "relay", "revoked", "expired")
+SIGNED_IN = ("viewer", "analyst", "admin")
 
 PUBLIC = [
     ("GET", "/healthz"),
@@ -44,34 +45,72 @@ ADMIN = [
     ("PUT", "/v1/collections/{collection}"),
     ("POST", "/v1/collections/{collection}/close"),
     ("POST", "/v1/collections/{collection}/epochs/{epoch}/close"),
+    ("GET", "/v1/audit"),
     ("POST", "/v1/keys/rotate"),
     ("POST", "/v1/ledger/reconcile"),
+    ("GET", "/v1/sessions"),
+    ("DELETE", "/v1/sessions/{session_id}"),
+    ("POST", "/v1/sign-in-links"),
     ("GET", "/v1/tokens"),
     ("POST", "/v1/tokens"),
     ("DELETE", "/v1/tokens/{token_id}"),
+    ("GET", "/v1/users"),
+    ("POST", "/v1/users"),
+    ("DELETE", "/v1/users/{name}"),
 ]
-PAGES = [("GET", addressed(page.path), page.role) for page in pages().values()] + [
-    ("POST", addressed(page.path), page.post.role) for page in pages().values() if page.post
-]
+OPEN_PAGES = {
+    ("GET", "/"): 200,
+    ("GET", "/sign-in"): 200,
+    ("GET", "/sign-in/provider"): 404,  # none is set up
+    ("GET", "/sign-in/provider/done"): 404,
+}
+"""Page → status, for everybody."""
+FORMS = ["/sign-in", "/sign-out", *(page.path for page in pages().values() if page.post)]
+"""Pages that change something: refused without the token of their form."""
+GUARDED_PAGES = {
+    re.sub(r"<(.*?)>", r"{\1}", page.path): page.role
+    for page in pages().values()
+    if page.role is not None
+}
+"""Page → role it needs."""
 RANK = {"viewer": 1, "analyst": 2, "admin": 3}
+WITH_ROLE = [
+    *((*operation, "viewer") for operation in VIEWER),
+    *((*operation, "analyst") for operation in ANALYST),
+    *((*operation, "admin") for operation in ADMIN),
+]
+NARROWED = {"/v1/ledger"}
+"""Not about one collection, and still open to a token that is limited to some."""
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with opened(tmp_path_factory.mktemp("roles")) as world:
-        world.register(authored())
+        here, there = world.register(authored()), world.register(authored("other"))
+        for role in ("viewer", "analyst", "admin", "relay"):
+            world.limit(role, here.id)
+            world.limit(role, there.id)
         yield world
+
+
+def addressed(template: str) -> str:
+    return template.format(
+        collection="settings",
+        epoch=TODAY + 1,
+        name="nobody",
+        release_id="0" * 16,
+        session_id="0" * 12,
+        token_id="0" * 12,
+    )
 
 
 def ask(world: World, method: str, template: str, kind: str) -> int:
     """The status; the request itself is valid wherever that changes nothing for the next one."""
-    path = template.format(
-        collection="settings", epoch=TODAY + 1, token_id="0" * 12, release_id="0" * 16
-    )
+    path = addressed(template)
     content_type = {"PUT": DSSE, "POST": "application/json"}.get(method)
     if template.endswith("reports"):
         content_type = MEDIA_TYPE
-    if template.endswith("{collection}/close"):
+    if template.endswith("{collection}/close") and " of " not in kind:
         path = path.replace("settings", "nothing")
     role = None if kind == "nobody" else kind
     answer = world.send(
@@ -90,12 +129,7 @@ def test_public_operations_ask_nobody_who_they_are(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("method", "path", "needed"),
-    [(*operation, "viewer") for operation in VIEWER]
-    + [(*operation, "analyst") for operation in ANALYST]
-    + [(*operation, "admin") for operation in ADMIN],
-)
+@pytest.mark.parametrize(("method", "path", "needed"), WITH_ROLE)
 def test_other_operations_ask_for_a_role(
     world: World, method: str, path: str, needed: str, kind: str
 ) -> None:
@@ -108,26 +142,86 @@ def test_other_operations_ask_for_a_role(
         assert status not in (401, 403)
 
 
-def test_the_matrix_knows_every_operation(world: World) -> None:
-    paths = world.get("/openapi.json", None).get_json()["paths"]
-    operations = {(method.upper(), path) for path in paths for method in paths[path]}
-    assert operations == {*PUBLIC, *VIEWER, *ANALYST, *ADMIN}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("method", "path", "needed"), PAGES)
-def test_a_page_asks_for_its_role(
-    world: World, method: str, path: str, needed: str | None, kind: str
+@pytest.mark.parametrize("role", ["viewer", "analyst", "admin", "relay"])
+@pytest.mark.parametrize(("method", "path", "needed"), WITH_ROLE)
+def test_a_token_of_another_collection_is_refused_wherever_there_is_one(
+    world: World, method: str, path: str, needed: str, role: str
 ) -> None:
-    status = ask(world, method, path, kind)
-    if needed is None:
-        assert status == 200
-    elif kind in ("nobody", "revoked", "expired"):
-        assert status == 401
-    elif RANK.get(kind, 0) < RANK[needed]:
-        assert status == 403
-    else:
-        assert status not in (401, 403)
+    there = f"{role} of {world.service.registry.get('other').id}"
+    allowed = RANK.get(role, 0) >= RANK[needed] and path in NARROWED
+    assert (ask(world, method, path, there) != 403) == allowed
+
+
+@pytest.mark.parametrize("role", ["viewer", "analyst", "admin"])
+@pytest.mark.parametrize(
+    ("method", "path", "needed"),
+    [row for row in WITH_ROLE if "{collection}" in row[1] and not row[1].endswith("n}/close")],
+)
+def test_a_token_of_a_collection_may_do_there_what_its_role_may(
+    world: World, method: str, path: str, needed: str, role: str
+) -> None:
+    here = f"{role} of {world.service.registry.get('settings').id}"
+    assert (ask(world, method, path, here) != 403) == (RANK[role] >= RANK[needed])
+
+
+@pytest.mark.parametrize("caller", ["nobody", *SIGNED_IN])
+def test_a_cookie_is_nobody_under_v1(world: World, caller: str) -> None:
+    browser = signed_in(world, caller)
+    for method, path, _ in WITH_ROLE:
+        assert browser.client.open(addressed(path), method=method).status_code == 401
+
+
+@pytest.mark.parametrize("caller", ["nobody", *SIGNED_IN])
+def test_pages_open_for_whom_they_are(world: World, caller: str) -> None:
+    browser = signed_in(world, caller)
+    for (method, path), status in OPEN_PAGES.items():
+        answer = browser.client.open(path, method=method, buffered=True)
+        assert answer.status_code == status
+    for path in FORMS:
+        assert browser.client.post(path).status_code == 403
+    for path, needed in GUARDED_PAGES.items():
+        wanted = 303 if caller == "nobody" else 200 if RANK[caller] >= RANK[needed] else 403
+        assert browser.client.get(addressed(path)).status_code == wanted
+
+
+@pytest.mark.parametrize("role", KINDS)
+def test_a_bearer_token_signs_nobody_in_to_pages(world: World, role: str) -> None:
+    for path in GUARDED_PAGES:
+        assert world.get(addressed(path), None if role == "nobody" else role).status_code == 303
+
+
+def test_the_matrix_knows_every_address(world: World) -> None:
+    routes = {
+        (method, rule.rule)
+        for rule in world.app.url_map.iter_rules()
+        if rule.endpoint != "dashboard.static"
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    }
+    rows = [*PUBLIC, *VIEWER, *ANALYST, *ADMIN, *OPEN_PAGES]
+    rows += [("POST", path) for path in FORMS] + [("GET", path) for path in GUARDED_PAGES]
+    assert {(method, path.replace("{", "<").replace("}", ">")) for method, path in rows} == routes
+
+
+def test_every_guarded_page_has_the_role_of_its_row(world: World) -> None:
+    guarded = {
+        rule.rule.replace("<", "{").replace(">", "}"): role
+        for rule in world.app.url_map.iter_rules()
+        if (role := getattr(world.app.view_functions[rule.endpoint], "required_role", None))
+    }
+    assert guarded == GUARDED_PAGES
+
+
+def test_every_operation_that_takes_a_role_and_changes_something_is_an_act(world: World) -> None:
+    acts = {}
+    for rule in world.app.url_map.iter_rules():
+        promised = operation_of(world.app.view_functions[rule.endpoint])
+        if promised is not None and promised.role is not None:
+            [method] = (rule.methods or set()) - {"HEAD", "OPTIONS"}
+            acts[method, rule.rule] = promised.act
+    assert {key for key, act in acts.items() if act is None} == {
+        key for key in acts if key[0] == "GET"
+    }
+    assert {act for act in acts.values() if act is not None} < set(ACTS)
 
 
 def test_401_says_which_scheme_is_spoken(world: World) -> None:
@@ -161,3 +255,9 @@ def test_a_token_counts_in_the_bearer_header_only(world: World, place: str) -> N
         "basic": {"Authorization": f"Basic {token}"},
     }[place]
     assert world.get(f"/v1/tokens{query}", None, **headers).status_code == 401
+
+
+def signed_in(world: World, caller: str) -> Browser:
+    if caller == "nobody":
+        return Browser.at(world.app)
+    return Browser.signed_in(world.app, world.service, caller)

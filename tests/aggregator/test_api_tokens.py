@@ -39,7 +39,7 @@ def test_a_new_token_works_at_once_and_is_never_shown_again(world: World) -> Non
 def test_the_list_shows_role_label_and_times_and_no_hash(world: World) -> None:
     rows = world.get("/v1/tokens", "admin").get_json()["tokens"]
     assert {tuple(row) for row in rows} == {
-        ("id", "role", "label", "created", "expires", "revoked")
+        ("id", "role", "label", "collections", "created", "expires", "revoked")
     }
     assert {row["label"]: row["revoked"] is not None for row in rows}["revoked"]
 

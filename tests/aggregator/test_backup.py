@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.access import audit
+from deniable_aggregator.access.contract import SessionRow, User
+from deniable_aggregator.access.tokens import Token
 from deniable_aggregator.backup import archive, copying, keys
 from deniable_aggregator.errors import (
     DataDirectoryError,
@@ -34,6 +37,7 @@ from support.stores import COLLECTION, EPOCH, EVERY_EPOCH, arrivals, sums
 WIDE = bytes([1, 0, 2]) * 3_000
 """A payload whose tally has three pages."""
 PASSPHRASE = "correct horse battery"
+SIGNED_IN = SessionRow("s", b"\1" * 32, "ana", "viewer", None, "password", 0, 2**40)
 OTHER = {"sqlite": "postgres", "postgres": "sqlite"}
 
 
@@ -71,6 +75,9 @@ def fill(settings: Settings) -> None:
     store.store_result(result_row(1), b"record 0")
     store.add_record(charge_row(1).release, 1, b"record 1")
     store.charge(charge_row(2), admitted)
+    store.add_user(User("ana", "viewer", (COLLECTION,), "scrypt$…", int(NOON)))
+    store.add_token(Token("a", "viewer", "x", bytes(32), int(NOON), collections=(COLLECTION,)))
+    store.add_session(SIGNED_IN)
     store.close()
 
 
@@ -117,6 +124,24 @@ def test_a_restored_store_has_every_row_of_the_one_backed_up(
     assert content(target) == before
     assert all(table.rows for table in before.values())
     assert tallies(target) == tallies(settings)
+    if target.shared:
+        postgres_server.drop(target.store)
+
+
+def test_who_may_come_in_and_what_was_done_is_restored_and_nobody_is_signed_in(
+    settings: Settings, tmp_path: Path
+) -> None:
+    path = copying.back_up(settings, tmp_path / "b.zip", None, NOON)
+    target = empty(OTHER[kind_of(settings)], tmp_path / "new")
+    restored(target, path)
+    before, store = open_store(settings), open_store(target)
+    assert len(before.sessions()) == 1
+    assert store.sessions() == []
+    assert (store.users(), store.tokens()) == (before.users(), before.tokens())
+    assert store.add_user(User("bob", "viewer", None, "scrypt$…", int(NOON)))
+    assert audit.verify(store.audit())[1].hex() == before.audit_head()[1]
+    before.close()
+    store.close()
     if target.shared:
         postgres_server.drop(target.store)
 

@@ -56,7 +56,10 @@ def test_the_commands_are_those_of_the_design() -> None:
         ("attack", "reconstruct"),
         ("plan",),
         ("log", "verify"),
-        *(("tokens", verb) for verb in ("create", "list", "revoke")),
+        *(("users", verb) for verb in ("add", "list", "remove", "link")),
+        *(("sessions", verb) for verb in ("list", "end")),
+        ("audit",),
+        *(("tokens", verb) for verb in ("new", "list", "revoke")),
     }
 
 

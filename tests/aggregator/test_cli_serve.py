@@ -98,7 +98,7 @@ def test_a_url_and_a_token_reach_it_from_elsewhere(
     assert said.startswith("A valid token is needed: ")
     assert said.endswith("(set DENIABLE_TOKEN)")
     elsewhere.environ["DENIABLE_TOKEN"] = deniable.done(
-        "tokens", "create", "admin", "--label", "remote"
+        "tokens", "new", "--role", "admin", "--label", "remote"
     ).strip()
     assert len(elsewhere.json("tokens", "list", "--url", url)["tokens"]) == 3
 

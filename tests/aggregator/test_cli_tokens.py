@@ -22,13 +22,13 @@ def labels(deniable: Deniable, *options: str) -> list[str]:
 
 
 def test_a_new_token_is_printed_alone_so_that_a_script_can_keep_it(deniable: Deniable) -> None:
-    printed = deniable.done("tokens", "create", "viewer", "--label", "Grafana")
+    printed = deniable.done("tokens", "new", "--role", "viewer", "--label", "Grafana")
     assert printed.startswith("dn_")
     assert printed.count("\n") == 1
 
 
 def test_tokens_are_listed_without_the_token(deniable: Deniable) -> None:
-    token = deniable.done("tokens", "create", "analyst", "--label", "Ana").strip()
+    token = deniable.done("tokens", "new", "--role", "analyst", "--label", "Ana").strip()
     shown = deniable.done("tokens", "list")
     assert "Ana" in shown
     assert token not in shown
@@ -41,7 +41,7 @@ def test_commands_that_open_the_directory_leave_no_token_behind(deniable: Deniab
 
 
 def test_a_revoked_token_is_listed_only_on_request(deniable: Deniable) -> None:
-    made = deniable.json("tokens", "create", "viewer", "--label", "old")
+    made = deniable.json("tokens", "new", "--role", "viewer", "--label", "old")
     assert deniable.done("tokens", "revoke", str(made["id"])) == f"Revoked {made['id']}\n"
     assert "old" not in labels(deniable)
     assert "old" in labels(deniable, "--all")
@@ -52,12 +52,18 @@ def test_revoking_nothing_is_refused(deniable: Deniable) -> None:
 
 
 def test_an_expiry_is_shown_as_a_moment(deniable: Deniable) -> None:
-    deniable.done("tokens", "create", "viewer", "--label", "short", "--expires-days", "1")
+    deniable.done("tokens", "new", "--role", "viewer", "--label", "short", "--expires", "1")
     assert "UTC" in deniable.done("tokens", "list")
 
 
 @pytest.mark.parametrize(
-    "arguments", [("root", "--label", "x"), ("viewer",), ("viewer", "--label", "x", "--no")]
+    "arguments",
+    [
+        ("--role", "root", "--label", "x"),
+        ("--role", "viewer"),
+        ("--label", "x"),
+        ("--role", "viewer", "--label", "x", "--no"),
+    ],
 )
 def test_wrong_usage_ends_with_2(deniable: Deniable, arguments: tuple[str, ...]) -> None:
-    assert deniable("tokens", "create", *arguments).exit_code == 2
+    assert deniable("tokens", "new", *arguments).exit_code == 2

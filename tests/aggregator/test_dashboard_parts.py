@@ -10,7 +10,7 @@ import pytest
 from deniable_aggregator.dashboard import spark
 from deniable_aggregator.dashboard.charts import Cell, Chart
 from deniable_aggregator.dashboard.guarantees import _sure, _times
-from deniable_aggregator.dashboard.page import Page, go_to
+from deniable_aggregator.dashboard.page import Page
 from deniable_aggregator.dashboard.pages import menu, pages
 from deniable_aggregator.dashboard.paging import paged
 from deniable_aggregator.dashboard.words import amount, count, digits_for, plural, share, when
@@ -82,8 +82,3 @@ def test_every_page_has_a_template_of_its_name_and_every_template_a_page() -> No
 def test_a_page_leaves_the_addresses_of_the_api_alone() -> None:
     with pytest.raises(ValueError, match="must start with / and leave /v1/ alone"):
         Page(path="/v1/x", title="X", view=lambda query: {})
-
-
-def test_a_form_is_answered_by_going_on() -> None:
-    response = go_to("/collections/settings")
-    assert (response.status_code, response.headers["Location"]) == (303, "/collections/settings")

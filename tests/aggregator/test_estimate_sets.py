@@ -21,7 +21,16 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism
 from support.message_laws import MessageLaw
 
-IDS = ["affine/1", "cyclic/1", "grr/1", "hadamard/1", "oue/1", "subset/1", "sue/1"]
+IDS = [
+    "affine/1",
+    "cyclic/1",
+    "grr/1",
+    "hadamard/1",
+    "oue/1",
+    "projective/1",
+    "subset/1",
+    "sue/1",
+]
 EXACT = {"grr/1", "hadamard/1", "oue/1", "subset/1", "sue/1"}
 SIZE = 6
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate import debias
 from deniable_aggregator.estimate.channel import Channel
-from deniable_aggregator.estimators.hadamard import walsh
+from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared import mechanisms
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import Mechanism

@@ -6,6 +6,7 @@ No 5xx, no answer the document does not state, and what is refused has changed n
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,21 +20,24 @@ from schemathesis.core.transport import Response
 from schemathesis.schemas import APIOperation, BaseSchema
 from schemathesis.specs.openapi import checks
 
+from deniable_aggregator.access import users
 from deniable_shared.report import MEDIA_TYPE, Report, ReportHeader, encode_upload
 from support.api_world import DSSE, TODAY, World, authored, opened
 
 EXAMPLES = 25
 PLAIN = [
-    ("/", "GET"),
     ("/healthz", "GET"),
     ("/openapi.json", "GET"),
     ("/readyz", "GET"),
     ("/v1/collections", "GET"),
     ("/v1/keys", "GET"),
     ("/v1/ledger/reconcile", "POST"),
+    ("/v1/sessions", "GET"),
     ("/v1/tokens", "GET"),
+    ("/v1/users", "GET"),
 ]
 WITH_ARGUMENTS = [
+    ("/v1/audit", "GET"),
     ("/v1/collections/{collection}", "PUT"),
     ("/v1/collections/{collection}/close", "POST"),
     ("/v1/collections/{collection}/epochs", "GET"),
@@ -48,8 +52,12 @@ WITH_ARGUMENTS = [
     ("/v1/keys/rotate", "POST"),
     ("/v1/ledger", "GET"),
     ("/v1/log", "GET"),
+    ("/v1/sessions/{session_id}", "DELETE"),
+    ("/v1/sign-in-links", "POST"),
     ("/v1/tokens", "POST"),
     ("/v1/tokens/{token_id}", "DELETE"),
+    ("/v1/users", "POST"),
+    ("/v1/users/{name}", "DELETE"),
 ]
 NEGATIVE = [(*operation, GenerationMode.NEGATIVE) for operation in WITH_ARGUMENTS]
 POSITIVE = [(*operation, GenerationMode.POSITIVE) for operation in PLAIN + WITH_ARGUMENTS]
@@ -90,9 +98,16 @@ schemathesis.openapi.media_type(MEDIA_TYPE, uploads())
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with opened(tmp_path_factory.mktemp("fuzz")) as world:
+        monkeypatch = pytest.MonkeyPatch()
+        monkeypatch.setattr(users, "LOG2_N", 4)  # a user is added in no time
+        other = world.register(authored("other"))
+        _, world.tokens["admin of other"] = world.service.tokens.create(
+            "admin", "other", collections=[other.id]
+        )
         for name, read in (("settings", "live"), ("kept", "closed"), ("secret", "releases")):
             world.count(world.register(authored(name, read=read)), [BITS] * 5)
         yield world
+        monkeypatch.undo()
 
 
 @pytest.fixture(scope="module")
@@ -119,9 +134,13 @@ def cases(
     return st.one_of(aimed, operation.as_strategy(mode)) if real else operation.as_strategy(mode)
 
 
-def run(strategy: st.SearchStrategy[AnyCase], check: Callable[[AnyCase], None]) -> None:
+def run(
+    strategy: st.SearchStrategy[AnyCase],
+    check: Callable[[AnyCase], None],
+    examples: int = EXAMPLES,
+) -> None:
     quick = settings(
-        max_examples=EXAMPLES,
+        max_examples=examples,
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
@@ -186,6 +205,33 @@ def test_without_a_token_nothing_can_be_changed(
         answered(case, {})
 
     run(cases(schema, path, method, mode), check)
+    assert world.digest() == before
+
+
+NEEDED = {"viewer": 1, "analyst": 2, "admin": 3}
+LESSER = ("viewer", "analyst", "relay", "admin of other")
+
+
+def allowed(document: dict[str, Any], caller: str) -> bool:
+    """Whether the document's own words let this caller in; `other` is a collection of its own."""
+    needs = re.search(r"role (viewer|analyst|admin) or above", document.get("description", ""))
+    role, _, scope = caller.partition(" of ")
+    return needs is None or (not scope and NEEDED.get(role, 0) >= NEEDED[needs[1]])
+
+
+@pytest.mark.parametrize(("path", "method", "mode"), POSITIVE + NEGATIVE)
+@pytest.mark.parametrize("caller", LESSER)
+def test_a_lesser_caller_is_refused_before_anything_else_is_looked_at(
+    world: World, schema: BaseSchema, caller: str, path: str, method: str, mode: GenerationMode
+) -> None:
+    if allowed(schema.raw_schema["paths"][path][method.lower()], caller) or path == "/v1/ledger":
+        return
+    before = world.digest()
+
+    def check(case: AnyCase) -> None:
+        assert answered(case, world.authorization(caller)).status_code in (403, 404, 405)
+
+    run(cases(schema, path, method, mode), check, examples=5)
     assert world.digest() == before
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from deniable_aggregator.ingest.limiter import PrefixLimiter, network_prefix
+from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter, network_prefix
 from deniable_aggregator.problem import Problem
+from support import core_world
 from support.core_world import Moment
+from support.data_directory import prepared
 
 
 def admitted(limiter: PrefixLimiter, prefix: str, reports: int = 1) -> bool:
@@ -79,19 +84,49 @@ def test_what_is_remembered_names_no_network_and_is_gone_after_the_window() -> N
     limiter = PrefixLimiter(60, clock=clock)
     limiter.admit("192.0.2")
     limiter.admit("192.0.3")
-    counts = limiter._windows._counts
+    counts = limiter._limiter._windows._counts
     assert len(counts) == 2
     assert not any("192" in name for name in counts)
     clock.now += 10
     limiter.admit("192.0.4")
-    assert len(limiter._windows._counts) == 1
+    assert len(limiter._limiter._windows._counts) == 1
 
 
 def test_a_network_has_another_pseudonym_every_hour() -> None:
     clock = Moment()
     limiter = PrefixLimiter(60, clock=clock)
-    first = limiter._pseudonym("192.0.2")
-    assert limiter._pseudonym("192.0.2") == first
+    first = limiter._limiter._pseudonym("192.0.2")
+    assert limiter._limiter._pseudonym("192.0.2") == first
     clock.now += 3_600
-    assert limiter._pseudonym("192.0.2") != first
-    assert PrefixLimiter(60, clock=clock)._pseudonym("192.0.2") != first
+    assert limiter._limiter._pseudonym("192.0.2") != first
+    assert PrefixLimiter(60, clock=clock)._limiter._pseudonym("192.0.2") != first
+
+
+def test_a_collection_takes_its_share_whoever_sends_and_others_theirs() -> None:
+    clock = Moment()
+    limiter = CollectionLimiter(60, clock=clock)
+    limiter.admit("one", 10)
+    limiter.admit("other", 10)
+    with pytest.raises(Problem, match="one collection takes 10 reports in 10 s") as refused:
+        limiter.admit("one", 1)
+    assert refused.value.slug == "too-many-requests"
+    assert 10 <= (refused.value.retry_after or 0) <= 20
+    clock.now += 10
+    limiter.admit("one", 10)
+
+
+def test_a_collection_without_a_limit_takes_everything() -> None:
+    limiter = CollectionLimiter(0, clock=Moment())
+    for _ in range(5):
+        limiter.admit("one", 10**9)
+
+
+def test_uploads_over_a_collections_limit_are_refused_and_counted_nowhere(tmp_path: Path) -> None:
+    settings = replace(prepared(tmp_path), reports_per_minute_per_collection=12)
+    with core_world.opened(tmp_path, settings) as world:
+        assert world.upload(world.report(), world.report(), relay=True) == []
+        with pytest.raises(Problem, match="one collection"):
+            world.upload(world.report(), relay=True)
+        with pytest.raises(Problem, match="one collection"):
+            world.upload(world.report())
+        assert world.n() == 2

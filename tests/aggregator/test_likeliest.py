@@ -73,8 +73,8 @@ def test_inside_the_simplex_it_is_near_the_raw_estimate(id: str) -> None:
 
 @pytest.mark.parametrize("id", ["affine/1", "oue/1", "rr/1", "subset/1", "sue/1"])
 def test_tallies_of_supports_have_no_likelihood(id: str) -> None:
-    mechanism = mechanisms.build(id, domain_size=3, epsilon="1")
-    with pytest.raises(ParameterError, match="what reports support"):
+    mechanism = mechanisms.build(id, domain_size=9, epsilon="1")
+    with pytest.raises(ParameterError, match="which of them came together"):
         likeliest(mechanism, np.zeros(mechanism.tally_size, dtype=np.int64))
 
 
@@ -83,3 +83,19 @@ def test_without_messages_nothing_is_likeliest() -> None:
     with pytest.raises(ParameterError, match="at least one message"):
         likeliest(law.mechanism, np.zeros(3, dtype=np.int64))
     assert of_set(law.estimator, law.mechanism, np.zeros(3, dtype=np.int64), 0, (0,)).upper == 1
+
+
+@pytest.mark.parametrize("chain", [False, True])
+@pytest.mark.parametrize(
+    ("id", "more"), [("subset/1", {}), ("affine/1", {"modulus": 11}), ("affine/1", {})]
+)
+def test_sets_of_one_code_have_a_likelihood_and_it_is_that_of_the_tally(
+    id: str, more: dict[str, int], *, chain: bool
+) -> None:
+    permanent = Fraction(2) if chain else None
+    given = {"subset_size": 1, **more}
+    law = MessageLaw(mechanisms.build(id, domain_size=9, epsilon="1", permanent=permanent, **given))
+    channel, exact = law_of_messages(law.mechanism), matrix(law)
+    assert pytest.approx(exact) == np.array([channel.messages(one) for one in np.eye(9)]).T
+    scores = np.arange(1.0, len(exact) + 1)
+    assert channel.back(scores) == pytest.approx(exact.T @ scores)

@@ -14,6 +14,8 @@ from deniable_shared.report import ERRORS_MEDIA_TYPE, MEDIA_TYPE
 from support.api_world import World, opened
 
 PROBLEM = "application/problem+json"
+PAGES = ("dashboard.", "signin.", "oidc.")
+"""Blueprints for people."""
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +68,7 @@ def test_every_route_is_documented_and_every_documented_path_is_a_route(
         (rule.rule.replace("<path:", "{").replace("<", "{").replace(">", "}"), method.lower())
         for rule in world.app.url_map.iter_rules()
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
-        if not rule.endpoint.startswith("dashboard.")  # pages are for people
+        if not rule.endpoint.startswith(PAGES)
     }
     documented = {(path, method) for path, method, _ in operations(document)}
     assert routes == documented
@@ -101,7 +103,8 @@ def test_every_kind_of_problem_has_an_operation_that_answers_it(document: dict[s
         for _, _, operation in operations(document)
         for answer in operation["responses"].values()
     )
-    of_no_operation = {"not-found", "method-not-allowed"}  # addresses and methods there are not
+    # addresses and methods there are not, and forms of pages
+    of_no_operation = {"not-found", "method-not-allowed", "form-refused"}
     missing = {slug for slug, kind in PROBLEMS.items() if f"`{kind.uri}`" not in text}
     assert missing <= of_no_operation
 

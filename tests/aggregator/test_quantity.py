@@ -164,7 +164,7 @@ def test_without_reports_a_quantity_is_unknown() -> None:
 
 
 def test_an_estimator_that_does_not_know_how_labels_covary_tells_no_mean() -> None:
-    of = estimators.for_mechanism(build("oue/1", domain_size=4, epsilon="1"))
+    of = estimators.for_mechanism(build("rr/1", domain_size=4, epsilon="1"))
     tally = np.full(4, 5)
     assert mean(of, scale(4), tally, 10) is None
     assert quantiles(of, scale(4), tally, 10) == ()

@@ -14,7 +14,7 @@ from deniable_shared.chains import Renewed
 from deniable_shared.coins import Coins
 from support.message_laws import MessageLaw, generator
 
-CODED = ["affine/1", "cyclic/1", "hadamard/1"]
+CODED = ["affine/1", "cyclic/1", "hadamard/1", "projective/1"]
 UNARY = ["oue/1", "sue/1"]
 SIZE, N = 9, 20_000
 

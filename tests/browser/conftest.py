@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support import browser, dashboard_site
-from support.browser import Window
+from support import dashboard_site
+from support.chrome import CHROMIUM, MISSING, Window, chromium, opened
 from support.dashboard_site import Site
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def chrome() -> Iterator[Browser]:
-    if browser.CHROMIUM is None:
-        pytest.skip(browser.MISSING)
-    with browser.chromium() as started:
+    if CHROMIUM is None:
+        pytest.skip(MISSING)
+    with chromium() as started:
         yield started
 
 
@@ -36,6 +36,6 @@ def window(chrome: Browser, site: Site) -> Iterator[Callable[..., Window]]:
     with ExitStack() as windows:
 
         def open_one(**how: object) -> Window:
-            return windows.enter_context(browser.opened(chrome, site, **how))  # type: ignore[arg-type]
+            return windows.enter_context(opened(chrome, site, **how))  # type: ignore[arg-type]
 
         yield open_one

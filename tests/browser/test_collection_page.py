@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from support.browser import Window
+from support.chrome import Window
 from support.dashboard_site import HOSTILE, Site
 
 pytestmark = pytest.mark.processes
@@ -114,9 +114,9 @@ def test_the_way_back_shows_the_earlier_view(tab: Window, site: Site) -> None:
     tab.settle()
     tab.page.go_back()
     tab.page.wait_for_url(lambda url: "show" not in url)
+    tab.until("document.querySelector('[name=show][value=raw]').checked")
     tab.settle()
     assert shown(tab) == before
-    assert tab.page.locator("[name=show][value=raw]").is_checked()
 
 
 def test_wider_confidence_gives_the_intervals_of_the_api(tab: Window, site: Site) -> None:
@@ -223,7 +223,23 @@ def test_a_stranger_reads_nothing_but_what_is_asked(
     tab.open("/")
     assert "settings" in tab.page.inner_text("main")
     assert "Reports today" not in tab.page.inner_text("main")
-    answer = tab.page.goto(site.address + page_of(site, "settings"))
-    assert answer is not None
-    assert answer.status == 401
+    tab.open(page_of(site, "settings"))
+    assert urlsplit(tab.page.url).path == "/sign-in"
     assert tab.page.locator("figure").count() == 0
+
+
+def test_a_link_lets_somebody_in_to_the_page_and_signing_out_ends_it(
+    window: Callable[..., Window], site: Site
+) -> None:
+    tab = window(known=False)
+    tab.open(f"/sign-in?link={site.link}")
+    assert tab.unreadable() == []
+    tab.page.click("main button[type=submit]")
+    tab.open(page_of(site, "settings"))
+    assert "Grace" in tab.page.inner_text("header")
+    assert tab.drawing() == 2
+    tab.page.click("text=Sign out")
+    tab.page.wait_for_url("**/sign-in")
+    tab.open(page_of(site, "settings"))
+    assert urlsplit(tab.page.url).path == "/sign-in"
+    assert tab.violations() == tab.errors == []

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from deniable_aggregator.dashboard.pages import pages
-from support.browser import THEMES, WIDTHS, Window
+from support.chrome import THEMES, WIDTHS, Window
 from support.dashboard_site import Site
 
 pytestmark = pytest.mark.processes

@@ -33,10 +33,9 @@ from support.central_collections import facts
 from support.message_laws import MessageLaw
 
 LABELS = tuple(f"page {v}" for v in range(16))
-CENTRAL = (
-    'mechanism = "grr/1"\ncentral = { per_epoch = "1", per_installation = "1", delta = "0" }\n'
-)
+CENTRAL = 'central = { per_epoch = "1", per_installation = "1", delta = "0" }\n'
 ASKED: dict[str, object] = {"epsilon": "0.5"}
+MODE: dict[str, object] = {"score": "mode", "epsilon": "0.5"}
 PEOPLE = 60
 RUNS, REPORTS, TRUTH = 3000, 4000, Fraction(3, 10)
 
@@ -81,8 +80,8 @@ def forced(mechanism: str, arguments: Mapping[str, object], given: Facts) -> Any
     return Forced(aggregate.plan(mechanism, arguments, given))
 
 
-def answered(world: World, collection: Any) -> list[int]:
-    """Every payload that left a device, opened: the labels that were told."""
+def answered(world: World, collection: Any) -> list[bytes]:
+    """Every payload that left a device, opened: what was told."""
     transport = Recorded(HttpTransport(httpx.WSGITransport(app=world.app.wsgi_app)))
     for person in range(PEOPLE):
         with Client(
@@ -98,35 +97,34 @@ def answered(world: World, collection: Any) -> list[int]:
             client.consent("granted")
             client.record("pages", LABELS[person % 5])
             assert client.flush(5.0, early=True).accepted == 1
-    told: list[int] = []
+    told: list[bytes] = []
     for body in transport.uploads:
         (report,) = decode_upload(body)
         opener = world.service.keys.opener(report.header.key_id)
         assert opener is not None
         info = seal_info(collection.id, collection.manifest.digest, report.header)
-        told += Plaintext.decode(opener.open(report.sealed, info=info)).payload
+        told.append(Plaintext.decode(opener.open(report.sealed, info=info)).payload)
     return told
 
 
-def test_a_histogram_over_http_is_made_of_what_left_the_devices_and_of_its_coins(
-    tmp_path: Path,
+@pytest.mark.parametrize(("asked", "chosen"), [("grr/1", "grr/1"), ("auto", "affine/1")])
+def test_releases_over_http_are_made_of_what_left_the_devices_and_of_their_coins(
+    tmp_path: Path, asked: str, chosen: str
 ) -> None:
     with opened(tmp_path) as world:
-        text = authored("pages", type="choice", labels=LABELS, more=CENTRAL)
-        collection = world.register(text)
+        more = f'mechanism = "{asked}"\n{CENTRAL}'
+        collection = world.register(authored("pages", type="choice", labels=LABELS, more=more))
+        assert collection.mechanism.id == chosen
         store = world.service.store
         world.service.releases = Releases(store, clock=world.clock, plan=forced)
         told = answered(world, collection)
         world.clock.now += 9 * DAY
-        answer = world.send(
-            "POST",
-            f"/v1/collections/{collection.id}/releases",
-            "analyst",
-            json={"mechanism": "histogram", **ASKED},
+        shown, mode = (
+            released(world, collection, {"mechanism": "histogram", **ASKED}),
+            released(world, collection, {"mechanism": "exponential", **MODE}),
         )
-        assert answer.status_code == 201, answer.data
-        shown = answer.get_json()
-    counts = np.array([told.count(place) for place in range(16)])
+    rows = np.array([list(payload) for payload in told], dtype=np.uint8)
+    tally = Tallies((Part(TODAY, 0, len(told), collection.estimator.tally(rows)),))
     known = Facts(
         collection=collection.id,
         domain=collection.manifest.domain,
@@ -138,12 +136,20 @@ def test_a_histogram_over_http_is_made_of_what_left_the_devices_and_of_its_coins
         cohorts=1,
         installation=Installation.once(report=2),
     )
-    expected = aggregate.plan("histogram", ASKED, known).draw(
-        Tallies((Part(TODAY, 0, len(told), counts),)), Coins.derive(b"full way")
-    )
+    expected = forced("histogram", ASKED, known).draw(tally)
     assert (shown["n"], shown["epochs"], len(told)) == (PEOPLE, [TODAY], PEOPLE)
     assert shown["result"] == json.loads(json.dumps(dict(expected.result)))
     assert shown["guarantee"]["epsilon"] == "0.5"
+    assert mode["result"] == forced("exponential", MODE, known).draw(tally).result
+    assert mode["result"]["label"] in LABELS
+
+
+def released(world: World, collection: Any, request: Mapping[str, object]) -> Any:
+    """What the HTTP API answers to an analyst."""
+    path = f"/v1/collections/{collection.id}/releases"
+    answer = world.send("POST", path, "analyst", json=request)
+    assert answer.status_code == 201, answer.data
+    return answer.get_json()
 
 
 BUILT = build("grr/1", domain_size=16, epsilon="2")

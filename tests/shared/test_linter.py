@@ -174,3 +174,24 @@ def number(id: str) -> Manifest:
 def test_mechanisms_of_a_mean_and_of_labels_are_not_compared() -> None:
     assert "times the reports of cyclic/1" in found(number("grr/1"), "mechanism.id", "warning")
     assert "mechanism.id" not in {each.field for each in lint(number("duchi/1"), now=NOW)}
+
+
+def test_it_warns_where_releases_may_be_read_and_none_reads_the_mechanism() -> None:
+    body = '[domain]\ntype = "number"\nlow = "0"\nhigh = "99"\nstep = "1"\n'
+
+    def read(id: str, who: str) -> str:
+        keys = f'mechanism = "{id}"\nread = "{who}"\n'
+        return found(settings(keys + GOOD.partition("[domain]")[0] + body), "read", "warning")
+
+    told = read("square-wave/1", "releases")
+    assert "no release reads square-wave/1" in told
+    assert "name affine/1 or cyclic/1 or grr/1" in told
+    assert not read("square-wave/1", "closed")
+    assert not read("affine/1", "releases")
+
+
+def test_texts_have_no_mechanism_that_a_release_reads() -> None:
+    head = 'read = "releases"\n' + GOOD.partition("[domain]")[0]
+    manifest = settings(head + '[domain]\ntype = "text"\nmax_bytes = 8\n')
+    message = 'releases are all that may be read: say read = "closed"'
+    assert message in found(manifest, "read", "warning")

@@ -1,151 +1,56 @@
-"""A real browser, and what every page has to bear: see `tests/browser`.
-
-Playwright drives Debian's Chromium (`apt-get install chromium`). Where there is none, the tests
-that ask for `chrome` are skipped.
-"""
+"""Somebody at a browser: keeps cookies, fills in the form of a page, follows nothing by itself."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import re
+from dataclasses import dataclass
 
-from support.dashboard_site import Site
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+from deniable_aggregator.service import Service
 
-__all__ = ["CHROMIUM", "MISSING", "THEMES", "WIDTHS", "Window", "chromium", "opened"]
+__all__ = ["FORM_TOKEN", "PASSWORD", "Browser"]
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-MISSING = "no browser here: `apt-get install chromium` brings the one that these tests drive"
-
-THEMES = ("light", "dark")
-WIDTHS = (390, 1280)
-AXE = Path(__file__).parents[1] / "browser" / "assets" / "axe.js"
-
-_PAUSE, _TRIES = 25, 600
-
-_REPORT_VIOLATIONS = """
-window.cspViolations = [];
-document.addEventListener("securitypolicyviolation", (event) =>
-  window.cspViolations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
-"""
+PASSWORD = "correct horse battery"
+FORM_TOKEN = re.compile(r'name="csrf_token" value="([^"]+)"')
 
 
 @dataclass
-class Window:
-    """One tab that notes whatever goes wrong in it."""
+class Browser:
+    """One person's browser at an application."""
 
-    page: Page
-    site: Site
-    errors: list[str] = field(default_factory=list)
+    client: FlaskClient
 
-    def open(self, path: str) -> None:
-        """Load a page and wait until its charts are drawn."""
-        self.page.goto(self.site.address + path)
-        self.settle()
+    @classmethod
+    def at(cls, app: Flask) -> Browser:
+        return cls(app.test_client())
 
-    def settle(self) -> None:
-        """Until nothing is fetched and every chart is drawn."""
-        self.until("document.documentElement.dataset.ready === 'true'")
-        self.until("!document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling')")
-        self.until("!document.querySelector('[data-chart]:not([data-drawn])')")
+    @classmethod
+    def signed_in(cls, app: Flask, service: Service, role: str) -> Browser:
+        """By a one-time link, as the operator hands it out."""
+        browser = cls.at(app)
+        assert browser.use(service.sessions.make_link(role, role)).status_code == 303
+        return browser
 
-    def until(self, script: str) -> None:
-        """Until an expression is true; Playwright's own waiting evals, which the policy forbids."""
-        for _ in range(_TRIES):
-            if self.page.evaluate(script):
-                return
-            self.page.wait_for_timeout(_PAUSE)
-        raise AssertionError(f"not within {_TRIES * _PAUSE / 1000:.0f} s: {script}")
+    def form_token(self, path: str = "/sign-in") -> str:
+        """What the form of a page carries."""
+        found = FORM_TOKEN.search(self.client.get(path).text)
+        assert found is not None
+        return found[1]
 
-    def theme(self, name: str) -> None:
-        """As somebody chooses it."""
-        self.page.click(f"[data-theme-choice={name}]")
-        assert self.page.evaluate("document.documentElement.dataset.theme") == name
+    def sign_in(self, name: str, password: str = PASSWORD, **more: str) -> TestResponse:
+        return self.post("/sign-in", name=name, password=password, **more)
 
-    def violations(self) -> list[str]:
-        """Of the content security policy."""
-        found: list[str] = self.page.evaluate("window.cspViolations")
-        return found
+    def use(self, link: str) -> TestResponse:
+        """Open a one-time link and press its button."""
+        return self.post("/sign-in", link=link)
 
-    def unreadable(self) -> list[str]:
-        """What axe finds: a line for each rule and element."""
-        self.page.evaluate(_axe())
-        found: dict[str, Any] = self.page.evaluate(
-            "axe.run(document, {resultTypes: ['violations']})"
-        )
-        return [
-            f"{rule['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
-            for rule in found["violations"]
-            for node in rule["nodes"]
-        ]
+    def post(self, path: str, **fields: str) -> TestResponse:
+        """Send a form as the page has it."""
+        return self.client.post(path, data={"csrf_token": self.form_token(), **fields})
 
-    def overflow(self) -> int:
-        """Pixels that the page is wider than its window."""
-        wide: int = self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-        return wide
-
-    def drawing(self) -> int:
-        """How many charts have been drawn with something in them."""
-        shapes: int = self.page.evaluate(
-            "[...document.querySelectorAll('[data-chart] svg')].filter("
-            "(svg) => svg.querySelectorAll('path').length > 1).length"
-        )
-        return shapes
-
-    def numbers(self, table: str) -> dict[str, list[float]]:
-        """Row header → the exact numbers behind the cells of a table."""
-        found: dict[str, list[float]] = self.page.evaluate(
-            """(name) => Object.fromEntries([...document.querySelectorAll(
-              `[data-table="${name}"] tbody tr`)].map((row) => [
-                (row.querySelector("th a, th data") || row.querySelector("th")).textContent.trim(),
-                [...row.querySelectorAll("td data")].map((cell) => Number(cell.value))]))""",
-            table,
-        )
-        return found
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """One browser for many windows."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@contextmanager
-def opened(
-    browser: Browser, site: Site, *, width: int = 1280, known: bool = True
-) -> Iterator[Window]:
-    """A window of somebody who is signed in, or of a stranger."""
-    context = browser.new_context(viewport={"width": width, "height": 900})
-    if known:
-        _sign_in(context, site)
-    page = context.new_page()
-    page.add_init_script(_REPORT_VIOLATIONS)
-    window = Window(page, site)
-    page.on(
-        "console", lambda told: window.errors.append(told.text) if told.type == "error" else None
-    )
-    page.on("pageerror", lambda error: window.errors.append(str(error)))
-    yield window
-    context.close()
-
-
-def _sign_in(context: BrowserContext, site: Site) -> None:
-    """The one place that knows how a browser is let in."""
-    context.set_extra_http_headers({"Authorization": f"Bearer {site.token}"})
-
-
-@cache
-def _axe() -> str:
-    return AXE.read_text(encoding="utf-8")
+    def cookie(self, kind: str = "session") -> str | None:
+        found = self.client.get_cookie(f"deniable-{kind}")
+        return None if found is None else found.value

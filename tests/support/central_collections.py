@@ -38,7 +38,20 @@ SMALL = {
     "sampled-2-of-3": mechanism("rr-sampled/1", 3, sampled=2),
     "sampled-1-of-3": mechanism("rr-sampled/1", 3, sampled=1),
     "sampled-2-of-2-chain": chain("rr-sampled/1", 2, sampled=2),
+    "subset-2-of-4": mechanism("subset/1", 4, subset_size=2),
+    "subset-2-of-3-chain": chain("subset/1", 3, subset_size=2),
+    "affine-4-of-5": mechanism("affine/1", 4, modulus=5, subset_size=2),
+    "affine-3-chain": chain("affine/1", 3, modulus=3, subset_size=2),
+    "cyclic-4-of-7": mechanism("cyclic/1", 4, field_order=2, dimension=3),
+    "projective-4-of-7": mechanism("projective/1", 4, field_order=2, dimension=3),
+    "hadamard-3": mechanism("hadamard/1", 3),
+    "hadamard-4-chain": chain("hadamard/1", 4),
+    "oue-3": mechanism("oue/1", 3),
+    "sue-2-chain": chain("sue/1", 2),
 }
+"""At most four labels, and ten messages or fewer."""
+
+CHOICES = {name: built for name, built in SMALL.items() if "choice" in built.domain_types}
 
 
 def facts(
@@ -48,6 +61,7 @@ def facts(
     repeat: str | None = None,
     epochs: int = 1,
     labels: tuple[str, ...] | None = None,
+    cohorts: int = 1,
 ) -> Facts:
     default = "memoized" if isinstance(built, Renewed) else "once"
     return Facts(
@@ -58,14 +72,14 @@ def facts(
         read="releases",
         epochs=tuple(range(epochs)),
         n=n,
-        cohorts=1,
+        cohorts=cohorts,
         installation=Installation(epochs, built.epsilon * epochs),
     )
 
 
 def _domain(built: Mechanism, labels: tuple[str, ...] | None) -> Domain:
     named = labels or tuple(f"label {v}" for v in range(built.domain_size))
-    return Choice(named) if built.id == "grr/1" else Bits(named)
+    return Choice(named) if "choice" in built.domain_types else Bits(named)
 
 
 def tallies(counts: Vector, n: int) -> Tallies:

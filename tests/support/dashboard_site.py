@@ -115,6 +115,10 @@ class Site:
 
     address: str
     token: str
+    session: str
+    """A viewer's bearer token for the API, and the cookie of a viewer's session for pages."""
+    link: str
+    """A one-time link: its secret."""
     collections: Mapping[str, str]
     """Name → id."""
 
@@ -152,12 +156,15 @@ def served(folder: Path) -> Iterator[Site]:
     with filled(folder) as filler:
         made = {found.name: found.id for found in _one_of_each(filler)}
         token = filler.service.tokens.create("viewer", "a viewer")[1]
+        session = filler.service.sessions.begin("Ada", "viewer", None, via="link")
+        link = filler.service.sessions.make_link("Grace", "viewer")
+        assert session is not None
     deniable = Deniable(folder)
     with deniable.process("serve", "--port", "0"):
         wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
         live = server_file.read(deniable.data)
         assert live is not None
-        yield Site(live.address, token, made)
+        yield Site(live.address, token, session, link, made)
 
 
 def _one_of_each(filler: Filler) -> Iterator[Collection]:

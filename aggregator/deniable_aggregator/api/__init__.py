@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import Flask
 
 from deniable_aggregator.api import (
+    audit,
     collections,
     epochs,
     errors,
@@ -16,6 +17,7 @@ from deniable_aggregator.api import (
     openapi,
     releases,
     tokens,
+    users,
 )
 
 __all__ = ["register"]
@@ -24,6 +26,9 @@ __all__ = ["register"]
 def register(app: Flask) -> None:
     """Give the application every endpoint of the API and its error documents."""
     errors.register(app)
-    topics = (collections, epochs, estimates, health, keys, ledger, log, openapi, releases, tokens)
+    topics = (
+        *(audit, collections, epochs, estimates, health, keys),
+        *(ledger, log, openapi, releases, tokens, users),
+    )
     for topic in topics:
         app.register_blueprint(topic.blueprint)

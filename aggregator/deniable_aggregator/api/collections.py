@@ -6,6 +6,7 @@ import msgspec
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
+from deniable_aggregator.access import audit
 from deniable_aggregator.api.arguments import refuse
 from deniable_aggregator.api.documents import (
     AppliedDocument,
@@ -15,7 +16,14 @@ from deniable_aggregator.api.documents import (
     CollectionsDocument,
     ManifestArguments,
 )
-from deniable_aggregator.api.operations import DSSE, JSON, answer, operation, service
+from deniable_aggregator.api.operations import (
+    DSSE,
+    JSON,
+    answer,
+    operation,
+    require_collection,
+    service,
+)
 from deniable_aggregator.registry import Collection
 from deniable_shared import dsse
 from deniable_shared.dyadic import format_epsilon
@@ -52,6 +60,7 @@ def manifest(collection: str, query: ManifestArguments) -> Response:
 
 @blueprint.put("/v1/collections/<collection>")
 @operation(
+    act="manifest-applied",
     tag="admin",
     role="admin",
     query=ApplyArguments,
@@ -81,6 +90,7 @@ def apply_manifest(collection: str, query: ApplyArguments, body: bytes) -> Respo
 
 @blueprint.post("/v1/collections/<collection>/close")
 @operation(
+    act="collection-closed",
     tag="admin",
     role="admin",
     answers={200: {JSON: (ClosedDocument,)}},
@@ -118,8 +128,11 @@ def summary(found: Collection) -> CollectionDocument:
 
 
 def _require_address(address: str, envelope: bytes) -> None:
+    """The manifest is this address's, and the caller may change its collection."""
     body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=[service().keys.trust])
     signed = parse_manifest(body)
     if address not in (signed.collection, signed.name):
         accepted = f"the manifest's own id or name, {signed.collection} or {signed.name}"
         raise refuse("collection", accepted=accepted, given=address)
+    require_collection(signed.collection)
+    audit.tell(collection=signed.collection, version=signed.version)

@@ -21,10 +21,6 @@ EpochOrDate = Annotated[
 Identifier = Annotated[
     str, Meta(description="id of the collection, which names its exact definition")
 ]
-Role = Annotated[
-    Literal["viewer", "analyst", "admin", "relay"],
-    Meta(description="viewer, analyst, admin or relay"),
-]
 
 
 class Arguments(Struct, forbid_unknown_fields=True, frozen=True):
@@ -66,19 +62,6 @@ class LogArguments(Arguments, frozen=True):
     first: Annotated[
         int, Meta(ge=0, le=9007199254740991, description="the index of an entry, from 0 on")
     ] = field(default=0, name="from")
-
-
-class NewToken(Arguments, frozen=True, kw_only=True):
-    """A token to make."""
-
-    role: Role
-    label: Annotated[
-        str,
-        Meta(min_length=1, max_length=64, description="1 to 64 printable characters: whose it is"),
-    ]
-    expires_days: (
-        Annotated[int, Meta(ge=1, le=3650, description="whole days from 1 to 3650, or null")] | None
-    ) = None
 
 
 class AttributeDocument(Struct, frozen=True):
@@ -197,33 +180,6 @@ class LogDocument(Struct, frozen=True, kw_only=True):
         list[Annotated[list[str], Meta(min_length=2, max_length=2)]],
         Meta(description="[type, hash of the body] each: manifest, keys or release"),
     ]
-
-
-class TokenDocument(Struct, frozen=True, kw_only=True):
-    """A token, without the token. Times are unix seconds."""
-
-    id: str
-    role: Role
-    label: str
-    created: int
-    expires: int | None
-    revoked: int | None
-
-
-class TokensDocument(Struct, frozen=True):
-    """Every token ever made."""
-
-    tokens: list[TokenDocument]
-
-
-class CreatedTokenDocument(Struct, frozen=True, kw_only=True):
-    """A new token, shown this once."""
-
-    id: str
-    role: Role
-    label: str
-    token: str
-    expires: int | None
 
 
 class StatusDocument(Struct, frozen=True):

@@ -59,6 +59,7 @@ def epochs(collection: str) -> Response:
 
 @blueprint.post("/v1/collections/<collection>/epochs/<epoch>/close")
 @operation(
+    act="epoch-closed",
     tag="admin",
     role="admin",
     query=CloseEpochArguments,

@@ -37,6 +37,14 @@ PATH_PARAMETERS: Mapping[str, Document] = {
         "description": "id of a release, as GET /v1/collections/{collection}/releases lists it",
         "schema": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
     },
+    "name": {
+        "description": "name of a local user",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 64},
+    },
+    "session_id": {
+        "description": "id of a session, as GET /v1/sessions lists it",
+        "schema": {"type": "string", "pattern": "^[0-9a-f]{12}$"},
+    },
     "token_id": {
         "description": "id of a token, as GET /v1/tokens lists it",
         "schema": {"type": "string", "pattern": "^[0-9a-f]{12}$"},

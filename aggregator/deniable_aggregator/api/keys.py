@@ -20,6 +20,7 @@ def keys() -> Response:
 
 @blueprint.post("/v1/keys/rotate")
 @operation(
+    act="key-rotated",
     tag="admin",
     role="admin",
     query=RotateArguments,

@@ -6,7 +6,14 @@ import msgspec
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
-from deniable_aggregator.api.operations import JSON, answer, operation, service
+from deniable_aggregator.api.operations import (
+    JSON,
+    answer,
+    caller,
+    operation,
+    require_collection,
+    service,
+)
 from deniable_aggregator.api.release_documents import (
     AccountDocument,
     LedgerArguments,
@@ -24,24 +31,29 @@ blueprint = Blueprint("ledger", __name__)
 @operation(
     tag="analysts",
     role="viewer",
+    narrows=True,
     query=LedgerArguments,
     answers={200: {JSON: (LedgerDocument,)}},
     problems=("unknown-collection",),
 )
 def ledger(query: LedgerArguments) -> Response:
-    """What releases have cost and what is left, an epoch and an installation, and who spent it."""
+    """What releases have cost and what is left, an epoch and an installation, and who spent it.
+
+    A token that is limited to collections is shown these.
+    """
     registry = service().registry
-    wanted = (
-        registry.all()
-        if isinstance(query.collection, UnsetType)
-        else [registry.get(query.collection)]
-    )
+    if isinstance(query.collection, UnsetType):
+        wanted = [found for found in registry.all() if caller().may_see(found.id)]
+    else:
+        wanted = [registry.get(query.collection)]
+        require_collection(wanted[0].id)
     accounts = [archive.ledger(service().store, found) for found in wanted]
     return answer(LedgerDocument(msgspec.convert(accounts, list[AccountDocument])))
 
 
 @blueprint.post("/v1/ledger/reconcile")
 @operation(
+    act="ledger-reconciled",
     tag="admin",
     role="admin",
     answers={200: {JSON: (ReconciledDocument,)}},

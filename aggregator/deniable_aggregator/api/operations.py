@@ -1,6 +1,7 @@
 """One decorator states everything an operation promises, and holds it to what can be checked.
 
-Role, arguments and body are checked before the view runs; `openapi` writes the same statement down.
+Role, scope, arguments and body are checked before the view runs; `openapi` writes the same
+statement down.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from functools import wraps
 from typing import TYPE_CHECKING, cast
 
 import msgspec
-from flask import Response, current_app, request
+from flask import Response, current_app, g, request
 
+from deniable_aggregator.access import audit
+from deniable_aggregator.access.roles import Identity, allows
 from deniable_aggregator.api import arguments
 from deniable_aggregator.api.documents import Arguments
-from deniable_aggregator.auth import allows
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.registry import UnknownCollection
 
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service
@@ -28,6 +31,8 @@ HTML = "text/html"
 
 MAX_JSON_BYTES = 16_384
 """Longest JSON body; a token's description needs 200 bytes."""
+
+SHOWN_CHARACTERS = 80
 
 View = Callable[..., Response]
 Answers = Mapping[int, Mapping[str, tuple[type[msgspec.Struct], ...]]]
@@ -45,6 +50,8 @@ class Operation:
     answers: Answers
     problems: frozenset[str]
     tag: str
+    act: str | None = None
+    narrows: bool = False
 
     def refusals(self) -> frozenset[str]:
         """Slugs of every problem the operation may answer, those of the checks included."""
@@ -67,20 +74,33 @@ def operation(
     max_body: int = MAX_JSON_BYTES,
     answers: Answers,
     problems: tuple[str, ...] = (),
+    act: str | None = None,
+    narrows: bool = False,
 ) -> Callable[[View], View]:
     """Check role and arguments, then call the view with `query=` and `body=` where it takes them.
 
     `query=None` ignores the query string, the default refuses any. `body` is a Struct for JSON,
     given as `arguments.Open` where it allows further members, or the media type of bytes; nothing
-    of a body longer than `max_body` is read.
+    of a body longer than `max_body` is read. `act` is what the audit log calls it. A token that is
+    limited to collections may call what is about one of them; `narrows`: the view itself shows
+    such a token less.
     """
-    promised = Operation(role, query, body, max_body, answers, frozenset(problems), tag)
+    promised = Operation(
+        role, query, body, max_body, answers, frozenset(problems), tag, act, narrows
+    )
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def checked(**path: object) -> Response:
-            require(promised.role)
-            return view(**path, **_parsed(promised))
+        def checked(**path: str) -> Response:
+            if promised.role is None:
+                return view(**path, **_parsed(promised))
+            who = require(promised.role)
+            path = _scoped(who, path, narrows=promised.narrows)
+            given = _parsed(promised)
+            if promised.act is None:
+                return view(**path, **given)
+            with audit.acting(promised.act, actor=str(who), at=service().clock(), **path):
+                return view(**path, **given)
 
         checked.operation = promised  # type: ignore[attr-defined]
         return checked
@@ -93,10 +113,8 @@ def operation_of(view: object) -> Operation | None:
     return cast("Operation | None", getattr(view, "operation", None))
 
 
-def require(role: str | None) -> None:
-    """Raise unauthorized or forbidden unless the token allows `role`; None allows everybody."""
-    if role is None:
-        return
+def require(role: str) -> Identity:
+    """Whoever the token stands for; raises unauthorized or forbidden unless it allows `role`."""
     token = service().tokens.authenticate(request.headers.get("Authorization"))
     if token is None:
         raise Problem(
@@ -106,6 +124,38 @@ def require(role: str | None) -> None:
         )
     if not allows(token.role, role):
         raise Problem("forbidden", f"this needs role {role} or above, the token has {token.role}")
+    g.caller = token.identity
+    return token.identity
+
+
+def caller() -> Identity:
+    """Whoever made this request; of an operation that needs a role."""
+    return cast("Identity", g.caller)
+
+
+def require_collection(collection: str) -> None:
+    """Raise forbidden unless the caller's token may see the collection of this id."""
+    if not caller().may_see(collection):
+        raise Problem("forbidden", f"this token may not see {collection[:SHOWN_CHARACTERS]!r}")
+
+
+def _scoped(who: Identity, path: dict[str, str], *, narrows: bool) -> dict[str, str]:
+    """The path's arguments; for a limited caller with the id of the collection that was checked.
+
+    What a name means may change before the view looks it up.
+    """
+    if who.collections is None or narrows:
+        return path
+    if "collection" not in path:
+        raise Problem(
+            "forbidden", "this needs a token for all collections, the token is limited to some"
+        )
+    try:
+        found = service().registry.get(path["collection"]).id
+    except UnknownCollection:
+        found = path["collection"]
+    require_collection(found)
+    return {**path, "collection": found}
 
 
 def service() -> Service:

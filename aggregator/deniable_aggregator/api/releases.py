@@ -33,6 +33,7 @@ MAX_QUESTION_BYTES = 1 << 20
 
 @blueprint.post("/v1/collections/<collection>/releases")
 @operation(
+    act="release-asked",
     tag="analysts",
     role="analyst",
     query=ReleaseArguments,
@@ -92,6 +93,7 @@ def stored_release(collection: str, release_id: str) -> Response:
 
 @blueprint.post("/v1/collections/<collection>/releases/<release_id>/questions")
 @operation(
+    act="question-asked",
     tag="analysts",
     role="analyst",
     body=Question,

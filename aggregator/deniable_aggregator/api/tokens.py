@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from flask import Blueprint, Response
 
 from deniable_aggregator.api import arguments
-from deniable_aggregator.api.documents import (
+from deniable_aggregator.api.access_documents import (
     CreatedTokenDocument,
     NewToken,
     TokenDocument,
@@ -14,6 +16,8 @@ from deniable_aggregator.api.documents import (
 )
 from deniable_aggregator.api.operations import JSON, answer, operation, service
 from deniable_aggregator.problem import Problem
+
+__all__ = ["blueprint", "ids_of", "require_printable"]
 
 blueprint = Blueprint("tokens", __name__)
 
@@ -31,25 +35,48 @@ def tokens() -> Response:
 
 
 @blueprint.post("/v1/tokens")
-@operation(tag="admin", role="admin", body=NewToken, answers={201: {JSON: (CreatedTokenDocument,)}})
+@operation(
+    act="token-made",
+    tag="admin",
+    role="admin",
+    body=NewToken,
+    answers={201: {JSON: (CreatedTokenDocument,)}},
+    problems=("unknown-collection",),
+)
 def create_token(body: NewToken) -> Response:
-    """Make a token. It is shown in this answer and never again: only its SHA-256 is kept."""
-    if not body.label.isprintable():
-        raise arguments.refuse("label", accepted="printable characters only", given=body.label)
+    """Make a token. It is shown in this answer and never again: only its SHA-256 is kept.
+
+    With `collections` it is limited to what is about these; a name stands for what it means now.
+    """
+    require_printable("label", body.label)
     expires = None
     if body.expires_days is not None:
         expires = int(service().clock()) + body.expires_days * DAY_SECONDS
-    token_id, secret = service().tokens.create(body.role, body.label, expires=expires)
+    scope = ids_of(body.collections)
+    token_id, secret = service().tokens.create(
+        body.role, body.label, expires=expires, collections=scope
+    )
     return answer(
         CreatedTokenDocument(
-            id=token_id, role=body.role, label=body.label, token=secret, expires=expires
+            id=token_id,
+            role=body.role,
+            label=body.label,
+            collections=scope,
+            token=secret,
+            expires=expires,
         ),
         201,
     )
 
 
 @blueprint.delete("/v1/tokens/<token_id>")
-@operation(tag="admin", role="admin", answers={204: {}}, problems=("not-found",))
+@operation(
+    act="token-revoked",
+    tag="admin",
+    role="admin",
+    answers={204: {}},
+    problems=("not-found",),
+)
 def revoke_token(token_id: str) -> Response:
     """Make a token invalid from now on. Revoking it again changes nothing."""
     if not service().tokens.revoke(token_id):
@@ -57,3 +84,16 @@ def revoke_token(token_id: str) -> Response:
             "not-found", f"no token has the id {token_id[:64]!r}; GET /v1/tokens lists them"
         )
     return Response(status=204)
+
+
+def ids_of(collections: Sequence[str] | None) -> list[str] | None:
+    """The ids of collections given by id or name, in order; UnknownCollection."""
+    if collections is None:
+        return None
+    return sorted({service().registry.get(each).id for each in collections})
+
+
+def require_printable(argument: str, text: str) -> None:
+    """What is shown in lists and logs must not forge a line of them."""
+    if not text.isprintable():
+        raise arguments.refuse(argument, accepted="printable characters only", given=text)

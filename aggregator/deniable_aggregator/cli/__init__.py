@@ -41,6 +41,9 @@ class Deniable(MainGroup):
         ),
         "log": Entry(f"{HERE}.log", "log", "Verify the log of manifests, key lists and releases."),
         "tokens": Entry(f"{HERE}.tokens", "tokens", "Give and take away access."),
+        "users": Entry(f"{HERE}.users", "users", "Let people in, with a password or once."),
+        "sessions": Entry(f"{HERE}.sessions", "sessions", "See who is signed in; sign them out."),
+        "audit": Entry(f"{HERE}.audit", "audit", "Show who did what that took a privilege."),
         "backup": Entry(
             f"{HERE}.backup", "backup", "Write everything into one file while the service runs."
         ),

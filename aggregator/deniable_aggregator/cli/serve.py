@@ -52,6 +52,9 @@ def serve(
         )
     with serving.signals_as_interrupt(), serving.running(settings, access_log=access_log) as server:
         click.echo(f"Serving {settings.data} at {server.address} (Ctrl-C stops)")
+        if server.link is not None:
+            click.echo("Nobody has signed in yet. This link does it once, within 15 minutes:")
+            click.echo(f"  {server.address}/sign-in?link={server.link}")
         try:
             code = server.wait()
         except KeyboardInterrupt:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from deniable_aggregator.cli.access_tables import cell, collection_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
 
@@ -23,25 +24,32 @@ def tokens() -> None:
 
 
 @tokens.command(
-    epilog=example("deniable tokens create viewer --label 'Grafana' --expires-days 365")
+    epilog=example(
+        "deniable tokens new --role viewer --label Grafana --expires 365",
+        "deniable tokens new --role analyst --label Ana --collection settings",
+    )
 )
-@click.argument("role", type=click.Choice(ROLES))
+@click.option("--role", type=click.Choice(ROLES), required=True, help="What it may do.")
 @click.option("--label", required=True, help="Whose it is: 1 to 64 characters.")
-@click.option("--expires-days", type=click.IntRange(1, 3650), help="End after this many days.")
+@collection_option
+@click.option(
+    "--expires", type=click.IntRange(1, 3650), metavar="DAYS", help="End after this many days."
+)
 @service_options
 @json_option
-def create(
+def new(
     role: str,
     label: str,
-    expires_days: int | None,
+    collections: tuple[str, ...],
+    expires: int | None,
     url: str | None,
     data: Path | None,
     as_json: bool,
 ) -> None:
     """Make a token; it is printed this once."""
-    body: dict[str, object] = {"role": role, "label": label, "expires_days": expires_days}
+    body: dict[str, object] = {"role": role, "label": label, "expires_days": expires}
     with Target(url, data).connect() as connection:
-        made = connection.post("/v1/tokens", body)
+        made = connection.post("/v1/tokens", body | {"collections": list(collections) or None})
     if as_json:
         emit(made)
     else:
@@ -61,8 +69,9 @@ def list_tokens(url: str | None, data: Path | None, everything: bool, as_json: b
     if as_json:
         emit({"tokens": shown})
         return
-    columns = ["id", "role", "label", "created", "expires", *(["revoked"] if everything else [])]
-    plain_table(columns, [[_shown(row, column) for column in columns] for row in shown])
+    columns = ["id", "role", "label", "collections", "created", "expires"]
+    columns += ["revoked"] if everything else []
+    plain_table(columns, [[cell(row, column) for column in columns] for row in shown])
 
 
 @tokens.command(epilog=example("deniable tokens revoke 3f9a01c2b4de"))
@@ -82,12 +91,3 @@ def revoke(token_id: str, url: str | None, data: Path | None, as_json: bool) -> 
 def _is_valid(row: dict[str, object], now: float) -> bool:
     expires = row.get("expires")
     return row.get("revoked") is None and not (isinstance(expires, int) and expires <= now)
-
-
-def _shown(row: dict[str, object], column: str) -> str:
-    value = row.get(column)
-    if value is None:
-        return "never" if column == "expires" else ""
-    if isinstance(value, int):
-        return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M} UTC"
-    return str(value)

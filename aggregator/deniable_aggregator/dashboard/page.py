@@ -2,7 +2,8 @@
 
 A view takes `query` (the page's Struct) and the parts of the address. It returns what the template
 `templates/pages/<name>.html` is given, or a response of its own: a file, or where to go next.
-A view of GET reads and never spends; what changes something is `post`, with a role of its own.
+A view of GET reads and never spends; what changes something is `post`, with a role of its own,
+and its form carries `csrf_token()`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from flask import Response
 
 from deniable_aggregator.api.documents import Arguments
 
-__all__ = ["Context", "Page", "Post", "View", "go_to"]
+__all__ = ["Context", "Page", "Post", "View"]
 
 Context = Mapping[str, object]
 View = Callable[..., Context | Response]
@@ -22,7 +23,7 @@ View = Callable[..., Context | Response]
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """What a form of the page does. `act` reads `request.form`; it ends with `go_to`."""
+    """What a form of the page does. `act` reads `request.form`; it ends with `see_other`."""
 
     role: str
     act: View
@@ -43,8 +44,3 @@ class Page:
     def __post_init__(self) -> None:
         if not self.path.startswith("/") or self.path.startswith(("/v1/", "/static/")):
             raise ValueError(f"path must start with / and leave /v1/ alone, got {self.path!r}")
-
-
-def go_to(address: str) -> Response:
-    """Answer a form: the browser goes on to a page, and loading that again repeats nothing."""
-    return Response(status=303, headers={"Location": address})

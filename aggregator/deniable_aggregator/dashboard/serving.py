@@ -1,7 +1,7 @@
 """From the list of pages to routes: who may, what was asked, the view, its template, its errors.
 
-Everything that can go wrong in a page is a page, too. Headers let a page load what is ours and
-nothing else: no script and no style stands in the markup.
+Everything that can go wrong in a page is a page, too. No script and no style stands in the markup:
+the headers let a page load what is ours and nothing else.
 """
 
 from __future__ import annotations
@@ -11,24 +11,19 @@ from collections.abc import Callable
 
 from flask import Blueprint, Response, make_response, render_template, request
 
+from deniable_aggregator.access.guard import current_identity, require
 from deniable_aggregator.api.arguments import from_given
 from deniable_aggregator.api.operations import service
-from deniable_aggregator.dashboard import assets, guard, words
+from deniable_aggregator.dashboard import assets, words
 from deniable_aggregator.dashboard.page import Page, View
 from deniable_aggregator.dashboard.pages import menu, pages
 from deniable_aggregator.problem import Problem
 
-__all__ = ["CONTENT_SECURITY_POLICY", "blueprint"]
+__all__ = ["blueprint"]
 
 logger = logging.getLogger(__name__)
 
 HTML = "text/html; charset=utf-8"
-
-CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-"""`data:` is for Pico's arrows and for turning a drawn chart into a PNG."""
 
 
 def blueprint() -> Blueprint:
@@ -50,27 +45,37 @@ def blueprint() -> Blueprint:
 def shown(name: str, page: Page) -> Callable[..., Response]:
     """The route of GET."""
 
-    def show(**path: str) -> Response:
-        def asked() -> Response:
-            guard.admit(page.role)
-            return _rendered(name, page, page.view, **path, query=_asked(page))
+    def ask(**path: str) -> Response:
+        return _rendered(name, page, page.view, **path, query=_asked(page))
 
-        return _safely(asked)
-
-    return show
+    return _guarded(ask, page.role)
 
 
 def acted(name: str, page: Page, role: str, act: View) -> Callable[..., Response]:
-    """The route of POST."""
+    """The route of POST; its form carries a token, which is checked before."""
 
     def take(**path: str) -> Response:
-        def asked() -> Response:
-            guard.admit(role)
-            return _rendered(name, page, act, **path)
+        return _rendered(name, page, act, **path)
 
-        return _safely(asked)
+    return _guarded(take, role)
 
-    return take
+
+def _guarded(view: Callable[..., Response], role: str | None) -> Callable[..., Response]:
+    """For those whose role covers `role`, and with errors that are pages."""
+    admitted = view if role is None else require(role)(view)
+
+    def answer(**path: str) -> Response:
+        try:
+            return admitted(**path)
+        except Problem as problem:
+            return _refused(problem)
+        except Exception as error:  # a page that fails is a page; the log says why
+            logger.error("%s failed", request.endpoint, exc_info=error)
+            return _refused(Problem("internal", "the server failed; its log says why"))
+
+    if role is not None:
+        answer.required_role = role  # type: ignore[attr-defined]
+    return answer
 
 
 def _rendered(name: str, page: Page, view: View, **arguments: object) -> Response:
@@ -86,29 +91,16 @@ def _asked(page: Page) -> object:
     return from_given([(name, values) for name, values in given if values], page.query)
 
 
-def _safely(asked: Callable[[], Response]) -> Response:
-    try:
-        return asked()
-    except Problem as problem:
-        return _refused(problem)
-    except Exception as error:  # a page that fails is a page; the log says why
-        logger.error("%s failed", request.endpoint, exc_info=error)
-        return _refused(Problem("internal", "the server failed; its log says why"))
-
-
 def _refused(problem: Problem) -> Response:
     response = _html("problem.html", title=problem.type.title, current="", problem=problem)
     response.status_code = problem.status
     response.headers.extend(problem.headers())
-    if problem.status == 401:
-        response.headers["WWW-Authenticate"] = 'Bearer realm="deniable"'
     return response
 
 
 def _html(template: str, **context: object) -> Response:
     response = make_response(render_template(template, **context))
     response.headers["Content-Type"] = HTML
-    response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
     return response
 
 
@@ -117,5 +109,5 @@ def _for_every_template() -> dict[str, object]:
     return {
         "menu": menu(),
         "now": service().clock(),
-        "visitor": guard.visitor(),
+        "visitor": current_identity(),
     }

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from deniable_aggregator.estimate.channel import Counts
 from deniable_shared.difference_sets import codes_of, difference_set, size_of
 
-__all__ = ["shifted_sums", "spectrum_of"]
+__all__ = ["shifted_sums", "spectrum_of", "turned_back"]
 
 _SMALL = 64
 _LIMB = 24
@@ -41,6 +41,11 @@ def shifted_sums(histograms: Counts, q: int, t: int) -> Counts:
         mean = histogram.sum() // size
         row[:] = held * mean + _sums(histogram - mean, q, t)
     return sums.reshape(histograms.shape)
+
+
+def turned_back(numbers: Counts) -> Counts:
+    """numbers[…, −v mod K] for every v."""
+    return np.roll(numbers[..., ::-1], 1, axis=-1)
 
 
 @lru_cache(maxsize=8)

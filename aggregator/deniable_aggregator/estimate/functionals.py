@@ -22,14 +22,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from deniable_aggregator.estimate.bounded import limits_of_means
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.debias import check_epochs, tail_of
+from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.contract import Mechanism
 
 __all__ = ["Cumulative", "Functionals", "Linear", "Moments", "Repeated", "checked_weights"]
 
@@ -98,6 +100,14 @@ class Repeated:
     def __post_init__(self) -> None:
         check_epochs(self.epochs)
 
+    @classmethod
+    def of(cls, mechanism: Mechanism, repeat: str, epochs: int) -> Self:
+        """Of a mechanism that is asked once, fresh or memoized, in so many epochs."""
+        check_epochs(epochs)
+        if repeat == "once":
+            return cls()
+        return cls(epochs, float(mechanism.kept) if isinstance(mechanism, Renewed) else None)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
@@ -105,6 +115,8 @@ class Moments:
 
     `mean` and `variance` of φ over the messages that came, its `low`est and `high`est value, the
     `least` variance it has for any one value, and mean and variance if all messages are as likely.
+    `permanent` is the variance that permanent answers have, where a report keeps their symbols one
+    by one; None where it keeps all of them together or none, and that follows from the others.
     """
 
     mean: Floats
@@ -114,6 +126,7 @@ class Moments:
     least: Floats
     uniform_mean: Floats
     uniform_variance: Floats
+    permanent: Floats | None = None
 
     @classmethod
     def of_scores(cls, scores: Floats, counts: Counts, least: Floats) -> Moments:
@@ -159,6 +172,8 @@ class Moments:
         if repeated.kept is None:
             value = np.clip(self.mean, 0.0, 1.0)
             return np.minimum(value * (1 - value), variance)
+        if self.permanent is not None:
+            return np.minimum(self.permanent, variance)
         kept, uniform = repeated.kept, self.uniform_mean
         mean = (self.mean - (1 - kept) * uniform) / kept
         square = self.variance + self.mean**2

@@ -1,9 +1,10 @@
 """The likeliest frequencies, where the tally is the histogram of the messages themselves.
 
 M[y, v] = out + (in − out)·1[v ∈ S(y)]: two levels, so that Mx and Mᵀs are sums over supports, taken
-as `supports` takes them: as they are (grr), by Fourier (cyclic) or by Walsh–Hadamard transform
-(hadamard). Other tallies hold supports; which message supported what is gone, and with it the
-likelihood. The maximum is that of reports of independent devices. Source: local-dp §14.
+as `supports` takes them: as they are (grr), by Fourier (cyclic, projective) or by Walsh–Hadamard
+transform (hadamard). Other tallies hold supports; which message supported what is gone, and with it
+the likelihood, unless a report supports one code alone (subset and affine of w = 1). The maximum is
+that of reports of independent devices. Source: local-dp §14.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ import numpy as np
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.correlation import spectrum_of
 from deniable_aggregator.estimate.likelihood import Fit, fit
-from deniable_aggregator.estimators.hadamard import walsh
+from deniable_aggregator.estimate.turns import circle
+from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.cyclic import CyclicResponse
+from deniable_shared.mechanisms.projective import ProjectiveResponse
+from deniable_shared.mechanisms.subset import SubsetResponse
 
 __all__ = ["LIKELIHOODS", "TwoLevels", "law_of_messages", "likeliest"]
 
@@ -73,12 +78,15 @@ class TwoLevels:
 
 def law_of_messages(mechanism: Mechanism) -> TwoLevels:
     """M of one report; ParameterError for a mechanism whose tally does not hold messages."""
+    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    if isinstance(form, SubsetResponse | AffineResponse) and form.subset_size == 1:
+        return _one_code(form, float(mechanism.p))
     if mechanism.id not in LIKELIHOODS:
         raise ParameterError(
-            f'projection must not be "mle" for {mechanism.id}: its tally holds what reports '
-            f"support and not the reports; {', '.join(LIKELIHOODS)} have one"
+            f'projection must not be "mle" for {mechanism.id}: its tally holds how many reports '
+            "support each label, and which of them came together in one report decides the "
+            f"likelihood; {', '.join(LIKELIHOODS)} have one"
         )
-    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
     return LIKELIHOODS[mechanism.id](form, float(mechanism.p))
 
 
@@ -88,6 +96,19 @@ def _levels(p: float, supporting: int, messages: int) -> tuple[float, float]:
 
 def _grr(form: Any, p: float) -> TwoLevels:
     return TwoLevels(form.domain_size, *_levels(p, 1, form.domain_size), np.copy, np.copy)
+
+
+def _one_code(form: SubsetResponse | AffineResponse, p: float) -> TwoLevels:
+    """Sets of one code: the counts of codes say all that a message says of its sender."""
+    d, codes = form.domain_size, form.tally_size
+
+    def forward(x: Floats) -> Floats:
+        return np.concatenate([x, np.zeros(codes - d)])
+
+    def backward(scores: Floats) -> Floats:
+        return np.array(scores[:d])
+
+    return TwoLevels(d, *_levels(p, 1, codes), forward, backward)
 
 
 def _cyclic(form: CyclicResponse, p: float) -> TwoLevels:
@@ -103,6 +124,31 @@ def _cyclic(form: CyclicResponse, p: float) -> TwoLevels:
         twice = np.fft.rfft(np.concatenate([scores, scores]), length)
         sums: Floats = np.fft.irfft(twice * spectrum, length)[:d]
         return sums
+
+    return TwoLevels(d, *_levels(p, form.favoured, k), forward, backward)
+
+
+def _projective(form: ProjectiveResponse, p: float) -> TwoLevels:
+    """Points and values turn by turn round the circle of `cyclic/1`: see the estimator."""
+    spectrum, length = spectrum_of(form.field_order, form.dimension)
+    point, value = circle(form.field_order, form.dimension)
+    d, k = form.domain_size, form.symbols
+
+    def around(numbers: Floats) -> Floats:
+        """Of turn i the Σ over the turns that D is away from −i."""
+        twice = np.fft.rfft(np.concatenate([numbers, numbers]), length)
+        sums: Floats = np.fft.irfft(twice * spectrum, length)[-np.arange(k) % k]
+        return sums
+
+    def forward(x: Floats) -> Floats:
+        sums = np.empty(k)
+        sums[point] = around(np.concatenate([x, np.zeros(k - d)])[value])
+        return sums
+
+    def backward(scores: Floats) -> Floats:
+        sums = np.empty(k)
+        sums[value] = around(scores[point])
+        return sums[:d]
 
     return TwoLevels(d, *_levels(p, form.favoured, k), forward, backward)
 
@@ -124,5 +170,10 @@ def _hadamard(form: Any, p: float) -> TwoLevels:
 
 
 LIKELIHOODS: Mapping[str, Callable[[Any, float], TwoLevels]] = MappingProxyType(
-    {"cyclic/1": _cyclic, "grr/1": _grr, "hadamard/1": _hadamard}
+    {
+        "cyclic/1": _cyclic,
+        "grr/1": _grr,
+        "hadamard/1": _hadamard,
+        "projective/1": _projective,
+    }
 )

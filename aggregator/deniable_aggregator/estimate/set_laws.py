@@ -1,14 +1,11 @@
 """How many labels of a set one report supports: its second moment, mechanism by mechanism.
 
-    grr        k is 0 or 1
-    unary      a coin of the value's bit and Bin(a − 1, q), all independent
-    subset     3-design: E[k(k − 1)] from the chance that u and v are supported, given u or neither
-    hadamard   k = (a ± m_j)/2, m_j = Σ_{v∈A} (−1)^(parity of j AND v), and Σ_j m_j² = Ka
-    cyclic     Σ of k² over the codes that support x, for every x, by two correlations
-    affine     the same by two sums of w neighbours for each multiplier; over a million messages
-               K/w·p times the variance over uniform messages, which is hypergeometric
+    grr, unary, subset, hadamard   any two labels vary together alike: from `joint_supports`
+    cyclic, projective             Σ of k² over the points that support x, for every x
+    affine                         the same by two sums of w neighbours for each multiplier; over a
+                                   million messages the bound of `designs`
 
-The last two depend on x: the largest over the values in A, and over those not in A, are taken.
+The others depend on x: the largest over the values in A, and over those not in A, are taken.
 Independent bits of several values (`rr/1`) are refused: how often one of two bits is set does not
 follow from how often each is. Source: local-dp §2, §5, §6, §7.
 """
@@ -23,16 +20,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from deniable_aggregator.estimate.arcs import arc_sums
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.correlation import shifted_sums
+from deniable_aggregator.estimate.designs import spread_within
 from deniable_aggregator.estimate.sets import Kept, SetEstimate, SetLaw, estimate_set
+from deniable_aggregator.estimate.walsh import walsh
+from deniable_aggregator.estimators import for_mechanism
 from deniable_aggregator.estimators.contract import Estimator
-from deniable_aggregator.estimators.hadamard import walsh
+from deniable_aggregator.estimators.geometric import GeometricEstimator
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
+from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.cyclic import CyclicResponse
+from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.subset import SubsetResponse
 
@@ -92,8 +93,8 @@ def checked_set(mechanism: Mechanism, labels: Sequence[int]) -> _Members:
 def law_of(mechanism: Mechanism, members: _Members) -> SetLaw:
     """The law of k for one report; a code behind the labels may be a member, too."""
     form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
-    p, q = mechanism.p, mechanism.q
-    return SetLaw(len(members), p, q, *_MOMENTS[mechanism.id](form, members, p, q))
+    inside, outside, reach = _MOMENTS[mechanism.id](mechanism, form, members)
+    return SetLaw(len(members), mechanism.p, mechanism.q, inside, outside, reach)
 
 
 def kept_of(mechanism: Mechanism, members: _Members) -> Kept | None:
@@ -103,62 +104,56 @@ def kept_of(mechanism: Mechanism, members: _Members) -> Kept | None:
     return Kept(law_of(mechanism.first, members), mechanism.kept, mechanism.blurred)
 
 
-def _one_value(form: Any, members: _Members, p: Fraction, q: Fraction) -> _Moments:
-    outside = len(members) * q
-    return outside + p - q, outside, 1
+def _one_value(mechanism: Mechanism, form: Any, members: _Members) -> _Moments:
+    return *_of_pairs(mechanism, members), 1
 
 
-def _unary(form: Any, members: _Members, p: Fraction, q: Fraction) -> _Moments:
-    a = len(members)
-    others = (a - 1) * q * (1 - q)
-    inside = p * (1 - p) + others + (a * q + p - q) ** 2
-    return inside, q * (1 - q) + others + (a * q) ** 2, 1
+def _subset(mechanism: Mechanism, form: SubsetResponse, members: _Members) -> _Moments:
+    return *_of_pairs(mechanism, members), _most(len(members), form.domain_size, form.subset_size)
 
 
-def _subset(form: SubsetResponse, members: _Members, p: Fraction, q: Fraction) -> _Moments:
-    a, d, w = len(members), form.domain_size, form.subset_size
-    true_and_other = p * Fraction(w - 1, d - 1)
-    two_others = (p * (w - 2) + (1 - p) * w) * Fraction(w - 1, (d - 1) * max(d - 2, 1))
-    inside = a * q + p - q + (a - 1) * (2 * true_and_other + (a - 2) * two_others)
-    return inside, a * q + a * (a - 1) * two_others, min(a, w) - max(0, w - (d - a))
+def _hadamard(mechanism: Mechanism, form: HadamardResponse, members: _Members) -> _Moments:
+    sums = walsh(_indicator(members, form.codes))[1:]
+    return *_of_pairs(mechanism, members), int(np.abs(sums).max())
 
 
-def _hadamard(form: HadamardResponse, members: _Members, p: Fraction, q: Fraction) -> _Moments:
-    a, k = len(members), form.codes
-    sums = walsh(_indicator(members, k))[1:]
-
-    def moment(own: int) -> Fraction:
-        return (Fraction((k - 2) * a * a + k * a, 4) + (2 * p - 1) * a * (k * own - a) / 2) / (
-            k - 1
-        )
-
-    return moment(1), moment(0), int(np.abs(sums).max())
+def _of_pairs(mechanism: Mechanism, members: _Members) -> tuple[Fraction, Fraction]:
+    """Where two labels vary together as any other two."""
+    law, size = JointSupports.of(mechanism), len(members)
+    return law.square(size, inside=True), law.square(size, inside=False)
 
 
-def _cyclic(form: CyclicResponse, members: _Members, p: Fraction, q: Fraction) -> _Moments:
-    codes, space = form.symbols, (form.field_order, form.dimension)
-    turned = shifted_sums(_indicator(-members % codes, codes), *space)
-    held = turned[-np.arange(codes) % codes]
+def _geometric(mechanism: Mechanism, form: GeometricResponse, members: _Members) -> _Moments:
+    estimator, space = for_mechanism(form), (form.field_order, form.dimension)
+    if not isinstance(estimator, GeometricEstimator):
+        raise ParameterError(f"the points of {form.id} must be summed by its estimator")
+    held = estimator.sums_of_points(_indicator(members, form.symbols), *space)
     squares = held**2
-    moments = _of_design(shifted_sums(squares, *space), int(squares.sum()), form, members, p)
+    supporting = estimator.supports_of_codes(squares, *space)
+    moments = _of_design(supporting, int(squares.sum()), form, members, mechanism.p)
     return *moments, int(held.max() - held.min())
 
 
-def _affine(form: AffineResponse, members: _Members, p: Fraction, q: Fraction) -> _Moments:
+def _affine(mechanism: Mechanism, form: AffineResponse, members: _Members) -> _Moments:
     a, k, w = len(members), form.modulus, form.subset_size
-    reach = min(a, w) - max(0, w - (k - a))
-    every = Fraction(a * w, k) + Fraction(a * (a - 1) * w * (w - 1), k * (k - 1))
+    reach = _most(a, k, w)
     if form.symbols > _MOST_MESSAGES:
-        bound = p * k / w * (every - Fraction(a * w, k) ** 2)
-        return bound + (a * q + p - q) ** 2, bound + (a * q) ** 2, reach
-    total = int(every * form.symbols)
-    return *_of_design(_squares_of_affine(form, members), total, form, members, p), reach
+        bound, q = spread_within(mechanism, a), mechanism.q
+        return bound + (a * q + mechanism.p - q) ** 2, bound + (a * q) ** 2, reach
+    every = Fraction(a * w, k) + Fraction(a * (a - 1) * w * (w - 1), k * (k - 1))
+    total, squares = int(every * form.symbols), _squares_of_affine(form, members)
+    return *_of_design(squares, total, form, members, mechanism.p), reach
+
+
+def _most(members: int, codes: int, held: int) -> int:
+    """The range of how many of the members a set can hold."""
+    return min(members, held) - max(0, held - (codes - members))
 
 
 def _of_design(
     supporting: Counts,
     total: int,
-    form: AffineResponse | CyclicResponse,
+    form: AffineResponse | GeometricResponse,
     members: _Members,
     p: Fraction,
 ) -> tuple[Fraction, Fraction]:
@@ -189,18 +184,10 @@ def _squares_of_affine(form: AffineResponse, members: _Members) -> Counts:
         factors = np.arange(first, min(first + height, form.multipliers + 1))[:, None]
         marked = np.zeros((len(factors), k), dtype=np.int64)
         np.put_along_axis(marked, factors * members % k, 1, axis=1)
-        from_here = _windows(marked, w)
-        up_to = _windows(from_here[:, ::-1] ** 2, w)[:, ::-1]
+        from_here = arc_sums(marked, w)
+        up_to = arc_sums(from_here[:, ::-1] ** 2, w)[:, ::-1]
         squares += np.take_along_axis(up_to, factors * np.arange(k) % k, axis=1).sum(axis=0)
     return squares
-
-
-def _windows(rows: Counts, width: int) -> Counts:
-    """Σ of `width` neighbours from each place on, around the circle."""
-    sums = np.zeros((len(rows), rows.shape[1] + width), dtype=np.int64)
-    np.cumsum(np.concatenate([rows, rows[:, : width - 1]], axis=1), axis=1, out=sums[:, 1:])
-    windows: Counts = sums[:, width:] - sums[:, :-width]
-    return windows
 
 
 def _indicator(members: _Members, size: int) -> Counts:
@@ -209,14 +196,15 @@ def _indicator(members: _Members, size: int) -> Counts:
     return marked
 
 
-_MOMENTS: Mapping[str, Callable[[Any, _Members, Fraction, Fraction], _Moments]] = MappingProxyType(
+_MOMENTS: Mapping[str, Callable[[Mechanism, Any, _Members], _Moments]] = MappingProxyType(
     {
         "affine/1": _affine,
-        "cyclic/1": _cyclic,
+        "cyclic/1": _geometric,
         "grr/1": _one_value,
         "hadamard/1": _hadamard,
-        "oue/1": _unary,
+        "oue/1": _one_value,
+        "projective/1": _geometric,
         "subset/1": _subset,
-        "sue/1": _unary,
+        "sue/1": _one_value,
     }
 )

@@ -22,7 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_aggregator.estimate.arcs import arc_sums
+from deniable_aggregator.estimate.channel import Channel, Counts, Floats
+from deniable_aggregator.estimate.functionals import Moments
+from deniable_aggregator.estimate.label_sums import LabelSums, moments_of_supports
 from deniable_aggregator.estimators.contract import (
     Payloads,
     checked_payloads,
@@ -42,7 +45,7 @@ _AT_ONCE = 1 << 20  # numbers of the prefix sums that are held together
 
 
 @dataclass(frozen=True, slots=True)
-class AffineEstimator:
+class AffineEstimator(LabelSums):
     """The estimator of "affine/1". Its tally counts the reports that support each code."""
 
     default_projection: ClassVar[str] = "simplex"
@@ -80,6 +83,18 @@ class AffineEstimator:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""
         return tallies
 
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        if counts.sum() != reports * self._form.subset_size:
+            raise ParameterError(
+                f"tally must add up to {self._form.subset_size} codes in each of n = {reports} "
+                f"reports, got {counts.sum()}"
+            )
+        return counts, reports
+
+    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
+        return moments_of_supports(self.mechanism, rows, self.supports(counts), n)
+
     def estimate(
         self,
         tally: Counts,
@@ -89,12 +104,7 @@ class AffineEstimator:
         epochs: int = 1,
         family: str = "each",
     ) -> Estimate:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports * self._form.subset_size:
-            raise ParameterError(
-                f"tally must add up to {self._form.subset_size} codes in each of n = {reports} "
-                f"reports, got {counts.sum()}"
-            )
+        counts, reports = self.checked(tally, n)
         return debias(
             Channel(self.mechanism.p, self.mechanism.q),
             self.supports(counts),
@@ -139,9 +149,7 @@ def _by_message(messages: Counts, form: AffineResponse) -> Counts:
     height = max(1, _AT_ONCE // k)
     for first in range(0, form.multipliers, height):
         block = seen[first : first + height]
-        sums = np.zeros((len(block), k + w), dtype=np.int64)
-        np.cumsum(np.concatenate([block, block[:, : w - 1]], axis=1), axis=1, out=sums[:, 1:])
-        windows = sums[:, w:] - sums[:, :k]
+        windows = arc_sums(block, w)
         multipliers = np.arange(first + 1, first + 1 + len(block))[:, None]
         counts += np.take_along_axis(windows, -multipliers * np.arange(k) % k, axis=1).sum(axis=0)
     return counts

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from deniable_aggregator.estimate import Estimate, check_epochs
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.clusters import Clusters
-from deniable_aggregator.estimate.functionals import Repeated
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -25,7 +24,6 @@ __all__ = [
     "checked_repeat",
     "checked_tally",
     "clusters_of",
-    "repeated",
 ]
 
 Payloads = npt.NDArray[np.uint8]
@@ -110,14 +108,6 @@ def clusters_of(mechanism: Mechanism, repeat: str, epochs: int) -> Clusters | No
         low = mechanism.blurred
         return Clusters(low, low + mechanism.kept, Fraction(epochs))
     return Clusters(mechanism.q, mechanism.p, 1 + (epochs - 1) * mechanism.told)
-
-
-def repeated(mechanism: Mechanism, repeat: str, epochs: int) -> Repeated:
-    """The same for sums of frequencies."""
-    check_epochs(epochs)
-    if repeat == "once":
-        return Repeated()
-    return Repeated(epochs, float(mechanism.kept) if isinstance(mechanism, Renewed) else None)
 
 
 def checked_payloads(payloads: object, payload_size: int) -> Payloads:

@@ -23,9 +23,9 @@ import numpy as np
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.tables import Settings, one_way
+from deniable_aggregator.estimate.walsh import walsh
 from deniable_aggregator.estimators.contract import Payloads, checked_payloads, checked_tally
 from deniable_aggregator.estimators.grr import histogram
-from deniable_aggregator.estimators.hadamard import walsh
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism

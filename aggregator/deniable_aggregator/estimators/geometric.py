@@ -9,12 +9,17 @@ whatever people answer, and cost nothing to keep.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_aggregator.estimate.channel import Channel, Counts, Floats
+from deniable_aggregator.estimate.functionals import Moments
+from deniable_aggregator.estimate.label_sums import LabelSums, moments_of_messages
+from deniable_aggregator.estimate.messages import law_of_messages
 from deniable_aggregator.estimators.contract import (
     Payloads,
     checked_payloads,
@@ -31,7 +36,7 @@ __all__ = ["GeometricEstimator"]
 
 
 @dataclass(frozen=True, slots=True)
-class GeometricEstimator(ABC):
+class GeometricEstimator(LabelSums):
     """The histogram of the points, and from it the supports of all codes."""
 
     default_projection: ClassVar[str] = "simplex"
@@ -56,6 +61,18 @@ class GeometricEstimator(ABC):
     def supports_of_codes(tallies: Counts, q: int, t: int) -> Counts:
         """How many reports support each of the K codes: (…, K) of tallies (…, K)."""
 
+    @staticmethod
+    @abstractmethod
+    def sums_of_points(weights: Counts, q: int, t: int) -> Counts:
+        """Σ of the weights of the codes that each point supports: (…, K) of weights (…, K)."""
+
+    def held(self, weights: Counts) -> Counts:
+        """Σ of the weights of the labels that each message supports: (…, tally_size), exactly."""
+        form = self._form
+        unused = np.zeros((*weights.shape[:-1], form.symbols - weights.shape[-1]), dtype=np.int64)
+        codes = np.concatenate([weights, unused], axis=-1)
+        return self.sums_of_points(codes, form.field_order, form.dimension)
+
     def codes(self, tallies: Counts) -> Counts:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""
         form = self._form
@@ -63,6 +80,15 @@ class GeometricEstimator(ABC):
 
     def supports(self, tallies: Counts) -> Counts:
         return self.codes(tallies)[..., : self.mechanism.domain_size]
+
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        if counts.sum() != reports:
+            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
+        return counts, reports
+
+    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
+        return moments_of_messages(self.mechanism, law_of_messages(self.mechanism), rows, counts)
 
     def estimate(
         self,
@@ -73,9 +99,7 @@ class GeometricEstimator(ABC):
         epochs: int = 1,
         family: str = "each",
     ) -> Estimate:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports:
-            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
+        counts, reports = self.checked(tally, n)
         return debias(
             Channel(self.mechanism.p, self.mechanism.q),
             self.supports(counts),

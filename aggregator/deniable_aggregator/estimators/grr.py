@@ -19,6 +19,7 @@ from deniable_aggregator.estimate.functionals import (
     Cumulative,
     Functionals,
     Moments,
+    Repeated,
     checked_weights,
 )
 from deniable_aggregator.estimate.quantity import isotonic
@@ -27,7 +28,6 @@ from deniable_aggregator.estimators.contract import (
     checked_payloads,
     checked_tally,
     clusters_of,
-    repeated,
 )
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -97,7 +97,7 @@ class GeneralizedEstimator:
         least = np.maximum(within, 0.0).min(axis=1) / (p - q) ** 2
         moments = Moments.of_scores((rows - q * all_of) / (p - q), counts, least)
         return moments.functionals(
-            reports, repeated(self.mechanism, self.repeat, epochs), confidence
+            reports, Repeated.of(self.mechanism, self.repeat, epochs), confidence
         )
 
     def cumulative(
@@ -120,7 +120,7 @@ class GeneralizedEstimator:
             uniform_variance=uniform * (1 - uniform) / (p - q) ** 2,
         )
         band = moments.functionals(
-            reports, repeated(self.mechanism, self.repeat, epochs), confidence
+            reports, Repeated.of(self.mechanism, self.repeat, epochs), confidence
         )
         return Cumulative(band, isotonic(moments.mean))
 

@@ -12,12 +12,16 @@ not, the estimates add up to exactly 1. Tally: for j = 1 … K − 1 the reports
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
 
 from deniable_aggregator.estimate import Estimate, debias
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
+from deniable_aggregator.estimate.functionals import Moments
+from deniable_aggregator.estimate.label_sums import LabelSums, moments_of_messages
+from deniable_aggregator.estimate.messages import law_of_messages
+from deniable_aggregator.estimate.walsh import walsh
 from deniable_aggregator.estimators.contract import (
     Payloads,
     checked_payloads,
@@ -28,13 +32,11 @@ from deniable_aggregator.estimators.grr import histogram
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["HadamardEstimator", "walsh"]
-
-Numbers = TypeVar("Numbers", Counts, Floats)
+__all__ = ["HadamardEstimator"]
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardEstimator:
+class HadamardEstimator(LabelSums):
     """The estimator of "hadamard/1". Its tally is the histogram of the payloads."""
 
     default_projection: ClassVar[str] = "simplex"
@@ -55,6 +57,24 @@ class HadamardEstimator:
         signed = tallies[..., 0::2] - tallies[..., 1::2]
         return walsh(np.concatenate([reports, signed], axis=-1)) >> 1
 
+    def held(self, weights: Counts) -> Counts:
+        """Σ of the weights of the labels that each message supports: (…, tally_size), exactly."""
+        codes = 1 + self.mechanism.tally_size // 2
+        unused = np.zeros((*weights.shape[:-1], codes - weights.shape[-1]), dtype=np.int64)
+        signed = walsh(np.concatenate([weights, unused], axis=-1))
+        every, signs = signed[..., :1], signed[..., 1:]
+        pairs = np.stack([every + signs, every - signs], axis=-1) >> 1
+        return pairs.reshape(*weights.shape[:-1], self.mechanism.tally_size)
+
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        if counts.sum() != reports:
+            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
+        return counts, reports
+
+    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
+        return moments_of_messages(self.mechanism, law_of_messages(self.mechanism), rows, counts)
+
     def estimate(
         self,
         tally: Counts,
@@ -64,9 +84,7 @@ class HadamardEstimator:
         epochs: int = 1,
         family: str = "each",
     ) -> Estimate:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports:
-            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
+        counts, reports = self.checked(tally, n)
         return debias(
             Channel(self.mechanism.p, self.mechanism.q),
             self.supports(counts),
@@ -76,19 +94,3 @@ class HadamardEstimator:
             family=family,
             clusters=clusters_of(self.mechanism, self.repeat, epochs),
         )
-
-
-def walsh(values: Numbers) -> Numbers:
-    """Σ_j values[…, j]·(−1)^(parity of j AND v) for every v; exact while sums of |values| fit.
-
-    Each round adds and subtracts the halves, which deals with the first bit of j and puts that of v
-    last; after log2 K rounds all bits are back in their places.
-    """
-    size = values.shape[-1]
-    half = size // 2
-    for _ in range(size.bit_length() - 1):
-        mixed = np.empty_like(values)
-        np.add(values[..., :half], values[..., half:], out=mixed[..., 0::2])
-        np.subtract(values[..., :half], values[..., half:], out=mixed[..., 1::2])
-        values = mixed
-    return values

@@ -1,37 +1,28 @@
 """Projective designs: points put round the circle of `cyclic/1`, then decoded as there.
 
-Let α be a root of x^t − Σ c_j x^j, s the sequence of `recurrences`, and turn i = 0 … K − 1 of the
-circle
-
-    the point  (s_i, s_{i+1}, …, s_{i+t−1})        the value v with Σ_j v_j·α^j = α^i
-
-up to a factor. Then Σ_j v_j·s_{i+j} is a multiple of s_{i+l} for the point of turn i and the value
-of turn l: the point supports the value if and only if i + l is in D. So
+Turn i of the circle is a point and a value (`turns`). Σ_j v_j·s_{i+j} is a multiple of s_{i+l} for
+the point of turn i and the value of turn l: the point supports the value if and only if i + l is in
+D. So
 
     c_l = Σ_{δ ∈ D} h_{δ − l}
 
-is one transform of K numbers, where one over all vectors would take (q − 1)·K + 1. The value of
-turn l is v_{t−1−k} = s_{l+k} − Σ_{j<k} c_{t−k+j}·s_{l+j}: all that is needed is the sequence.
+is one transform of K numbers, where one over all vectors would take (q − 1)·K + 1. Points and
+values may change places in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.correlation import shifted_sums
+from deniable_aggregator.estimate.correlation import shifted_sums, turned_back
+from deniable_aggregator.estimate.turns import circle
 from deniable_aggregator.estimators.geometric import GeometricEstimator
-from deniable_shared.fields import field_of
-from deniable_shared.inner_products import logarithms
-from deniable_shared.recurrences import codes_of, recurrence_of, sequence_of
 
-__all__ = ["ProjectiveEstimator", "circle"]
+__all__ = ["ProjectiveEstimator"]
 
 _Numbers = npt.NDArray[np.int64]
 
@@ -42,90 +33,17 @@ class ProjectiveEstimator(GeometricEstimator):
 
     @staticmethod
     def supports_of_codes(tallies: Counts, q: int, t: int) -> Counts:
+        return _around(tallies, *circle(q, t), (q, t))
+
+    @staticmethod
+    def sums_of_points(weights: Counts, q: int, t: int) -> Counts:
         point, value = circle(q, t)
-        sums = shifted_sums(tallies[..., point], q, t)
-        supports = np.empty_like(sums)
-        supports[..., value] = np.roll(sums[..., ::-1], 1, axis=-1)
-        return supports
+        return _around(weights, value, point, (q, t))
 
 
-@lru_cache(maxsize=2)
-def circle(q: int, t: int) -> tuple[_Numbers, _Numbers]:
-    """The point and the value of every turn."""
-    size, vectors, recurrence = codes_of(q, t), _Vectors(q), recurrence_of(q, t)
-    terms = np.asarray(memoryview(sequence_of(q, t, size + t - 1)), dtype=np.int64)
-    windows = [terms[j : j + size] for j in range(t)]
-    less = [vectors.minus(c) for c in recurrence]
-    values = [
-        vectors.sum(windows[k], [(less[t - k + j], windows[j]) for j in range(k)])
-        for k in reversed(range(t))
-    ]
-    return vectors.points(windows), vectors.values(values)
-
-
-class _Vectors:
-    """Many vectors over F_q at once, an array for each coordinate."""
-
-    def __init__(self, q: int) -> None:
-        self._field = field_of(q)
-        powers, logs = logarithms(self._field)
-        self._powers, self._logs = np.array(powers), np.array(logs)
-
-    def minus(self, element: int) -> int:
-        """Its negative."""
-        return self._field.multiply(self._field.p - 1, element)
-
-    def sum(self, start: _Numbers, parts: Sequence[tuple[int, _Numbers]]) -> _Numbers:
-        """start + Σ factor·elements."""
-        for factor, elements in parts:
-            if factor:
-                start = self._added(start, self._scaled(elements, self._logs[factor]))
-        return start
-
-    def _scaled(self, elements: _Numbers, log: _Numbers) -> _Numbers:
-        scaled: _Numbers = self._powers[self._logs[elements] + log]
-        return scaled
-
-    def _added(self, one: _Numbers, other: _Numbers) -> _Numbers:
-        """Digit by digit in base p."""
-        p, weight, total = self._field.p, 1, np.zeros_like(one)
-        while weight < self._field.q:
-            total += (one // weight + other // weight) % p * weight
-            weight *= p
-        return total
-
-    def points(self, coordinates: Sequence[_Numbers]) -> _Numbers:
-        """The points they are multiples of: first digit 1."""
-        q, t = self._field.q, len(coordinates)
-        led = self._number(coordinates, _last_unlike_zero(coordinates[::-1]), 1)
-        before = [codes_of(q, place) for place in range(t)]
-        powers = [q**place for place in range(t)]
-        digits = np.searchsorted(powers, led, side="right") - 1
-        ranks: _Numbers = led - np.take(powers, digits) + np.take(before, digits)
-        return ranks
-
-    def values(self, coordinates: Sequence[_Numbers]) -> _Numbers:
-        """The values they are multiples of: −1 at the place, and nothing behind it."""
-        q, t = self._field.q, len(coordinates)
-        numbers = self._number(coordinates, _last_unlike_zero(coordinates), self.minus(1))
-        starts = [0, *accumulate(q**place for place in range(t - 1, 0, -1))]
-        values = np.empty_like(numbers)
-        for behind in range(t):
-            here = numbers % q**behind == 0
-            values[here] = numbers[here] // q ** (behind + 1) + starts[behind]
-        return values
-
-    def _number(self, coordinates: Sequence[_Numbers], unit: _Numbers, becomes: int) -> _Numbers:
-        """Coordinates as digits of one number, scaled so that `unit` becomes that element."""
-        log = (self._logs[becomes] - self._logs[unit]) % (self._field.q - 1)
-        number = np.zeros_like(unit)
-        for elements in coordinates:
-            number = number * self._field.q + self._scaled(elements, log)
-        return number
-
-
-def _last_unlike_zero(coordinates: Sequence[_Numbers]) -> _Numbers:
-    last = coordinates[0]
-    for elements in coordinates[1:]:
-        last = np.where(elements == 0, last, elements)
-    return last
+def _around(numbers: Counts, taken: _Numbers, put: _Numbers, space: tuple[int, int]) -> Counts:
+    """Numbers `taken` turn by turn, summed, and `put` where each turn belongs."""
+    sums = turned_back(shifted_sums(numbers[..., taken], *space))
+    found = np.empty_like(sums)
+    found[..., put] = sums
+    return found

@@ -31,6 +31,7 @@ from deniable_aggregator.estimate.functionals import (
     Cumulative,
     Functionals,
     Moments,
+    Repeated,
     checked_weights,
 )
 from deniable_aggregator.estimate.likelihood import fit, smoothed
@@ -40,7 +41,6 @@ from deniable_aggregator.estimators.contract import (
     Payloads,
     checked_payloads,
     checked_tally,
-    repeated,
 )
 from deniable_aggregator.estimators.grr import histogram
 from deniable_shared.chains import Renewed
@@ -97,7 +97,7 @@ class SquareWaveEstimator:
         counts, reports = self._checked(tally, n)
         tail = tail_of(confidence, family, self.mechanism.domain_size)
         each = self._moments(np.eye(self.mechanism.domain_size), counts).functionals(
-            reports, repeated(self.mechanism, self.repeat, epochs), 1 - 2 * tail
+            reports, Repeated.of(self.mechanism, self.repeat, epochs), 1 - 2 * tail
         )
         found = estimate_of_scores(
             each, _scores(self.law), reports, confidence=confidence, family=family, epochs=epochs
@@ -120,7 +120,7 @@ class SquareWaveEstimator:
     ) -> Functionals:
         counts, reports = self._checked(tally, n)
         rows = checked_weights(weights, self.mechanism.domain_size)
-        of = repeated(self.mechanism, self.repeat, epochs)
+        of = Repeated.of(self.mechanism, self.repeat, epochs)
         return self._moments(rows, counts).functionals(reports, of, confidence)
 
     def cumulative(
@@ -128,7 +128,7 @@ class SquareWaveEstimator:
     ) -> Cumulative:
         """Raw values of F; its limits are those of ramps."""
         counts, reports = self._checked(tally, n)
-        of = repeated(self.mechanism, self.repeat, epochs)
+        of = Repeated.of(self.mechanism, self.repeat, epochs)
         z = -NormalDist().inv_cdf(tail_of(confidence, "each", 1))
         devices = max(reports / of.epochs, 1.0)
         slope = _best_slope(self.law, round(devices), round(z, 6)) if reports else 0

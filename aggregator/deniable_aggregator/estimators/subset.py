@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_aggregator.estimate.channel import Channel, Counts, Floats
+from deniable_aggregator.estimate.functionals import Moments
+from deniable_aggregator.estimate.label_sums import LabelSums, moments_of_supports
 from deniable_aggregator.estimators.contract import (
     Payloads,
     checked_payloads,
@@ -33,7 +35,7 @@ _SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes
 
 
 @dataclass(frozen=True, slots=True)
-class SubsetEstimator:
+class SubsetEstimator(LabelSums):
     """The estimator of "subset/1". Its tally counts the sets that held each choice."""
 
     default_projection: ClassVar[str] = "simplex"
@@ -62,6 +64,18 @@ class SubsetEstimator:
     def supports(self, tallies: Counts) -> Counts:
         return tallies
 
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        if counts.sum() != reports * self._form.subset_size:
+            raise ParameterError(
+                f"tally must add up to {self._form.subset_size} choices in each of n = {reports} "
+                f"reports, got {counts.sum()}"
+            )
+        return counts, reports
+
+    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
+        return moments_of_supports(self.mechanism, rows, self.supports(counts), n)
+
     def estimate(
         self,
         tally: Counts,
@@ -71,12 +85,7 @@ class SubsetEstimator:
         epochs: int = 1,
         family: str = "each",
     ) -> Estimate:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports * self._form.subset_size:
-            raise ParameterError(
-                f"tally must add up to {self._form.subset_size} choices in each of n = {reports} "
-                f"reports, got {counts.sum()}"
-            )
+        counts, reports = self.checked(tally, n)
         return debias(
             Channel(self.mechanism.p, self.mechanism.q),
             counts,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.ingest.checks import Candidate, Circumstances, first_error
 from deniable_aggregator.ingest.commit import GroupCommit
-from deniable_aggregator.ingest.limiter import PrefixLimiter
+from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.store.contract import Arrival, Cell, Store, Verdict
 from deniable_shared.epochs import Clock, closes_at
@@ -45,6 +45,7 @@ class Ingest:
         self._cohorts = cohorts
         self._clock = clock
         self._limiter = PrefixLimiter(settings.reports_per_minute_per_prefix, clock=clock)
+        self._shares = CollectionLimiter(settings.reports_per_minute_per_collection, clock=clock)
         self._commits = GroupCommit(store, registry.tally, max_waiting=settings.max_waiting_reports)
         self._closed: set[tuple[str, int]] = set()
 
@@ -68,6 +69,7 @@ class Ingest:
         found = self._registry.get(collection, version=newest)
         now = self._clock()
         _require_open(found, now)
+        self._shares.admit(found.id, len(reports))
         self._commits.require_room()
         around = Circumstances(
             collection=found,

@@ -64,7 +64,7 @@ class UploadEndpoint:
         _check_content_type(environ.get("CONTENT_TYPE", ""))
         length = _checked_length(environ.get("CONTENT_LENGTH", ""))
         credential = environ.get("HTTP_AUTHORIZATION")
-        relay = credential is not None and self._is_relay(credential)
+        relay = credential is not None and self._is_relay(credential, collection)
         failed = self._service.ingest.upload(
             collection,
             _read(environ, length),
@@ -76,9 +76,13 @@ class UploadEndpoint:
             return "200 OK", [], b""
         return "200 OK", [("Content-Type", ERRORS_MEDIA_TYPE)], encode_errors(failed)
 
-    def _is_relay(self, credential: str) -> bool:
+    def _is_relay(self, credential: str, collection: str) -> bool:
         token = self._service.tokens.authenticate(credential)
-        return token is not None and token.role == RELAY
+        if token is None or token.role != RELAY:
+            return False
+        if token.collections is None:
+            return True
+        return token.identity.may_see(self._service.registry.get(collection).id)
 
 
 def _collection(environ: WSGIEnvironment) -> str | None:

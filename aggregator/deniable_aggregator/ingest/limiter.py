@@ -1,4 +1,4 @@
-"""How much one network may send, counted in reports, in memory.
+"""How much one network may send, and one collection take, counted in reports, in memory.
 
 Addresses are never kept: counters are named by a MAC of the network (/24 or /48) under a random key
 that is thrown away every hour, and the counters of a window go with the window.
@@ -19,7 +19,7 @@ from limits.strategies import FixedWindowRateLimiter
 from deniable_aggregator.problem import Problem, jittered
 from deniable_shared.epochs import Clock
 
-__all__ = ["WINDOW_SECONDS", "PrefixLimiter", "network_prefix"]
+__all__ = ["WINDOW_SECONDS", "CollectionLimiter", "Limiter", "PrefixLimiter", "network_prefix"]
 
 WINDOW_SECONDS = 10
 """A burst may use up one window's reports at once: short windows keep bursts short."""
@@ -39,33 +39,68 @@ def network_prefix(address: str) -> str:
     return six.packed[:6].hex() if four is None else str(four).rpartition(".")[0]
 
 
-class PrefixLimiter:
-    """Refuses a network's reports over the limit. Thread-safe."""
+class Limiter:
+    """Counts what comes under a name in a window of seconds. Thread-safe.
 
-    def __init__(self, reports_per_minute: int, *, clock: Clock) -> None:
+    Names are kept as a MAC under a random key of the hour, only as long as the window lasts.
+    """
+
+    def __init__(self, amount: int, seconds: int, *, clock: Clock) -> None:
+        self.amount = amount
         self._windows = _Windows(clock)
         self._strategy = FixedWindowRateLimiter(self._windows)
-        self._limit = RateLimitItemPerSecond(
-            math.ceil(reports_per_minute * WINDOW_SECONDS / 60), WINDOW_SECONDS
-        )
+        self._limit = RateLimitItemPerSecond(amount, seconds)
         self._clock = clock
         self._hour = -1
         self._key = b""
 
-    def admit(self, prefix: str, reports: int = 1) -> None:
-        """Count the reports; Problem("too-many-requests") once the network's share is used up."""
-        if not self._strategy.hit(self._limit, self._pseudonym(prefix), cost=reports):
-            raise Problem(
-                "too-many-requests",
-                f"one network may send {self._limit.amount} reports in {WINDOW_SECONDS} s",
-                retry_after=jittered(WINDOW_SECONDS),
-            )
+    def hit(self, name: str, cost: int = 1) -> bool:
+        """Count; False once more than the amount came under this name."""
+        return self._strategy.hit(self._limit, self._pseudonym(name), cost=cost)
 
-    def _pseudonym(self, prefix: str) -> str:
+    def _pseudonym(self, name: str) -> str:
         hour = int(self._clock() // KEY_SECONDS)
         if hour != self._hour:
             self._key, self._hour = secrets.token_bytes(32), hour
-        return hashlib.blake2b(prefix.encode(), key=self._key, digest_size=16).hexdigest()
+        return hashlib.blake2b(name.encode(), key=self._key, digest_size=16).hexdigest()
+
+
+class PrefixLimiter:
+    """Refuses a network's reports over the limit. Thread-safe."""
+
+    def __init__(self, reports_per_minute: int, *, clock: Clock) -> None:
+        self._limiter = Limiter(_share(reports_per_minute), WINDOW_SECONDS, clock=clock)
+
+    def admit(self, prefix: str, reports: int = 1) -> None:
+        """Count the reports; Problem("too-many-requests") once the network's share is used up."""
+        if not self._limiter.hit(prefix, reports):
+            raise _too_many("one network may send", self._limiter.amount)
+
+
+class CollectionLimiter:
+    """Refuses a collection's reports over the limit, whoever sends them. Thread-safe."""
+
+    def __init__(self, reports_per_minute: int, *, clock: Clock) -> None:
+        """0 is no limit."""
+        share = _share(reports_per_minute)
+        self._limiter = Limiter(share, WINDOW_SECONDS, clock=clock) if share else None
+
+    def admit(self, collection: str, reports: int) -> None:
+        """Count the reports; Problem("too-many-requests") once the share is used up."""
+        if self._limiter is not None and not self._limiter.hit(collection, reports):
+            raise _too_many("one collection takes", self._limiter.amount)
+
+
+def _share(reports_per_minute: int) -> int:
+    return math.ceil(reports_per_minute * WINDOW_SECONDS / 60)
+
+
+def _too_many(what: str, amount: int) -> Problem:
+    return Problem(
+        "too-many-requests",
+        f"{what} {amount} reports in {WINDOW_SECONDS} s",
+        retry_after=jittered(WINDOW_SECONDS),
+    )
 
 
 class _Windows(Storage):

@@ -74,7 +74,8 @@ def initialise(settings: Settings, *, operator_key: Path, now: float) -> Initial
 
 
 def _initialise(settings: Settings, operator_key: Path, now: float) -> Initialised:
-    from deniable_aggregator.auth import Tokens
+    from deniable_aggregator.access import audit
+    from deniable_aggregator.access.tokens import Tokens
     from deniable_aggregator.store.opening import open_store
 
     store = open_store(settings)
@@ -86,7 +87,8 @@ def _initialise(settings: Settings, operator_key: Path, now: float) -> Initialis
             )
         trust = _prepare_files(settings.data, operator_key, now)
         Keys(settings.data, store=store, clock=lambda: now)
-        _, token = Tokens(store, clock=lambda: now).create("admin", "deniable init")
+        with audit.acting("token-made", actor="deniable init", at=now):
+            _, token = Tokens(store, clock=lambda: now).create("admin", "deniable init")
     finally:
         store.close()
     return Initialised(trust, token, operator_key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.auth import Token, Tokens, TokenStore
+from deniable_aggregator.access.tokens import Token, Tokens, TokenStore
 
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service

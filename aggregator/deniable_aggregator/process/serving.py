@@ -13,11 +13,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from deniable_aggregator.access import audit, changes
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.process import server_file
 from deniable_aggregator.process.connection import remote
@@ -26,6 +27,7 @@ from deniable_aggregator.wsgi import ACCESS_LOG_FORMAT
 if TYPE_CHECKING:
     import httpx
 
+    from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
 
 __all__ = [
@@ -54,9 +56,13 @@ class ServingError(AggregatorError):
 class Server:
     """A service that runs as a child of this process."""
 
-    def __init__(self, process: subprocess.Popen[bytes], *, address: str, token: str) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], *, address: str, token: str, link: str | None = None
+    ) -> None:
+        """`link` signs in once, where nobody ever did."""
         self.address = address
         self.token = token
+        self.link = link
         self._process = process
 
     @property
@@ -120,10 +126,10 @@ def running(
     taken or the service does not come up, LockedError when another process holds the directory.
     """
     require_free(settings.host, settings.port)
-    token_id, token = _local_token(settings)
+    token_id, token, link = _local_access(settings)
     arguments = granian_arguments(settings, access_log=access_log)
     process = _spawn(arguments, settings, log, delete_if_orphaned)
-    server = Server(process, address=_address(settings), token=token)
+    server = Server(process, address=_address(settings), token=token, link=link)
     try:
         server.await_ready(time.monotonic() + READY_SECONDS)
         live = server_file.LiveServer(address=server.address, token=token, pid=server.pid)
@@ -180,19 +186,38 @@ def _absolute(settings: Settings) -> Settings:
     return replace(settings, data=data, store=f"sqlite:///{settings.database.absolute()}")
 
 
-def _local_token(settings: Settings) -> tuple[str, str]:
-    """Id and text of an admin token for this machine's commands; those of killed runs end."""
+def _local_access(settings: Settings) -> tuple[str, str, str | None]:
+    """Id and text of an admin token for this machine's commands; those of killed runs end.
+
+    With them the secret of a sign-in link, if nobody has signed in yet.
+    """
     from deniable_aggregator.service import Service
 
     label = _local_label(settings)
     service = Service.open(settings)
     try:
+        changes.record(service)
         for token in service.tokens.list():
             if token.label == label and token.revoked is None:
-                service.tokens.revoke(token.id)
-        return service.tokens.create("admin", label)
+                with _acting(service, "token-revoked", token=token.id):
+                    service.tokens.revoke(token.id)
+        with _acting(service, "token-made"):
+            token_id, secret = service.tokens.create("admin", label)
+        return token_id, secret, _first_link(service)
     finally:
         service.close()
+
+
+def _first_link(service: Service) -> str | None:
+    """Nobody has a default password: the first person comes in by a link that is printed once."""
+    if service.users.list() or changes.last(service.store, "sign-in") is not None:
+        return None
+    with _acting(service, "sign-in-link-made"):
+        return service.sessions.make_link("first sign-in")
+
+
+def _acting(service: Service, act: str, **details: object) -> AbstractContextManager[object]:
+    return audit.acting(act, actor=LOCAL_TOKEN, at=service.clock(), **details)
 
 
 def _local_label(settings: Settings) -> str:

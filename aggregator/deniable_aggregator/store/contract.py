@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.auth import Token
+from deniable_aggregator.access.contract import AccessStore
 from deniable_shared.journal import GENESIS, LOG_PAGE, LogEntry
 
 __all__ = [
@@ -152,7 +152,7 @@ class ResultRow:
     position: int | None = None
 
 
-class Store(Protocol):
+class Store(AccessStore, Protocol):
     """Thread-safe. What writes is durable when it returns, or raises having changed nothing.
 
     An operation that loses its connection while the database commits raises too, and may have been
@@ -295,17 +295,5 @@ class Store(Protocol):
     def session_sizes(self) -> dict[str, int]:
         """Release → how many records its session has, of every session."""
         ...
-
-    def add_token(self, token: Token) -> None: ...
-
-    def tokens(self) -> list[Token]:
-        """Every token ever made, oldest first."""
-        ...
-
-    def revoke_token(self, token_id: str, now: float) -> bool:
-        """Invalid from now on; False if there is no such token. The first time stays."""
-        ...
-
-    def find_token(self, token_hash: bytes) -> Token | None: ...
 
     def close(self) -> None: ...

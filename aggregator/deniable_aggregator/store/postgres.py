@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import psycopg
 
+from deniable_aggregator.access import audit
 from deniable_aggregator.store import appending, counting, folding, postgres_schema
+from deniable_aggregator.store.auditing import carrying
 from deniable_aggregator.store.contract import (
     Arrival,
     Cell,
@@ -74,8 +76,12 @@ class PostgresStore(Registers):
     def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
         """The fact and SWEEP_IDS ids together, more ids in transactions of their own."""
         number = self._number(collection)
-        with self._connections.begin() as db:
+        announced = audit.announced("epoch-closed") is not None
+        lent = self._connections.write() if announced else self._connections.begin()
+        with carrying(lent, "epoch-closed") as db:
             new = appending.close(db, number, epoch, now)
+            if not new:
+                audit.nothing_done("epoch-closed")
             swept = appending.sweep(db, number, epoch)
         if not swept:
             self._sweep(number, epoch)

@@ -1,16 +1,18 @@
 """The part of a store that both databases keep with one and the same SQL: all but the counting.
 
-Manifests, key lists and the log, the ledger of releases, rejections and tokens. These writes are
-few; each is a transaction that no other writer of them overlaps, in any process.
+Manifests, key lists and the log, the ledger of releases, rejections; in `access` tokens and what
+else lets people in. These writes are few; each is a transaction that no other writer of them
+overlaps, in any process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deniable_aggregator.auth import Token
+from deniable_aggregator.access import audit
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import counting, journal, releases
+from deniable_aggregator.store.access import AccessRegisters
 from deniable_aggregator.store.contract import (
     ChargeRow,
     Decide,
@@ -24,17 +26,12 @@ from deniable_aggregator.store.statements import Connections
 
 __all__ = ["Registers"]
 
-_SELECT = "select id, role, label, hash, created, expires, revoked from tokens"
-_INSERT = """
-insert into tokens (id, role, label, hash, created, expires, revoked)
-values (?, ?, ?, ?, ?, ?, ?)"""
 
-
-class Registers:
+class Registers(AccessRegisters):
     """See `contract.Store`; a store adds counting and what opens and closes it."""
 
     def __init__(self, connections: Connections) -> None:
-        self._lent = connections
+        super().__init__(connections)
         self._rejections = Rejections(connections)
         self._numbers = self._collection_numbers()
 
@@ -48,7 +45,7 @@ class Registers:
         self._rejections.flush()
 
     def add_manifest(self, row: ManifestRow) -> None:
-        with self._lent.write() as db:
+        with self._lent.write("manifest-applied") as db:
             number = journal.add_manifest(db, row)
         self._numbers[row.collection] = number
 
@@ -58,7 +55,7 @@ class Registers:
 
     def set_collection_closed(self, collection: str) -> None:
         number = self._number(collection)
-        with self._lent.write() as db:
+        with self._lent.write("collection-closed") as db:
             db.execute("update collections set closed = 1 where number = ?", (number,))
 
     def closed_collections(self) -> frozenset[str]:
@@ -72,8 +69,9 @@ class Registers:
             return counting.expire(db, number, epoch, now)
 
     def add_key_list(self, row: KeyListRow, *, log_size: int) -> bool:
-        with self._lent.write() as db:
+        with self._lent.write("key-rotated") as db:
             if journal.head(db)[0] != log_size:
+                audit.nothing_done("key-rotated")
                 return False
             journal.add_key_list(db, row)
         return True
@@ -106,8 +104,13 @@ class Registers:
 
     def charge(self, row: ChargeRow, decide: Decide) -> ChargeRow:
         number = self._number(row.collection)
-        with self._lent.write() as db:
-            return releases.charge(db, number, row, decide)
+        if audit.announced("release-asked"):
+            audit.tell(release=row.release)
+        with self._lent.write("release-asked", "ledger-reconciled") as db:
+            charged = releases.charge(db, number, row, decide)
+            if charged is not row:
+                audit.nothing_done("release-asked", "ledger-reconciled")
+            return charged
 
     def charge_for(self, collection: str, request: bytes) -> ChargeRow | None:
         number = self._number(collection)
@@ -137,8 +140,11 @@ class Registers:
             return releases.results(db, number)
 
     def add_record(self, release: str, number: int, record: bytes) -> bool:
-        with self._lent.write() as db:
-            return releases.add_record(db, release, number, record)
+        with self._lent.write("question-asked") as db:
+            added = releases.add_record(db, release, number, record)
+            if not added:
+                audit.nothing_done("question-asked")
+            return added
 
     def records(self, release: str, first: int = 0) -> list[bytes]:
         with self._lent.read() as db:
@@ -147,33 +153,6 @@ class Registers:
     def session_sizes(self) -> dict[str, int]:
         with self._lent.read() as db:
             return releases.session_sizes(db)
-
-    def add_token(self, token: Token) -> None:
-        row = (
-            token.id,
-            token.role,
-            token.label,
-            token.hash,
-            token.created,
-            token.expires,
-            token.revoked,
-        )
-        with self._lent.write() as db:
-            db.execute(_INSERT, row)
-
-    def tokens(self) -> list[Token]:
-        with self._lent.read() as db:
-            return [Token(*row) for row in db.execute(f"{_SELECT} order by rowid").fetchall()]
-
-    def revoke_token(self, token_id: str, now: float) -> bool:
-        statement = "update tokens set revoked = coalesce(revoked, ?) where id = ?"
-        with self._lent.write() as db:
-            return bool(db.execute(statement, (int(now), token_id)).rowcount)
-
-    def find_token(self, token_hash: bytes) -> Token | None:
-        with self._lent.read() as db:
-            rows = db.execute(f"{_SELECT} where hash = ?", (token_hash,)).fetchall()
-        return Token(*rows[0]) if rows else None
 
     def _number(self, collection: str) -> int:
         """What stands for a collection; another process may have registered it meanwhile."""

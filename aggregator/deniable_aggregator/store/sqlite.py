@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
+from deniable_aggregator.access import audit
 from deniable_aggregator.store import counting, schema
 from deniable_aggregator.store.connections import Connections, Factory
 from deniable_aggregator.store.contract import Arrival, CellTally, EpochRow, Tally, Verdict
@@ -54,8 +55,10 @@ class SqliteStore(Registers):
     def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
         """The fact and SWEEP_IDS ids together, more ids in slices that let uploads through."""
         number = self._number(collection)
-        with self._connections.write() as db:
+        with self._lent.write("epoch-closed") as db:
             new = counting.close(db, number, epoch, now)
+            if not new:
+                audit.nothing_done("epoch-closed")
             swept = counting.sweep(db, number, epoch)
         if not swept:
             self._sweep(number, epoch)

@@ -21,9 +21,20 @@ from deniable_aggregator.central.pmf import Pmf
 from deniable_shared.domain import Number, Record
 from deniable_shared.errors import DeniableError
 from support.central_checks import FALSE_ALARM
-from support.central_collections import SMALL, Vector, facts, mechanism, neighbours, tallies
+from support.central_collections import (
+    CHOICES,
+    PRICES,
+    SMALL,
+    Vector,
+    facts,
+    mechanism,
+    neighbours,
+    tallies,
+)
 from support.central_laws import check_epsilon_is_reached, check_pure
 from support.central_linear import binomial_tail
+
+SEVERAL = {name: built for name, built in CHOICES.items() if built.id != "grr/1"}
 
 
 def asked(given: Facts, **more: object) -> Synthesizing:
@@ -46,6 +57,14 @@ def law_of(release: Synthesizing, reach: int) -> Callable[[Vector], Pmf[Any]]:
 def test_no_report_replaced_is_told_by_more_than_epsilon(name: str, epsilon: str) -> None:
     release = asked(facts(SMALL[name], 3), rounds=1, epsilon=epsilon)
     check_pure(law_of(release, 5), neighbours(SMALL[name], 3), release.guarantee)
+
+
+@pytest.mark.parametrize("name", sorted(SEVERAL))
+def test_nor_where_a_report_supports_several_labels(name: str) -> None:
+    given = facts(SEVERAL[name], 2, labels=PRICES[: SEVERAL[name].domain_size])
+    release = asked(given, rounds=1, workload="intervals")
+    assert release.error.total >= asked(facts(SMALL["grr-4"], 2), rounds=1).error.total
+    check_pure(law_of(release, 3), neighbours(SEVERAL[name], 2), release.guarantee)
 
 
 def test_nor_by_two_rounds_of_which_the_second_follows_the_first() -> None:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,13 @@ import pytest
 
 from deniable_aggregator.central.aggregate import plan
 from deniable_aggregator.central.aggregate.contract import Facts
+from deniable_aggregator.central.aggregate.messages import messages_of
 from deniable_aggregator.central.aggregate.queries import Questions
-from deniable_aggregator.central.aggregate.randomized_counts import RandomizedCounts, local_error
+from deniable_aggregator.central.aggregate.randomized_counts import (
+    RandomizedCounts,
+    local_error,
+    moves_of,
+)
 from deniable_aggregator.central.errors import CentralError
 from deniable_aggregator.central.linear import Demand, OnlinePlan, SessionError
 from deniable_aggregator.central.linear.online_law import online_pmf
@@ -22,7 +28,15 @@ from deniable_aggregator.central.pmf import Pmf
 from deniable_shared.errors import DeniableError, ParameterError
 from support.central_checks import FALSE_ALARM
 from support.central_coins import Fixed
-from support.central_collections import SMALL, Vector, facts, mechanism, neighbours, tallies
+from support.central_collections import (
+    CHOICES,
+    SMALL,
+    Vector,
+    facts,
+    mechanism,
+    neighbours,
+    tallies,
+)
 from support.central_laws import check_pure
 from support.central_linear import binomial_tail
 
@@ -45,18 +59,28 @@ def question(*places: int) -> dict[str, object]:
 QUESTIONS = [question(0), question(1, 2), question(0, 1, 2), question(3), question(0, 3)]
 
 
-@pytest.mark.parametrize("name", ["grr-2", "grr-4", "grr-chain"])
+@pytest.mark.parametrize("name", sorted(CHOICES))
 def test_no_report_replaced_is_told_by_more_than_epsilon(name: str) -> None:
-    built, third = SMALL[name], Fraction(2, 3)
-    gain = built.p - built.q
-    demand = Demand(rows=3, domain=built.domain_size, queries=2, gain=gain)
+    built, third = CHOICES[name], Fraction(2, 3)
+    n, gain = 3 if built.id == "grr/1" else 2, built.p - built.q
+    moves = messages_of(built).labels.sets
+    demand = Demand(rows=n, domain=built.domain_size, queries=2, gain=gain, moves=moves)
     session = OnlinePlan(demand, (third, third, third), 1, 2)
-    queries = list(np.eye(built.domain_size, dtype=np.int64)[:2])
+    queries = list(np.tri(built.domain_size, dtype=np.int64)[:2])
 
     def law(counts: Vector) -> Pmf[Any]:
-        return online_pmf(session, RandomizedCounts(built, 3, np.array(counts)), queries, reach=4)
+        data = RandomizedCounts.of(facts(built, n), tallies(counts, n))
+        return online_pmf(session, data, queries, reach=4)
 
-    check_pure(law, neighbours(built, 3), session.guarantee)
+    check_pure(law, neighbours(built, n), session.guarantee)
+
+
+@pytest.mark.parametrize("name", sorted(CHOICES))
+def test_a_session_allows_for_what_a_report_moves_the_widest_question_by(name: str) -> None:
+    built = CHOICES[name]
+    release = asked(facts(built, 10**9), epsilon="8", questions=9)
+    sets = np.array(list(product((0, 1), repeat=built.domain_size)))
+    assert release.linear.demand.moves == moves_of(built, sets)
 
 
 def test_opening_is_the_charge_of_all_of_epsilon() -> None:
@@ -162,14 +186,16 @@ def test_the_bar_holds_for_the_set_that_the_devices_noise_is_worst_for() -> None
     """
     built, n = mechanism("grr/1", 256, "0.1"), 100_000
     given, reports = facts(built, n), population([1 / 256] * 256, n, built)
-    one, every = (local_error(given, queries=queries, beta=0.025) for queries in (1, 1 << 255))
+    one, every = (
+        local_error(given, queries=queries, beta=0.025, moves=1) for queries in (1, 1 << 255)
+    )
     for _ in range(10):
         data = RandomizedCounts(built, n, np.array(reports()))
         worst = (data.counts > n / 256).astype(np.int64)
         off = abs(float(data.observe(worst[None])[0]) / float(n * data.gain) - worst.mean())
         assert one < off < every
     planned = asked(facts(BUILT, N)).linear.demand.local_error
-    assert planned == pytest.approx(local_error(facts(BUILT, N), queries=8, beta=0.025))
+    assert planned == pytest.approx(local_error(facts(BUILT, N), queries=8, beta=0.025, moves=1))
 
 
 def test_past_the_planned_questions_there_is_an_answer_and_no_bar() -> None:

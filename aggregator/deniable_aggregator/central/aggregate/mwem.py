@@ -35,6 +35,7 @@ from deniable_aggregator.central.aggregate.randomized_counts import (
     RandomizedCounts,
     check_joint,
     local_error,
+    moves_of,
 )
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.linear import Mwem, best_rounds, mwem_error
@@ -123,12 +124,15 @@ class _Bound:
     facts: Facts
     queries: int
     epsilon: Fraction
+    moves: int
     local: float
 
     @classmethod
     def of(cls, facts: Facts, label_sets: LabelSets, epsilon: Fraction) -> _Bound:
         queries = label_sets.workload.queries
-        return cls(facts, queries, epsilon, local_error(facts, queries=queries, beta=HALF))
+        moves = max(1, moves_of(facts.mechanism, label_sets.workload.matrix))
+        local = local_error(facts, queries=queries, beta=HALF, moves=moves)
+        return cls(facts, queries, epsilon, moves, local)
 
     @property
     def most_rounds(self) -> int:
@@ -150,6 +154,7 @@ class _Bound:
             queries=self.queries,
             epsilon=self.epsilon,
             beta=HALF,
+            moves=self.moves,
             unit=self._unit,
             local_error=self.local,
         )
@@ -167,6 +172,7 @@ class _Bound:
             rounds=rounds,
             epsilon=self.epsilon,
             beta=HALF,
+            moves=self.moves,
             unit=self._unit,
             local_error=local,
         )

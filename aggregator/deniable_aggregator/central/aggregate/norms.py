@@ -17,6 +17,7 @@ import numpy.typing as npt
 from deniable_shared.errors import ParameterError
 
 __all__ = [
+    "MOST_MESSAGES",
     "MOST_STEPS",
     "Matrix",
     "affordable",
@@ -28,6 +29,7 @@ __all__ = [
 Matrix = npt.NDArray[np.int64]
 
 MOST_STEPS = 1 << 28
+MOST_MESSAGES = 1 << 14
 _MOST_BITS = 16
 _LARGEST = 1 << 62
 _CHUNK = 1 << 20

@@ -37,7 +37,15 @@ from deniable_aggregator.central.ptr import Proposal
 from deniable_shared.domain import Choice, Number
 from deniable_shared.errors import ParameterError
 
-__all__ = ["MOST_ORDERED", "MOST_PRICES", "Quantile", "Revenue", "first_crossing", "prices_of"]
+__all__ = [
+    "MOST_ORDERED",
+    "MOST_PRICES",
+    "Quantile",
+    "Revenue",
+    "first_crossing",
+    "prices_of",
+    "widest_share",
+]
 
 MOST_ORDERED = 4096
 MOST_PRICES = 512
@@ -62,7 +70,7 @@ class Quantile:
         labels = _ordered(facts, "quantile", MOST_ORDERED)
         readings = Readings.of(facts)
         targets = [math.ceil(readings.expected(quantile, labels=v + 1)) for v in range(labels)]
-        return cls(facts, readings, quantile, np.array(targets), _widest_share(readings, labels))
+        return cls(facts, readings, quantile, np.array(targets), widest_share(readings))
 
     @property
     def candidates(self) -> tuple[str | None, ...]:
@@ -130,10 +138,11 @@ class Revenue:
             )
         every, readings = prices_of(facts), Readings.of(facts)
         prices = [every[place] for place in chosen]
-        if prices[-1] * facts.n * readings.messages.unit >= _LARGEST:
+        each = readings.messages.unit * readings.messages.most
+        if prices[-1] * facts.n * each >= _LARGEST:
             raise ParameterError(
                 f"the largest price in cents times n must be below 2^60, got {prices[-1]} times "
-                f"{facts.n:,}: use smaller prices or fewer epochs"
+                f"{facts.n:,}, and {each:,} for each report: use smaller prices or fewer epochs"
             )
         offsets = [
             round(price * readings.expected(Fraction(0), labels=size - place))
@@ -190,9 +199,14 @@ def _ordered(facts: Facts, what: str, most: int) -> int:
     return facts.domain.size
 
 
-def _widest_share(readings: Readings, size: int) -> int:
-    """How far one report moves any F_v: the widest row of the cumulative matrix, part by part."""
-    messages, widest = readings.messages, 0
+def widest_share(readings: Readings) -> int:
+    """How far one report moves any F_v: the widest row of the cumulative matrix, part by part.
+
+    Of more than 4,096 labels, how far it moves any set of them.
+    """
+    messages, size, widest = readings.messages, readings.facts.domain.size, 0
+    if size > MOST_ORDERED:
+        return messages.labels.sets
     step = max(1, _CHUNK // size)
     for start in range(0, size, step):
         rows = np.arange(start, min(start + step, size))

@@ -6,7 +6,8 @@ tells nothing; at most c answers are measured (`linear.online_plan`, `linear.onl
 
 Every answer is within α = central part + local part of the truth. Questions may be chosen after
 answers that carry the devices' noise, so τ must hold for every set of labels at once, not for the
-questions that are asked: |Q| = 2^(d − 1) in `local_error`, as a set and its complement err alike.
+questions that are asked: |Q| = 2^(d − 1) in `local_error`, as a set and its complement err alike,
+and Δ what one report moves any set by.
 It enters twice: the answer is tested against the noisy counts, and may be measured on them.
 """
 
@@ -25,6 +26,7 @@ from deniable_aggregator.central.aggregate.arguments import (
 from deniable_aggregator.central.aggregate.bars import CONFIDENCE
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Parameter, Tallies
 from deniable_aggregator.central.aggregate.label_sets import read_label_set
+from deniable_aggregator.central.aggregate.messages import messages_of
 from deniable_aggregator.central.aggregate.query_answers import HALF, QueryError
 from deniable_aggregator.central.aggregate.randomized_counts import (
     RandomizedCounts,
@@ -145,7 +147,8 @@ def plan(arguments: Mapping[str, object], facts: Facts) -> Questions:
     check_joint("queries", facts)
     epsilon = read_epsilon(complete["epsilon"])
     questions = read_whole("questions", complete["questions"], low=1, high=_MOST_QUESTIONS)
-    local = local_error(facts, queries=1 << (facts.domain.size - 1), beta=HALF)
+    moves = messages_of(facts.mechanism).labels.sets
+    local = local_error(facts, queries=1 << (facts.domain.size - 1), beta=HALF, moves=moves)
     if 2 * local >= 1:
         raise CentralError(_too_few(facts, "the devices' own noise leaves every answer open"))
     demand = Demand(
@@ -153,6 +156,7 @@ def plan(arguments: Mapping[str, object], facts: Facts) -> Questions:
         domain=facts.domain.size,
         queries=questions,
         beta=HALF,
+        moves=moves,
         gain=facts.mechanism.p - facts.mechanism.q,
         local_error=local,
     )

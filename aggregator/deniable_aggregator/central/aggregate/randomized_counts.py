@@ -1,20 +1,21 @@
 """A collection's raw tally as counts that linear queries can be asked of: `linear.Data`.
 
-    raw answer of f    A·c − ⌊n·q·Σ_v f(v)⌉ for a 0/1 query A of f; its mean is n·(p − q)·f(truth)
-                       but for the rounding, at most half a raw unit
-    one report         moves it by A·(s(y) − s(y')) for possible messages y, y': 1, or 0 for a
-                       query of all labels or none
-    τ                  (√(T·ln(2|Q|/β)/(2n)) + 1/(2n))/(p − q): |Q| fixed queries are all within τ
-                       of the truth but with chance β. Hoeffding, for devices of at most T reports
+    raw answer of f    A·c − ⌊n·q·Σ_v f(v)⌉ for a 0/1 query A of f, c how many reports support each
+                       label; its mean is n·(p − q)·f(truth) but for at most half a raw unit
+    one report         moves it by A·(s(y) − s(y')) for possible messages y, y', Δ for short: 1 of
+                       grr/1 (0 for a query of all labels or none), more where a report supports
+                       several labels. What any set of labels is moved by bounds all queries
+    τ                  |Q| fixed queries are all within τ of the truth but with chance β: the
+                       `deviation` of readings, and the rounding, over n
 
 The offset is a function of n and of the query, so it moves with no report. Nothing is projected:
 an answer may be negative or above n·(p − q). Only answers that are one label of several have
-counts that belong to one distribution. Source: central-dp §4.2, §4.7.
+counts that belong to one distribution; what reports say of them may be several labels each.
+Source: central-dp §4.2, §4.7.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
@@ -22,21 +23,21 @@ from hashlib import sha256
 import numpy as np
 
 from deniable_aggregator.central.aggregate.contract import Counts, Facts, Tallies
-from deniable_aggregator.central.aggregate.messages import OneOf, messages_of
-from deniable_aggregator.central.aggregate.reach import reach
+from deniable_aggregator.central.aggregate.messages import messages_of
 from deniable_aggregator.central.aggregate.readings import Readings
 from deniable_shared.domain import Bits
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["RandomizedCounts", "check_joint", "local_error"]
+__all__ = ["RandomizedCounts", "check_joint", "local_error", "moves_of"]
 
+_AT_ONCE = 1 << 22  # numbers of a block of queries
 _LARGEST_ROWS = (1 << 31) - 1  # times the rows of a small database stays exact in a float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RandomizedCounts:
-    """n reports of one label each, by how often each label was reported."""
+    """n reports, by how many of them support each label."""
 
     mechanism: Mechanism
     rows: int
@@ -44,7 +45,7 @@ class RandomizedCounts:
 
     @classmethod
     def of(cls, facts: Facts, tallies: Tallies) -> RandomizedCounts:
-        return cls(facts.mechanism, facts.n, tallies.counts)
+        return cls(facts.mechanism, facts.n, Readings.of(facts)(tallies.counts))
 
     @property
     def domain(self) -> int:
@@ -69,7 +70,19 @@ class RandomizedCounts:
         return (2 * q.numerator + q.denominator) // (2 * q.denominator)
 
     def sensitivity(self, queries: Counts) -> int:
-        return reach(self.mechanism, queries).linf
+        return moves_of(self.mechanism, queries)
+
+
+def moves_of(mechanism: Mechanism, queries: Counts) -> int:
+    """Δ: how far one report moves the raw answer of any of these 0/1 queries."""
+    messages, widest = messages_of(mechanism), 0
+    height = max(1, _AT_ONCE // mechanism.tally_size)
+    for start in range(0, len(queries), height):
+        if widest == messages.labels.sets:
+            break
+        rows = messages.on_tally(queries[start : start + height])
+        widest = max(widest, int(messages.spread(rows).max()))
+    return widest
 
 
 def check_joint(mechanism: str, facts: Facts) -> None:
@@ -80,11 +93,7 @@ def check_joint(mechanism: str, facts: Facts) -> None:
             "itself, so which of them come together is not known; use histogram, or collect a "
             "record"
         )
-    if not isinstance(messages_of(facts.mechanism), OneOf):
-        raise ParameterError(
-            f"{mechanism} needs reports that name one label each, as those of grr/1 do, this "
-            f"collection's are of {facts.mechanism.id}: use histogram"
-        )
+    messages_of(facts.mechanism)
     if facts.n > _LARGEST_ROWS:
         raise ParameterError(
             f"{mechanism} reads at most {_LARGEST_ROWS:,} reports, these epochs have "
@@ -92,8 +101,7 @@ def check_joint(mechanism: str, facts: Facts) -> None:
         )
 
 
-def local_error(facts: Facts, *, queries: int, beta: float) -> float:
-    """τ for so many queries, as a share; it may be above 1."""
-    devices = facts.n / Readings.of(facts).reports
-    spread = math.sqrt((math.log(2 * queries) - math.log(beta)) / (2 * devices))
-    return (spread + 1 / (2 * facts.n)) / float(facts.mechanism.p - facts.mechanism.q)
+def local_error(facts: Facts, *, queries: int, beta: float, moves: int) -> float:
+    """τ for so many queries that one report moves by so much, as a share; it may be above 1."""
+    far = Readings.of(facts).deviation(moves, sums=queries, beta=beta)
+    return (far + 1 / (2 * float(facts.mechanism.p - facts.mechanism.q))) / facts.n

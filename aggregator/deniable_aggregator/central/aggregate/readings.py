@@ -6,9 +6,12 @@ mean       μ(f) of one report, for a label of frequency f: unit·told·s − bl
 gain       μ(1) − μ(0): what one true answer adds on average; 1/gain is a of central-dp §4.2
 variance   of the sum over n reports; where one device may have several, at most that of
            devices that answer in every epoch and never change (`estimate.clusters`)
-deviation  w·sqrt(n·T·ln(2m/β)/2)/gain: m sums of readings, each moved by one report by at most
-           w, are all within it of what the true answers make them, but with chance β.
-           Hoeffding, for devices of at most T reports each, whatever the true answers.
+deviation  m sums of readings, each moved by one report by at most w, are all within it of what
+           the true answers make them, but with chance β: with L = ln(2m/β) the lesser of
+               w·√(nTL/2)/gain                           Hoeffding
+               (TwL/3 + √((TwL/3)² + 2nTVL))/gain        Bernstein, V ≥ their variance
+           for devices of at most T reports each, whatever the true answers. Where a report
+           supports several labels V is far below w²/4, for they are spread over all labels.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ import numpy as np
 from deniable_aggregator.central.aggregate.contract import Counts, Facts
 from deniable_aggregator.central.aggregate.messages import Messages, messages_of
 from deniable_aggregator.estimate.channel import Floats
+from deniable_aggregator.estimate.designs import largest_variance
 from deniable_aggregator.estimators.contract import clusters_of
+from deniable_shared.domain import Bits
 from deniable_shared.errors import ParameterError
 
 __all__ = ["Readings"]
@@ -97,6 +102,14 @@ class Readings:
         return 1 if self.facts.repeat == "once" else len(self.facts.epochs)
 
     def deviation(self, width: int, *, sums: int, beta: float) -> float:
-        """How many true answers so many sums of readings, each moved by `width`, may be off."""
-        spread = math.sqrt(self.facts.n * self.reports * math.log(2 * sums / beta) / 2)
-        return width * spread / float(self.gain)
+        """How many true answers so many sums of readings, each moved by `width`, may be off.
+
+        The readings are those of a set of labels each.
+        """
+        n, together, log = self.facts.n, self.reports, math.log(2 * sums) - math.log(beta)
+        far = width * math.sqrt(n * together * log / 2)
+        if self.messages.most > 1 and not isinstance(self.facts.domain, Bits):
+            step = together * width * log / 3
+            variance = float(largest_variance(self.facts.mechanism))
+            far = min(far, step + math.sqrt(step**2 + 2 * n * together * variance * log))
+        return far / float(self.gain)

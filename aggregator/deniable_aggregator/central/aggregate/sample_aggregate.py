@@ -40,6 +40,7 @@ from deniable_aggregator.central.aggregate.arguments import (
 )
 from deniable_aggregator.central.aggregate.bars import CONFIDENCE
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Parameter, Part, Tallies
+from deniable_aggregator.central.aggregate.ordered import widest_share
 from deniable_aggregator.central.aggregate.readings import Readings
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.pmf import Pmf
@@ -111,7 +112,8 @@ class CohortAgreement:
         if least < 1:
             return 1.0
         readings = Readings.of(replace(self.facts, n=least))
-        local = readings.deviation(readings.width, sums=sums, beta=each) / least
+        width = readings.width if self.parameters["answer"] == "mode" else widest_share(readings)
+        local = readings.deviation(width, sums=sums, beta=each) / least
         return local + math.sqrt(math.log(2 * sums / each) / (2 * least))
 
     def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:

@@ -42,6 +42,7 @@ from deniable_aggregator.central.aggregate.randomized_counts import (
     RandomizedCounts,
     check_joint,
     local_error,
+    moves_of,
 )
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.linear import EnumerationError, SmallDb, sampling_size
@@ -81,6 +82,7 @@ class SmallDatabasePlan:
     alpha: Fraction
     epsilon: Fraction
     candidates: int | None
+    moves: int
 
     @property
     def mechanism(self) -> str:
@@ -125,13 +127,13 @@ class SmallDatabasePlan:
             candidates=self.candidates or count,
             epsilon=float(self.epsilon),
             beta=HALF,
-            moves=1 / gain,
+            moves=self.moves / gain,
         )
         rounding = 1 / (self.size * gain)  # of two predictions, by half a level each
         central = (selection + rounding) / self.facts.n
         if self.candidates is None:
             central += least_error(queries, self.size)
-        total = central + 2 * local_error(self.facts, queries=queries, beta=HALF)
+        total = central + 2 * local_error(self.facts, queries=queries, beta=HALF, moves=self.moves)
         quantity = "largest error of a query, as a share"
         if self.candidates is not None:
             quantity += ", above the best candidate's"
@@ -193,7 +195,8 @@ def plan(arguments: Mapping[str, object], facts: Facts) -> SmallDatabasePlan:
     else:
         most = _most_drawn(size, queries)
         candidates = read_whole("candidates", complete["candidates"], low=1, high=most)
-    return SmallDatabasePlan(facts, label_sets, alpha, epsilon, candidates)
+    moves = max(1, moves_of(facts.mechanism, label_sets.workload.matrix))
+    return SmallDatabasePlan(facts, label_sets, alpha, epsilon, candidates, moves)
 
 
 def _size(queries: int, alpha: Fraction) -> int:

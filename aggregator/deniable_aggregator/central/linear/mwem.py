@@ -92,9 +92,9 @@ class Mwem:
     def _synthesis(self, data: Data, coins: Coins) -> Synthesis:
         observed = self.observe(data)
         course = Course(self.workload, float(data.gain * data.rows))
-        measurements = []
+        selector, measurements = self.selector(data), []
         for _ in range(self.rounds):
-            query = self.selector(data).release(course.errors(observed), coins).result
+            query = selector.release(course.errors(observed), coins).result
             noise = two_sided_geometric(self.decay(data, query), 1, coins)
             measurements.append(Measurement(query, int(observed[query] + noise[0])))
             course.follow(measurements[-1])

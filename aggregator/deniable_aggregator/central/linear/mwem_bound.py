@@ -60,6 +60,7 @@ def best_rounds(
     queries: int,
     epsilon: Fraction,
     beta: float,
+    moves: int = 1,
     unit: Fraction = Fraction(1),
     local_error: float = 0.0,
 ) -> int:
@@ -73,6 +74,7 @@ def best_rounds(
             rounds=rounds,
             epsilon=epsilon,
             beta=beta,
+            moves=moves,
             unit=unit,
             local_error=local_error,
         )

@@ -8,10 +8,11 @@ import msgspec
 from flask import Response
 from msgspec import UnsetType
 
+from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.api.estimate_documents import EstimatesDocument, LabelEstimate
 from deniable_aggregator.api.estimates import csv_of, estimated, estimated_together
 from deniable_aggregator.api.operations import answer, service
-from deniable_aggregator.dashboard import guard, spans
+from deniable_aggregator.dashboard import spans
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.asking import (
     CollectionArguments,
@@ -47,7 +48,7 @@ _SAID_AS_STATES = ("too-few-reports", "read-refused")
 def view(query: CollectionArguments, collection: str) -> Context | Response:
     """The page, or with `format` the document or the rows that it shows."""
     found = service().registry.get(collection)
-    visitor = guard.visitor()
+    visitor = current_identity()
     if visitor is not None and not visitor.may_see(found.id):
         raise UnknownCollection(f"no collection {collection[:100]!r} is among those you may see")
     asked = Asked(found, query, here("dashboard.collection", query, collection=found.id))

@@ -11,9 +11,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.api.documents import Arguments
 from deniable_aggregator.api.operations import service
-from deniable_aggregator.dashboard import guard, spark
+from deniable_aggregator.dashboard import spark
 from deniable_aggregator.dashboard.activity import Activity, activity, alerts
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.page import Context, Page
@@ -45,7 +46,7 @@ class Row:
 
 def view(query: OverviewArguments) -> Context:
     """The collections that the visitor may see; numbers for those who may read."""
-    visitor = guard.visitor()
+    visitor = current_identity()
     reads = visitor is not None and visitor.may("viewer")
     known = service().registry.all()
     if visitor is not None:

@@ -113,7 +113,7 @@
         ],
       },
     }),
-    lines: (chart, ink, width) => ({
+    lines: (chart, ink, width, top = Math.max(...chart.lines.flatMap((line) => line.upper))) => ({
       height: 320,
       option: {
         ...base(ink),
@@ -127,7 +127,7 @@
         },
         grid: { left: 4, right: 16, top: 14, bottom: 4, containLabel: true },
         xAxis: { type: "category", boundaryGap: false, data: chart.ticks, axisLabel: { color: ink.muted, hideOverlap: true, fontSize: width < 560 ? 11 : 13 }, axisTick: { show: false }, axisLine: { lineStyle: { color: ink.axis }, onZero: false } },
-        yAxis: { ...valueAxis(chart, ink), scale: true, max: ({ max }) => (chart.unit === "share" && max > 0.8 && max <= 1 ? 1 : null) },
+        yAxis: { ...valueAxis(chart, ink), scale: true, ...(chart.unit === "share" && top > 0.8 && top <= 1 ? { max: 1, interval: 0.25 } : {}) },
         series: chart.lines.flatMap((line, number) => {
           const color = ink.lines[number % ink.lines.length], hidden = { lineStyle: { opacity: 0 }, symbol: "none", silent: true, tooltip: { show: false } };
           const band = { type: "line", stack: `band ${number}`, stackStrategy: "all", ...hidden };

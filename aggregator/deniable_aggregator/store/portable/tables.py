@@ -1,6 +1,7 @@
 """What there is to carry: each table with its columns, and the order that makes its rows one text.
 
-Deltas are not among them: a reader folds them into cells and pages. Numbers that stand for
+Deltas are not among them: a reader folds them into cells and pages. Nor are sessions and one-time
+links, which must not come back to life: people sign in again. Numbers that stand for
 collections and cells are carried as they are. The order is one in which the rows may be inserted:
 what a row refers to comes first, and what freezes counts comes after the counts.
 """
@@ -75,9 +76,19 @@ TABLES = (
         {
             **{"rowid": int, "id": str, "role": str, "label": str, "hash": bytes},
             **{"created": int, "expires": int | None, "revoked": int | None},
+            **{"collections": _MAYBE},
         },
         "rowid",
     ),
+    Table(
+        "users",
+        {
+            **{"rowid": int, "name": str, "role": str, "collections": _MAYBE},
+            **{"password": str, "created": int},
+        },
+        "rowid",
+    ),
+    Table("audit", {"position": int, "entry": bytes, "head": bytes}, "position"),
     Table(
         "charges",
         {

@@ -37,7 +37,7 @@ Check = Callable[[Snapshot], None]
 """Looks at a database that has been filled, before it counts; raises to undo it."""
 
 Rows = Callable[[Table], Iterator[Row]]
-_IDENTITIES = {"collections": "number", "cells": "number", "tokens": "rowid"}
+_IDENTITIES = {"collections": "number", "cells": "number", "tokens": "rowid", "users": "rowid"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,14 +12,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-DEPLOY = Path(__file__).parent.parent / "deploy"
+from support.programs import program
 
-
-def program(name: str) -> str:
-    found = shutil.which(name) or shutil.which(name, path="/usr/sbin")
-    if found is None:
-        pytest.skip(f"{name} is not installed: apt-get install {name} to check its example")
-    return found
+DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
 def self_signed(folder: Path) -> tuple[Path, Path]:
@@ -52,7 +46,7 @@ def self_signed(folder: Path) -> tuple[Path, Path]:
 def test_nginx_accepts_its_example(tmp_path: Path) -> None:
     nginx = program("nginx")
     pem, private = self_signed(tmp_path)
-    site = (DEPLOY / "nginx.conf").read_text()
+    site = (DEPLOY / "proxy" / "nginx.conf").read_text()
     site = site.replace("/etc/ssl/certs/telemetry.example.org.pem", str(pem))
     site = site.replace("/etc/ssl/private/telemetry.example.org.key", str(private))
     site = site.replace("/var/log/nginx", str(tmp_path))
@@ -67,10 +61,18 @@ def test_nginx_accepts_its_example(tmp_path: Path) -> None:
     assert answer.returncode == 0, answer.stderr
 
 
-def test_caddy_accepts_its_example() -> None:
+@pytest.mark.parametrize("folder", ["proxy", "compose"])
+def test_caddy_accepts_its_example(folder: str) -> None:
     caddy = program("caddy")
     answer = subprocess.run(
-        [caddy, "validate", "--config", str(DEPLOY / "Caddyfile"), "--adapter", "caddyfile"],
+        [
+            caddy,
+            "validate",
+            "--config",
+            str(DEPLOY / folder / "Caddyfile"),
+            "--adapter",
+            "caddyfile",
+        ],
         capture_output=True,
         text=True,
         timeout=30,
@@ -80,7 +82,13 @@ def test_caddy_accepts_its_example() -> None:
 
 @pytest.mark.parametrize("name", ["nginx.conf", "Caddyfile"])
 def test_no_proxy_example_passes_an_address_on_or_logs_reports(name: str) -> None:
-    text = (DEPLOY / name).read_text()
+    text = (DEPLOY / "proxy" / name).read_text()
     assert "$remote_addr" not in text.replace("$binary_remote_addr zone", "")
     assert "X-Forwarded-For" in text
     assert "access_log off" in text or "output discard" in text
+
+
+def test_compose_has_the_same_caddyfile_but_for_the_name_behind_it() -> None:
+    plain, inside = ((DEPLOY / each / "Caddyfile").read_text() for each in ("proxy", "compose"))
+    rules = plain.replace("127.0.0.1:8000", "aggregator:8000").splitlines()[1:]
+    assert inside.splitlines()[1:] == rules

@@ -1,7 +1,7 @@
-"""Bearer tokens and the four roles. Only SHA-256 hashes are stored; a token is shown once.
+"""Bearer tokens. Only SHA-256 hashes are stored; a token is shown once.
 
-viewer reads estimates, analyst may also spend budget, admin may do everything; relay stands apart:
-it may only upload more than one report a request. Devices carry no token.
+A token is looked up in the store at every request: revoked, it is refused from the next one on,
+whichever process answers that. Devices carry no token.
 """
 
 from __future__ import annotations
@@ -10,24 +10,26 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from deniable_aggregator.access import audit
+from deniable_aggregator.access.roles import Identity, checked_name, checked_role, scope_of
 from deniable_shared.epochs import Clock
 
-__all__ = ["ROLES", "Token", "TokenStore", "Tokens", "allows"]
+__all__ = ["Token", "TokenStore", "Tokens"]
 
-ROLES = ("viewer", "analyst", "admin", "relay")
 PREFIX = "dn_"
-MAX_LABEL_CHARACTERS = 64
-_RANK = {"viewer": 1, "analyst": 2, "admin": 3}
 _LONGEST_HEADER = 128  # "Bearer dn_" and 43 characters: anything longer is not ours
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What the store knows of a token: everything but the token. Times are unix seconds."""
+    """What the store knows of a token: everything but the token. Times are unix seconds.
+
+    `collections` are the ids it is limited to, None for all.
+    """
 
     id: str
     role: str
@@ -36,15 +38,16 @@ class Token:
     created: int
     expires: int | None = None
     revoked: int | None = None
+    collections: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.role not in ROLES:
-            raise ValueError(f"role must be one of {', '.join(ROLES)}, got {self.role!r}")
-        if not (0 < len(self.label) <= MAX_LABEL_CHARACTERS and self.label.isprintable()):
-            raise ValueError(
-                f"label must be 1 to {MAX_LABEL_CHARACTERS} printable characters, "
-                f"got {self.label[: MAX_LABEL_CHARACTERS + 1]!r}"
-            )
+        checked_role(self.role)
+        checked_name("label", self.label)
+
+    @property
+    def identity(self) -> Identity:
+        """Whoever carries it."""
+        return Identity(self.label, self.role, self.collections, f"token {self.id}")
 
     def valid(self, now: float) -> bool:
         """Neither revoked nor expired."""
@@ -60,13 +63,6 @@ class TokenStore(Protocol):
     def find_token(self, token_hash: bytes) -> Token | None: ...
 
 
-def allows(role: str, needed: str) -> bool:
-    """Whether `role` covers `needed`: viewer < analyst < admin; relay covers only itself."""
-    if "relay" in (role, needed):
-        return role == needed
-    return _RANK[role] >= _RANK[needed]
-
-
 class Tokens:
     """Makes, recognizes, lists and revokes tokens."""
 
@@ -74,11 +70,18 @@ class Tokens:
         self._store = store
         self._clock = clock
 
-    def create(self, role: str, label: str, *, expires: float | None = None) -> tuple[str, str]:
+    def create(
+        self,
+        role: str,
+        label: str,
+        *,
+        expires: float | None = None,
+        collections: Iterable[str] | None = None,
+    ) -> tuple[str, str]:
         """(id, token). The token is not kept: whoever loses it makes another.
 
-        `expires` is in unix seconds; None never expires. Raises ValueError for an unknown role, a
-        bad label or an expiry in the past.
+        `expires` is in unix seconds; None never expires. `collections` are ids, None for all.
+        Raises ValueError for an unknown role, a bad label, an empty scope or an expiry in the past.
         """
         now = self._clock()
         if expires is not None and expires <= now:
@@ -91,7 +94,9 @@ class Tokens:
             hash=_hash(secret),
             created=int(now),
             expires=None if expires is None else int(expires),
+            collections=scope_of(collections),
         )
+        audit.tell(token=token.id, role=role, label=label, collections=token.collections)
         self._store.add_token(token)
         return token.id, secret
 

@@ -1,0 +1,65 @@
+"""What changed in the settings since the service last started, as entries of the audit log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.access import audit
+from deniable_aggregator.access.contract import AUDIT_PAGE, AccessStore, AuditRow
+
+if TYPE_CHECKING:
+    from deniable_aggregator.service import Service
+    from deniable_aggregator.settings import Settings
+
+__all__ = ["every", "last", "record"]
+
+ACTOR = "deniable serve"
+_SETTINGS = "settings-changed"
+
+
+def record(service: Service) -> None:
+    """Append an entry if settings are not those of the last entry; at first, all of them."""
+    found = _spelled(service.settings)
+    before = last(service.store, _SETTINGS)
+    if before is not None and json.loads(before.details["settings"]) == found:
+        return
+    text = json.dumps(found, sort_keys=True)
+    with audit.acting(_SETTINGS, actor=ACTOR, at=service.clock(), settings=text):
+        service.store.record_act()
+
+
+def last(store: AccessStore, act: str) -> audit.Entry | None:
+    """The newest entry of an act."""
+    newest = None
+    for row in every(store):
+        entry = audit.parse(row)
+        newest = entry if entry.act == act else newest
+    return newest
+
+
+def every(store: AccessStore) -> Iterator[AuditRow]:
+    """The whole audit log, page by page."""
+    first = 0
+    while page := store.audit(first):
+        yield from page
+        first += len(page)
+        if len(page) < AUDIT_PAGE:
+            return
+
+
+def _spelled(settings: Settings) -> dict[str, str]:
+    """Each setting as text; of a secret one only enough to see that it changed."""
+    return {
+        field.name: str(getattr(settings, field.name))
+        if field.repr
+        else _fingerprint(str(getattr(settings, field.name)))
+        for field in fields(settings)
+    }
+
+
+def _fingerprint(secret: str) -> str:
+    return f"sha256:{sha256(secret.encode()).hexdigest()[:8]}" if secret else ""

@@ -1,0 +1,103 @@
+"""What a provider publishes: its endpoints and the keys it signs with; kept for an hour."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from deniable_aggregator.errors import SignInError
+from deniable_shared.epochs import Clock
+
+if TYPE_CHECKING:
+    from joserfc.jwk import KeySet
+
+__all__ = ["Discovery"]
+
+KEPT_SECONDS = 3_600
+LEAST_SECONDS = 60
+"""A token signed with an unknown key makes us look again, but no more often than that."""
+
+LONGEST = 1 << 20
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class Discovery:
+    """The documents of one issuer. Thread-safe."""
+
+    def __init__(self, issuer: str, *, clock: Clock) -> None:
+        self._issuer = issuer
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._documents: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
+        self._read = 0.0
+
+    def endpoint(self, name: str) -> str:
+        """The address of an endpoint; SignInError."""
+        return _address(self._current()[0], name)
+
+    def authentication(self, *, confidential: bool) -> str:
+        """How the client shows who it is: by its secret, or not at all."""
+        if not confidential:
+            return "none"
+        known = self._current()[0].get("token_endpoint_auth_methods_supported")
+        posts = isinstance(known, list) and "client_secret_basic" not in known
+        return "client_secret_post" if posts else "client_secret_basic"
+
+    def key_sets(self) -> Iterator[KeySet]:
+        """The issuer's keys; asked for more, those it lists now."""
+        yield _keys(self._current()[1])
+        yield _keys(self._current(newer_than=LEAST_SECONDS)[1])
+
+    def _current(
+        self, newer_than: float = KEPT_SECONDS
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        with self._lock:
+            now = self._clock()
+            if self._documents is None or now - self._read >= newer_than:
+                self._documents, self._read = self._fetched(), now
+            return self._documents
+
+    def _fetched(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        document = _json(self._issuer.rstrip("/") + "/.well-known/openid-configuration")
+        if document.get("issuer") != self._issuer:
+            raise SignInError("the provider's document names another issuer")
+        return document, _json(_address(document, "jwks_uri"))
+
+
+def _address(document: Mapping[str, Any], name: str) -> str:
+    address = document.get(name)
+    parts = urlsplit(address) if isinstance(address, str) else urlsplit("")
+    if parts.scheme != "https" and parts.hostname not in LOOPBACK:
+        raise SignInError(f"the provider's document has no {name} over https")
+    return str(address)
+
+
+def _json(address: str) -> Mapping[str, Any]:
+    import httpx
+
+    try:
+        answer = httpx.get(address, timeout=10.0).raise_for_status()
+        document = answer.json() if len(answer.content) <= LONGEST else None
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        raise SignInError("the provider's documents cannot be read") from error
+    if not isinstance(document, dict):
+        raise SignInError("the provider's documents are not JSON objects")
+    return document
+
+
+def _keys(document: Mapping[str, Any]) -> KeySet:
+    from joserfc.errors import JoseError
+    from joserfc.jwk import KeySet
+
+    listed = document.get("keys")
+    usable = [
+        key
+        for key in (listed if isinstance(listed, list) else [])
+        if isinstance(key, dict) and key.get("use", "sig") == "sig" and key.get("kty") != "oct"
+    ]
+    try:
+        return KeySet.import_key_set({"keys": usable})
+    except (JoseError, KeyError, TypeError, ValueError) as error:
+        raise SignInError("the provider's keys cannot be read") from error

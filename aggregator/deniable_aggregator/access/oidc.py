@@ -1,0 +1,71 @@
+"""Sign-in with a provider: the pages on the way there and back. `provider` does the protocol.
+
+What ties the two ends together (state, nonce, PKCE verifier) is computed from one random cookie of
+this browser: nothing is stored, and any process can finish what another began.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+
+from flask import Blueprint, Response, request
+
+from deniable_aggregator.access.guard import cookie_name, see_other, service, set_cookie
+from deniable_aggregator.access.signin import begun, local_path, shown
+from deniable_aggregator.errors import SignInError
+from deniable_aggregator.problem import Problem
+
+blueprint = Blueprint("oidc", __name__)
+
+COOKIE = "provider"
+WAY_SECONDS = 600
+"""How long one may take to sign in over there."""
+
+FAILED = "The provider did not confirm who you are: try again."
+STRANGER = "You are known to the provider, but none of your groups has a role here."
+
+logger = logging.getLogger(__name__)
+
+
+@blueprint.get("/sign-in/provider")
+def begin() -> Response:
+    """Send the browser to the provider."""
+    _require_provider()
+    secret = secrets.token_urlsafe(32)
+    try:
+        address = service().provider.address(secret, local_path(request.args.get("next")))
+    except SignInError as error:
+        logger.warning("sign-in with the provider cannot begin: %s", error)
+        return shown(FAILED, 503)
+    response = see_other(address)
+    set_cookie(response, COOKIE, secret, seconds=WAY_SECONDS)
+    return response
+
+
+@blueprint.get("/sign-in/provider/done")
+def done() -> Response:
+    """Take what the provider says, check all of it, begin a session."""
+    _require_provider()
+    secret = request.cookies.get(cookie_name(COOKIE), "")
+    try:
+        person, wanted = service().provider.redeem(secret, request.args)
+    except SignInError as error:
+        logger.warning("sign-in with the provider failed: %s", error)
+        response = shown(FAILED, 403)
+    else:
+        response = _session(person.name, person.role, wanted)
+    set_cookie(response, COOKIE, "", seconds=0)
+    return response
+
+
+def _session(name: str, role: str | None, wanted: str) -> Response:
+    if role is None:
+        return shown(STRANGER, 403)
+    secret = service().sessions.begin(name, role, None, via="oidc")
+    return shown(FAILED, 403) if secret is None else begun(secret, wanted)
+
+
+def _require_provider() -> None:
+    if not service().settings.oidc_issuer:
+        raise Problem("not-found", "sign-in with a provider is not set up: see oidc_issuer")

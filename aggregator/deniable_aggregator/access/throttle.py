@@ -1,0 +1,52 @@
+"""Slows down who guesses passwords: by network, by name, and all together; in memory.
+
+Addresses are named as those of uploads are, by a MAC under a random key of the hour
+(`ingest.limiter`); a name is counted whether or not somebody has it. One-time links are 256 random
+bits: nobody guesses them, and they let in a person whose name somebody else has used up.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from deniable_aggregator.ingest.limiter import Limiter, network_prefix
+from deniable_shared.epochs import Clock
+
+__all__ = ["AT_ONCE", "OF_ALL", "OF_NAME", "OF_NETWORK", "WINDOW_SECONDS", "SignInLimiter"]
+
+OF_NETWORK, OF_NAME, OF_ALL = 20, 10, 300
+"""Attempts in a window, of one process; what it can compute in a minute is about as many."""
+
+WINDOW_SECONDS = 60
+
+AT_ONCE = 4
+"""Requests that compute or wait to: the other threads are for uploads."""
+
+
+class SignInLimiter:
+    """Refuses attempts once there were too many. Thread-safe."""
+
+    def __init__(self, *, clock: Clock, by_address: bool) -> None:
+        self._by_address = by_address
+        self._room = threading.BoundedSemaphore(AT_ONCE)
+        self._networks, self._names, self._all = (
+            Limiter(amount, WINDOW_SECONDS, clock=clock) for amount in (OF_NETWORK, OF_NAME, OF_ALL)
+        )
+
+    def admits(self, address: str, name: str) -> bool:
+        """Whether one more password may be tried; counted before it is known to be right."""
+        if self._by_address and not self._networks.hit(network_prefix(address)):
+            return False
+        return self._names.hit(name) and self._all.hit("")
+
+    @contextmanager
+    def turn(self) -> Iterator[bool]:
+        """Whether there is room for one more computation within the block; nobody waits for it."""
+        got = self._room.acquire(blocking=False)
+        try:
+            yield got
+        finally:
+            if got:
+                self._room.release()

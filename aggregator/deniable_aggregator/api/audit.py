@@ -1,0 +1,42 @@
+"""The audit log: every privileged act, in a chain of hashes."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+
+from deniable_aggregator.access.audit import parse
+from deniable_aggregator.access.contract import AuditRow
+from deniable_aggregator.api.access_documents import (
+    AuditArguments,
+    AuditDocument,
+    AuditEntryDocument,
+)
+from deniable_aggregator.api.operations import JSON, answer, operation, service
+
+blueprint = Blueprint("audit", __name__)
+
+
+@blueprint.get("/v1/audit")
+@operation(tag="admin", role="admin", query=AuditArguments, answers={200: {JSON: (AuditDocument,)}})
+def audit(query: AuditArguments) -> Response:
+    """Who did what that took a privilege: at most 1,000 entries from index `from` on.
+
+    The head after an entry is SHA-256(head before ‖ "act" ‖ SHA-256(entry)), at first 32 zero
+    bytes. Size and head, kept elsewhere, show later that nothing before them was changed.
+    """
+    size, head = service().store.audit_head()
+    # What was appended since is left to the next page: the head speaks of the first `size`.
+    rows = service().store.audit(query.first)[: max(0, size - query.first)]
+    return answer(AuditDocument(size=size, head=head, entries=[_shown(row) for row in rows]))
+
+
+def _shown(row: AuditRow) -> AuditEntryDocument:
+    entry = parse(row)
+    return AuditEntryDocument(
+        at=entry.at,
+        act=entry.act,
+        actor=entry.actor,
+        details=dict(entry.details),
+        entry=row.entry.decode(),
+        head=row.head.hex(),
+    )

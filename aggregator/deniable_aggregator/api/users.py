@@ -1,0 +1,111 @@
+"""People: local users, who is signed in, and one-time links."""
+
+from __future__ import annotations
+
+import msgspec
+from flask import Blueprint, Response, url_for
+
+from deniable_aggregator.access.sessions import LINK_SECONDS
+from deniable_aggregator.api.access_documents import (
+    CreatedLinkDocument,
+    NewLink,
+    NewUser,
+    SessionDocument,
+    SessionsDocument,
+    UserDocument,
+    UsersDocument,
+)
+from deniable_aggregator.api.operations import JSON, answer, operation, service
+from deniable_aggregator.api.tokens import ids_of, require_printable
+from deniable_aggregator.problem import Problem
+
+blueprint = Blueprint("users", __name__)
+
+
+@blueprint.get("/v1/users")
+@operation(tag="admin", role="admin", answers={200: {JSON: (UsersDocument,)}})
+def users() -> Response:
+    """Every local user."""
+    listed = service().users.list()
+    return answer(UsersDocument(msgspec.convert(listed, list[UserDocument], from_attributes=True)))
+
+
+@blueprint.post("/v1/users")
+@operation(
+    act="user-added",
+    tag="admin",
+    role="admin",
+    body=NewUser,
+    answers={201: {JSON: (UserDocument,)}},
+    problems=("conflict", "unknown-collection"),
+)
+def add_user(body: NewUser) -> Response:
+    """Let a person sign in with a password, of which only scrypt's output is kept."""
+    require_printable("name", body.name)
+    scope = ids_of(body.collections)
+    if not service().users.add(body.name, body.role, body.password, collections=scope):
+        raise Problem("conflict", f"there is a user {body.name!r} already: remove that one first")
+    made = service().store.find_user(body.name)
+    return answer(msgspec.convert(made, UserDocument, from_attributes=True), 201)
+
+
+@blueprint.delete("/v1/users/<name>")
+@operation(
+    act="user-removed",
+    tag="admin",
+    role="admin",
+    answers={204: {}},
+    problems=("not-found",),
+)
+def remove_user(name: str) -> Response:
+    """Remove a local user; whoever is signed in by that name and password is out at once."""
+    if not service().users.remove(name):
+        raise Problem("not-found", f"no user has the name {name[:64]!r}; GET /v1/users lists them")
+    return Response(status=204)
+
+
+@blueprint.get("/v1/sessions")
+@operation(tag="admin", role="admin", answers={200: {JSON: (SessionsDocument,)}})
+def sessions() -> Response:
+    """Everybody who is signed in to the pages."""
+    listed = service().sessions.list()
+    return answer(
+        SessionsDocument(msgspec.convert(listed, list[SessionDocument], from_attributes=True))
+    )
+
+
+@blueprint.delete("/v1/sessions/<session_id>")
+@operation(
+    act="session-ended",
+    tag="admin",
+    role="admin",
+    answers={204: {}},
+    problems=("not-found",),
+)
+def end_session(session_id: str) -> Response:
+    """Sign somebody out, from the next request on."""
+    if not service().sessions.end(session_id):
+        raise Problem(
+            "not-found", f"no session has the id {session_id[:64]!r}; GET /v1/sessions lists them"
+        )
+    return Response(status=204)
+
+
+@blueprint.post("/v1/sign-in-links")
+@operation(
+    act="sign-in-link-made",
+    tag="admin",
+    role="admin",
+    body=NewLink,
+    answers={201: {JSON: (CreatedLinkDocument,)}},
+    problems=("unknown-collection",),
+)
+def make_link(body: NewLink) -> Response:
+    """Make a link that signs one person in, once, within 15 minutes."""
+    require_printable("name", body.name)
+    scope = ids_of(body.collections)
+    secret = service().sessions.make_link(body.name, body.role, scope)
+    expires = int(service().clock()) + LINK_SECONDS
+    return answer(
+        CreatedLinkDocument(path=url_for("signin.page", link=secret), expires=expires), 201
+    )

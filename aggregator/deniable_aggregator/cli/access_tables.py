@@ -1,0 +1,40 @@
+"""How tokens, people and sessions are listed, and the option that limits them to collections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import ParamSpec, TypeVar
+
+import click
+
+__all__ = ["cell", "collection_option", "moment"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def collection_option(command: Callable[P, R]) -> Callable[P, R]:
+    """--collection ID, repeatable."""
+    return click.option(
+        "--collection",
+        "collections",
+        multiple=True,
+        metavar="ID",
+        help="Only this collection, by id or name; may be given again. [default: all]",
+    )(command)
+
+
+def cell(row: dict[str, object], column: str) -> str:
+    """One value of a row; numbers are moments."""
+    value = row.get(column)
+    if value is None:
+        return {"expires": "never", "collections": "all"}.get(column, "")
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return moment(value) if isinstance(value, int) else str(value)
+
+
+def moment(seconds: int) -> str:
+    """Unix seconds as people read them."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"

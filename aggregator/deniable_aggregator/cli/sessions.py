@@ -1,0 +1,46 @@
+"""`deniable sessions`: who is signed in to the pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from deniable_aggregator.cli.access_tables import cell
+from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.output import emit, plain_table, rows_of
+
+COLUMNS = ("id", "name", "role", "collections", "via", "created", "expires")
+
+
+@click.group()
+def sessions() -> None:
+    """See who is signed in; sign them out."""
+
+
+@sessions.command("list", epilog=example("deniable sessions list"))
+@service_options
+@json_option
+def list_sessions(url: str | None, data: Path | None, as_json: bool) -> None:
+    """Show who is signed in, how, and until when."""
+    with Target(url, data).connect() as connection:
+        document = connection.get_json("/v1/sessions")
+    if as_json:
+        emit(document)
+        return
+    shown = rows_of(document["sessions"])
+    plain_table(COLUMNS, [[cell(row, column) for column in COLUMNS] for row in shown])
+
+
+@sessions.command(epilog=example("deniable sessions end 3f9a01c2b4de"))
+@click.argument("session_id", metavar="ID")
+@service_options
+@json_option
+def end(session_id: str, url: str | None, data: Path | None, as_json: bool) -> None:
+    """Sign somebody out, at once."""
+    with Target(url, data).connect() as connection:
+        connection.delete(f"/v1/sessions/{session_id}")
+    if as_json:
+        emit({"id": session_id, "ended": True})
+    else:
+        click.echo(f"Ended {session_id}")

@@ -1,0 +1,119 @@
+"""`deniable users`: let people in to the pages."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import click
+
+from deniable_aggregator.cli.access_tables import cell, collection_option, moment
+from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.output import emit, plain_table, rows_of
+
+ROLES = ("viewer", "analyst", "admin")
+COLUMNS = ("name", "role", "collections", "created")
+
+
+@click.group()
+def users() -> None:
+    """Let people in, with a password or once.
+
+    Nobody has a default password. `deniable serve` prints a one-time link until somebody has signed
+    in; `deniable users link` makes another.
+    """
+
+
+@users.command(epilog=example("deniable users add ana --role analyst"))
+@click.argument("name")
+@click.option("--role", type=click.Choice(ROLES), required=True, help="What they may do.")
+@collection_option
+@click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
+@service_options
+@json_option
+def add(
+    name: str,
+    role: str,
+    collections: tuple[str, ...],
+    password_stdin: bool,
+    url: str | None,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Add a person with a password of 12 to 256 characters, which is asked for."""
+    password = sys.stdin.readline().rstrip("\r\n") if password_stdin else _asked()
+    body = {
+        "name": name,
+        "role": role,
+        "password": password,
+        "collections": list(collections) or None,
+    }
+    with Target(url, data).connect() as connection:
+        made = connection.post("/v1/users", body)
+    if as_json:
+        emit(made)
+    else:
+        click.echo(f"Added {name}, who may sign in at /sign-in as {role}")
+
+
+@users.command("list", epilog=example("deniable users list"))
+@service_options
+@json_option
+def list_users(url: str | None, data: Path | None, as_json: bool) -> None:
+    """Show who has a password."""
+    with Target(url, data).connect() as connection:
+        document = connection.get_json("/v1/users")
+    if as_json:
+        emit(document)
+        return
+    shown = rows_of(document["users"])
+    plain_table(COLUMNS, [[cell(row, column) for column in COLUMNS] for row in shown])
+
+
+@users.command(epilog=example("deniable users remove ana"))
+@click.argument("name")
+@service_options
+@json_option
+def remove(name: str, url: str | None, data: Path | None, as_json: bool) -> None:
+    """Remove a person; whoever is signed in with that password is out at once."""
+    with Target(url, data).connect() as connection:
+        connection.delete(f"/v1/users/{quote(name, safe='')}")
+    if as_json:
+        emit({"name": name, "removed": True})
+    else:
+        click.echo(f"Removed {name}")
+
+
+@users.command(
+    epilog=example("deniable users link", "deniable users link --name Ana --role viewer")
+)
+@click.option("--name", default="one-time link", show_default=True, help="Whose it is.")
+@click.option("--role", type=click.Choice(ROLES), default="admin", show_default=True)
+@collection_option
+@service_options
+@json_option
+def link(
+    name: str,
+    role: str,
+    collections: tuple[str, ...],
+    url: str | None,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Print a link that signs one person in, once, within 15 minutes."""
+    target = Target(url, data)
+    body = {"name": name, "role": role, "collections": list(collections) or None}
+    with target.connect() as connection:
+        made = connection.post("/v1/sign-in-links", body)
+        remote = connection.address.startswith(("http://", "https://"))
+        address = (connection.address if remote else target.origin()) + str(made["path"])
+    if as_json:
+        emit({**made, "address": address})
+        return
+    click.echo(address)
+    click.echo(f"Good for one sign-in until {moment(int(str(made['expires'])))}", err=True)
+
+
+def _asked() -> str:
+    return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))

@@ -1,0 +1,148 @@
+"""Sums of frequencies by any mechanism whose reports support labels or do not.
+
+A report that supports the labels S says φ = (Σ_{v∈S} a_v − qA)/(p − q) of Σ_v a_v·f_v, A = Σ_v a_v:
+
+    E[φ | x] = a_x        n·Var(θ̂) = Σ_x f_x·E[φ² | x] − θ²
+
+Where the tally is the histogram of the messages, φ² is averaged over those that came. Where it
+holds supports, E[φ² | x] is the law's (`second_moments`), and its mean over x is another such sum,
+estimated without bias by the raw frequencies and kept between its least and its largest value.
+
+The distribution function is estimated at every value, its limits at up to 256 of them: F does not
+fall, so that between two places the lower limit of the one before holds and the upper one of the
+next. Limits are those of `functionals`. Source: local-dp §0.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from deniable_aggregator.estimate.channel import Channel, Counts, Floats
+from deniable_aggregator.estimate.functionals import (
+    Cumulative,
+    Functionals,
+    Moments,
+    Repeated,
+    checked_weights,
+)
+from deniable_aggregator.estimate.messages import TwoLevels
+from deniable_aggregator.estimate.quantity import isotonic
+from deniable_aggregator.estimate.second_moments import (
+    numbers_of_a_row,
+    permanent_variances,
+    scores_range,
+    second_moments,
+    uniform_moments,
+)
+from deniable_shared.mechanisms.contract import Mechanism
+
+__all__ = ["LabelSums", "moments_of_messages", "moments_of_supports"]
+
+_MOST_PLACES = 256
+_LEAST_PLACES = 16
+_MOST_ENTRIES = 1 << 26  # places times the numbers that one of them takes
+
+
+class LabelSums(ABC):
+    """The half of an estimator that tells sums of frequencies: `functionals.Linear`."""
+
+    __slots__ = ()
+
+    mechanism: Mechanism
+    repeat: str
+
+    @abstractmethod
+    def supports(self, tallies: Counts) -> Counts:
+        """See `estimators.contract`."""
+
+    @abstractmethod
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        """The tally and n; ParameterError for a tally that n reports cannot give."""
+
+    @abstractmethod
+    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
+        """What the reports say of each row's sum."""
+
+    def functionals(
+        self,
+        weights: Floats,
+        tally: Counts,
+        n: int,
+        *,
+        confidence: float = 0.95,
+        epochs: int = 1,
+    ) -> Functionals:
+        counts, reports = self.checked(tally, n)
+        rows = checked_weights(weights, self.mechanism.domain_size)
+        of = Repeated.of(self.mechanism, self.repeat, epochs)
+        return self.moments(rows, counts, reports).functionals(reports, of, confidence)
+
+    def cumulative(
+        self, tally: Counts, n: int, *, confidence: float = 0.95, epochs: int = 1
+    ) -> Cumulative:
+        counts, reports = self.checked(tally, n)
+        size = self.mechanism.domain_size
+        places = _places(size, numbers_of_a_row(self.mechanism))
+        of = Repeated.of(self.mechanism, self.repeat, epochs)
+        steps = (np.arange(size)[None, :] <= places[:, None]).astype(np.float64)
+        at = self.moments(steps, counts, reports).functionals(reports, of, confidence)
+        if not reports:
+            nothing = np.full(size - 1, math.nan)
+            zeros = np.zeros(size - 1)
+            band = Functionals(nothing, nothing.copy(), zeros, zeros + 1)
+            return Cumulative(band, np.full(size - 1, 0.5))
+        channel = Channel(self.mechanism.p, self.mechanism.q)
+        values = np.cumsum(channel.frequencies(self.supports(counts), reports))[:-1]
+        return Cumulative(_everywhere(at, places, values), isotonic(values))
+
+
+def moments_of_messages(
+    mechanism: Mechanism, law: TwoLevels, rows: Floats, counts: Counts
+) -> Moments:
+    """Of a tally that is the histogram of the messages of such a law."""
+    p, q = float(mechanism.p), float(mechanism.q)
+    held = np.array([law.supporters(row) for row in rows])
+    scores = (held - q * rows.sum(axis=1, keepdims=True)) / (p - q)
+    squares = np.array([law.back(row * row) for row in scores]) - rows * rows
+    return Moments.of_scores(scores, counts, np.maximum(squares, 0.0).min(axis=1))
+
+
+def moments_of_supports(mechanism: Mechanism, rows: Floats, supports: Counts, n: int) -> Moments:
+    """Of a tally that holds how many of n reports support each label."""
+    channel = Channel(mechanism.p, mechanism.q)
+    shares = channel.frequencies(supports, n) if n else np.zeros(len(supports))
+    squares = second_moments(mechanism, rows)
+    mean = rows @ shares
+    told = np.clip(squares @ shares, squares.min(axis=1), squares.max(axis=1))
+    low, high = scores_range(mechanism, rows)
+    uniform_mean, uniform_variance = uniform_moments(mechanism, rows)
+    return Moments(
+        mean=mean,
+        variance=np.maximum(told - np.clip(mean, 0.0, 1.0) ** 2, 0.0),
+        low=low,
+        high=high,
+        least=np.maximum(squares - rows * rows, 0.0).min(axis=1),
+        uniform_mean=uniform_mean,
+        uniform_variance=uniform_variance,
+        permanent=permanent_variances(mechanism, rows, shares),
+    )
+
+
+def _places(size: int, numbers: int) -> Counts:
+    """Where limits are taken: everywhere, or evenly, the more the cheaper one of them is."""
+    most = min(_MOST_PLACES, max(_LEAST_PLACES, _MOST_ENTRIES // numbers))
+    if size - 1 <= most:
+        return np.arange(size - 1)
+    return np.unique(np.linspace(0, size - 2, most).round().astype(np.int64))
+
+
+def _everywhere(at: Functionals, places: Counts, values: Floats) -> Functionals:
+    """Limits between places: those of the nearest that are sure to hold."""
+    every = np.arange(len(values))
+    before = np.searchsorted(places, every, side="right") - 1
+    after = np.searchsorted(places, every, side="left")
+    errors = np.interp(every, places, at.std_errors)
+    return Functionals(values, errors, at.lower[before], at.upper[after])

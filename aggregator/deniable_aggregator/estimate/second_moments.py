@@ -1,0 +1,132 @@
+"""E[φ² | x] of a sum of frequencies, where a tally holds supports and messages are gone.
+
+With k = Σ_{v∈S} a_v of a report and the joint law of two supports (`joint_supports`: p, q, r, t),
+
+    E[k² | x] = p·a_x² + q(A2 − a_x²) + 2r·a_x(A − a_x) + t((A − a_x)² − (A2 − a_x²))
+
+A = Σ a_v, A2 = Σ a_v². That is exact for subsets and unary encodings. Of `affine/1` it depends on
+how three labels lie: k² is summed over all messages, w neighbours of c·v mod K for each c; beyond
+2^27 of these numbers the moments of a 2-design bound it, as in `designs`:
+
+    E[(k − wA/K)² | x] ≤ (pK/w)·Var(k over all messages alike)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deniable_aggregator.estimate.arcs import arc_sums
+from deniable_aggregator.estimate.channel import Floats
+from deniable_aggregator.estimate.designs import design_of
+from deniable_shared.chains import Renewed
+from deniable_shared.joint_supports import JointSupports
+from deniable_shared.mechanisms.affine import AffineResponse
+from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.unary import UnaryEncoding
+
+__all__ = [
+    "numbers_of_a_row",
+    "permanent_variances",
+    "scores_range",
+    "second_moments",
+    "uniform_moments",
+]
+
+_MOST_NUMBERS = 1 << 27
+
+
+def second_moments(mechanism: Mechanism, rows: Floats) -> Floats:
+    """(k, d): E[φ² | x] of each row and value x, or no less."""
+    p, q = float(mechanism.p), float(mechanism.q)
+    every = rows.sum(axis=1, keepdims=True)
+    mean = q * every + (p - q) * rows
+    spread = _squares(mechanism, rows) - mean**2
+    moments: Floats = np.maximum(spread, 0.0) / (p - q) ** 2 + rows**2
+    return moments
+
+
+def numbers_of_a_row(mechanism: Mechanism) -> int:
+    """How many are gone through for one sum."""
+    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    return form.symbols if isinstance(form, AffineResponse) else mechanism.tally_size
+
+
+def _squares(mechanism: Mechanism, rows: Floats) -> Floats:
+    """E[k² | x]."""
+    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    if not isinstance(form, AffineResponse):
+        return _of_pairs(JointSupports.of(mechanism), rows)
+    if form.symbols * len(rows) <= _MOST_NUMBERS:
+        return _of_messages(form, float(mechanism.p), rows)
+    _, variance = _over_messages(mechanism, rows)
+    p, k, w = float(mechanism.p), form.modulus, form.subset_size
+    q, every = float(mechanism.q), rows.sum(axis=1, keepdims=True)
+    mean = q * every + (p - q) * rows
+    bound: Floats = mean**2 + (p * k / w * variance)[:, None]
+    return bound
+
+
+def _of_pairs(law: JointSupports, rows: Floats) -> Floats:
+    p, q, r, t = (float(each) for each in (law.p, law.q, law.r, law.t))
+    own, others = rows**2, rows.sum(axis=1, keepdims=True) - rows
+    rest = (rows**2).sum(axis=1, keepdims=True) - own
+    squares: Floats = p * own + q * rest + 2 * r * rows * others + t * (others**2 - rest)
+    return squares
+
+
+def _of_messages(form: AffineResponse, p: float, rows: Floats) -> Floats:
+    codes, held = form.modulus, form.subset_size
+    padded = np.concatenate([rows, np.zeros((len(rows), codes - rows.shape[1]))], axis=1)
+    total, supporting = np.zeros((len(rows), 1)), np.zeros_like(padded)
+    for multiplier in range(1, form.multipliers + 1):
+        place = np.arange(codes) * multiplier % codes
+        around = np.empty_like(padded)
+        around[:, place] = padded
+        squares = arc_sums(around, held) ** 2
+        total += squares.sum(axis=1, keepdims=True)
+        supporting += np.roll(arc_sums(squares, held), held - 1, axis=1)[:, place]
+    near, far = p / form.favoured, (1 - p) / (form.symbols - form.favoured)
+    moments: Floats = far * total + (near - far) * supporting[:, : rows.shape[1]]
+    return moments
+
+
+def scores_range(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]:
+    """The least φ of a message and the largest, or farther out."""
+    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    every, q, gap = rows.sum(axis=1), float(mechanism.q), float(mechanism.p - mechanism.q)
+    if isinstance(form, UnaryEncoding):
+        return -q * every / gap, (1 - q) * every / gap
+    codes, held = design_of(mechanism)
+    padded = np.concatenate([rows, np.zeros((len(rows), codes - rows.shape[1]))], axis=1)
+    ordered = np.sort(padded, axis=1)
+    low, high = ordered[:, :held].sum(axis=1), ordered[:, codes - held :].sum(axis=1)
+    return (low - q * every) / gap, (high - q * every) / gap
+
+
+def uniform_moments(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of φ if all messages are as likely."""
+    q, gap = float(mechanism.q), float(mechanism.p - mechanism.q)
+    mean, variance = _over_messages(mechanism, rows)
+    return (mean - q * rows.sum(axis=1)) / gap, variance / gap**2
+
+
+def _over_messages(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of k over all messages alike."""
+    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    every, squares = rows.sum(axis=1), (rows**2).sum(axis=1)
+    if isinstance(form, UnaryEncoding):
+        return every / 2, squares / 4
+    codes, held = design_of(mechanism)
+    share = held / codes
+    rest = np.maximum(squares - every**2 / codes, 0.0)
+    return share * every, share * (1 - share) * codes / (codes - 1) * rest
+
+
+def permanent_variances(mechanism: Mechanism, rows: Floats, shares: Floats) -> Floats | None:
+    """Var φ of permanent answers, of which a report keeps each bit by itself; None of others."""
+    if not isinstance(mechanism, Renewed) or not isinstance(mechanism.first, UnaryEncoding):
+        return None
+    squares = second_moments(mechanism.first, rows)
+    told = np.clip(squares @ shares, squares.min(axis=1), squares.max(axis=1))
+    variances: Floats = np.maximum(told - np.clip(rows @ shares, 0.0, 1.0) ** 2, 0.0)
+    return variances

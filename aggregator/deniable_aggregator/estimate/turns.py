@@ -1,0 +1,105 @@
+"""Which point of a projective space, and which value, stands at each turn of the circle.
+
+Turn i of α, a root of x^t − Σ c_j x^j, is the point (s_i, …, s_{i+t−1}) of the sequence s of
+`recurrences` and the value v with Σ_j v_j·α^j = α^i, up to factors; the digits of that value are
+v_{t−1−k} = s_{i+k} − Σ_{j<k} c_{t−k+j}·s_{i+j}. So all that is needed is the sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_shared.fields import field_of
+from deniable_shared.inner_products import logarithms
+from deniable_shared.recurrences import codes_of, recurrence_of, sequence_of
+
+__all__ = ["circle"]
+
+_Numbers = npt.NDArray[np.int64]
+
+
+@lru_cache(maxsize=2)
+def circle(q: int, t: int) -> tuple[_Numbers, _Numbers]:
+    """The point and the value of every turn."""
+    size, vectors, recurrence = codes_of(q, t), _Vectors(q), recurrence_of(q, t)
+    terms = np.asarray(memoryview(sequence_of(q, t, size + t - 1)), dtype=np.int64)
+    windows = [terms[j : j + size] for j in range(t)]
+    less = [vectors.minus(c) for c in recurrence]
+    values = [
+        vectors.sum(windows[k], [(less[t - k + j], windows[j]) for j in range(k)])
+        for k in reversed(range(t))
+    ]
+    return vectors.points(windows), vectors.values(values)
+
+
+class _Vectors:
+    """Many vectors over F_q at once, an array for each coordinate."""
+
+    def __init__(self, q: int) -> None:
+        self._field = field_of(q)
+        powers, logs = logarithms(self._field)
+        self._powers, self._logs = np.array(powers), np.array(logs)
+
+    def minus(self, element: int) -> int:
+        """Its negative."""
+        return self._field.multiply(self._field.p - 1, element)
+
+    def sum(self, start: _Numbers, parts: Sequence[tuple[int, _Numbers]]) -> _Numbers:
+        """start + Σ factor·elements."""
+        for factor, elements in parts:
+            if factor:
+                start = self._added(start, self._scaled(elements, self._logs[factor]))
+        return start
+
+    def _scaled(self, elements: _Numbers, log: _Numbers) -> _Numbers:
+        scaled: _Numbers = self._powers[self._logs[elements] + log]
+        return scaled
+
+    def _added(self, one: _Numbers, other: _Numbers) -> _Numbers:
+        """Digit by digit in base p."""
+        p, weight, total = self._field.p, 1, np.zeros_like(one)
+        while weight < self._field.q:
+            total += (one // weight + other // weight) % p * weight
+            weight *= p
+        return total
+
+    def points(self, coordinates: Sequence[_Numbers]) -> _Numbers:
+        """The points they are multiples of: first digit 1."""
+        q, t = self._field.q, len(coordinates)
+        led = self._number(coordinates, _last_unlike_zero(coordinates[::-1]), 1)
+        before = [codes_of(q, place) for place in range(t)]
+        powers = [q**place for place in range(t)]
+        digits = np.searchsorted(powers, led, side="right") - 1
+        ranks: _Numbers = led - np.take(powers, digits) + np.take(before, digits)
+        return ranks
+
+    def values(self, coordinates: Sequence[_Numbers]) -> _Numbers:
+        """The values they are multiples of: −1 at the place, and nothing behind it."""
+        q, t = self._field.q, len(coordinates)
+        numbers = self._number(coordinates, _last_unlike_zero(coordinates), self.minus(1))
+        starts = [0, *accumulate(q**place for place in range(t - 1, 0, -1))]
+        values = np.empty_like(numbers)
+        for behind in range(t):
+            here = numbers % q**behind == 0
+            values[here] = numbers[here] // q ** (behind + 1) + starts[behind]
+        return values
+
+    def _number(self, coordinates: Sequence[_Numbers], unit: _Numbers, becomes: int) -> _Numbers:
+        """Coordinates as digits of one number, scaled so that `unit` becomes that element."""
+        log = (self._logs[becomes] - self._logs[unit]) % (self._field.q - 1)
+        number = np.zeros_like(unit)
+        for elements in coordinates:
+            number = number * self._field.q + self._scaled(elements, log)
+        return number
+
+
+def _last_unlike_zero(coordinates: Sequence[_Numbers]) -> _Numbers:
+    last = coordinates[0]
+    for elements in coordinates[1:]:
+        last = np.where(elements == 0, last, elements)
+    return last

@@ -1,0 +1,190 @@
+"""Tokens, users, sessions, one-time links and the audit log, in the SQL both databases share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deniable_aggregator.access import audit
+from deniable_aggregator.access.contract import AuditRow, LinkRow, SessionRow, User
+from deniable_aggregator.access.tokens import Token
+from deniable_aggregator.store import auditing
+from deniable_aggregator.store.auditing import Audited
+from deniable_aggregator.store.statements import Connections, Statements
+
+__all__ = ["AccessRegisters"]
+
+_FIND_TOKEN = "select id, role, label, hash, created, expires, revoked, collections from tokens"  # noqa: S105
+_FIND_USER = "select name, role, collections, password, created from users"
+_FIND_SESSION = "select id, hash, name, role, collections, via, created, expires from sessions"
+_FIND_LINK = "select hash, name, role, collections, expires from sign_in_links"
+_ADD_TOKEN = """
+insert into tokens (id, role, label, hash, created, expires, revoked, collections)
+values (?, ?, ?, ?, ?, ?, ?, ?)"""  # noqa: S105
+_ADD_USER = """
+insert into users (name, role, collections, password, created) values (?, ?, ?, ?, ?)
+on conflict do nothing"""
+_ADD_SESSION = """
+insert into sessions (id, hash, name, role, collections, via, created, expires)
+values (?, ?, ?, ?, ?, ?, ?, ?)"""
+_ADD_LINK = """
+insert into sign_in_links (hash, name, role, collections, expires) values (?, ?, ?, ?, ?)"""
+
+
+class AccessRegisters:
+    """See `access.contract.AccessStore`."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._lent = Audited(connections)
+
+    def add_token(self, token: Token) -> None:
+        row = (token.id, token.role, token.label, token.hash, token.created)
+        with self._lent.write("token-made") as db:
+            db.execute(
+                _ADD_TOKEN, (*row, token.expires, token.revoked, _spelled(token.collections))
+            )
+
+    def tokens(self) -> list[Token]:
+        with self._lent.read() as db:
+            return [_token(row) for row in db.execute(f"{_FIND_TOKEN} order by rowid").fetchall()]
+
+    def revoke_token(self, token_id: str, now: float) -> bool:
+        statement = "update tokens set revoked = coalesce(revoked, ?) where id = ?"
+        return self._changes(statement, (int(now), token_id), "token-revoked")
+
+    def find_token(self, token_hash: bytes) -> Token | None:
+        with self._lent.read() as db:
+            rows = db.execute(f"{_FIND_TOKEN} where hash = ?", (token_hash,)).fetchall()
+        return _token(rows[0]) if rows else None
+
+    def add_user(self, user: User) -> bool:
+        row = (user.name, user.role, _spelled(user.collections), user.password, user.created)
+        return self._changes(_ADD_USER, row, "user-added")
+
+    def users(self) -> list[User]:
+        with self._lent.read() as db:
+            return [_user(row) for row in db.execute(f"{_FIND_USER} order by rowid").fetchall()]
+
+    def find_user(self, name: str) -> User | None:
+        with self._lent.read() as db:
+            rows = db.execute(f"{_FIND_USER} where name = ?", (name,)).fetchall()
+        return _user(rows[0]) if rows else None
+
+    def remove_user(self, name: str) -> bool:
+        with self._lent.write("user-removed") as db:
+            db.execute("delete from sessions where name = ? and via = 'password'", (name,))
+            return _changed(db, "delete from users where name = ?", (name,), "user-removed")
+
+    def add_session(self, row: SessionRow) -> bool:
+        with self._lent.write("sign-in") as db:
+            found = db.execute("select 1 from users where name = ?", (row.name,)).fetchall()
+            if row.via == "password" and not found:
+                audit.nothing_done("sign-in")
+                return False
+            _add_session(db, row)
+        return True
+
+    def sessions(self) -> list[SessionRow]:
+        with self._lent.read() as db:
+            rows = db.execute(f"{_FIND_SESSION} order by created, id").fetchall()
+        return [_session(row) for row in rows]
+
+    def find_session(self, session_hash: bytes) -> SessionRow | None:
+        with self._lent.read() as db:
+            rows = db.execute(f"{_FIND_SESSION} where hash = ?", (session_hash,)).fetchall()
+        return _session(rows[0]) if rows else None
+
+    def end_session(self, session_id: str) -> bool:
+        return self._changes(
+            "delete from sessions where id = ?", (session_id,), "session-ended", "sign-out"
+        )
+
+    def add_link(self, row: LinkRow) -> None:
+        with self._lent.write("sign-in-link-made") as db:
+            scope = _spelled(row.collections)
+            db.execute(_ADD_LINK, (row.hash, row.name, row.role, scope, row.expires))
+
+    def find_link(self, link_hash: bytes) -> LinkRow | None:
+        with self._lent.read() as db:
+            rows = db.execute(f"{_FIND_LINK} where hash = ?", (link_hash,)).fetchall()
+        return _link(rows[0]) if rows else None
+
+    def use_link(self, link_hash: bytes, session: SessionRow, *, now: float) -> bool:
+        delete = "delete from sign_in_links where hash = ? and expires > ?"
+        with self._lent.write("sign-in") as db:
+            used = _changed(db, delete, (link_hash, int(now)), "sign-in")
+            if used:
+                _add_session(db, session)
+        return used
+
+    def forget_access(self, now: float) -> None:
+        with self._lent.read() as db:
+            over = "select 1 from {} where expires <= ? limit 1"
+            some = [
+                db.execute(over.format(table), (int(now),)).fetchall()
+                for table in ("sessions", "sign_in_links")
+            ]
+        if any(some):
+            with self._lent.write() as db:
+                db.execute("delete from sessions where expires <= ?", (int(now),))
+                db.execute("delete from sign_in_links where expires <= ?", (int(now),))
+
+    def record_act(self) -> None:
+        with self._lent.write("settings-changed"):
+            pass  # the entry is all there is to write
+
+    def audit(self, first: int = 0) -> list[AuditRow]:
+        with self._lent.read() as db:
+            return auditing.entries(db, first)
+
+    def audit_head(self) -> tuple[int, str]:
+        with self._lent.read() as db:
+            size, head = auditing.head(db)
+        return size, head.hex()
+
+    def _changes(self, statement: str, parameters: tuple[object, ...], *acts: str) -> bool:
+        with self._lent.write(*acts) as db:
+            return _changed(db, statement, parameters, *acts)
+
+
+def _changed(db: Statements, statement: str, parameters: tuple[object, ...], *acts: str) -> bool:
+    """Whether it changed a row; where it did not, no act was done and none is recorded."""
+    changed = bool(db.execute(statement, parameters).rowcount)
+    if not changed:
+        audit.nothing_done(*acts)
+    return changed
+
+
+def _add_session(db: Statements, row: SessionRow) -> None:
+    scope = _spelled(row.collections)
+    db.execute(
+        _ADD_SESSION,
+        (row.id, row.hash, row.name, row.role, scope, row.via, row.created, row.expires),
+    )
+
+
+def _token(row: tuple[Any, ...]) -> Token:
+    id, role, label, hash, created, expires, revoked, scope = row
+    return Token(id, role, label, hash, created, expires, revoked, _read(scope))
+
+
+def _user(row: tuple[Any, ...]) -> User:
+    name, role, scope, password, created = row
+    return User(name, role, _read(scope), password, created)
+
+
+def _session(row: tuple[Any, ...]) -> SessionRow:
+    id, hash, name, role, scope, via, created, expires = row
+    return SessionRow(id, hash, name, role, _read(scope), via, created, expires)
+
+
+def _link(row: tuple[Any, ...]) -> LinkRow:
+    hash, name, role, scope, expires = row
+    return LinkRow(hash, name, role, _read(scope), expires)
+
+
+def _spelled(collections: tuple[str, ...] | None) -> str | None:
+    return None if collections is None else " ".join(collections)
+
+
+def _read(spelled: str | None) -> tuple[str, ...] | None:
+    return None if spelled is None else tuple(spelled.split())

@@ -1,0 +1,113 @@
+"""The runbook's commands, executed in its order on an installation of their own."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from deniable_aggregator.service import Service
+from deniable_aggregator.settings import Settings
+from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_shared.coins import Coins
+from deniable_shared.epochs import epoch_at
+from support import postgres_server
+from support.deniable_command import Deniable
+from support.programs import accepted
+
+RUNBOOK = Path(__file__).parents[2] / "deploy" / "RUNBOOK.md"
+SERVED = "doctor --url http://127.0.0.1:8000"
+STORE = "postgresql://deniable@db.example.org/deniable"
+TOKEN = "3f9a01c2b4de"
+
+
+def lines() -> list[str]:
+    """The lines of its shell blocks, but for the variable that the test sets itself."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", RUNBOOK.read_text(), re.S | re.M)
+    every = [line for block in blocks for line in block.splitlines()]
+    return [line for line in every if not line.startswith("export DENIABLE_DATA=")]
+
+
+@dataclass
+class Installation:
+    """What the page's paths, addresses and names stand for here."""
+
+    folder: Path
+    done: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.deniable = Deniable(self.folder)
+        self.backups = self.folder / "backups"
+        self.backups.mkdir()
+
+    def run(self, line: str) -> None:
+        """One line, and what a person does beside it."""
+        words, _, written = line.removeprefix("deniable ").partition(" > ")
+        if not line.startswith("deniable "):
+            said = accepted("bash", "-c", self.here(line))
+        elif words == SERVED:
+            with self.serving() as address:
+                said = self.deniable.done("doctor", "--url", address)
+        else:
+            said = self.deniable.done(*shlex.split(self.here(words)))
+        if written:
+            self.deniable.write(written, said.replace("min_batch = 100", "min_batch = 1"))
+        if words.startswith("collections apply") and "--dry-run" not in words:
+            self.count_a_report()
+        if words.startswith("backup"):
+            [made] = self.backups.iterdir()
+            made.rename(self.backups / "latest.zip")
+        self.done.append(line)
+
+    def here(self, words: str) -> str:
+        words = words.replace("/var/lib/deniable", str(self.folder)).replace(
+            "/var/backups/deniable", str(self.backups)
+        )
+        if TOKEN in words:
+            words = words.replace(TOKEN, self.deniable.json("tokens", "list")["tokens"][0]["id"])
+        if STORE in words:
+            words = words.replace(STORE, postgres_server.empty())
+        return words.replace("settings.toml", str(self.folder / "settings.toml"))
+
+    def serving(self) -> ServedOnce:
+        return ServedOnce(self.deniable)
+
+    def count_a_report(self) -> None:
+        service = Service.open(Settings(data=self.deniable.data), clock=time.time)
+        collection = service.registry.get("settings")
+        manifest = collection.manifest
+        epoch = epoch_at(time.time(), manifest.epoch_seconds)
+        value = manifest.domain.encode({"dark_mode": True})
+        payload = manifest.mechanism().randomize(value, Coins.system())
+        arrival = Arrival(Cell(collection.id, epoch, 1), bytes(16), payload)
+        service.store.commit([arrival], lambda _, rows: collection.estimator.tally(rows))
+        service.close()
+
+
+class ServedOnce(ExitStack):
+    """A server process for the length of a block."""
+
+    def __init__(self, deniable: Deniable) -> None:
+        super().__init__()
+        self.deniable = deniable
+
+    def __enter__(self) -> str:  # type: ignore[override]
+        process = self.enter_context(self.deniable.process("serve", "--port", "0"))
+        assert process.stdout is not None
+        found = re.search(r"http://[\d.]+:\d+", process.stdout.readline())
+        assert found
+        return found[0]
+
+
+@pytest.mark.processes
+def test_every_command_of_the_runbook_does_what_it_says(tmp_path: Path) -> None:
+    installation = Installation(tmp_path)
+    for line in lines():
+        installation.run(line)
+    assert len(installation.done) > 20
+    assert {line.split()[1] for line in installation.done} >= {"restore", "migrate", "copy-store"}
