@@ -9,7 +9,8 @@ plain or one report of a chain, because all of them are one of these:
     a message      supports the true label with p, each such one as likely, else each other:
                    multinomial over the messages      any of labels whose tally counts messages
     many messages  the same, told sender by sender     cyclic/1, projective/1, subset/1, affine/1,
-                                                       hadamard/1
+                                                       hadamard/1, haar/1
+    one of several each gets its share of the people, and is one of the above    pairs/1, tree/1
     a few          drawn from the exact `pmf` of each value               all others
 
 A mechanism that is registered later needs no line here unless it is to be fast.
@@ -36,12 +37,16 @@ from deniable_shared.mechanisms.contract import Mechanism, Renewable
 from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.grr import GeneralizedResponse
+from deniable_shared.mechanisms.haar import HaarResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
+from deniable_shared.mechanisms.one_of_choices import OneOfChoices
 from deniable_shared.mechanisms.oue import OptimizedUnary
+from deniable_shared.mechanisms.pairs import SampledPairs
 from deniable_shared.mechanisms.projective import ProjectiveResponse
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
+from deniable_shared.mechanisms.tree import TreeResponse
 
 __all__ = ["generator", "simulated_tally"]
 
@@ -126,6 +131,34 @@ def _coefficients(mechanism: Mechanism, values: Counts, people: Counts, draws: G
     return tally
 
 
+def _contrasts(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """haar/1: a level, one of its coefficients, and its parity told with p."""
+    form = cast(HaarResponse, _form(mechanism))
+    tally = np.zeros(mechanism.tally_size, dtype=np.int64)
+    for truth in _senders(values, people):
+        level = draws.integers(0, form.levels, len(truth))
+        asked = draws.integers(0, 1 << level)
+        told = np.bitwise_count((2 * asked + 1) & truth >> (form.levels - 1 - level)) & 1
+        told ^= draws.random(len(truth)) >= float(mechanism.p)
+        place = (1 << level) - 1 + asked
+        tally += np.bincount(2 * place + told, minlength=len(tally))
+    return tally
+
+
+def _one_of(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """pairs/1, tree/1: each choice is told by those who tossed it."""
+    form = cast(OneOfChoices, _form(mechanism))
+    kept = float(mechanism.kept) if isinstance(mechanism, Renewed) else 1.0
+    choices = len(form.choices)
+    told = draws.multinomial(people, np.full(choices, 1 / choices))
+    parts = [np.asarray(told.sum(axis=0), dtype=np.int64)]
+    for place, choice in enumerate(form.choices):
+        codes = np.array([form.code(value, place) for value in values.tolist()], dtype=np.int64)
+        p = kept * float(choice.p) + (1 - kept) * choice.subset_size / choice.domain_size
+        parts.append(_sets_of(choice, p, codes, told[:, place], draws))
+    return np.concatenate(parts)
+
+
 def _distances(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
     """cyclic/1: a distance each, in the difference set or not."""
     form = cast(GeometricResponse, _form(mechanism))
@@ -165,12 +198,19 @@ def _thresholds(mechanism: Mechanism, values: Counts, people: Counts, draws: Gen
 
 
 def _sets(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
-    """subset/1: a set each, by Floyd's way among the others; then they change places."""
+    """subset/1: a set each."""
     form = cast(SubsetResponse, _form(mechanism))
+    return _sets_of(form, float(mechanism.p), values, people, draws)
+
+
+def _sets_of(
+    form: SubsetResponse, p: float, values: Counts, people: Counts, draws: Generator
+) -> Counts:
+    """By Floyd's way among the others; then they change places."""
     d, w = form.domain_size, form.subset_size
     tally = np.zeros(d, dtype=np.int64)
     for truth in _senders(values, people, width=d):
-        inside = draws.random(len(truth)) < float(mechanism.p)
+        inside = draws.random(len(truth)) < p
         chosen = np.zeros((len(truth), d), dtype=bool)
         rows, others = np.arange(len(truth)), d - 1
         first = draws.integers(0, others - w + 1, len(truth))
@@ -246,9 +286,12 @@ _KERNELS: Mapping[type, Kernel] = MappingProxyType(
         ProjectiveResponse: _turns,
         BitwiseResponse: _bits,
         GeneralizedResponse: _one_label,
+        HaarResponse: _contrasts,
         HadamardResponse: _coefficients,
+        SampledPairs: _one_of,
         SubsetResponse: _sets,
         OptimizedUnary: _bits,
         SymmetricUnary: _bits,
+        TreeResponse: _one_of,
     }
 )

@@ -27,7 +27,8 @@ from fractions import Fraction
 
 from deniable_shared.chains import Renewed
 from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.pairs import SampledPairs
+from deniable_shared.mechanisms.haar import HaarResponse
+from deniable_shared.mechanisms.one_of_choices import OneOfChoices
 
 __all__ = ["linkage"]
 
@@ -41,8 +42,11 @@ def linkage(mechanism: Mechanism) -> float:
     if not isinstance(mechanism, Renewed):
         return float(0)
     first = mechanism.first
-    if isinstance(first, SampledPairs):
-        return _of_pairs(first, mechanism.kept)
+    if isinstance(first, OneOfChoices):
+        return _of_one_choice(first, mechanism.kept)
+    if isinstance(first, HaarResponse):
+        openly = math.log2(first.levels) + (first.levels - 1) / 2  # log2 of 2^l, on average
+        return openly + _of_symbol(first.symbols, mechanism.kept)
     if first.places > 1 and "choice" in first.domain_types:
         return _of_encoding(mechanism)
     return math.log2(first.public_choices) + first.places * _of_symbol(
@@ -50,8 +54,8 @@ def linkage(mechanism: Mechanism) -> float:
     )
 
 
-def _of_pairs(first: SampledPairs, kept: Fraction) -> float:
-    """That of the pair, which is open, and the mean over the pairs of that of their one symbol."""
+def _of_one_choice(first: OneOfChoices, kept: Fraction) -> float:
+    """That of the place, which is open, and the mean over the choices of that of their symbol."""
     sizes = [choice.symbols for choice in first.choices]
     of_size = {symbols: _of_symbol(symbols, kept) for symbols in {*sizes}}
     mean = math.fsum(of_size[symbols] for symbols in sizes) / len(sizes)

@@ -12,6 +12,7 @@ from deniable_shared.domain import Bits, Record, Text
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.finding import Finding, percent, root
+from deniable_shared.lint_numbers import levels_of, range_variance
 from deniable_shared.lint_records import choice_for_record
 from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_rules import MAX_LINKAGE
@@ -83,7 +84,8 @@ def accuracy(manifest: Manifest) -> Iterator[Finding]:
     if isinstance(mechanism := manifest.mechanism(), Renewed):
         kept, _ = _variance_of(manifest, mechanism.first)
         yield _over_a_hold(manifest, variance, kept)
-    if many * manifest.domain.size > 1 and not isinstance(manifest.domain, Bits | Record | Text):
+    single = not isinstance(manifest.domain, Bits | Record | Text) and of == "a frequency"
+    if single and many * manifest.domain.size > 1:
         yield Finding(
             "warning",
             "domain.labels",
@@ -116,6 +118,9 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
         return
     if isinstance(manifest.domain, Text):
         yield _search(manifest.mechanism())
+        return
+    if range_variance(manifest.mechanism()) is not None:
+        yield from levels_of(manifest.mechanism(), manifest.epsilon_report)
         return
     if manifest.mechanism().told < 1:
         yield Finding(
@@ -204,11 +209,14 @@ def _variance(mechanism: mechanisms.Mechanism) -> Fraction:
 
 
 def _variance_of(manifest: Manifest, mechanism: mechanisms.Mechanism) -> tuple[Fraction, str]:
-    """n·Var, and of what: of a record a cell of two attributes, where it tells of two."""
+    """n·Var, and of what: a cell of two attributes, a range of numbers, else one label."""
     if isinstance(manifest.domain, Record):
         with suppress(ParameterError):
             error = two_way_error(mechanism, manifest.domain.radices)
             return error, "a frequency of two attributes together"
+    of_ranges = range_variance(mechanism)
+    if of_ranges is not None:
+        return of_ranges, "a range of values, on average"
     return _variance(mechanism), "a frequency"
 
 

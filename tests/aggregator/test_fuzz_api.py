@@ -27,6 +27,7 @@ from support.api_world import DSSE, TODAY, World, authored, opened
 EXAMPLES = 25
 PLAIN = [
     ("/healthz", "GET"),
+    ("/metrics", "GET"),
     ("/openapi.json", "GET"),
     ("/readyz", "GET"),
     ("/v1/collections", "GET"),

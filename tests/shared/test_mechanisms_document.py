@@ -16,10 +16,12 @@ from deniable_shared.mechanisms import Mechanism, build, known
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.discrete_piecewise import best_window, worst_variance
 from deniable_shared.mechanisms.geometric import GeometricResponse
+from deniable_shared.mechanisms.haar import HaarResponse
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.mechanisms.rr_sampled import SampledResponse, best_sample
 from deniable_shared.mechanisms.square_wave import best_reach
 from deniable_shared.mechanisms.subset import SubsetResponse
+from deniable_shared.mechanisms.tree import TreeResponse
 
 TEXT = (Path(__file__).parent.parent.parent / "shared" / "MECHANISMS.md").read_text()
 
@@ -308,8 +310,20 @@ def test_numbers_for_a_square_wave_are_those_of_the_estimator(row: list[str]) ->
     assert row[1:] == [str(best_reach(Fraction(row[0]), 101)), *numbers]
 
 
+@pytest.mark.parametrize("row", list(rows("tree/1", 6)), ids="-".join)
+def test_numbers_for_ranges_are_those_of_the_mechanisms(row: list[str]) -> None:
+    tree = build("tree/1", domain_size=int(row[0]), epsilon=row[1])
+    haar = build("haar/1", domain_size=int(row[0]), epsilon=row[1])
+    assert isinstance(tree, TreeResponse)
+    assert isinstance(haar, HaarResponse)
+    errors = [math.sqrt(each.range_error / 100_000) for each in (tree, haar)]
+    sizes = [str(tree.fan_out), str(tree.payload_size)]
+    assert row[2:] == [*sizes, *(f"{error:.4f}" for error in errors)]
+
+
 def test_tables_of_numbers_are_there() -> None:
     counts = [("duchi/1", 4, 4), ("discrete-piecewise/1", 6, 5), ("square-wave/1", 6, 4)]
+    counts += [("tree/1", 6, 12)]
     for id, columns, count in counts:
         assert len(list(rows(id, columns))) == count
 

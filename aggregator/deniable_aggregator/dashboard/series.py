@@ -15,7 +15,7 @@ import msgspec
 
 from deniable_aggregator.api.estimate_documents import EstimatesArguments
 from deniable_aggregator.api.estimates import shown_of
-from deniable_aggregator.api.numbers import of_numbers
+from deniable_aggregator.api.numbers import asked_of_numbers, of_numbers
 from deniable_aggregator.api.operations import service
 from deniable_aggregator.api.spans import span_of
 from deniable_aggregator.api.tables import tables_asked
@@ -88,7 +88,7 @@ def _newest(found: Collection, span: Span) -> tuple[Span, int]:
 
 
 def _mean(found: Collection, reading: Reading, query: EstimatesArguments) -> dict[str, Moment]:
-    told = of_numbers(found, reading, query.confidence).get("mean")
+    told = of_numbers(found, reading, query, asked_of_numbers(found, query)).get("mean")
     return {} if told is None else {MEAN: Moment(told.value, told.lower, told.upper)}
 
 

@@ -63,7 +63,7 @@ def view(query: OverviewArguments) -> Context:
         "today": sum(seen.today or 0 for _, seen in rows if seen),
         "reports": sum(seen.reports or 0 for _, seen in rows if seen),
         "hidden": sum(seen.today is None for _, seen in rows if seen),
-        "waiting": service().store.waiting() if reads else None,
+        "waiting": service().store.waiting().batches if reads else None,
         "late": max((seen.late_seconds for _, seen in rows if seen), default=0.0),
         "alerts": told[:MOST_ALERTS],
         "more_alerts": max(len(told) - MOST_ALERTS, 0),
