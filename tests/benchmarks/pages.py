@@ -44,9 +44,9 @@ def run(effort: Effort) -> Result:
         long = _filled(filler, "long", _choice(NARROW), EPOCHS)
         for number in range(effort.sized(COLLECTIONS, least=20) - 2):
             _filled(filler, f"other-{number}", _choice(3), 30)
-        token = filler.service.tokens.create("viewer", "benchmark")[1]
         client = create_app(filler.service).test_client()
-        client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {token}"
+        session = filler.service.sessions.begin("benchmark", "viewer", None, via="link")
+        client.set_cookie("deniable-session", str(session))
         visits = [
             Visit("overview", "/"),
             Visit("many values", f"/collections/{wide.id}"),
