@@ -9,7 +9,8 @@ plain or one report of a chain, because all of them are one of these:
     a message      supports the true label with p, each such one as likely, else each other:
                    multinomial over the messages      any of labels whose tally counts messages
     many messages  the same, told sender by sender     cyclic/1, projective/1, subset/1, affine/1,
-                                                       hadamard/1, haar/1
+                                                       hadamard/1, haar/1, loloha/1
+    some buckets   each with a coin of its own         dbitflip/1
     one of several each gets its share of the people, and is one of the above    pairs/1, tree/1
     a few          drawn from the exact `pmf` of each value               all others
 
@@ -29,16 +30,19 @@ import numpy.typing as npt
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.turns import circle
+from deniable_aggregator.estimators.loloha import hashed
 from deniable_shared.chains import Renewed
 from deniable_shared.difference_sets import difference_set
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism, Renewable
 from deniable_shared.mechanisms.cyclic import CyclicResponse
+from deniable_shared.mechanisms.dbitflip import BucketFlips
 from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.haar import HaarResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
+from deniable_shared.mechanisms.loloha import LocalHashing
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
 from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.pairs import SampledPairs
@@ -184,6 +188,43 @@ def _turns(mechanism: Mechanism, values: Counts, people: Counts, draws: Generato
     return tally
 
 
+def _hashes(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """loloha/1: a function each, and its cell told with p."""
+    form = cast(LocalHashing, _form(mechanism))
+    g, tally = form.field_order, np.zeros(form.tally_size, dtype=np.int64)
+    for truth in _senders(values, people):
+        functions = draws.integers(0, form.public_choices, len(truth))
+        cells = hashed(functions, truth, g, form.dimension)
+        lies = draws.random(len(truth)) >= float(mechanism.p)
+        cells = _told_cells(cells, lies, g, draws)
+        tally += np.bincount(functions * g + cells, minlength=len(tally))
+    return tally
+
+
+def _told_cells(cells: Counts, lies: npt.NDArray[np.bool_], g: int, draws: Generator) -> Counts:
+    """Any other cell where one is not told."""
+    others = draws.integers(0, g - 1, len(cells))
+    return np.where(lies, others + (others >= cells), cells)
+
+
+def _buckets(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """dbitflip/1: t places each, by Floyd's way; a bucket of theirs is told with p, else q."""
+    form = cast(BucketFlips, _form(mechanism))
+    d, t = form.domain_size, form.sampled
+    tally = np.zeros(2 * d, dtype=np.int64)
+    for truth in _senders(values, people, width=d):
+        rows, chosen = np.arange(len(truth)), np.zeros((len(truth), d), dtype=bool)
+        for last in range(d - t, d):
+            item = draws.integers(0, last + 1, len(truth))
+            chosen[rows, np.where(chosen[rows, item], last, item)] = True
+        told = chosen.sum(axis=0)
+        own = _histogram(truth, chosen[rows, truth].astype(np.int64), d)
+        ones = draws.binomial(own, float(mechanism.p))
+        ones += draws.binomial(told - own, float(mechanism.q))
+        tally += np.concatenate([told, ones])
+    return tally
+
+
 def _thresholds(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
     """affine/1: the estimator counts what each sender says."""
     form = cast(AffineResponse, _form(mechanism))
@@ -282,12 +323,14 @@ def _payloads(messages: Counts, form: Renewable) -> npt.NDArray[np.uint8]:
 _KERNELS: Mapping[type, Kernel] = MappingProxyType(
     {
         AffineResponse: _thresholds,
+        BucketFlips: _buckets,
         CyclicResponse: _distances,
         ProjectiveResponse: _turns,
         BitwiseResponse: _bits,
         GeneralizedResponse: _one_label,
         HaarResponse: _contrasts,
         HadamardResponse: _coefficients,
+        LocalHashing: _hashes,
         SampledPairs: _one_of,
         SubsetResponse: _sets,
         OptimizedUnary: _bits,
