@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.registry import Collection
-from support.api_world import DAY, TODAY, World, authored, opened
+from deniable_shared.authoring import manifest_from_toml
+from support.api_world import DAY, INGEST, TODAY, TOML, World, authored, opened
 
 BOTH = {"dark_mode": True, "beta": True}
 DARK = {"dark_mode": True, "beta": False}
@@ -176,6 +177,49 @@ def test_usual_spans_are_offered_as_far_as_there_are_epochs(world: World) -> Non
     assert {"All", "Newest epoch", "7 days", "30 days"} <= set(names)
     assert "90 days" not in names
     assert f"from={_day(TODAY - 6)}" in text_of(world)
+
+
+NUMBERS = 'type = "number"\nlow = "0"\nhigh = "{high}"\nstep = "1"\n'
+ATTRIBUTES = """type = "record"
+[[domain.attributes]]
+name = "os"
+labels = ["l", "m", "w"]
+[[domain.attributes]]
+name = "a, b"
+labels = ["x", "y"]
+"""
+KINDS = {
+    "duchi/1": (NUMBERS.format(high=10), "3"),
+    "tree/1": (NUMBERS.format(high=255), "3"),
+    "square-wave/1": (NUMBERS.format(high=63), "3"),
+    "grr/1": (NUMBERS.format(high=10), "3"),
+    "hadamard/1": (NUMBERS.format(high=4095), "3"),
+    "pairs/1": (ATTRIBUTES, {"os": "l", "a, b": "x"}),
+}
+
+
+@pytest.mark.parametrize("query", ["", "?show=projected", "?show=significant", "?view=table"])
+@pytest.mark.parametrize("mechanism", KINDS)
+def test_every_kind_of_question_has_a_page_in_every_view(
+    world: World, mechanism: str, query: str
+) -> None:
+    domain, value = KINDS[mechanism]
+    toml = TOML.partition("[domain]")[0].format(
+        name="settings",
+        valid_from="2027-01-01",
+        expires="2027-06-01",
+        read="live",
+        min_batch=3,
+        epoch="1d",
+    )
+    collection = world.register(
+        manifest_from_toml(f'{toml}mechanism = "{mechanism}"\n[domain]\n{domain}', ingest=INGEST)
+    )
+    for epoch in (TODAY - 1, TODAY):
+        world.count(collection, [value] * 30, epoch=epoch)
+    page = text_of(world, query)
+    assert "Over time" in page
+    assert "60<small>2 epochs" in page
 
 
 def _day(epoch: int) -> str:

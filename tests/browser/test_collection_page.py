@@ -163,6 +163,17 @@ def test_numbers_show_mean_and_quantiles_of_the_api(tab: Window, site: Site) -> 
     assert told == [each["value"] for each in quantities]
 
 
+def test_texts_are_found_and_given_ones_are_counted(tab: Window, site: Site) -> None:
+    tab.open(page_of(site, "drinks"))
+    told = estimates(site, "drinks")
+    assert shown(tab) == {label: row["frequency"] for label, row in told.items()}
+    assert {"tea", "coffee"} <= shown(tab).keys()
+    tab.open(page_of(site, "drinks", "?candidate=tea,%20milk"))
+    told = estimates(site, "drinks", "?candidate=tea&candidate=milk")
+    assert shown(tab) == {label: row["frequency"] for label, row in told.items()}
+    assert tab.page.locator("#over-time").count() == 0
+
+
 def test_the_files_of_a_chart_hold_what_the_api_answers(tab: Window, site: Site) -> None:
     tab.open(page_of(site, "settings", "?confidence=0.9"))
     figure = tab.page.locator("figure").first

@@ -172,6 +172,7 @@ def _one_of_each(filler: Filler) -> Iterator[Collection]:
     yield _browsers(filler)
     yield _minutes(filler)
     yield _devices(filler)
+    yield _drinks(filler)
     yield filler.asked(
         "quiet", 'type = "choice"\nlabels = ["yes", "no"]\n', purpose="Has anybody answered?"
     )
@@ -225,6 +226,20 @@ def _minutes(filler: Filler) -> Collection:
     values = [str(minute) for minute in range(0, 61)]
     counts = [max(1, int(60 * np.exp(-(((minute - 18) / 9) ** 2)))) for minute in range(61)]
     filler.fill(found, values, [counts] * 5)
+    return found
+
+
+def _drinks(filler: Filler) -> Collection:
+    found = filler.asked(
+        "drinks", 'type = "text"\nmax_bytes = 6\n', purpose="What do people drink?", epsilon="6"
+    )
+    manifest, words = found.manifest, ("tea", "coffee")
+    mechanism, coins = manifest.mechanism(), Coins.system()
+    encoded = [manifest.domain.encode(word) for word in words]
+    payloads = b"".join(mechanism.randomize(encoded[turn % 2], coins) for turn in range(1_500))
+    rows = np.frombuffer(payloads, np.uint8).reshape(1_500, -1)
+    today = epoch_at(time.time(), manifest.epoch_seconds)
+    filler.add(found, today, 1_500, found.estimator.tally(rows))
     return found
 
 

@@ -91,4 +91,10 @@ def _marginal(found: Collection, table: str) -> list[str]:
         return [table] if table else []
     if table == ALL and found.estimator.tells != "tables":
         return []
-    return [",".join(domain.topics[:2]) if table in ("", ALL) else table]
+    return [_usual_table(domain) if table in ("", ALL) else table]
+
+
+def _usual_table(domain: Record) -> str:
+    """The first two attributes; a comma in a name leaves one."""
+    first, second = domain.topics[:2]
+    return first if "," in first + second else f"{first},{second}"

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-import msgspec
-
 from deniable_aggregator.api.estimate_documents import EstimatesArguments
 from deniable_aggregator.api.estimates import shown_of
 from deniable_aggregator.api.numbers import asked_of_numbers, of_numbers
@@ -55,8 +53,6 @@ def series_of(found: Collection, query: EstimatesArguments, labels: Sequence[str
     """Of these labels; raises what a reading refuses, too-few-reports among it."""
     asked = span_of(query.first, query.last, found.manifest.epoch_seconds)
     span, left_out = _newest(found, asked)
-    if found.manifest.domain.type == "text":
-        query = msgspec.structs.replace(query, candidate=list(labels))
     readings, few = by_epoch(service().store, found, span)
     lines: dict[str, list[Moment]] = {label: [] for label in labels}
     epochs, n, provisional = [], [], []
@@ -81,7 +77,7 @@ def _newest(found: Collection, span: Span) -> tuple[Span, int]:
         for row in visible(found, service().store.epochs(found.id))
         if span.first <= row.epoch <= span.last
     ]
-    most = max(2, min(MOST_EPOCHS, ENTRIES // found.mechanism.tally_size))
+    most = max(1, min(MOST_EPOCHS, ENTRIES // found.mechanism.tally_size))
     if len(rows) <= most:
         return span, 0
     return Span(rows[-most], span.last), len(rows) - most

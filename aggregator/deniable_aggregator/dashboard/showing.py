@@ -61,7 +61,13 @@ def fitting(asked: Asked, document: EstimatesDocument) -> list[LabelEstimate]:
 
 
 def lines_of(asked: Asked, document: EstimatesDocument, rows: Sequence[LabelEstimate]) -> list[str]:
-    """The labels that are drawn over time: those asked for, else the first few."""
+    """The labels that are drawn over time: those asked for, else the first few.
+
+    None of texts: they were found by looking at these very reports, and an interval of one epoch
+    would not know that.
+    """
+    if asked.found.manifest.domain.type == "text":
+        return []
     if asked.found.manifest.domain.type == "number":
         return [] if isinstance(document.mean, UnsetType) else [MEAN]
     known = {row.label for row in document.estimates}
@@ -73,7 +79,7 @@ def leading(asked: Asked, followed: Sequence[str]) -> Callable[[str], str | None
     """Where a label leads: to the same view with it drawn over time, too, or no more."""
 
     def lead(label: str) -> str | None:
-        if asked.found.manifest.domain.type == "number":
+        if asked.found.manifest.domain.type in ("number", "text"):
             return None
         others = [one for one in followed if one != label]
         added = others if label in followed else [*others, label][-MOST_LINES:]
@@ -86,7 +92,7 @@ def chips_of(
     asked: Asked, followed: Sequence[str], rows: Sequence[LabelEstimate]
 ) -> list[tuple[str, str]]:
     """Labels that can be followed over time, and where pressing one leads."""
-    if followed == [MEAN]:
+    if followed in ([], [MEAN]):
         return []
     lead = leading(asked, followed)
     shown = dict.fromkeys([*followed, *(row.label for row in rows[:MOST_CHIPS])])
