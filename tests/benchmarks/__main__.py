@@ -34,6 +34,7 @@ NAMES = (
     "scale",
     "ids",
     "memory",
+    "pages",
 )
 COMMAND = "uv run --project tests/benchmarks python -m benchmarks"
 RESULTS = Path(__file__).parent / "RESULTS.md"
