@@ -22,6 +22,7 @@ from deniable_shared.mechanisms.fourier import FourierMarginals
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.hcms import HadamardSketch
+from deniable_shared.mechanisms.optimal_mean import OptimalMean
 from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.pairs import SampledPairs
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
@@ -220,6 +221,7 @@ _KINDS: tuple[Kind, ...] = (
     HadamardResponse,
     HadamardSketch,
     OneBitMean,
+    OptimalMean,
     OptimizedUnary,
     PiecewiseMean,
     PrefixHash,

@@ -1,13 +1,14 @@
-"""The mean by a window of outputs: how often each output was told, and what that says of the mean.
+"""The mean by a window of outputs: how often each was told, and what that says of the mean.
 
-    x̄ = ½ + (ȳ − (M − 1)/2)/((p − q)(M − w))     ȳ the mean of the outputs 0 … M − 1
+    x̄ = ½ + w·ā/(2(p − q)W)        ā the mean score of the outputs, W that of all of the last window
 
-The mean as a share of the way from the lowest value to the highest. The variance of an output is at
-least that at a point mass in x̄, because the second moment is convex in the value; the larger of
-that and the sample's goes into the standard error, so that a lucky sample never claims certainty.
+The mean as a share of the way from the lowest value to the highest. Scores are those of `windowed`:
+equally spaced in `discrete-piecewise/1`. The variance of an output is at least that at a point mass
+in x̄, because the second moment is convex in the value; the larger of that and the sample's goes
+into the standard error, so that a lucky sample never claims certainty.
 
 Reports of one device in T epochs share its value (`fresh`), whose variance is at most that of a
-value at the ends, or its permanent answer (`memoized`): n·Var(ȳ) ≤ V + (T − 1)·C, where C, the
+value at the ends, or its permanent answer (`memoized`): n·Var(ā) ≤ V + (T − 1)·C, where C, the
 covariance of two reports, is bounded accordingly.
 """
 
@@ -30,14 +31,14 @@ from deniable_aggregator.estimators.contract import Payloads, checked_payloads, 
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
+from deniable_shared.mechanisms.windowed import WindowedMean, moments
 
-__all__ = ["PiecewiseMeanEstimator"]
+__all__ = ["WindowedMeanEstimator"]
 
 
 @dataclass(frozen=True, slots=True)
-class PiecewiseMeanEstimator:
-    """The estimator of "discrete-piecewise/1". Its tally is the histogram of the outputs."""
+class WindowedMeanEstimator:
+    """Of "discrete-piecewise/1" and "optimal-mean/1". Its tally is the histogram of the outputs."""
 
     default_projection: ClassVar[str] = "clip"
     tells: ClassVar[str] = "mean"
@@ -45,15 +46,16 @@ class PiecewiseMeanEstimator:
     repeat: str = "once"
 
     @property
-    def _first(self) -> PiecewiseMean:
+    def _first(self) -> WindowedMean:
         chain = self.mechanism
-        return cast(PiecewiseMean, chain.first if isinstance(chain, Renewed) else chain)
+        return cast(WindowedMean, chain.first if isinstance(chain, Renewed) else chain)
 
     @property
     def channel(self) -> Channel:
-        """The law of an output as a share of M − 1, as if it were a bit."""
-        outputs, window = self._first.outputs, self._first.window
-        gap = (self.mechanism.p - self.mechanism.q) * Fraction(outputs - window, outputs - 1)
+        """The law of a score as a share of their whole range, as if it were a bit."""
+        scores, window = self._first.scores, self._first.window
+        of_window = Fraction(sum(scores[len(scores) - window :]), window)
+        gap = (self.mechanism.p - self.mechanism.q) * of_window / max(scores)
         return Channel((1 + gap) / 2, (1 - gap) / 2)
 
     def tally(self, payloads: Payloads) -> Counts:
@@ -101,13 +103,15 @@ class PiecewiseMeanEstimator:
     def _support(
         self, counts: Counts, n: int, epochs: int, tail: float
     ) -> tuple[float, float, float, float]:
-        """Mean output as a share of M − 1, its standard error, and limits of its expectation."""
+        """Mean score as a share of their range, its standard error, limits of its expectation."""
         if not n:
             return math.nan, math.nan, 0.0, 1.0
-        top = len(counts) - 1
-        outputs = np.arange(top + 1)
-        mean = int(counts @ outputs) / (n * top)
-        square = int(counts @ outputs**2) / (n * top * top)
+        top = max(self._first.scores)
+        told = list(
+            zip(counts.tolist(), (score + top for score in self._first.scores), strict=True)
+        )
+        mean = sum(count * score for count, score in told) / (2 * top * n)
+        square = sum(count * score * score for count, score in told) / (4 * top * top * n)
         variance = max(square - mean * mean, self._least_variance(mean), 0.0)
         together = variance + (epochs - 1) * self._covariance(mean, square, variance)
         error = math.sqrt(together / n)
@@ -115,22 +119,21 @@ class PiecewiseMeanEstimator:
         return mean, error, least, most
 
     def _least_variance(self, mean: float) -> float:
-        """Of an output whose expectation is `mean`: that of one and the same value."""
-        p, top, window = float(self.mechanism.p), self._first.outputs - 1, self._first.window
+        """Of a score whose expectation is `mean`: that of one and the same value."""
+        starts = moments(self._first.scores, self._first.window, self.mechanism.p)
+        places, squares = zip(*((float(at), float(moment)) for at, moment in starts), strict=True)
         reach = float(self.channel.gap) / 2
-        centre = min(max((mean - 0.5) / (2 * reach), -0.5), 0.5) * (top + 1 - window)
-        every = sum((output - top / 2) ** 2 for output in range(top + 1))
-        inside = window * centre**2 + window * (window**2 - 1) / 12
-        moment = p * inside / window + (1 - p) * (every - inside) / (top + 1 - window)
-        return moment / top**2 - (2 * reach * centre / (top + 1 - window)) ** 2
+        answer = min(max((mean - 0.5) / reach, -1.0), 1.0)
+        return float(np.interp(answer, places, squares) - answer**2) * reach**2
 
     def _covariance(self, mean: float, square: float, variance: float) -> float:
         """The most that two reports of one device have in common."""
         chain = self.mechanism
         if isinstance(chain, Renewed):
-            kept, top = float(chain.kept), self._first.outputs - 1
+            kept, scores = float(chain.kept), self._first.scores
             middle = (mean - 0.5) ** 2
-            uniform = (top + 2) / (12 * top)  # second moment about ½ of an output drawn anew
+            top = max(scores)
+            uniform = sum((score / top) ** 2 for score in scores) / (4 * len(scores))
             shared = kept * (square - mean + 0.25 - (1 - kept) * uniform) - middle
             return min(max(shared, 0.0), variance)
         gap = float(self.channel.gap)
