@@ -9,11 +9,13 @@ from deniable_aggregator.estimators.affine import AffineEstimator
 from deniable_aggregator.estimators.cms import CountMeanSketchEstimator
 from deniable_aggregator.estimators.contract import REPEATS, Estimator, checked_repeat
 from deniable_aggregator.estimators.cyclic import CyclicEstimator
+from deniable_aggregator.estimators.discrete_piecewise import PiecewiseMeanEstimator
 from deniable_aggregator.estimators.duchi import OneBitMeanEstimator
 from deniable_aggregator.estimators.fourier import FourierEstimator
 from deniable_aggregator.estimators.grr import GeneralizedEstimator
 from deniable_aggregator.estimators.hadamard import HadamardEstimator
 from deniable_aggregator.estimators.hcms import HadamardSketchEstimator
+from deniable_aggregator.estimators.optimal_mean import OptimalMeanEstimator
 from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
 from deniable_aggregator.estimators.pairs import PairsEstimator
 from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
@@ -24,7 +26,6 @@ from deniable_aggregator.estimators.rr_sampled import SampledEstimator
 from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
 from deniable_aggregator.estimators.subset import SubsetEstimator
 from deniable_aggregator.estimators.sue import SymmetricUnaryEstimator
-from deniable_aggregator.estimators.windowed import WindowedMeanEstimator
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -35,13 +36,13 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "affine/1": AffineEstimator,
         "cms/1": CountMeanSketchEstimator,
         "cyclic/1": CyclicEstimator,
-        "discrete-piecewise/1": WindowedMeanEstimator,
+        "discrete-piecewise/1": PiecewiseMeanEstimator,
         "duchi/1": OneBitMeanEstimator,
         "fourier/1": FourierEstimator,
         "grr/1": GeneralizedEstimator,
         "hadamard/1": HadamardEstimator,
         "hcms/1": HadamardSketchEstimator,
-        "optimal-mean/1": WindowedMeanEstimator,
+        "optimal-mean/1": OptimalMeanEstimator,
         "oue/1": OptimizedUnaryEstimator,
         "prefix-hash/1": PrefixHashEstimator,
         "pairs/1": PairsEstimator,

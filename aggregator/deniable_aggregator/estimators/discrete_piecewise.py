@@ -1,0 +1,14 @@
+"""The mean by a window of equally spaced scores: see `windowed`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deniable_aggregator.estimators.windowed import WindowedMeanEstimator
+
+__all__ = ["PiecewiseMeanEstimator"]
+
+
+@dataclass(frozen=True, slots=True)
+class PiecewiseMeanEstimator(WindowedMeanEstimator):
+    """The estimator of "discrete-piecewise/1". Its tally is the histogram of the outputs."""
