@@ -18,6 +18,7 @@ Payload: one byte, the output.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -153,6 +154,24 @@ class WindowedMean(ABC):
         if start <= output < start + self.window:
             return self.p / self.window
         return (1 - self.p) / (self.outputs - self.window)
+
+    def likely_windows(self) -> list[Fraction]:
+        """For each output the share of all values in whose window it lies, rounding included."""
+        starts = [Fraction()] * (self.outputs - self.window + 2)
+        values = range(self.domain_size)
+        first = 0
+        while first < self.domain_size:
+            start, least, of = self._start(first)
+            after = bisect_right(values, start, key=lambda value: self._start(value)[0])
+            _, most, _ = self._start(after - 1)
+            up = Fraction((after - first) * (least + most), 2 * of)  # it rises by equal steps
+            starts[start] += (after - first - up) / self.domain_size
+            starts[start + 1] += up / self.domain_size
+            first = after
+        return [
+            sum(starts[max(y - self.window + 1, 0) : y + 1], Fraction())
+            for y in range(self.outputs)
+        ]
 
     def inputs(self) -> Iterator[int]:
         """Every index."""
