@@ -190,14 +190,20 @@ def test_releases_read_every_mechanism_for_labels_but_local_hashing_and_buckets(
     assert set(known()) == RELEASED
     unread = {id for id in mechanisms.known() if id not in known()}
     assert unread == {
+        "cms/1",
         "dbitflip/1",
         "discrete-piecewise/1",
         "duchi/1",
         "fourier/1",
+        "haar/1",
+        "hcms/1",
         "loloha/1",
+        "optimal-mean/1",
         "pairs/1",
         "prefix-hash/1",
+        "rappor/1",
         "square-wave/1",
+        "tree/1",
     }
 
 
