@@ -83,7 +83,7 @@ def test_the_error_compared_is_the_variance_of_the_cells_where_all_are_equal(
     total, cells = 0.0, 0
     for axes in ((0, 1), (0, 2), (1, 2)):
         true = floats(table_of(equal, given.domain, axes))
-        total += given.tabular.source(tally, n, axes).variances(true, 1).sum() * n
+        total += given.source(tally, n, axes).variances(true, 1).sum() * n
         cells += len(true)
     error = two_way_error(given.mechanism, given.domain.radices)
     assert total / cells == pytest.approx(float(error), rel=1e-6)
@@ -140,7 +140,7 @@ def test_the_linter_says_what_a_report_tells_and_what_would_need_fewer() -> None
 
 def test_the_linter_warns_where_tables_of_two_have_no_error() -> None:
     design = said(authored(10, 10, 10, more='mechanism = "affine/1"'))
-    assert any("no error for sums of choices" in text for text in design)
+    assert any("no one error for sums of choices" in text for text in design)
 
 
 def test_a_manifest_that_names_what_does_not_keep_epsilon_is_refused_with_the_reason() -> None:
