@@ -18,8 +18,8 @@ from deniable_aggregator.central.aggregate.set_messages import Subsets
 from deniable_aggregator.estimators import for_mechanism
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
-from deniable_shared.lint_releases import RELEASED
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.released import RELEASED
 from support.central_collections import SMALL, mechanism, messages
 
 NAMES = sorted(SMALL)
