@@ -20,7 +20,13 @@ __all__ = ["FILE_NAME", "PREFIX", "Settings", "keep"]
 PREFIX = "DENIABLE_"
 FILE_NAME = "deniable.toml"
 
-_OF_OTHERS = {"DENIABLE_DISABLE", "DENIABLE_POLICY", "DENIABLE_TOKEN", "DENIABLE_URL"}
+_OF_OTHERS = {
+    "DENIABLE_DISABLE",
+    "DENIABLE_POLICY",
+    "DENIABLE_RELAY",
+    "DENIABLE_TOKEN",
+    "DENIABLE_URL",
+}
 _POSTGRES = ("postgresql://", "postgres://")
 _FALSE, _TRUE = ("0", "false", "no", "off"), ("1", "true", "yes", "on")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.ingest.checks import Candidate, Circumstances, first_error
@@ -46,7 +46,9 @@ class Ingest:
         self._clock = clock
         self._limiter = PrefixLimiter(settings.reports_per_minute_per_prefix, clock=clock)
         self._shares = CollectionLimiter(settings.reports_per_minute_per_collection, clock=clock)
-        self._commits = GroupCommit(store, registry.tally, max_waiting=settings.max_waiting_reports)
+        self._commits = GroupCommit(
+            partial(store.commit, tally=registry.tally), max_waiting=settings.max_waiting_reports
+        )
         self._closed: set[tuple[str, int]] = set()
 
     def upload(
