@@ -56,6 +56,9 @@ class Deniable(MainGroup):
         "migrate": Entry(
             f"{HERE}.stores", "migrate", "Bring the database to this program's schema."
         ),
+        "relay": Entry(
+            f"{HERE}.relay", "relay", "Pass reports on for an aggregator, shuffled in batches."
+        ),
         "attack": Entry(
             f"{HERE}.attack",
             "attack",
