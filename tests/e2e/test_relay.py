@@ -35,7 +35,7 @@ class Way:
         self.deniable.environ["DENIABLE_PUBLIC_URL"] = self.relay_url
         self.trust = str(self.deniable.json("init")["trust"])
         self.deniable.done("collections", "apply", self.deniable.write("settings.toml"))
-        token = self.deniable.json("tokens", "create", "--role", "relay", "--label", "a relay")
+        token = self.deniable.json("tokens", "new", "--role", "relay", "--label", "a relay")
         (self.folder / "relay.token").write_text(str(token["token"]))
 
     def start(self, url: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -68,12 +68,14 @@ class Way:
             background=False,
         ) as client:
             client.consent("granted")
-            client.refresh(timeout=20)
-            client.record("settings", {"dark_mode": True, "beta": False})
-            return client.flush(timeout=20, early=True).accepted
+            assert client.refresh(timeout=20, names=["settings"]).problems == ()
+            assert client.record("settings", {"dark_mode": True, "beta": False}) == "queued"
+            sent = client.flush(timeout=20, early=True)
+            assert sent.problems == ()
+            return sent.accepted
 
     def counted(self) -> int:
-        token = self.deniable.json("tokens", "create", "--role", "viewer", "--label", "me")
+        token = self.deniable.json("tokens", "new", "--role", "viewer", "--label", "me")
         answer = httpx.get(
             f"{self.url}/v1/collections/settings/epochs",
             headers={"Authorization": f"Bearer {token['token']}"},
