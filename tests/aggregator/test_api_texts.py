@@ -192,3 +192,18 @@ def test_a_memoized_collection_of_texts_has_to_say_that_it_is_linkable() -> None
     with pytest.raises(ValueError, match="linkable must be true"):
         written("again", more)
     assert written("again", more + "\nlinkable = true").linkage > 10
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("id", ["cms/1", "hcms/1", "rappor/1"])
+def test_a_sketch_tells_given_texts_and_finds_none(world: World, id: str) -> None:
+    """4,000 reports at ε = 6: 0.1 is seven standard errors of `rappor/1`, more of the others."""
+    name = f"sketch-{id.partition('/')[0]}"
+    collection = world.register(written(name, f'mechanism = "{id}"\n'))
+    world.count(collection, ["tea", "café"] * 2_000)
+    answer = world.get(f"{path(collection)}?candidate=tea&candidate=none").get_json()
+    assert (answer["mechanism"], answer["evidence"]) == (id, "all")
+    tea, none = answer["estimates"]
+    assert abs(tea["frequency"] - 0.5) < 0.1
+    assert abs(none["frequency"]) < 0.1
+    assert world.get(path(collection)).get_json()["estimates"] == []

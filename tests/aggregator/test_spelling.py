@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_aggregator.estimate.spelling import BETWEEN, continuations, midway
+from deniable_aggregator.estimate.spelling import (
+    BETWEEN,
+    Run,
+    continuations,
+    log_chances,
+    midway,
+    run_of,
+)
 
 
 def readable(text: bytes) -> bool:
@@ -42,3 +50,31 @@ def test_every_text_is_reached_from_each_of_its_prefixes(text: str, cut: int, si
     tails = continuations(midway(encoded[:cut]), size, whole=False)
     assert encoded[cut : cut + size] in {row.tobytes() for row in tails}
     assert midway(encoded) == BETWEEN
+
+
+def test_the_chances_of_all_that_may_follow_a_run_add_up_to_one() -> None:
+    for prefix in (b"", b"ab", b"Ab", b"A", b"7", b"_", "é".encode(), "語".encode(), "🎈".encode()):
+        for size in (1, 2):
+            tails = continuations(midway(prefix), size, whole=False)
+            total = np.exp(log_chances(run_of(prefix), tails)).sum()
+            assert 0.8 < total <= 1 + 1e-9  # a little is left to what UTF-8 does not allow
+
+
+def test_a_letter_is_likelier_after_a_letter_than_a_sign_and_a_script_goes_on() -> None:
+    def likelier(prefix: bytes, one: bytes, other: bytes) -> bool:
+        tails = np.frombuffer(one + other, np.uint8).reshape(2, -1)
+        chances = log_chances(run_of(prefix), tails)
+        return bool(chances[0] > chances[1])
+
+    assert likelier(b"ab", b"c", b"C")
+    assert likelier(b"ab", b"cd", b"c!")
+    assert likelier(b"20", b"1", b"a")
+    assert likelier(b"x-", b"y", b"-")
+    assert likelier("и".encode(), "в".encode(), b"ab")
+    assert likelier("語".encode(), "語".encode()[:2], b"ab")
+
+
+def test_a_run_is_that_of_the_last_character_begun() -> None:
+    assert run_of(b"") is Run.NONE
+    assert run_of(b"aB") is Run.UPPER
+    assert run_of("é".encode()) is run_of("é".encode()[:1]) is Run.TWO_BYTES

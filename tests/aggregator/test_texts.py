@@ -5,6 +5,7 @@ Statistical parts state n and a bound; each false alarm has a chance below 1e-6.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate import heavy_hitters
 from deniable_aggregator.estimate.heavy_hitters import found, search
+from deniable_aggregator.estimate.levels import Level
 from deniable_aggregator.estimate.texts import Evidence, tell
 from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
 from deniable_shared import mechanisms
@@ -146,7 +148,7 @@ def test_what_texts_with_one_code_add_to_each_other_is_taken_out() -> None:
     estimator = estimator_of("8", 1, base=3, digits=2, tables=2, step=0)
     heavy = b"a"
     evidence = Evidence(estimator, np.zeros(0, np.int64))
-    codes = evidence.codes(0, [bytes((b,)) for b in range(97, 123)])
+    codes = evidence.codes(0, [bytes((b,)) for b in range(97, 123)])[:, 0]
     shared = (codes == codes[:, :1]).sum(axis=0)
     twin = bytes((97 + next(i for i in range(1, 26) if 0 < shared[i] < 6),))
     evidence = Evidence(estimator, tally_of(estimator, [heavy], np.array([200_000])))
@@ -161,7 +163,7 @@ def test_what_texts_with_one_code_add_to_each_other_is_taken_out() -> None:
 def test_two_texts_that_nothing_tells_apart_share_what_is_theirs() -> None:
     estimator = estimator_of("8", 1, base=2, digits=1, tables=1, step=0)
     evidence = Evidence(estimator, np.full(estimator.mechanism.tally_size, 50))
-    codes = evidence.codes(0, [bytes((b,)) for b in range(97, 123)])
+    codes = evidence.codes(0, [bytes((b,)) for b in range(97, 123)])[:, 0]
     same = [i for i in range(1, 26) if (codes[:, i] == codes[:, 0]).all()]
     told = tell(evidence, [b"a", bytes((97 + same[0],))], held_out=True)
     assert told.estimate.frequencies[0] == pytest.approx(told.estimate.frequencies[1])
@@ -213,3 +215,23 @@ def test_the_beam_keeps_the_likeliest(monkeypatch: pytest.MonkeyPatch) -> None:
     best.add(b"y", tails, np.array([2.5, -20.0, 0.0]))
     assert best.texts == [b"xb", b"ya"]
     assert best.odds.tolist() == [3.0, 2.5]
+
+
+@pytest.mark.statistical
+def test_what_shares_a_code_with_a_frequent_text_is_not_taken_for_frequent() -> None:
+    """n = 200,000 at ε = 8: a twin of b"a" in one of two tables is 200 errors above the noise.
+
+    What is left to it after b"a" is taken out is noise of one error: 9 of them have a chance below
+    1e-18.
+    """
+    estimator = estimator_of("8", 1, base=3, digits=2, tables=2, step=1)
+    tally = tally_of(estimator, [b"a"], np.array([200_000]))
+    (family,) = Level(Evidence(estimator, tally), 1).families([b""], np.array([math.inf]))
+    odds = {tail.tobytes(): odd for tail, odd in zip(family.tails, family.odds, strict=True)}
+    codes = Evidence(estimator, tally).codes(1, list(odds))[:, 0]
+    agreeing = dict(
+        zip(odds, (codes == codes[:, [list(odds).index(b"a")]]).sum(axis=0), strict=True)
+    )
+    assert odds[b"a"] > 1_000
+    assert {1} < set(agreeing.values())
+    assert max(odd for tail, odd in odds.items() if agreeing[tail] < 2) < 9 * 9 / 2

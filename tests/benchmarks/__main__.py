@@ -21,6 +21,7 @@ from benchmarks.results import Result
 
 NAMES = (
     "randomize",
+    "choices",
     "record",
     "imports",
     "tally",
@@ -30,6 +31,7 @@ NAMES = (
     "numbers",
     "central",
     "upload",
+    "ids",
     "memory",
 )
 COMMAND = "uv run --project tests/benchmarks python -m benchmarks"

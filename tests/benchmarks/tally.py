@@ -16,18 +16,37 @@ BATCH = 1000
 GOLDEN = 2654435761  # Knuth's multiplicative hash: payloads without a generator
 HISTOGRAM_BUDGET = 2.0
 UNARY_BUDGET = 150.0
+MESSAGES = (
+    ("cyclic/1", 1_000),
+    ("cyclic/1", 60_000),
+    ("projective/1", 60_000),
+    ("hadamard/1", 60_000),
+)
 
 
 def run(effort: Effort) -> Result:
     """A histogram, in bulk and in a commit's size, and vectors of 8 and of 1,000 bits."""
     bulk = _choice(effort.sized(1_000_000), effort)
+    messages = {
+        (id, size): _messages(id, size, effort.sized(1_000_000), effort) for id, size in MESSAGES
+    }
     unary = _bits(1000, effort.sized(100_000, least=2_000), effort)
     bound = "one pass over the payloads and one over the counts"
     return Result(
         title="Tally",
-        cases=(bulk, _choice(BATCH, effort), _bits(8, effort.sized(1_000_000), effort), unary),
+        cases=(
+            bulk,
+            *messages.values(),
+            _choice(BATCH, effort),
+            _bits(8, effort.sized(1_000_000), effort),
+            unary,
+        ),
         verdicts=(
             at_most("tally, histogram", HISTOGRAM_BUDGET, bulk.ours, bound=bound),
+            *(
+                at_most(f"tally, {id}, d = {size:,}", HISTOGRAM_BUDGET, case.ours, bound=bound)
+                for (id, size), case in messages.items()
+            ),
             at_most("tally, unary d = 1,000", UNARY_BUDGET, unary.ours, bound="unpacking the bits"),
         ),
         remarks=(
@@ -60,6 +79,29 @@ def _choice(count: int, effort: Effort) -> Case:
     ]
     return Case(
         f"grr histogram, d = {CHOICES:,}, {count:,} reports",
+        race(contenders, effort, unit="ns", per_second=NANO),
+    )
+
+
+def _messages(id: str, size: int, count: int, effort: Effort) -> Case:
+    mechanism = mechanisms.build(id, domain_size=size, epsilon="1")
+    estimator = estimators.for_mechanism(mechanism)
+    codes, width = _scatter(count, mechanism.tally_size).astype(np.int64), mechanism.payload_size
+    payloads = np.ascontiguousarray(
+        codes.astype(">u8").view(np.uint8).reshape(count, 8)[:, 8 - width :]
+    )
+    contenders = [
+        Contender("deniable", "ours", lambda: estimator.tally(payloads), operations=count),
+        Contender(
+            "numpy bincount",
+            "limit",
+            lambda: np.bincount(codes, minlength=mechanism.tally_size),
+            operations=count,
+            note="of messages already decoded to int64",
+        ),
+    ]
+    return Case(
+        f"{id} messages, d = {size:,}, {mechanism.tally_size:,} of them, {count:,} reports",
         race(contenders, effort, unit="ns", per_second=NANO),
     )
 

@@ -38,7 +38,7 @@ def tally_of(estimator: PrefixHashEstimator, words: Sequence[bytes], people: Int
     position = draw.integers(form.public_choices, size=len(has))
     table, point = np.divmod(position, form.points)
     evidence = Evidence(estimator, np.zeros(0, np.int64))
-    codes = np.concatenate([evidence.codes(s, words) for s in range(form.groups)])
+    codes = np.concatenate([evidence.codes(s, words)[:, 0] for s in range(form.groups)])
     true = _sums(form, point, codes[table, has])
     lies = draw.integers(form.base - 1, size=len(has))
     truthful = draw.random(len(has)) < float(form.p)

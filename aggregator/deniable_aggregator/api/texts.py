@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from deniable_aggregator.api.arguments import refuse
 from deniable_aggregator.api.estimate_documents import EstimatesArguments
 from deniable_aggregator.api.tables import Shown
 from deniable_aggregator.estimate.heavy_hitters import found
 from deniable_aggregator.estimate.texts import Evidence, Texts, tell
-from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
+from deniable_aggregator.estimators.contract import TextEstimator
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Text
@@ -31,10 +32,10 @@ def check_candidates(collection: Collection, candidates: Sequence[str]) -> None:
 def shown_texts(collection: Collection, reading: Reading, query: EstimatesArguments) -> Shown:
     """Given texts in their order; without any, those that were found."""
     estimator, domain = collection.estimator, collection.manifest.domain
-    if not isinstance(estimator, PrefixHashEstimator) or not isinstance(domain, Text):
+    if estimator.tells != "texts" or not isinstance(domain, Text):
         raise ParameterError(f"texts must be those of a collection of texts, got {domain.type}")
     candidates = _encoded(domain, query.candidate)
-    told = _told(estimator, reading, query, candidates)
+    told = _told(cast(TextEstimator, estimator), reading, query, candidates)
     return Shown(
         (told.estimate,),
         [text.decode() for text in told.texts],
@@ -56,7 +57,7 @@ def _encoded(domain: Text, texts: Sequence[str]) -> list[bytes]:
 
 
 def _told(
-    estimator: PrefixHashEstimator,
+    estimator: TextEstimator,
     reading: Reading,
     query: EstimatesArguments,
     candidates: Sequence[bytes],

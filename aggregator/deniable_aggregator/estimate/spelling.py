@@ -2,19 +2,28 @@
 
 Printable ASCII, and multi-byte characters as the table of well-formed sequences has them (Unicode,
 table 3-7). Whether a whole text is printable and composed is looked at when it is one.
+
+Characters come in runs: a letter is followed by a letter, a digit by a digit, one of a script by
+one of as many bytes. `log_chances` says so to a search, which orders its candidates by it:
+
+    the next character is of the run with 4/5, each alike, and with 1/5 any character at all
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from enum import IntEnum, auto
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BETWEEN", "Midway", "continuations", "midway"]
+__all__ = ["BETWEEN", "Midway", "Run", "continuations", "log_chances", "midway", "run_of"]
 
 Bytes = npt.NDArray[np.uint8]
+Floats = npt.NDArray[np.float64]
 
 
 class Midway(NamedTuple):
@@ -39,6 +48,71 @@ _LEADS = (
     (range(0xF4, 0xF5), Midway(3, 0x80, 0x8F)),
 )
 _AFTER_LEAD = {lead: state for leads, state in _LEADS for lead in leads}
+
+
+class Run(IntEnum):
+    """What kind of character a byte begins."""
+
+    NONE = 0
+    LOWER = auto()
+    UPPER = auto()
+    DIGIT = auto()
+    MARK = auto()
+    TWO_BYTES = auto()
+    THREE_BYTES = auto()
+    FOUR_BYTES = auto()
+    GOES_ON = auto()  # no character: a later byte of one
+
+
+_STAYS = 0.8
+_BEGINNINGS = (*range(0x20, 0x7F), *_AFTER_LEAD)
+_LATER_BYTES = 64
+
+
+def _run(byte: int) -> Run:
+    if byte >= 0x80:
+        leads = ((0xF0, Run.FOUR_BYTES), (0xE0, Run.THREE_BYTES), (0xC0, Run.TWO_BYTES))
+        return next((run for least, run in leads if byte >= least), Run.GOES_ON)
+    kinds = ((str.islower, Run.LOWER), (str.isupper, Run.UPPER), (str.isdigit, Run.DIGIT))
+    return next((run for is_kind, run in kinds if is_kind(chr(byte))), Run.MARK)
+
+
+_RUNS = np.array([_run(byte) for byte in range(256)], dtype=np.int64)
+_FOLLOWED_BY = {
+    Run.NONE: (),
+    Run.UPPER: (Run.UPPER, Run.LOWER),
+    Run.MARK: (Run.UPPER, Run.LOWER),
+}
+
+
+def _logs(run: Run) -> list[float]:
+    """The logarithm of the chance of each byte after a run."""
+    likely = {b for b in _BEGINNINGS if _RUNS[b] in _FOLLOWED_BY.get(run, (run,))}
+    stays = _STAYS if likely else 0.0
+    logs = [-math.log(_LATER_BYTES)] * 256
+    for byte in _BEGINNINGS:
+        any_at_all = (1 - stays) / len(_BEGINNINGS)
+        logs[byte] = math.log(any_at_all + (stays / len(likely) if byte in likely else 0.0))
+    return logs
+
+
+_LOGS = np.array([_logs(run) for run in Run])
+
+
+def run_of(prefix: Sequence[int]) -> Run:
+    """The run that a prefix ends in."""
+    started = (Run(_RUNS[byte]) for byte in reversed(prefix) if _RUNS[byte] != Run.GOES_ON)
+    return next(started, Run.NONE)
+
+
+def log_chances(run: Run, tails: Bytes) -> Floats:
+    """The logarithms of the chances of tails (N, size), once the run before them is known."""
+    runs, total = np.full(len(tails), run, dtype=np.int64), np.zeros(len(tails))
+    for column in tails.T:
+        total += _LOGS[runs, column]
+        began = _RUNS[column]
+        runs = np.where(began == Run.GOES_ON, runs, began)
+    return total
 
 
 def midway(prefix: bytes) -> Midway:

@@ -12,7 +12,12 @@ other people's texts add has mean 0 over the choice of hashes, and variance at m
 by as much. It is a floor that more reports do not lower; with 2^16 codes or more in a group it is
 under a tenth of the error up to millions of reports.
 
-Sources: local-dp §4.3, §8 (finite pools of hashes); the joint debias is least squares.
+Where a text has up to h codes in a table, as in a Bloom filter, each of them is counted: h bits of
+a report are as h reports of one device that answers with the same text. 1/K is then β, the chance
+that another text has one given code, C_vu the share of the codes of v that u has, too, and what
+others may add Σf²·β/((1 − β)·h·tables).
+
+Sources: local-dp §4.3, §8, §9 (finite pools of hashes); the joint debias is least squares.
 """
 
 from __future__ import annotations
@@ -30,9 +35,8 @@ from deniable_aggregator.estimate import Estimate, check_epochs, debias
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.clusters import Clusters
 from deniable_aggregator.estimate.projection import onto_box
-from deniable_aggregator.estimators.prefix_hash import Group, PrefixHashEstimator
+from deniable_aggregator.estimators.contract import Group, TextEstimator, TextForm
 from deniable_shared.chains import Renewed
-from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry
 
 __all__ = ["MOST_TEXTS", "Evidence", "Texts", "tell"]
 
@@ -65,14 +69,14 @@ class Texts:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A tally of prefix-hash/1, read group by group as it is asked for."""
+    """A tally of texts, read group by group as it is asked for."""
 
-    estimator: PrefixHashEstimator
+    estimator: TextEstimator
     tally: Counts
     _groups: dict[int, Group] = field(default_factory=dict)
 
     @property
-    def form(self) -> PrefixHash:
+    def form(self) -> TextForm:
         """What makes codes of texts."""
         return self.estimator.form
 
@@ -83,15 +87,16 @@ class Evidence:
         return self._groups[number]
 
     def of(self, texts: Sequence[bytes], *, held_out: bool) -> tuple[Counts, Counts]:
-        """Supports of each text and reports that tell of it: held out, or those of the search."""
+        """Supports of each text and bits that tell of it: held out, or those of the search."""
         counts, trials = np.zeros((2, len(texts)), dtype=np.int64)
         for group, spelled in self.spelling(texts):
             if (group == 0) != held_out:
                 continue
             read = self.group(group)
             for r, codes in enumerate(self.codes(group, texts)):
-                counts += spelled * read.supports[r][codes]
-            trials += spelled * read.n
+                there = spelled & (codes >= 0)
+                counts += (there * read.supports[r][codes]).sum(axis=0)
+                trials += there.sum(axis=0) * read.trials[r]
         return counts, trials
 
     def spelling(self, texts: Sequence[bytes]) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
@@ -102,39 +107,23 @@ class Evidence:
             yield group, lengths < form.length(group) + (form.length(group) == form.domain_size)
 
     def codes(self, group: int, texts: Sequence[bytes]) -> npt.NDArray[np.int64]:
-        """(tables of the group, texts): the code of each text's prefix."""
-        form, tables = self.form, self.form.tables_of(group)
-        cut = [text[: form.length(group)] for text in texts]
-        codes = np.zeros((len(tables), len(cut)), dtype=np.int64)
-        for place in range(max(map(len, cut), default=0)):
-            there = np.array([len(text) > place for text in cut])
-            given = np.array([text[place] for text in cut if len(text) > place])
-            known, where = np.unique(given, return_inverse=True)
-            for row, table in enumerate(tables):
-                added = [entry(table, place, byte) % form.codes for byte in known.tolist()]
-                codes[row, there] += np.array(added, dtype=np.int64)[where]
-        return codes % form.codes
+        """(tables of the group, hashes, texts): see `contract.TextEstimator`."""
+        return self.estimator.codes(group, texts)
 
     @cached_property
     def second_moment(self) -> float:
         """Σf² over all texts, as much as it may well be: at most 1."""
         read, form = self.group(0), self.form
-        p, inside = float(self.estimator.mechanism.p), self._inside
+        p, inside = float(self.estimator.mechanism.p), self.estimator.inside
         n, k = read.trials[:, None], form.codes
         if not read.trials.all():
             return 1.0
         raw = (read.supports / n - inside) / (p - inside)
-        noise = k * inside * (1 - inside) / (p - inside) ** 2 + (1 - p - inside) / (p - inside)
-        squares = (raw**2).sum(axis=1) - noise / read.trials
+        noise = k * inside * (1 - inside) / (p - inside) ** 2
+        noise += form.hashes * (1 - p - inside) / (p - inside)
+        squares = ((raw**2).sum(axis=1) - noise / read.trials) / form.hashes
         error = math.sqrt(2 / k / len(squares)) * float((noise / read.trials).mean())
         return min(1.0, max(0.0, float(squares.mean())) + _SURE * error)
-
-    @property
-    def _inside(self) -> float:
-        """The chance that a report of a table supports a given other code of it."""
-        form, p = self.form, float(self.estimator.mechanism.p)
-        equal = (form.codes / form.base - 1) / (form.codes - 1)
-        return equal * p + (1 - equal) * (1 - p) / (form.base - 1)
 
 
 def tell(
@@ -161,7 +150,7 @@ def tell(
     raw = debias(
         Channel(evidence.estimator.mechanism.p, evidence.estimator.mechanism.q),
         counts,
-        int(evidence.tally.sum()),
+        evidence.estimator.reports_of(evidence.tally),
         confidence=confidence,
         epochs=epochs,
         family=family if len(texts) else "each",
@@ -170,18 +159,26 @@ def tell(
         told=evidence.form.told,
     )
     estimate = _without_collisions(evidence, texts, raw, held_out=held_out) if len(texts) else raw
-    return Texts(tuple(texts), trials, estimate)
+    return Texts(tuple(texts), np.minimum(trials, estimate.n), estimate)
 
 
 def _clusters(evidence: Evidence, epochs: int, share: Fraction) -> Clusters | None:
-    """Reports of one device: see `estimate.clusters`; `share` of them tell of one text at most."""
+    """Bits of one device: see `estimate.clusters`; `share` of its reports tell of one text.
+
+    The bits that one report tells of a text depend on each other as reports of one device do.
+    """
     estimator, mechanism = evidence.estimator, evidence.estimator.mechanism
     check_epochs(epochs)
-    if estimator.repeat == "once" or epochs == 1:
+    reports = Fraction(1)
+    if estimator.repeat != "once":
+        memoized = isinstance(mechanism, Renewed)
+        reports = Fraction(epochs) if memoized else 1 + (epochs - 1) * share
+    bits = reports * evidence.form.hashes
+    if bits == 1:
         return None
     if isinstance(mechanism, Renewed):
-        return Clusters(mechanism.blurred, mechanism.blurred + mechanism.kept, Fraction(epochs))
-    return Clusters(mechanism.q, mechanism.p, 1 + (epochs - 1) * share)
+        return Clusters(mechanism.blurred, mechanism.blurred + mechanism.kept, bits)
+    return Clusters(mechanism.q, mechanism.p, bits)
 
 
 def _tables(evidence: Evidence, texts: Sequence[bytes], *, held_out: bool) -> Counts:
@@ -194,27 +191,30 @@ def _tables(evidence: Evidence, texts: Sequence[bytes], *, held_out: bool) -> Co
 
 
 def _agreeing(evidence: Evidence, texts: Sequence[bytes], *, held_out: bool) -> Floats:
-    """In how many of the tables that tell of one text another one has the same code."""
-    agreeing = np.zeros((len(texts), len(texts)))
+    """The share of the codes that tell of one text which another one has, too."""
+    agreeing, own = np.zeros((len(texts), len(texts))), np.zeros(len(texts))
     for group, spelled in evidence.spelling(texts):
         if held_out and group:
             break
         for codes in evidence.codes(group, texts):
-            agreeing += spelled[:, None] * (codes[:, None] == codes[None, :])
-    return agreeing
+            for code in codes:
+                there = spelled & (code >= 0)
+                own += there
+                agreeing += there[:, None] * (code[:, None, None] == codes.T[None]).any(axis=2)
+    return agreeing / own[:, None]
 
 
 def _without_collisions(
     evidence: Evidence, texts: Sequence[bytes], raw: Estimate, *, held_out: bool
 ) -> Estimate:
     """What the texts add to each other taken out, what others may add let into the errors."""
-    k = evidence.form.codes
+    beta, hashes = evidence.estimator.agreeing, evidence.form.hashes
     tables = _tables(evidence, texts, held_out=held_out)
-    shared = _agreeing(evidence, texts, held_out=held_out) / tables[:, None]
-    inverse = np.linalg.pinv((shared - 1 / k) / (1 - 1 / k))
+    shared = _agreeing(evidence, texts, held_out=held_out)
+    inverse = np.linalg.pinv((shared - beta) / (1 - beta))
     frequencies = np.asarray(inverse @ np.nan_to_num(raw.frequencies), dtype=np.float64)
     grown = np.sqrt(np.asarray(((inverse @ shared) * inverse).sum(axis=1), dtype=np.float64))
-    others = evidence.second_moment / (tables * k)
+    others = evidence.second_moment * beta / ((1 - beta) * hashes * tables)
     with np.errstate(divide="ignore", invalid="ignore"):
         grown = grown * np.sqrt(1 + others / raw.std_errors**2)
     told = np.isfinite(raw.frequencies)

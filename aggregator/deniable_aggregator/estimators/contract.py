@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
@@ -19,7 +21,10 @@ from deniable_shared.mechanisms.contract import Mechanism
 __all__ = [
     "REPEATS",
     "Estimator",
+    "Group",
     "Payloads",
+    "TextEstimator",
+    "TextForm",
     "checked_payloads",
     "checked_repeat",
     "checked_tally",
@@ -80,6 +85,85 @@ class Estimator(Protocol):
         "fresh" and "memoized" standard errors and intervals hold for any number of devices that
         sent them, from n/epochs to n.
         """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """The reports of one group of tables: `trials` by table, `supports` by table and code."""
+
+    trials: Counts
+    supports: Counts
+
+    @property
+    def n(self) -> int:
+        """Reports of the group."""
+        return int(self.trials.sum())
+
+
+class TextForm(Protocol):
+    """How texts become codes: tables, of which those of group 0 tell of whole texts."""
+
+    @property
+    def told(self) -> Fraction:
+        """The share of the reports that are of group 0."""
+
+    @property
+    def groups(self) -> int:
+        """Group 0 and those of a search, if there is one."""
+
+    @property
+    def codes(self) -> int:
+        """How many codes a table has."""
+
+    @property
+    def all_tables(self) -> int:
+        """Of all groups."""
+
+    @property
+    def hashes(self) -> int:
+        """The most codes of a text in one table."""
+
+    @property
+    def domain_size(self) -> int:
+        """The most bytes of a text."""
+
+    def length(self, group: int) -> int:
+        """Bytes of the prefixes of a group."""
+
+    def tables_of(self, group: int) -> range:
+        """The tables of a group."""
+
+
+class TextEstimator(Estimator, Protocol):
+    """The estimator of a mechanism for texts: it tells how often a given one occurs."""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """Of which the reports are."""
+
+    @property
+    def form(self) -> TextForm:
+        """What says how texts become codes."""
+
+    @property
+    def agreeing(self) -> float:
+        """β: the chance that another text has one given code of a text."""
+
+    @property
+    def inside(self) -> float:
+        """The chance that a report of a table supports a given code that its text has not."""
+
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        """The tally and n, if n reports can give it; ParameterError otherwise."""
+
+    def reports_of(self, tally: Counts) -> int:
+        """How many reports it counts."""
+
+    def group(self, tally: Counts, group: int) -> Group:
+        """What the reports of one group say of every code."""
+
+    def codes(self, group: int, texts: Sequence[bytes]) -> Counts:
+        """(tables of the group, hashes, texts): the codes of each, −1 for one that is twice."""
 
 
 def checked_repeat(mechanism: Mechanism, repeat: str | None) -> str:

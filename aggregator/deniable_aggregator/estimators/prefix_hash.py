@@ -13,6 +13,7 @@ a given list are made of, in `estimate.heavy_hitters`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -22,29 +23,21 @@ import numpy.typing as npt
 
 from deniable_aggregator.estimate import Estimate, debias
 from deniable_aggregator.estimate.channel import Channel, Counts
-from deniable_aggregator.estimators.contract import Payloads, checked_payloads, checked_tally
+from deniable_aggregator.estimators.contract import (
+    Group,
+    Payloads,
+    checked_payloads,
+    checked_tally,
+)
 from deniable_aggregator.estimators.grr import histogram
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.prefix_hash import PrefixHash
+from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry
 
-__all__ = ["Group", "PrefixHashEstimator"]
+__all__ = ["PrefixHashEstimator"]
 
 _ROUNDING = 0.25  # of a report: a count is an integer, and this far off it is none
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Group:
-    """The reports of one group: `trials` by table, `supports` (…, K) by table and code."""
-
-    trials: Counts
-    supports: Counts
-
-    @property
-    def n(self) -> int:
-        """Reports of the group."""
-        return int(self.trials.sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +90,10 @@ class PrefixHashEstimator:
             raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
         return counts, reports
 
+    def reports_of(self, tally: Counts) -> int:
+        """All that it counts."""
+        return int(tally.sum())
+
     def group(self, tally: Counts, group: int) -> Group:
         """What the reports of one group say of every code."""
         form = self.form
@@ -104,6 +101,32 @@ class PrefixHashEstimator:
         every = tally.reshape(form.all_tables, form.points, form.base)[tables.start : tables.stop]
         supports = np.stack([_supports(each, form.base, form.digits) for each in every])
         return Group(every.sum(axis=(1, 2)), supports)
+
+    @property
+    def agreeing(self) -> float:
+        """1/K, over the choice of tables."""
+        return 1 / self.form.codes
+
+    @property
+    def inside(self) -> float:
+        """The chance that a report of a table supports a given other code of it."""
+        form, p = self.form, float(self.mechanism.p)
+        equal = (form.codes / form.base - 1) / (form.codes - 1)
+        return equal * p + (1 - equal) * (1 - p) / (form.base - 1)
+
+    def codes(self, group: int, texts: Sequence[bytes]) -> Counts:
+        """(tables of the group, 1, texts): the code of each text's prefix."""
+        form, tables = self.form, self.form.tables_of(group)
+        cut = [text[: form.length(group)] for text in texts]
+        codes = np.zeros((len(tables), len(cut)), dtype=np.int64)
+        for place in range(max(map(len, cut), default=0)):
+            there = np.array([len(text) > place for text in cut])
+            given = np.array([text[place] for text in cut if len(text) > place])
+            known, where = np.unique(given, return_inverse=True)
+            for row, table in enumerate(tables):
+                added = [entry(table, place, byte) % form.codes for byte in known.tolist()]
+                codes[row, there] += np.array(added, dtype=np.int64)[where]
+        return (codes % form.codes)[:, None, :]
 
 
 def _supports(messages: Counts, base: int, digits: int) -> Counts:

@@ -26,7 +26,7 @@ from deniable_aggregator.estimators.contract import (
 from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["BitwiseEstimator"]
+__all__ = ["BitwiseEstimator", "column_sums"]
 
 _Words = npt.NDArray[np.uint64]
 _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.int64)
@@ -48,7 +48,7 @@ class BitwiseEstimator:
 
     def tally(self, payloads: Payloads) -> Counts:
         rows = checked_payloads(payloads, self.mechanism.payload_size)
-        ones = _column_sums(rows)
+        ones = column_sums(rows)
         size = self.mechanism.tally_size
         if ones[size:].any():
             raise DecodeError(f"payloads must have zeros after bit {size}: validate them first")
@@ -79,7 +79,8 @@ class BitwiseEstimator:
         )
 
 
-def _column_sums(rows: Payloads) -> Counts:
+def column_sums(rows: Payloads) -> Counts:
+    """How many rows have a one in each of their bits."""
     count, size = rows.shape
     if size <= _HISTOGRAM_BYTES and count >= _HISTOGRAM_ROWS:
         return _sums_by_histogram(rows)

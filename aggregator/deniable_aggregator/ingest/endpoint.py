@@ -7,11 +7,14 @@ cookie, sends a CORS header, or keeps the address it limits by.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from deniable_aggregator.ingest.admission import Admission
 from deniable_aggregator.ingest.limiter import network_prefix
-from deniable_aggregator.ingest.request import Headers, body_of, collection_of, refusal
+from deniable_aggregator.ingest.request import Headers, body_of, collection_of, length_of, refusal
+from deniable_aggregator.ingest.stalls import Bodies
 from deniable_aggregator.problem import Problem
 from deniable_shared.report import ERRORS_MEDIA_TYPE, encode_errors
 
@@ -33,31 +36,47 @@ class UploadEndpoint:
     def __init__(self, service: Service, application: WSGIApplication) -> None:
         self._service = service
         self._application = application
+        self._metrics = service.metrics
         self._limited = not service.settings.trusted_proxy
+        self._admission = Admission(service.settings.threads)
+        self.bodies = Bodies(service.settings.body_seconds)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         collection = collection_of(environ)
         if collection is None:
+            address = environ.get("REMOTE_ADDR", "")
+            environ["wsgi.input"] = self.bodies.guard(environ["wsgi.input"], address)
             return self._application(environ, start_response)
+        begun = time.perf_counter()
         try:
-            status, headers, body = self._upload(collection, environ)
+            status, headers, body = self._admitted(collection, environ)
         except Problem as problem:
             status, headers, body = refusal(problem)
         except Exception:
             logger.exception("an upload failed")
             status, headers, body = refusal(Problem("internal", "the upload failed: try again"))
+        self._metrics.uploads.labels(status[:3]).inc()
+        self._metrics.upload_seconds.observe(time.perf_counter() - begun)
         headers.append(("Content-Length", str(len(body))))
         start_response(status, headers)
         return [body]
 
+    def _admitted(self, collection: str, environ: WSGIEnvironment) -> tuple[str, Headers, bytes]:
+        self._admission.enter()
+        try:
+            return self._upload(collection, environ)
+        finally:
+            self._admission.leave()
+
     def _upload(self, collection: str, environ: WSGIEnvironment) -> tuple[str, Headers, bytes]:
-        body = body_of(environ)
+        length = length_of(environ)
+        address = environ.get("REMOTE_ADDR", "")
         credential = environ.get("HTTP_AUTHORIZATION")
         relay = credential is not None and self._is_relay(credential, collection)
         failed = self._service.ingest.upload(
             collection,
-            body,
-            prefix=network_prefix(environ.get("REMOTE_ADDR", "")) if self._limited else None,
+            body_of(environ, length, self.bodies),
+            prefix=network_prefix(address) if self._limited else None,
             relay=relay,
             token_refused=credential is not None and not relay,
         )

@@ -13,17 +13,27 @@ from deniable_shared.report import MAX_UPLOAD_BYTES, MEDIA_TYPE
 if TYPE_CHECKING:
     from wsgiref.types import WSGIEnvironment
 
-__all__ = ["Headers", "body_of", "collection_of", "refusal"]
+    from deniable_aggregator.ingest.stalls import Bodies
+
+__all__ = ["Headers", "body_of", "collection_of", "length_of", "refusal"]
 
 BEFORE, AFTER = "/v1/collections/", "/reports"
 
 Headers = list[tuple[str, str]]
 
 
-def body_of(environ: WSGIEnvironment) -> bytes:
-    """The whole body; Problem for another media type and for a length that is not accepted."""
+def length_of(environ: WSGIEnvironment) -> int:
+    """The announced length; Problem for one that is not accepted and for another media type."""
     _check_content_type(environ.get("CONTENT_TYPE", ""))
-    return _read(environ, _checked_length(environ.get("CONTENT_LENGTH", "")))
+    return _checked_length(environ.get("CONTENT_LENGTH", ""))
+
+
+def body_of(environ: WSGIEnvironment, length: int, bodies: Bodies) -> bytes:
+    """The whole body, of the length that was announced."""
+    body = bodies.read(environ["wsgi.input"], length, environ.get("REMOTE_ADDR", ""))
+    if len(body) != length:
+        raise Problem("invalid-message", f"the body has {len(body)} bytes, {length} were announced")
+    return body
 
 
 def collection_of(environ: WSGIEnvironment) -> str | None:
@@ -59,13 +69,6 @@ def _checked_length(given: str) -> int:
     if len(given) > len(str(MAX_UPLOAD_BYTES)) or int(given) > MAX_UPLOAD_BYTES:
         raise Problem("too-large", f"an upload must be at most {MAX_UPLOAD_BYTES} bytes")
     return int(given)
-
-
-def _read(environ: WSGIEnvironment, length: int) -> bytes:
-    body: bytes = environ["wsgi.input"].read(length)
-    if len(body) != length:
-        raise Problem("invalid-message", f"the body has {len(body)} bytes, {length} were announced")
-    return body
 
 
 def refusal(problem: Problem) -> tuple[str, Headers, bytes]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 from deniable_aggregator.ingest.limiter import network_prefix
-from deniable_aggregator.ingest.request import Headers, body_of, collection_of, refusal
+from deniable_aggregator.ingest.request import Headers, body_of, collection_of, length_of, refusal
+from deniable_aggregator.ingest.stalls import Bodies
 from deniable_aggregator.problem import Problem
 from deniable_shared.report import ERRORS_MEDIA_TYPE, encode_errors
 
@@ -26,6 +27,7 @@ __all__ = ["RelayApp"]
 
 DSSE = "application/vnd.dsse.envelope+json"
 JSON = "application/json"
+BODY_SECONDS = 10
 MANIFEST = ("/v1/collections/", "/manifest")
 
 Reply = tuple[str, Headers, bytes]
@@ -39,6 +41,7 @@ class RelayApp:
     def __init__(self, intake: Intake, *, trusted_proxy: bool) -> None:
         self._intake = intake
         self._limited = not trusted_proxy
+        self.bodies = Bodies(BODY_SECONDS)
         self._pages: dict[str, Callable[[WSGIEnvironment], Reply]] = {
             "/v1/keys": lambda _: _ok(self._intake.ready().keys, DSSE),
             "/v1/collections": lambda _: _ok(self._intake.ready().listing, JSON),
@@ -75,7 +78,7 @@ class RelayApp:
     def _upload(self, collection: str, environ: WSGIEnvironment) -> Reply:
         failed = self._intake.upload(
             collection,
-            body_of(environ),
+            body_of(environ, length_of(environ), self.bodies),
             prefix=network_prefix(environ.get("REMOTE_ADDR", "")) if self._limited else None,
         )
         if not failed:

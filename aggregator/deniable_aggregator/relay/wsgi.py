@@ -90,16 +90,22 @@ class Relay:
 @cache
 def app() -> RelayApp:
     """The relay of this process, with the options its starter gave."""
-    from deniable_aggregator.wsgi import Housekeeping
+    from deniable_aggregator.wsgi import LOOK_SECONDS, Housekeeping, ended_at_once
 
-    relay = Relay(Options.load())
-    housekeeping = Housekeeping(relay.tick, every_seconds=TICK_SECONDS)
+    with ended_at_once():
+        relay = Relay(Options.load())
+    threads = (
+        Housekeeping(relay.tick, every_seconds=TICK_SECONDS),
+        Housekeeping(relay.app.bodies.cut_off, every_seconds=LOOK_SECONDS),
+    )
 
     def finish() -> None:
-        housekeeping.stop()
+        for thread in threads:
+            thread.stop()
         relay.close()
 
     # Runs at exit of a worker process too, where atexit does not.
     Finalize(None, finish, exitpriority=10)
-    housekeeping.start()
+    for thread in threads:
+        thread.start()
     return relay.app

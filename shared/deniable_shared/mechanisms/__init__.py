@@ -13,22 +13,29 @@ from deniable_shared.domain import Domain
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
+from deniable_shared.mechanisms.cms import CountMeanSketch
 from deniable_shared.mechanisms.contract import Chain, Kind, Mechanism, RecordKind, Renewable
 from deniable_shared.mechanisms.cyclic import CyclicResponse
+from deniable_shared.mechanisms.dbitflip import BucketFlips
 from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
 from deniable_shared.mechanisms.duchi import OneBitMean
 from deniable_shared.mechanisms.fourier import FourierMarginals
 from deniable_shared.mechanisms.grr import GeneralizedResponse
+from deniable_shared.mechanisms.haar import HaarResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
+from deniable_shared.mechanisms.hcms import HadamardSketch
+from deniable_shared.mechanisms.loloha import LocalHashing
 from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.pairs import SampledPairs
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.mechanisms.projective import ProjectiveResponse
+from deniable_shared.mechanisms.rappor import Rappor
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
 from deniable_shared.mechanisms.square_wave import SquareWave
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
+from deniable_shared.mechanisms.tree import TreeResponse
 
 __all__ = [
     "Chain",
@@ -66,8 +73,8 @@ def build(
     differ (all, if not given). rr-sampled/1: the same, and sampled = how many of the bits a report
     tells (the number of least variance, if not given). pairs/1, fourier/1: domain_size = number of
     combinations, radices = how many labels each attribute has; ways of fourier/1 = most attributes
-    of a marginal (2, if not given). prefix-hash/1: domain_size = the most
-    bytes. The others: domain_size = number of choices.
+    of a marginal (2, if not given). prefix-hash/1, cms/1, hcms/1, rappor/1:
+    domain_size = the most bytes. The others: domain_size = number of choices.
     With `permanent`, the ε of a permanent answer, the mechanism is a Chain; it must exceed epsilon.
     """
     kind = _BY_ID.get(id)
@@ -211,18 +218,25 @@ _DECIDED: Mapping[frozenset[str], tuple[str, ...]] = MappingProxyType(
 _KINDS: tuple[Kind, ...] = (
     AffineResponse,
     BitwiseResponse,
+    BucketFlips,
+    CountMeanSketch,
     CyclicResponse,
     GeneralizedResponse,
+    HaarResponse,
     HadamardResponse,
+    HadamardSketch,
+    LocalHashing,
     OneBitMean,
     OptimizedUnary,
     PiecewiseMean,
     PrefixHash,
     ProjectiveResponse,
+    Rappor,
     SampledResponse,
     SquareWave,
     SubsetResponse,
     SymmetricUnary,
+    TreeResponse,
 )
 _RECORD_KINDS: tuple[RecordKind, ...] = (FourierMarginals, SampledPairs)
 _OF_INDICES: Mapping[str, Kind] = {kind.id: kind for kind in _KINDS}

@@ -91,6 +91,7 @@ class PrefixHash:
     favoured: ClassVar[int] = 1
     places: ClassVar[int] = 1
     differing: ClassVar[int] = 1
+    hashes: ClassVar[int] = 1
     domain_size: int
     epsilon: Fraction
     base: int

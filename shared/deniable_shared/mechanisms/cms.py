@@ -1,0 +1,51 @@
+"""Count-mean sketch: one cell of one table, all cells told by symmetric unary encoding.
+
+    h = 1        β = 1/m        n·Var = (m/(m − 1))²/(4·sinh²(ε/4)) + (1 − f)/(m − 1)
+
+What Apple's devices do; the cell is `sketched.cell_of`, which is deniable's own. For k tables that
+everybody shares, what other texts add has mean 0 over the choice of hash functions and a variance
+of Σf²/(k(m − 1)), which more reports do not lower.
+Sources: Apple, *Learning with privacy at scale*, 2017; local-dp §8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+from deniable_shared.mechanisms.sketched import SketchedBits, cell_of
+
+__all__ = ["CountMeanSketch"]
+
+_TABLES, _CELLS = 64, 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class CountMeanSketch(SketchedBits):
+    """A text of up to `domain_size` bytes; k = `tables`, m = `cells`."""
+
+    id: ClassVar[str] = "cms/1"
+    parameters: ClassVar[tuple[str, ...]] = ("tables", "cells")
+
+    @classmethod
+    def create(
+        cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
+    ) -> Self:
+        """See `contract.Kind`."""
+        return cls(domain_size, epsilon, given.get("tables", _TABLES), given.get("cells", _CELLS))
+
+    @property
+    def hashes(self) -> int:
+        """One cell a text."""
+        return 1
+
+    @property
+    def agreeing(self) -> Fraction:
+        """1/m."""
+        return Fraction(1, self.cells)
+
+    def cells_of(self, table: int, text: bytes) -> tuple[int, ...]:
+        """The one cell."""
+        return (cell_of(table, text, self.cells),)
