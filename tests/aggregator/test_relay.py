@@ -13,11 +13,12 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.relay.queue import NAME
 from deniable_aggregator.relay.wsgi import NOTICES_SECONDS
 from deniable_shared.problems import ReportError
-from deniable_shared.report import Extension, Report
+from deniable_shared.report import Extension, Report, decode_errors
 from support import api_world, relay_world
 from support.data_directory import DAY, TODAY
 from support.relay_world import BATCH, RelayWorld
 
+RELAYED = {"relay_batch": 1_000}
 BUSY = ("503 Service Unavailable", [("Retry-After", "120")])
 YES = {"dark_mode": True, "beta": False}
 
@@ -444,3 +445,36 @@ def test_an_aggregator_that_cannot_be_read_leaves_the_copy_as_it_was(
     world.relay._upstream.get = lambda path: b"no JSON"  # type: ignore[method-assign]
     world.tick(NOTICES_SECONDS)
     assert world.get("/v1/keys").body == before
+
+
+@pytest.mark.parametrize(("role", "code"), [(None, 0x81), ("viewer", 0x82), ("relay", None)])
+def test_where_relays_pass_on_batches_only_they_may_send(
+    tmp_path: Path, role: str | None, code: int | None
+) -> None:
+    with api_world.opened(tmp_path, **RELAYED) as world:
+        found = world.register(api_world.authored())
+        answer = world.upload(found, world.report(found, YES), role=role)
+        codes = [status.error for status in decode_errors(answer.data)]
+        assert codes == ([] if code is None else [code])
+
+
+@pytest.mark.parametrize(("query", "honest"), [("", 500), ("&liars=0.1", 900)])
+def test_estimates_say_what_the_relay_adds_and_on_which_conditions(
+    tmp_path: Path, query: str, honest: int
+) -> None:
+    with api_world.opened(tmp_path, **RELAYED) as world:
+        found = world.register(api_world.authored())
+        world.count(found, [YES] * 10)
+        document = world.get(f"/v1/collections/settings/estimates?confidence=0.9{query}").json
+        assert document is not None
+        shuffled = document["shuffled"]
+        assert (shuffled["batch"], shuffled["reports"]) == (1_000, honest)
+        assert 0 < shuffled["epsilon"] == shuffled["epsilon_all"] < 0.6
+        assert len(shuffled["conditions"]) == 4
+
+
+def test_without_relays_estimates_claim_nothing_of_the_kind(tmp_path: Path) -> None:
+    with api_world.opened(tmp_path) as world:
+        found = world.register(api_world.authored())
+        world.count(found, [YES] * 10)
+        assert "shuffled" not in (world.get("/v1/collections/settings/estimates").json or {})

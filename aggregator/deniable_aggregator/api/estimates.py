@@ -9,6 +9,7 @@ from typing import TypedDict
 from flask import Blueprint, Response, request
 from msgspec import UNSET, UnsetType
 
+from deniable_aggregator.api.anonymity import of_relay
 from deniable_aggregator.api.arguments import refuse
 from deniable_aggregator.api.estimate_documents import (
     EstimatesArguments,
@@ -175,6 +176,7 @@ def _document(
         likelihood_short=projection.short,
         warnings=of_shape(collection, reading),
         trust=TrustDocument(_finite(influence_of(collection, estimate.influence))),
+        shuffled=of_relay(collection, service().settings.relay_batch, query.liars),
     )
 
 

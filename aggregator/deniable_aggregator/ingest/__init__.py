@@ -58,6 +58,7 @@ class Ingest:
         self._commits = GroupCommit(
             partial(store.commit, tally=registry.tally), max_waiting=settings.max_waiting_reports
         )
+        self._relays_only = settings.relay_batch > 0
         self._closed: set[tuple[str, int]] = set()
 
     def upload(
@@ -84,7 +85,7 @@ class Ingest:
         around = Circumstances(
             collection=found,
             now=now,
-            token_error=_token_error(len(sent.frames), relay=relay, refused=token_refused),
+            token_error=self._token_error(len(sent.frames), relay=relay, refused=token_refused),
             closed=self._closed,
             opener=self._keys.opener,
         )
@@ -114,6 +115,12 @@ class Ingest:
                 failed.append(ReportStatus(arrival.report_id, ReportError.EPOCH_CLOSED))
         return failed
 
+    def _token_error(self, reports: int, *, relay: bool, refused: bool) -> ReportError | None:
+        if refused:
+            return ReportError.TOKEN_INVALID
+        needed = reports > 1 or self._relays_only
+        return ReportError.TOKEN_REQUIRED if needed and not relay else None
+
 
 def _require_open(collection: Collection, now: float) -> None:
     newest = collection.manifest
@@ -121,9 +128,3 @@ def _require_open(collection: Collection, now: float) -> None:
         raise Problem("collection-closed", f"{collection.id} was closed by its operator")
     if now > closes_at(collection.last_epoch, newest.epoch_seconds, newest.grace_seconds):
         raise Problem("collection-closed", f"{collection.id} expired on {newest.expires}")
-
-
-def _token_error(reports: int, *, relay: bool, refused: bool) -> ReportError | None:
-    if refused:
-        return ReportError.TOKEN_INVALID
-    return ReportError.TOKEN_REQUIRED if reports > 1 and not relay else None

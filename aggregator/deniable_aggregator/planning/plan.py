@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
-from deniable_aggregator.central.account import shuffle
-from deniable_aggregator.planning.blanket import Blanket
+from deniable_aggregator.planning.anonymity import DELTA, LIARS, Anonymity, among, shuffled_epsilon
 from deniable_aggregator.planning.variance import Precision
 from deniable_shared import mechanisms
 from deniable_shared.domain import Domain, Record
@@ -78,6 +77,7 @@ class Plan:
     repeats: tuple[Repeat, ...]
     shuffle_epsilon: float
     shuffle_delta: str
+    relay: Anonymity | None
 
     def to_json(self) -> dict[str, object]:
         """The same as one JSON object."""
@@ -140,13 +140,17 @@ def plan(
     epochs: int = 30,
     linkable: bool = False,
     power: float = 0.8,
-    delta: str = "0.000001",
+    delta: str = DELTA,
+    batch: int | None = None,
+    liars: float = LIARS,
 ) -> Plan:
     """What `users` reports of a domain say at ε, and what a half-width would take.
 
     `domain` is a domain, or the size of one of `type`. Errors are those of a label of `frequency`:
     0, or ½ of bits, if not given; of a population, or of the very people who answer. `permanent` is
-    the ε of a permanent answer, 2 ε if not given. ParameterError names what cannot be.
+    the ε of a permanent answer, 2 ε if not given. With `batch`, also what is left of ε where a
+    relay passes on so many reports together, a share `liars` of them made up. ParameterError names
+    what cannot be.
     """
     question = _question(domain, type, mechanism, linkable)
     report = parse_epsilon(epsilon)
@@ -188,8 +192,18 @@ def plan(
         influence_of_one_percent=precision.shift_by(_LIARS),
         epochs=epochs,
         repeats=tuple(_repeats(question, report, kept, users, epochs, f, population)),
-        shuffle_epsilon=_shuffled(chosen.mechanism, users, delta),
+        shuffle_epsilon=shuffled_epsilon(chosen.mechanism, users, delta),
         shuffle_delta=delta,
+        relay=None
+        if batch is None
+        else among(
+            chosen.mechanism,
+            batch=batch,
+            liars=liars,
+            repeat=repeat,
+            lifetime=_prices(report, kept, epochs)[repeat],
+            delta=delta,
+        ),
     )
 
 
@@ -256,6 +270,11 @@ def _epsilon_needed(
     return format_epsilon(Fraction(high, _THOUSANDTHS))
 
 
+def _prices(report: Fraction, kept: Fraction, epochs: int) -> dict[str, Fraction]:
+    """What a device pays over so many epochs."""
+    return {"once": report, "fresh": epochs * report, "memoized": kept}
+
+
 def _repeats(
     question: _Question,
     report: Fraction,
@@ -265,7 +284,7 @@ def _repeats(
     frequency: float,
     population: bool,
 ) -> list[Repeat]:
-    prices = {"once": report, "fresh": epochs * report, "memoized": kept}
+    prices = _prices(report, kept, epochs)
     found = []
     for repeat, price in prices.items():
         if repeat == "memoized" and kept <= report:
@@ -276,12 +295,3 @@ def _repeats(
         one, shared = precision.std_error(users), linkage(chosen.mechanism)
         found.append(Repeat(repeat, chosen.id, float(price), one, whole, shared))
     return found
-
-
-def _shuffled(mechanism: Mechanism, users: int, delta: str) -> float:
-    """The least of two bounds: that of every randomizer, and the blanket of this one."""
-    local = mechanism.epsilon
-    bounds = [float(shuffle.shuffled_epsilon(local=local, reports=users, delta=delta))]
-    if blanket := Blanket.of(mechanism):
-        bounds.append(blanket.epsilon(users, float(delta)))
-    return min(bounds)
