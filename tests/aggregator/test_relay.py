@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.dashboard.guarantees import hidden
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.relay.queue import NAME
 from deniable_aggregator.relay.wsgi import NOTICES_SECONDS
@@ -478,3 +479,12 @@ def test_without_relays_estimates_claim_nothing_of_the_kind(tmp_path: Path) -> N
         found = world.register(api_world.authored())
         world.count(found, [YES] * 10)
         assert "shuffled" not in (world.get("/v1/collections/settings/estimates").json or {})
+
+
+def test_the_page_of_a_collection_says_what_the_relay_adds(tmp_path: Path) -> None:
+    with api_world.opened(tmp_path, **RELAYED) as world:
+        found = world.register(api_world.authored())
+        [sentence] = hidden(found, 1_000)
+        assert "at least 1\u202f000 together" in sentence
+        assert "ε = 0.585 at δ = 1e-06 of one report, if at most 50" in sentence
+        assert list(hidden(found, 0)) == []
