@@ -21,7 +21,8 @@ MANIFEST: Manifest = core_world.authored()
 ID = MANIFEST.collection
 NOTICES = Notices(
     keys=b"",
-    key_ids=frozenset({1}),
+    active=frozenset({1}),
+    listed=frozenset({1}),
     log=[],
     log_head="",
     listing=b"",
@@ -54,7 +55,7 @@ class Rig:
         clock = Moment()
         self.acknowledged: list[Report] = []
         self.queue = Queue(path)
-        self.intake = Intake(self.queue, reports_per_minute=10_000, clock=clock)
+        self.intake = Intake(self.queue.accept, reports_per_minute=10_000, clock=clock)
         self.intake.notices = NOTICES
         self.forwarder = Forwarder(self.queue, aggregator.post, batch=BATCH, clock=clock)
 

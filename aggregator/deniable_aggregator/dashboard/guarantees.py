@@ -55,10 +55,10 @@ def hidden(found: Collection, batch: int) -> Iterator[str]:
     if isinstance(shuffled, UnsetType):
         return
     yield (
-        f"Reports come through a relay, at least {amount(shuffled.batch, 0)} together: whoever sees "
-        f"them but not who sent them has ε = {shuffled.epsilon:.3g} at δ = {shuffled.delta:g} of "
-        f"one report, if at most {share(shuffled.liars)} of a batch is made up and the relay keeps "
-        f"its word; of all that one person sends ε = {shuffled.epsilon_all:.3g} at "
+        f"Reports come through a relay, at least {amount(shuffled.batch, 0)} together: whoever "
+        f"sees them but not who sent them has ε = {shuffled.epsilon:.3g} at δ = {shuffled.delta:g} "
+        f"of one report, if at most {share(shuffled.liars)} of a batch is made up and the relay "
+        f"keeps its word; of all that one person sends ε = {shuffled.epsilon_all:.3g} at "
         f"δ = {shuffled.delta_all:g}."
     )
 

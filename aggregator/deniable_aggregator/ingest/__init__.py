@@ -82,10 +82,26 @@ class Ingest:
         _require_open(found, now)
         self._shares.admit(found.id, len(sent.frames))
         self._commits.require_room()
+        token_error = self._token_error(len(sent.frames), relay=relay, refused=token_refused)
+        return self._decided(sent, found, now, token_error)
+
+    def count(self, collection: str, body: bytes, *, now: float) -> list[ReportStatus]:
+        """Count reports that were taken before, at a time when they were judged by the clock.
+
+        What rates and the collection's end have to say was said then. `now` is a moment at which
+        they were neither too early nor too late; an epoch that is closed in the store stays closed.
+        """
+        sent = Upload.decode(body)
+        found = self._registry.get(collection, version=sent.newest)
+        return self._decided(sent, found, now, None)
+
+    def _decided(
+        self, sent: Upload, found: Collection, now: float, token_error: ReportError | None
+    ) -> list[ReportStatus]:
         around = Circumstances(
             collection=found,
             now=now,
-            token_error=self._token_error(len(sent.frames), relay=relay, refused=token_refused),
+            token_error=token_error,
             closed=self._closed,
             opener=self._keys.opener,
         )

@@ -1,22 +1,31 @@
-"""What a relay takes: every check of PROTOCOL section 4 that needs no key, then the disk.
+"""What is taken without a key: every check of PROTOCOL section 4 in the open, then the disk.
 
 A device that is told 200 forgets its report, so what the aggregator would refuse in the open is
-refused here, by the relay's copy of the manifests. Headers with extensions are refused: nothing
-may tell one report of a batch from another. A report sealed to a key that is no longer used is
-answered "outdated key", so that the device seals it again for the batch of the present key.
+refused here, by the copy of the manifests. At a relay reports hide among each other: headers with
+extensions are refused, for nothing may tell one report of a batch from another, and a report
+sealed to a key that is no longer used is answered "outdated key", so that the device seals it again
+for the batch of the present key. Elsewhere every key that is listed will do.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from deniable_aggregator.ingest.commit import GroupCommit
 from deniable_aggregator.ingest.limiter import PrefixLimiter
 from deniable_aggregator.problem import Problem, jittered
 from deniable_aggregator.relay.notices import Collected, Notices
-from deniable_aggregator.relay.queue import Queue, Sealed
+from deniable_aggregator.relay.queue import Sealed
 from deniable_shared.epochs import Clock, closes_at, starts_too_early
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
-from deniable_shared.report import Report, ReportHeader, ReportStatus, decode_upload
+from deniable_shared.report import (
+    KNOWN_EXTENSIONS,
+    Report,
+    ReportHeader,
+    ReportStatus,
+    decode_upload,
+)
 
 __all__ = ["Intake"]
 
@@ -29,14 +38,24 @@ class Intake:
     """Takes uploads. Thread-safe; an upload returns once its report is durable."""
 
     def __init__(
-        self, queue: Queue, *, reports_per_minute: int, clock: Clock, most: int = MOST_WAITING
+        self,
+        keep: Callable[[Sequence[Sealed]], list[bool]],
+        *,
+        reports_per_minute: int,
+        clock: Clock,
+        waiting: int = 0,
+        anonymous: bool = True,
     ) -> None:
+        """`keep` puts reports on disk and says which were new; `waiting` of them are there.
+
+        `anonymous`: reports hide among each other.
+        """
         self._limiter = PrefixLimiter(reports_per_minute, clock=clock)
-        self._commits = GroupCommit(queue.accept)
+        self._commits = GroupCommit(keep)
         self._clock = clock
-        self._most = most
+        self._anonymous = anonymous
         self.notices: Notices | None = None
-        self.waiting = queue.waiting()
+        self.waiting = waiting
 
     def upload(self, collection: str, body: bytes, *, prefix: str | None) -> list[ReportStatus]:
         """Keep a report; its status if it is refused. A retry is accepted and kept once.
@@ -72,7 +91,8 @@ class Intake:
         id, known = found
         self._require_open(id, known)
         self._require_room()
-        error = self._error(known, report.header, notices.key_ids)
+        keys = notices.active if self._anonymous else notices.listed
+        error = self._error(known, report.header, keys)
         if error is not None:
             return [ReportStatus(report.header.report_id, error)]
         self.waiting += sum(self._commits.submit([Sealed(id, report)]))
@@ -85,7 +105,7 @@ class Intake:
             raise Problem("collection-closed", f"{id} takes no reports any more")
 
     def _require_room(self) -> None:
-        if self.waiting >= self._most:
+        if self.waiting >= MOST_WAITING:
             raise Problem(
                 "unavailable",
                 "too many reports wait for the aggregator",
@@ -104,6 +124,11 @@ class Intake:
             (now > closes, ReportError.EPOCH_CLOSED),
             (header.manifest_version not in known.versions, ReportError.MANIFEST_UNKNOWN),
             (header.key_id not in keys, ReportError.OUTDATED_KEY),
-            (bool(header.extensions), ReportError.UNKNOWN_EXTENSION),
+            (self._tells(header), ReportError.UNKNOWN_EXTENSION),
         )
         return next((error for refused, error in refusals if refused), None)
+
+    def _tells(self, header: ReportHeader) -> bool:
+        """Whether an extension is not known, or could tell its report from the others."""
+        types = {extension.type for extension in header.extensions}
+        return bool(types) if self._anonymous else not types <= KNOWN_EXTENSIONS

@@ -38,10 +38,14 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class Notices:
-    """All of it at one moment; the log reaches at least as far as the key list says."""
+    """All of it at one moment; the log reaches at least as far as the key list says.
+
+    `active` are the ids of the keys that devices seal to now, `listed` of all that may still open.
+    """
 
     keys: bytes
-    key_ids: frozenset[int]
+    active: frozenset[int]
+    listed: frozenset[int]
     log: Sequence[object]
     log_head: str
     listing: bytes
@@ -88,7 +92,7 @@ def fetched(fetch: Fetch, before: Notices | None) -> Notices:
         collections[id] = Collected(versions, item["state"] == "open")
         name = str(item["name"])
         names[name] = id if name not in names else _meant(fetch, name)
-    return Notices(keys, _key_ids(keys), log, head, listing, collections, names, envelopes)
+    return Notices(keys, *_key_ids(keys), log, head, listing, collections, names, envelopes)
 
 
 def _log(fetch: Fetch, known: list[object]) -> tuple[list[object], str]:
@@ -118,13 +122,15 @@ def _manifest(envelope: bytes) -> Manifest:
     return parse_manifest(dsse.unverified_payload(envelope, payload_type=MANIFEST_TYPE))
 
 
-def _key_ids(envelope: bytes) -> frozenset[int]:
+def _key_ids(envelope: bytes) -> tuple[frozenset[int], frozenset[int]]:
     extra = frozenset({"delegation"})
     body = _object(dsse.decode(envelope, payload_type=KEYS_TYPE, extra=extra).payload)
     keys = body.get("keys")
     if not isinstance(keys, list):
         raise DecodeError("the key list has no keys")
-    return frozenset(_integer(key["id"]) for key in keys if key["state"] == "active")
+    states = {_integer(key["id"]): key["state"] for key in keys}
+    active = frozenset(id for id, state in states.items() if state == "active")
+    return active, frozenset(states)
 
 
 def _object(body: bytes) -> dict[str, object]:

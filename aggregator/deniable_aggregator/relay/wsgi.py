@@ -54,7 +54,12 @@ class Relay:
         self._clock = clock
         self._fetched_at = -math.inf
         self.queue = Queue(folder / NAME)
-        self.intake = Intake(self.queue, reports_per_minute=options.reports_per_minute, clock=clock)
+        self.intake = Intake(
+            self.queue.accept,
+            reports_per_minute=options.reports_per_minute,
+            clock=clock,
+            waiting=self.queue.waiting(),
+        )
         self._upstream = Upstream(
             options.to, token_file=Path(options.token_file), transport=transport
         )
