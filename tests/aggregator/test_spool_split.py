@@ -251,3 +251,9 @@ def test_a_database_that_refuses_loses_nothing(
     assert len(blocks(split.spool)) == 3
     split.new_opener().turn()
     assert split.n() == 3
+
+
+def test_nothing_is_said_of_relays_where_a_spool_is_opened(tmp_path: Path) -> None:
+    refused = pytest.raises(SpoolError, match="relay_batch must be 0")
+    with api_world.opened(tmp_path, relay_batch=100) as world, refused:
+        Opening(world.service, tmp_path, StandingClock(NOON))

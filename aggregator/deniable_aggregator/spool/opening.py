@@ -77,6 +77,11 @@ class Opening:
         """Drain once there are `least` reports, or some and the last time is `seconds` ago."""
         if not directory.is_dir():
             raise SpoolError(f"there is no directory {directory} for the spool")
+        if service.settings.relay_batch:
+            raise SpoolError(
+                "relay_batch must be 0 where a spool is opened: a block does not say whether its "
+                "reports came through a relay"
+            )
         self._service = service
         self._directory = directory
         self._standing = standing
