@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 @click.option(
     "--spool",
     required=True,
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=click.Path(path_type=Path, file_okay=False),
     metavar="DIRECTORY",
     help="Where `deniable serve --spool` puts reports.",
 )
@@ -48,9 +48,9 @@ logger = logging.getLogger(__name__)
 )
 @click.option("--once", is_flag=True, help="Count all there is, and end.")
 def open_spool(data: Path | None, spool: Path, least: int, seconds: int, once: bool) -> None:
-    """Count what `deniable serve --spool` has taken, where the keys are and nobody comes in.
+    """Count what `deniable serve --spool` has taken.
 
-    It also writes what the door has to know beside the blocks. Epochs close once all that was taken
+    It runs where the keys are and nobody comes in. It also writes what the door has to know beside the blocks. Epochs close once all that was taken
     in time is counted. With SQLite it has the data directory to itself: run it with --once from a
     timer, and other commands in between.
     """

@@ -30,21 +30,20 @@ class RelayGroup(DefaultGroup):
     default = "serve"
 
 
-@click.group(
-    cls=RelayGroup,
-    epilog=example(
-        "deniable relay --to https://telemetry.example.org --token-file relay.token --batch 1000",
-        "deniable relay status",
-    ),
-)
+@click.group(cls=RelayGroup)
 def relay() -> None:
-    """Pass reports on for somebody else's aggregator, so that it does not see who sends what.
+    """Pass reports on for an aggregator, shuffled in batches.
 
+    Somebody else's: so it does not see who sends what.
     `deniable relay --to URL …` is `deniable relay serve --to URL …`.
     """
 
 
-@relay.command()
+@relay.command(
+    epilog=example(
+        "deniable relay serve --to https://t.example.org --token-file relay.token --batch 1000"
+    )
+)
 @click.option("--to", required=True, metavar="URL", help="The aggregator's address.")
 @click.option(
     "--token-file",
@@ -122,7 +121,7 @@ def serve(
     )
 
 
-@relay.command()
+@relay.command(epilog=example("deniable relay status", "deniable relay status --json"))
 @directory_option
 @json_option
 def status(data: Path, as_json: bool) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--access-log", is_flag=True, help="Log requests, without addresses.")
 @click.option(
     "--spool",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=click.Path(path_type=Path, file_okay=False),
     metavar="DIRECTORY",
     help="Take reports without any key and put them there, for `deniable open`.",
 )
@@ -91,6 +91,8 @@ def _take_without_keys(settings: Settings, spool: Path, *, access_log: bool) -> 
     from deniable_aggregator.process.serving import granian_arguments, require_free
     from deniable_aggregator.spool.door import FACTORY, VARIABLE
 
+    if not spool.is_dir():
+        raise CommandFailed(f"there is no directory {spool} for the spool: make one")
     require_free(settings.host, settings.port)
     arguments = granian_arguments(settings, access_log=access_log, factory=FACTORY)
     environ = {**os.environ, **settings.environ(), VARIABLE: str(spool.absolute())}
