@@ -50,9 +50,9 @@ logger = logging.getLogger(__name__)
 def open_spool(data: Path | None, spool: Path, least: int, seconds: int, once: bool) -> None:
     """Count what `deniable serve --spool` has taken.
 
-    It runs where the keys are and nobody comes in. It also writes what the door has to know beside the blocks. Epochs close once all that was taken
-    in time is counted. With SQLite it has the data directory to itself: run it with --once from a
-    timer, and other commands in between.
+    It runs where the keys are and nobody comes in. It also writes what the door has to know beside
+    the blocks. Epochs close once all that was taken in time is counted. With SQLite it has the data
+    directory to itself: run it with --once from a timer, and other commands in between.
     """
     from deniable_aggregator.process.serving import signals_as_interrupt
     from deniable_aggregator.service import Service
