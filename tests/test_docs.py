@@ -122,7 +122,7 @@ def test_every_command_line_in_the_docs_is_one_the_command_takes(
     monkeypatch.chdir(tmp_path)
     words = [word.removeprefix("/var/backups/deniable/") for word in words]
     for word in words:
-        if word.endswith((".toml", ".csv", ".key", ".zip")):
+        if word.endswith((".toml", ".csv", ".key", ".token", ".zip")):
             (tmp_path / word).touch()
     command: click.Command = main
     context = click.Context(main, info_name="deniable")

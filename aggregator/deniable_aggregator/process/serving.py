@@ -39,6 +39,7 @@ __all__ = [
     "signals_as_interrupt",
 ]
 
+SERVICE = "deniable_aggregator.wsgi:app"
 READY_SECONDS = 30.0
 DRAIN_SECONDS = 20.0
 POLL_SECONDS = 0.05
@@ -145,7 +146,7 @@ def running(
         server.stop()
 
 
-def granian_arguments(settings: Settings, *, access_log: bool) -> list[str]:
+def granian_arguments(settings: Settings, *, access_log: bool, factory: str = SERVICE) -> list[str]:
     """Everything granian is told; every limit it would otherwise leave open is set."""
     return [
         *("--interface", "wsgi", "--http", "1", "--no-ws", "--factory"),
@@ -160,7 +161,7 @@ def granian_arguments(settings: Settings, *, access_log: bool) -> list[str]:
         *("--log-config", str(LOGGING)),
         *("--access-log-fmt", ACCESS_LOG_FORMAT),
         "--access-log" if access_log else "--no-access-log",
-        "deniable_aggregator.wsgi:app",
+        factory,
     ]
 
 
