@@ -55,6 +55,11 @@ class Ingest:
         self._commits = GroupCommit(store, registry.tally, max_waiting=settings.max_waiting_reports)
         self._closed: set[tuple[str, int]] = set()
 
+    @property
+    def waiting(self) -> int:
+        """Opened reports that wait for the disk."""
+        return self._commits.waiting
+
     def upload(
         self,
         collection: str,
