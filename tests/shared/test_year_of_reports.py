@@ -61,7 +61,6 @@ LARGE: dict[str, int] = {
     "cyclic/1": 1_000,
     "dbitflip/1": 100,
     "grr/1": 1_000,
-    "haar/1": 1_000,
     "hadamard/1": 1_000,
     "loloha/1": 10_000,
     "oue/1": 12,
@@ -70,7 +69,6 @@ LARGE: dict[str, int] = {
     "rr/1": 16,
     "subset/1": 32,
     "sue/1": 12,
-    "tree/1": 64,
 }
 
 
