@@ -236,8 +236,8 @@ def blow(storm: Storm, rounds: int) -> None:
 def gust(storm: Storm) -> None:
     """One round for every day: amid the load a worker dies, the database, then everything.
 
-    What dies next does so once some more devices are told that their report is kept. With SQLite
-    the worker is the service.
+    The first dies once some devices are told that their report is kept. With SQLite the worker is
+    the service.
     """
     with _over(storm):
         storm.start_server()
@@ -245,9 +245,9 @@ def gust(storm: Storm) -> None:
         _await_more(storm)
         storm.kill_a_worker()
         if storm.database is not None:
-            _await_more(storm)
+            _wait(Coins.system().below(300) / 1000)
             storm.kill_the_database()
-            _await_more(storm)
+        _wait(Coins.system().below(300) / 1000)
         storm.kill_everything()
         _check(storm)
         _finish(storm, round=1)
