@@ -61,6 +61,11 @@ class Ingest:
         self._relays_only = settings.relay_batch > 0
         self._closed: set[tuple[str, int]] = set()
 
+    @property
+    def waiting(self) -> int:
+        """Opened reports that wait for the disk."""
+        return self._commits.waiting
+
     def upload(
         self,
         collection: str,

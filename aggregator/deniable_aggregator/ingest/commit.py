@@ -58,6 +58,11 @@ class GroupCommit(Generic[A, V]):
         self._waiting = 0
         self._busy = False
 
+    @property
+    def waiting(self) -> int:
+        """Reports that wait besides those being committed."""
+        return self._waiting
+
     def require_room(self) -> None:
         """Problem("unavailable") when too much waits: cheaper to say before reports are opened."""
         if self._waiting > self._max_waiting:

@@ -22,6 +22,7 @@ from deniable_aggregator.access import audit, changes
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.process import server_file
 from deniable_aggregator.process.connection import remote
+from deniable_aggregator.store import migrating
 from deniable_aggregator.wsgi import ACCESS_LOG_FORMAT
 
 if TYPE_CHECKING:
@@ -201,8 +202,10 @@ def _local_access(settings: Settings) -> tuple[str, str, str | None]:
     from deniable_aggregator.service import Service
 
     label = _local_label(settings)
+    before = migrating.revision(settings)
     service = Service.open(settings)
     try:
+        migrating.record(service.store, before, actor=LOCAL_TOKEN, at=service.clock())
         changes.record(service)
         for token in service.tokens.list():
             if token.label == label and token.revoked is None:
