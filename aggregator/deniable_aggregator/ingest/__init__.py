@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.ingest.checks import Candidate, Circumstances, first_error
 from deniable_aggregator.ingest.commit import GroupCommit
+from deniable_aggregator.ingest.extensions import Verifier
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.store.contract import Arrival, Cell, Store, Verdict
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Ingest"]
 
+_REFUSED = {
+    Verdict.CLOSED: ReportError.EPOCH_CLOSED,
+    Verdict.SPENT: ReportError.VOUCHER_SPENT,
+}
+
 
 class Ingest:
     """Takes uploads. Thread-safe; an upload returns once its reports are durable."""
@@ -37,12 +43,14 @@ class Ingest:
         registry: Registry,
         keys: Keys,
         cohorts: Cohorts,
+        verifiers: Mapping[str, Verifier],
         clock: Clock,
     ) -> None:
         self._store = store
         self._registry = registry
         self._keys = keys
         self._cohorts = cohorts
+        self._verifiers = verifiers
         self._clock = clock
         self._limiter = PrefixLimiter(settings.reports_per_minute_per_prefix, clock=clock)
         self._shares = CollectionLimiter(settings.reports_per_minute_per_collection, clock=clock)
@@ -77,6 +85,7 @@ class Ingest:
             token_error=_token_error(len(reports), relay=relay, refused=token_refused),
             closed=self._closed,
             opener=self._keys.opener,
+            verifiers=self._verifiers,
         )
         failed = self._counted(reports, around)
         if failed:
@@ -109,14 +118,15 @@ class Ingest:
         for arrival, verdict in zip(arrivals, self._commits.submit(arrivals), strict=True):
             if verdict is Verdict.CLOSED:
                 self._closed.add((arrival.cell.collection, arrival.cell.epoch))
-                failed.append(ReportStatus(arrival.report_id, ReportError.EPOCH_CLOSED))
+            if verdict in _REFUSED:
+                failed.append(ReportStatus(arrival.report_id, _REFUSED[verdict]))
         return failed
 
     def _arrival(self, candidate: Candidate) -> Arrival:
         header, found = candidate.report.header, candidate.around.collection
         cohort = self._cohorts.of(found.id, header.report_id, found.manifest.cohorts)
         cell = _cell(found.id, header.epoch, header.manifest_version, cohort)
-        return Arrival(cell, header.report_id, candidate.plaintext.payload)
+        return Arrival(cell, header.report_id, candidate.plaintext.payload, candidate.serial)
 
 
 def _require_open(collection: Collection, now: float) -> None:

@@ -6,9 +6,10 @@ later checks use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 
+from deniable_aggregator.ingest.extensions import Verifier, checked_serial
 from deniable_aggregator.ingest.opener import open_report
 from deniable_aggregator.registry import Collection
 from deniable_shared.envelope import Opener
@@ -16,7 +17,7 @@ from deniable_shared.epochs import closes_at, starts_too_early
 from deniable_shared.errors import DecodeError, EnvelopeError
 from deniable_shared.manifest import Manifest
 from deniable_shared.problems import ReportError
-from deniable_shared.report import KNOWN_EXTENSIONS, Extension, Plaintext, Report
+from deniable_shared.report import Plaintext, Report
 
 __all__ = ["REPORT_CHECKS", "Candidate", "Check", "Circumstances", "first_error"]
 
@@ -34,6 +35,7 @@ class Circumstances:
     token_error: ReportError | None
     closed: Container[tuple[str, int]]
     opener: Callable[[int], Opener | None]
+    verifiers: Mapping[str, Verifier]
 
 
 @dataclass(slots=True)
@@ -45,6 +47,7 @@ class Candidate:
     manifest: Manifest = field(init=False)
     opener: Opener = field(init=False)
     plaintext: Plaintext = field(init=False)
+    serial: bytes | None = field(init=False, default=None)
 
 
 Check = Callable[[Candidate], ReportError | None]
@@ -96,8 +99,8 @@ def key_is_current(candidate: Candidate) -> ReportError | None:
     return None
 
 
-def header_extensions_are_known(candidate: Candidate) -> ReportError | None:
-    return _unknown_extension(candidate.report.header.extensions)
+def header_has_no_extension(candidate: Candidate) -> ReportError | None:
+    return ReportError.UNKNOWN_EXTENSION if candidate.report.header.extensions else None
 
 
 def opens(candidate: Candidate) -> ReportError | None:
@@ -113,8 +116,21 @@ def opens(candidate: Candidate) -> ReportError | None:
     return None
 
 
-def plaintext_extensions_are_known(candidate: Candidate) -> ReportError | None:
-    return _unknown_extension(candidate.plaintext.extensions)
+def extensions_are_those_required(candidate: Candidate) -> ReportError | None:
+    given, required = candidate.plaintext.extensions, candidate.manifest.requires
+    if not given and not required:
+        return None
+    found = checked_serial(
+        given,
+        required,
+        candidate.around.verifiers,
+        collection=candidate.manifest.collection,
+        epoch=candidate.report.header.epoch,
+    )
+    if isinstance(found, ReportError):
+        return found
+    candidate.serial = found
+    return None
 
 
 def payload_is_possible(candidate: Candidate) -> ReportError | None:
@@ -133,9 +149,9 @@ REPORT_CHECKS: tuple[Check, ...] = (
     epoch_is_open,
     manifest_is_known,
     key_is_current,
-    header_extensions_are_known,
+    header_has_no_extension,
     opens,
-    plaintext_extensions_are_known,
+    extensions_are_those_required,
     payload_is_possible,
 )
 
@@ -147,10 +163,3 @@ def first_error(candidate: Candidate) -> ReportError | None:
         if error is not None:
             return error
     return None
-
-
-def _unknown_extension(extensions: tuple[Extension, ...]) -> ReportError | None:
-    if not extensions:
-        return None
-    known = all(extension.type in KNOWN_EXTENSIONS for extension in extensions)
-    return None if known else ReportError.UNKNOWN_EXTENSION

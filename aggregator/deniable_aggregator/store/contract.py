@@ -59,18 +59,26 @@ Tally = Callable[[Cell, Payloads], Counts]
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An opened, valid report on its way into a cell; lives in memory only."""
+    """An opened, valid report on its way into a cell; lives in memory only.
+
+    `serial` is what its voucher may be redeemed for, None where the collection requires none.
+    """
 
     cell: Cell
     report_id: bytes
     payload: bytes
+    serial: bytes | None = None
 
 
 class Verdict(StrEnum):
-    """What became of an arrival. Only COUNTED changed a number; a DUPLICATE was counted before."""
+    """What became of an arrival. Only COUNTED changed a number; a DUPLICATE was counted before.
+
+    SPENT: another report has redeemed its voucher.
+    """
 
     COUNTED = "counted"
     DUPLICATE = "duplicate"
+    SPENT = "spent"
     CLOSED = "closed"
 
 
@@ -173,7 +181,7 @@ class Store(AccessStore, Protocol):
     def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
         """Count the ids that are new, in one transaction that re-reads which epochs are closed.
 
-        One verdict an arrival, in order.
+        Serials are redeemed in the same transaction. One verdict an arrival, in order.
         """
         ...
 
@@ -186,7 +194,10 @@ class Store(AccessStore, Protocol):
         ...
 
     def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
-        """For good: refuse later reports, delete ids, freeze counts. False if it was closed."""
+        """For good: refuse later reports, delete ids and serials, freeze counts.
+
+        False if it was closed.
+        """
         ...
 
     def expire_epoch(self, collection: str, epoch: int, now: float) -> bool:
