@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
-from flask import Flask, Response
+from flask import Flask, Response, request
 
 from deniable_aggregator import api, dashboard
 from deniable_aggregator.access import guard, oidc, signin
@@ -15,6 +16,7 @@ from deniable_aggregator.service import Service
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
+    from deniable_aggregator.metrics import Metrics
     from deniable_aggregator.settings import Settings
     from deniable_aggregator.store.contract import Store
 
@@ -44,6 +46,8 @@ def create_app(
 ) -> Flask:
     """A WSGI application over one service, which `app.extensions["deniable"]` holds.
 
+    `app.extensions["deniable_bodies"]` cuts slow bodies off when it is told to look.
+
     A given Service stays the caller's to close; one opened here lives as long as the application.
     Pages have sessions, the API bearer tokens; neither has a CORS header.
     """
@@ -59,7 +63,10 @@ def create_app(
     for blueprint in (dashboard.blueprint, signin.blueprint, oidc.blueprint):
         app.register_blueprint(blueprint)
     app.after_request(_with_security_headers)
-    _put_in_front(UploadEndpoint(settings, app.wsgi_app), app)
+    app.after_request(partial(_counted, settings.metrics))
+    uploads = UploadEndpoint(settings, app.wsgi_app)
+    app.extensions["deniable_bodies"] = uploads.bodies
+    _put_in_front(uploads, app)
     return app
 
 
@@ -72,4 +79,10 @@ def _put_in_front(uploads: UploadEndpoint, app: Flask) -> None:
 def _with_security_headers(response: Response) -> Response:
     response.headers.update(SECURITY_HEADERS)
     response.headers.setdefault("Cache-Control", "no-store")
+    return response
+
+
+def _counted(metrics: Metrics, response: Response) -> Response:
+    """By the name of the operation: a path is whatever somebody wrote."""
+    metrics.requests.labels(request.endpoint or "none", str(response.status_code)).inc()
     return response

@@ -15,7 +15,10 @@ from deniable_aggregator.ingest.extensions import Vouchers
 from deniable_aggregator.keys import Keys
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.keys.vouchers import VoucherKeys
+from deniable_aggregator.metrics import MeteredStore, Metrics
+from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.process.directory_lock import DirectoryLock
+from deniable_aggregator.publishing import publish
 from deniable_aggregator.registry import Collection, Registry
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Store
@@ -48,12 +51,14 @@ class Service:
         self.clock = clock
         self.store = store
         self._lock = lock
+        self.metrics = Metrics()
+        self.watch = Watch(store, clock=clock)
         self.keys = Keys(settings.data, store=store, clock=clock, shared=settings.shared)
         self.registry = Registry(store, trusted=[self.keys.trust], shared=settings.shared)
         self.voucher_keys = VoucherKeys(settings.data / "keys")
         self.ingest = Ingest(
             settings,
-            store=store,
+            store=MeteredStore(store, self.metrics),
             registry=self.registry,
             keys=self.keys,
             cohorts=Cohorts.open(settings.data / "keys"),
@@ -146,19 +151,17 @@ class Service:
 
         Every process writes its rejections, takes up what the others changed, and notes how far the
         ledger is; the one that leads rolls up, closes due epochs, deletes tallies that are too old,
-        makes and destroys keys.
+        brings the views up to date, makes and destroys keys.
         """
-        self.store.flush()
-        self.registry.refresh()
-        self.keys.renew()
-        if self.store.lead():
-            self.store.roll_up()
-            for collection in self.registry.all():
-                self._close_due_epochs(collection)
-                self._delete_old_tallies(collection)
-            self._keep_keys()
-            self.store.forget_access(self.clock())
-        self.heads.follow()
+        with self.metrics.housekeeping_failures.count_exceptions():
+            self.watch.look()
+            self.store.flush()
+            self.registry.refresh()
+            self.keys.renew()
+            if self.store.lead():
+                self._keep_house()
+                self.metrics.led_at.set(self.clock())
+            self.heads.follow()
 
     def close(self) -> None:
         """Write what is in memory, close the store, let the directory go."""
@@ -166,6 +169,23 @@ class Service:
             self.store.close()
         finally:
             self._lock.release()
+
+    def close_epoch(self, collection: Collection, epoch: int) -> bool:
+        """For good; False if it was closed before."""
+        with self.metrics.epoch_close_seconds.time():
+            closed = self.store.close_epoch(collection.id, epoch, self.clock())
+        if closed:
+            self.metrics.epochs_closed.labels(collection.id).inc()
+        return closed
+
+    def _keep_house(self) -> None:
+        self.store.roll_up()
+        for collection in self.registry.all():
+            self._close_due_epochs(collection)
+            self._delete_old_tallies(collection)
+            publish(self.store, collection, self.store.epochs(collection.id))
+        self._keep_keys()
+        self.store.forget_access(self.clock())
 
     def _keep_keys(self) -> None:
         if self.settings.rotate_keys_days:
@@ -182,7 +202,7 @@ class Service:
         for row in self.store.epochs(collection.id):
             due = now > closes_at(row.epoch, manifest.epoch_seconds, manifest.grace_seconds)
             if due and row.closed_at is None:
-                self.store.close_epoch(collection.id, row.epoch, now)
+                self.close_epoch(collection, row.epoch)
 
     def _delete_old_tallies(self, collection: Collection) -> None:
         now = self.clock()

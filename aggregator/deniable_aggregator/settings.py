@@ -37,7 +37,10 @@ class Settings:
     `session_hours` is how long a person stays signed in. The `oidc_…` settings name a provider that
     people may sign in with: its claim `oidc_role_claim` must hold one of the values that
     `oidc_roles` maps to roles, as in "deniable-admins=admin, staff=viewer".
-    `store` and `oidc_client_secret` are not shown; `workers` processes serve, each with threads.
+    `metrics` says who reads /metrics: "admin" (with a token), "loopback" (also programs on this
+    machine), "off" (nobody).
+    `store` and `oidc_client_secret` are not shown; `workers` processes serve, each with threads
+    and `connections`. A request's body that is not there after `body_seconds` is cut off.
     """
 
     data: Path = Path("data")
@@ -46,12 +49,15 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     threads: int = 32
+    connections: int = 512
+    body_seconds: int = 10
     workers: int = 1
     trusted_proxy: bool = False
     reports_per_minute_per_prefix: int = 300_000
     reports_per_minute_per_collection: int = 0
     max_waiting_reports: int = 50_000
     rotate_keys_days: int = 90
+    metrics: str = "admin"
     session_hours: int = 12
     oidc_issuer: str = ""
     oidc_client_id: str = ""
@@ -64,6 +70,8 @@ class Settings:
     def __post_init__(self) -> None:
         _check_range("port", self.port, 1, 65_535)
         _check_range("threads", self.threads, 1, 1_024)
+        _check_range("connections", self.connections, 1, 100_000)
+        _check_range("body_seconds", self.body_seconds, 1, 3_600)
         _check_range("reports_per_minute_per_prefix", self.reports_per_minute_per_prefix, 1, 10**9)
         _check_range("max_waiting_reports", self.max_waiting_reports, 1, 10**7)
         _check_range(
@@ -74,6 +82,7 @@ class Settings:
         _check_url("public_url", self.public_url)
         _check_store(self.store)
         _check_provider(self)
+        _check_metrics(self.metrics, trusted_proxy=self.trusted_proxy)
         _check_range("workers", self.workers, 1, 64)
         if self.workers > 1 and not self.shared:
             raise SettingsError(
@@ -221,6 +230,16 @@ def _check_store(value: str) -> None:
         raise SettingsError(
             "store must be empty (SQLite in the data directory), sqlite:///PATH or "
             f"postgresql://…, got {value.partition(':')[0]!r}"
+        )
+
+
+def _check_metrics(value: str, *, trusted_proxy: bool) -> None:
+    if value not in ("admin", "loopback", "off"):
+        raise SettingsError(f"metrics must be admin, loopback or off, got {value!r}")
+    if value == "loopback" and trusted_proxy:
+        raise SettingsError(
+            "metrics must be admin or off behind a trusted_proxy, whose requests all come from "
+            "this machine, got 'loopback'"
         )
 
 

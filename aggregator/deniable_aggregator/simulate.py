@@ -9,7 +9,9 @@ plain or one report of a chain, because all of them are one of these:
     a message      supports the true label with p, each such one as likely, else each other:
                    multinomial over the messages      any of labels whose tally counts messages
     many messages  the same, told sender by sender     cyclic/1, projective/1, subset/1, affine/1,
-                                                       hadamard/1
+                                                       hadamard/1, haar/1, loloha/1
+    some buckets   each with a coin of its own         dbitflip/1
+    one of several each gets its share of the people, and is one of the above    pairs/1, tree/1
     a few          drawn from the exact `pmf` of each value               all others
 
 A mechanism that is registered later needs no line here unless it is to be fast.
@@ -28,20 +30,27 @@ import numpy.typing as npt
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.turns import circle
+from deniable_aggregator.estimators.loloha import hashed
 from deniable_shared.chains import Renewed
 from deniable_shared.difference_sets import difference_set
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism, Renewable
 from deniable_shared.mechanisms.cyclic import CyclicResponse
+from deniable_shared.mechanisms.dbitflip import BucketFlips
 from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.grr import GeneralizedResponse
+from deniable_shared.mechanisms.haar import HaarResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
+from deniable_shared.mechanisms.loloha import LocalHashing
+from deniable_shared.mechanisms.one_of_choices import OneOfChoices
 from deniable_shared.mechanisms.oue import OptimizedUnary
+from deniable_shared.mechanisms.pairs import SampledPairs
 from deniable_shared.mechanisms.projective import ProjectiveResponse
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
+from deniable_shared.mechanisms.tree import TreeResponse
 
 __all__ = ["generator", "simulated_tally"]
 
@@ -126,6 +135,34 @@ def _coefficients(mechanism: Mechanism, values: Counts, people: Counts, draws: G
     return tally
 
 
+def _contrasts(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """haar/1: a level, one of its coefficients, and its parity told with p."""
+    form = cast(HaarResponse, _form(mechanism))
+    tally = np.zeros(mechanism.tally_size, dtype=np.int64)
+    for truth in _senders(values, people):
+        level = draws.integers(0, form.levels, len(truth))
+        asked = draws.integers(0, 1 << level)
+        told = np.bitwise_count((2 * asked + 1) & truth >> (form.levels - 1 - level)) & 1
+        told ^= draws.random(len(truth)) >= float(mechanism.p)
+        place = (1 << level) - 1 + asked
+        tally += np.bincount(2 * place + told, minlength=len(tally))
+    return tally
+
+
+def _one_of(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """pairs/1, tree/1: each choice is told by those who tossed it."""
+    form = cast(OneOfChoices, _form(mechanism))
+    kept = float(mechanism.kept) if isinstance(mechanism, Renewed) else 1.0
+    choices = len(form.choices)
+    told = draws.multinomial(people, np.full(choices, 1 / choices))
+    parts = [np.asarray(told.sum(axis=0), dtype=np.int64)]
+    for place, choice in enumerate(form.choices):
+        codes = np.array([form.code(value, place) for value in values.tolist()], dtype=np.int64)
+        p = kept * float(choice.p) + (1 - kept) * choice.subset_size / choice.domain_size
+        parts.append(_sets_of(choice, p, codes, told[:, place], draws))
+    return np.concatenate(parts)
+
+
 def _distances(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
     """cyclic/1: a distance each, in the difference set or not."""
     form = cast(GeometricResponse, _form(mechanism))
@@ -151,6 +188,43 @@ def _turns(mechanism: Mechanism, values: Counts, people: Counts, draws: Generato
     return tally
 
 
+def _hashes(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """loloha/1: a function each, and its cell told with p."""
+    form = cast(LocalHashing, _form(mechanism))
+    g, tally = form.field_order, np.zeros(form.tally_size, dtype=np.int64)
+    for truth in _senders(values, people):
+        functions = draws.integers(0, form.public_choices, len(truth))
+        cells = hashed(functions, truth, g, form.dimension)
+        lies = draws.random(len(truth)) >= float(mechanism.p)
+        cells = _told_cells(cells, lies, g, draws)
+        tally += np.bincount(functions * g + cells, minlength=len(tally))
+    return tally
+
+
+def _told_cells(cells: Counts, lies: npt.NDArray[np.bool_], g: int, draws: Generator) -> Counts:
+    """Any other cell where one is not told."""
+    others = draws.integers(0, g - 1, len(cells))
+    return np.where(lies, others + (others >= cells), cells)
+
+
+def _buckets(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """dbitflip/1: t places each, by Floyd's way; a bucket of theirs is told with p, else q."""
+    form = cast(BucketFlips, _form(mechanism))
+    d, t = form.domain_size, form.sampled
+    tally = np.zeros(2 * d, dtype=np.int64)
+    for truth in _senders(values, people, width=d):
+        rows, chosen = np.arange(len(truth)), np.zeros((len(truth), d), dtype=bool)
+        for last in range(d - t, d):
+            item = draws.integers(0, last + 1, len(truth))
+            chosen[rows, np.where(chosen[rows, item], last, item)] = True
+        told = chosen.sum(axis=0)
+        own = _histogram(truth, chosen[rows, truth].astype(np.int64), d)
+        ones = draws.binomial(own, float(mechanism.p))
+        ones += draws.binomial(told - own, float(mechanism.q))
+        tally += np.concatenate([told, ones])
+    return tally
+
+
 def _thresholds(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
     """affine/1: the estimator counts what each sender says."""
     form = cast(AffineResponse, _form(mechanism))
@@ -165,12 +239,19 @@ def _thresholds(mechanism: Mechanism, values: Counts, people: Counts, draws: Gen
 
 
 def _sets(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
-    """subset/1: a set each, by Floyd's way among the others; then they change places."""
+    """subset/1: a set each."""
     form = cast(SubsetResponse, _form(mechanism))
+    return _sets_of(form, float(mechanism.p), values, people, draws)
+
+
+def _sets_of(
+    form: SubsetResponse, p: float, values: Counts, people: Counts, draws: Generator
+) -> Counts:
+    """By Floyd's way among the others; then they change places."""
     d, w = form.domain_size, form.subset_size
     tally = np.zeros(d, dtype=np.int64)
     for truth in _senders(values, people, width=d):
-        inside = draws.random(len(truth)) < float(mechanism.p)
+        inside = draws.random(len(truth)) < p
         chosen = np.zeros((len(truth), d), dtype=bool)
         rows, others = np.arange(len(truth)), d - 1
         first = draws.integers(0, others - w + 1, len(truth))
@@ -242,13 +323,18 @@ def _payloads(messages: Counts, form: Renewable) -> npt.NDArray[np.uint8]:
 _KERNELS: Mapping[type, Kernel] = MappingProxyType(
     {
         AffineResponse: _thresholds,
+        BucketFlips: _buckets,
         CyclicResponse: _distances,
         ProjectiveResponse: _turns,
         BitwiseResponse: _bits,
         GeneralizedResponse: _one_label,
+        HaarResponse: _contrasts,
         HadamardResponse: _coefficients,
+        LocalHashing: _hashes,
+        SampledPairs: _one_of,
         SubsetResponse: _sets,
         OptimizedUnary: _bits,
         SymmetricUnary: _bits,
+        TreeResponse: _one_of,
     }
 )

@@ -1,4 +1,4 @@
-"""The way in for WSGI servers: one process, one service, one housekeeping thread.
+"""The way in for WSGI servers: one process, one service, two threads that keep house.
 
     granian --interface wsgi --factory deniable_aggregator.wsgi:app
     gunicorn "deniable_aggregator.wsgi:app()"
@@ -10,8 +10,10 @@ factory find it under the name `application`.
 from __future__ import annotations
 
 import logging
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING
@@ -28,6 +30,7 @@ The path is quoted (`r`) and cut: no line break in it forges a line, no long one
 """
 
 TICK_SECONDS = 5.0
+LOOK_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +38,7 @@ logger = logging.getLogger(__name__)
 class Housekeeping:
     """Calls `tick` every few seconds on a daemon thread. A failing tick is logged."""
 
-    def __init__(self, tick: Callable[[], None], *, every_seconds: float = TICK_SECONDS) -> None:
+    def __init__(self, tick: Callable[[], object], *, every_seconds: float = TICK_SECONDS) -> None:
         self._tick = tick
         self._every_seconds = every_seconds
         self._stopped = threading.Event()
@@ -59,24 +62,52 @@ class Housekeeping:
             self._stopped.wait(self._every_seconds)
 
 
+@contextmanager
+def ended_at_once() -> Iterator[None]:
+    """SIGTERM ends a process that does not serve yet; nothing of what it does needs an orderly end.
+
+    A forked worker has its parent's handler until it serves: the signal would be lost, and the
+    server would wait for this worker until it kills it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 @cache
 def app() -> Flask:
     """The one application of this process, from the environment (DENIABLE_DATA, …)."""
+    with ended_at_once():
+        return _opened()
+
+
+def _opened() -> Flask:
     from deniable_aggregator.app import create_app
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
 
     service = Service.open(Settings.load())
-    housekeeping = Housekeeping(service.tick)
+    created = create_app(service)
+    bodies = created.extensions["deniable_bodies"]
+    threads = (
+        Housekeeping(service.tick),
+        Housekeeping(bodies.cut_off, every_seconds=LOOK_SECONDS),
+    )
 
     def finish() -> None:
-        housekeeping.stop()
+        for thread in threads:
+            thread.stop()
         service.close()
 
     # Runs at exit of a worker process too, where atexit does not.
     Finalize(None, finish, exitpriority=10)
-    created = create_app(service)
-    housekeeping.start()
+    for thread in threads:
+        thread.start()
     return created
 
 

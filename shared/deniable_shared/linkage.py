@@ -17,17 +17,31 @@ X the choice, R and R′ the reports and R_v one bit,
 
     I(R; R′) ≤ I(R; X) + I(R; R′ | X) ≤ Σ_v I(R_v; X) + Σ_v I(R_v; R′_v | X)
 
-and that bound, of which every term belongs to one bit, is the number given.
+and that bound, of which every term belongs to one bit, is the number given. Of `dbitflip/1`, which
+tells t of d such bits, it is t/d of that bound; of one bit it is that bit's, exactly.
+
+Outputs in a window around a number are not uniform either, though the number is: those near the
+ends are rarer. With π their law in the permanent answer, m = aπ + (1 − a)/K that of a report,
+
+    I = Σ P(y, y′)·log2(P(y, y′)/(m_y m_y′))      P = m_y m_y′ − a²π_y π_y′ + a²π_y·1[y = y′]
+
+summed over classes of outputs that are as likely.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
+from functools import lru_cache
 
 from deniable_shared.chains import Renewed
 from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.pairs import SampledPairs
+from deniable_shared.mechanisms.dbitflip import BucketFlips
+from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
+from deniable_shared.mechanisms.haar import HaarResponse
+from deniable_shared.mechanisms.one_of_choices import OneOfChoices
+from deniable_shared.mechanisms.square_wave import SquareWave
 
 __all__ = ["linkage"]
 
@@ -41,8 +55,15 @@ def linkage(mechanism: Mechanism) -> float:
     if not isinstance(mechanism, Renewed):
         return float(0)
     first = mechanism.first
-    if isinstance(first, SampledPairs):
-        return _of_pairs(first, mechanism.kept)
+    if isinstance(first, OneOfChoices):
+        return _of_one_choice(first, mechanism.kept)
+    if isinstance(first, HaarResponse):
+        openly = math.log2(first.levels) + (first.levels - 1) / 2  # log2 of 2^l, on average
+        return openly + _of_symbol(first.symbols, mechanism.kept)
+    if isinstance(first, BucketFlips):
+        return math.log2(first.public_choices) + _of_buckets(mechanism)
+    if isinstance(first, PiecewiseMean | SquareWave):
+        return _of_outputs(_classes(first), mechanism.kept)
     if first.places > 1 and "choice" in first.domain_types:
         return _of_encoding(mechanism)
     return math.log2(first.public_choices) + first.places * _of_symbol(
@@ -50,8 +71,8 @@ def linkage(mechanism: Mechanism) -> float:
     )
 
 
-def _of_pairs(first: SampledPairs, kept: Fraction) -> float:
-    """That of the pair, which is open, and the mean over the pairs of that of their one symbol."""
+def _of_one_choice(first: OneOfChoices, kept: Fraction) -> float:
+    """That of the place, which is open, and the mean over the choices of that of their symbol."""
     sizes = [choice.symbols for choice in first.choices]
     of_size = {symbols: _of_symbol(symbols, kept) for symbols in {*sizes}}
     mean = math.fsum(of_size[symbols] for symbols in sizes) / len(sizes)
@@ -78,6 +99,40 @@ def _of_encoding(chain: Renewed) -> float:
     told = _divergence(chain.p, chain.q, others)
     kept = chain.kept
     return told + _of_bit(first.p, kept) + others * _of_bit(first.q, kept)
+
+
+def _of_buckets(chain: Renewed) -> float:
+    """That of the bits told: of one exactly, of more the bound above."""
+    first = chain.first
+    if first.places == 1:
+        return _of_bit(first.q + (first.p - first.q) / first.domain_size, chain.kept)
+    return float(first.told) * _of_encoding(chain)
+
+
+def _classes(first: PiecewiseMean | SquareWave) -> tuple[tuple[Fraction, int], ...]:
+    """Chances of outputs in the permanent answer to a uniform number, and how many have each."""
+    inside = first.p / first.window
+    outside = (1 - first.p) / (first.outputs - first.window)
+    near = first.likely_windows()
+    return tuple(Counter(outside + (inside - outside) * share for share in near).items())
+
+
+@lru_cache(maxsize=32)
+def _of_outputs(classes: tuple[tuple[Fraction, int], ...], kept: Fraction) -> float:
+    """The sum over pairs of classes, and what two equal outputs add."""
+    drawn = (1 - kept) / sum(many for _, many in classes)
+    same = [float(kept * chance) for chance, _ in classes]
+    told = [float(kept * chance + drawn) for chance, _ in classes]
+    sizes = [many for _, many in classes]
+    nats = float(0)
+    for one, (own, mean, many) in enumerate(zip(same, told, sizes, strict=True)):
+        for other in range(one + 1):
+            apart, shared = mean * told[other], own * same[other]
+            pairs = many * (many - 1) if one == other else 2 * many * sizes[other]
+            nats += pairs * (apart - shared) * math.log1p(-shared / apart)
+        alike = mean * mean - own * own + own * float(kept)
+        nats += many * alike * math.log(alike / (mean * mean))
+    return nats / math.log(2)
 
 
 def _divergence(p: Fraction, q: Fraction, others: int) -> float:

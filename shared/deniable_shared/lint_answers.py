@@ -12,9 +12,12 @@ from deniable_shared.domain import Bits, Record, Text
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.finding import Finding, percent, root
+from deniable_shared.lint_numbers import levels_of, range_variance
 from deniable_shared.lint_records import choice_for_record
 from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_rules import MAX_LINKAGE
+from deniable_shared.mechanisms.contract import Renewable
+from deniable_shared.mechanisms.dbitflip import BucketFlips
 from deniable_shared.recommendation import error_of, recommend_for
 from deniable_shared.record_choice import two_way_error
 
@@ -23,6 +26,7 @@ __all__ = ["accuracy", "choice_of_mechanism", "cost", "identity", "linkage", "pr
 _SCALE = 1 << 64
 _FEW, _MANY = 1_000, 100_000
 _HIGH_EPSILON = 4
+_COUNTABLE = 40  # bits: more devices than there are
 _LOW_BIT_EPSILON = Fraction(1, 4)
 _WORTH_A_NOTE, _WORTH_A_WARNING = Fraction(5, 4), 2
 
@@ -83,7 +87,8 @@ def accuracy(manifest: Manifest) -> Iterator[Finding]:
     if isinstance(mechanism := manifest.mechanism(), Renewed):
         kept, _ = _variance_of(manifest, mechanism.first)
         yield _over_a_hold(manifest, variance, kept)
-    if many * manifest.domain.size > 1 and not isinstance(manifest.domain, Bits | Record | Text):
+    single = not isinstance(manifest.domain, Bits | Record | Text) and of == "a frequency"
+    if single and many * manifest.domain.size > 1:
         yield Finding(
             "warning",
             "domain.labels",
@@ -117,11 +122,15 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
     if isinstance(manifest.domain, Text):
         yield _search(manifest.mechanism())
         return
+    if range_variance(manifest.mechanism()) is not None:
+        yield from levels_of(manifest.mechanism(), manifest.epsilon_report)
+        return
     if manifest.mechanism().told < 1:
         yield Finding(
             "note",
             "mechanism.parameters",
-            f"a report tells {_told(manifest)} of {manifest.domain.size} bits, which ones is open",
+            f"a report tells {_told(manifest)} of {manifest.domain.size} "
+            f"{'bits' if isinstance(manifest.domain, Bits) else 'buckets'}, which ones is open",
         )
     best = recommend_for(
         manifest.domain,
@@ -129,7 +138,8 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
         permanent=manifest.epsilon_permanent,
         linkable=True,
     ).mechanism
-    if manifest.mechanism().domain_types < best.domain_types:
+    shares = manifest.mechanism_id == BucketFlips.id
+    if manifest.mechanism().domain_types < best.domain_types and not shares:
         return  # a mean and a frequency have no error in common
     times = error_of(manifest.mechanism()) / error_of(best)
     if best.id == manifest.mechanism_id or times < _WORTH_A_NOTE:
@@ -165,6 +175,33 @@ def linkage(manifest: Manifest) -> Iterator[Finding]:
         )
     if manifest.linkable and manifest.linkage <= MAX_LINKAGE:
         yield Finding("note", "linkable", f"true is not needed at {manifest.linkage:.2f} bits")
+    chain = manifest.mechanism()
+    if isinstance(chain, Renewed) and manifest.linkage > MAX_LINKAGE:
+        yield _identifier(manifest.linkage, chain.first)
+
+
+def _identifier(bits: float, first: Renewable) -> Finding:
+    """What makes reports of one hold recognisable, and among how many devices."""
+    many = f"{round(2**bits):,}" if bits < _COUNTABLE else f"2^{bits:.0f}"
+    return Finding(
+        "warning",
+        "linkable",
+        f"reports of one hold are an identifier, of one device in about {many}: "
+        f"{_what_links(first)}; who sees two of them can tell that one device sent both",
+    )
+
+
+def _what_links(first: Renewable) -> str:
+    """What stays the same in all reports of a permanent answer."""
+    if first.public_choices > 1:
+        return f"each says openly which of {_count(first.public_choices)} things it tells of"
+    if first.places > 1:
+        return f"{first.places:,} bits stay alike"
+    return f"a message out of {_count(first.symbols)} stays alike"
+
+
+def _count(number: int) -> str:
+    return f"{number:,}" if number < 1 << _COUNTABLE else f"2^{number.bit_length() - 1}"
 
 
 def presence(manifest: Manifest) -> Iterator[Finding]:
@@ -204,11 +241,14 @@ def _variance(mechanism: mechanisms.Mechanism) -> Fraction:
 
 
 def _variance_of(manifest: Manifest, mechanism: mechanisms.Mechanism) -> tuple[Fraction, str]:
-    """n·Var, and of what: of a record a cell of two attributes, where it tells of two."""
+    """n·Var, and of what: a cell of two attributes, a range of numbers, else one label."""
     if isinstance(manifest.domain, Record):
         with suppress(ParameterError):
             error = two_way_error(mechanism, manifest.domain.radices)
             return error, "a frequency of two attributes together"
+    of_ranges = range_variance(mechanism)
+    if of_ranges is not None:
+        return of_ranges, "a range of values, on average"
     return _variance(mechanism), "a frequency"
 
 

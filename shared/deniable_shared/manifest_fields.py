@@ -93,12 +93,12 @@ FIELDS = (
     Field(
         "mechanism.parameters",
         Change.IDENTITY,
-        'of rr-sampled/1 {"sampled": t}, of subset/1 {"subset_size": w}, '
+        'of rr-sampled/1 and dbitflip/1 {"sampled": t}, of subset/1 {"subset_size": w}, '
         'of affine/1 {"modulus": K, "subset_size": w}, '
-        'of cyclic/1 and projective/1 {"dimension": t, "field_order": q}, '
+        'of cyclic/1, projective/1 and loloha/1 {"dimension": t, "field_order": q}, '
         'of fourier/1 {"ways": k}, '
         'of discrete-piecewise/1 {"outputs": M, "window": w}, '
-        'of square-wave/1 {"reach": B}, '
+        'of square-wave/1 {"reach": B}, of tree/1 {"fan_out": B}, '
         'of prefix-hash/1 {"base": g, "digits": m, "tables": R, "step": s}, '
         'of cms/1 and hcms/1 {"tables": k, "cells": m}, '
         'of rappor/1 {"tables": k, "cells": m, "hashes": h}; else {}',

@@ -6,7 +6,8 @@ times the least that any mechanism can have, R*(d, ε) of `optimum`; or, if ther
 
     the one of the fewest bytes a report,
     then of those that a server counts in fewer than 16 additions a report, if there are any,
-    then of the least error, then of the fewest parameters to pin, then by id.
+    then of those whose reports tell nothing openly, if there are any, then of the least error,
+    then of the fewest parameters to pin, then by id.
 
 Where telling one choice is exactly optimal, (d − 1)(d − 2) ≤ 2E², that is `grr/1`. The work of a
 device grows with the bytes it sends, so it needs no rule of its own. A number is asked as a choice:
@@ -38,6 +39,7 @@ from deniable_shared.linkage import linkage
 from deniable_shared.manifest_rules import MAX_LINKAGE
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.contract import Renewable
+from deniable_shared.mechanisms.dbitflip import BucketFlips
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.optimum import least_error, total_error
 from deniable_shared.record_choice import best_for_record
@@ -157,12 +159,16 @@ def _for_record(
 def error_of(mechanism: Mechanism) -> Fraction:
     """n times the total variance of all frequencies, given who answered.
 
-    Of bits: n times the variance of one bit at frequency ½, among people drawn independently.
+    Of bits: n times the variance of one bit at frequency ½, among people drawn independently. Of
+    some buckets of a number: where answers are uniform.
     """
-    p, q = mechanism.p, mechanism.q
+    p, q, told = mechanism.p, mechanism.q, mechanism.told
+    if mechanism.id == BucketFlips.id:
+        size = mechanism.domain_size
+        return total_error(p, q, size) / told + (1 / told - 1) * (1 - Fraction(1, size))
     if "choice" in mechanism.domain_types:
         return total_error(p, q, mechanism.domain_size)
-    return (q * (1 - q) / (p - q) ** 2 + Fraction(1, 4)) / mechanism.told
+    return (q * (1 - q) / (p - q) ** 2 + Fraction(1, 4)) / told
 
 
 def over_least(mechanism: Mechanism) -> Fraction | None:
@@ -226,6 +232,7 @@ def _rank(mechanism: Mechanism) -> tuple[object, ...]:
     return (
         mechanism.payload_size,
         _additions(mechanism) >= _LIGHT,
+        _form(mechanism).public_choices > 1,
         error_of(mechanism),
         len(mechanisms.pinned(mechanism.id)),
         mechanism.id,
@@ -234,10 +241,15 @@ def _rank(mechanism: Mechanism) -> tuple[object, ...]:
 
 def _additions(mechanism: Mechanism) -> Fraction:
     """How many integers of a tally one report changes: 1 where a tally counts messages."""
-    form = mechanism.first if isinstance(mechanism, Renewed) else cast(Renewable, mechanism)
+    form = _form(mechanism)
     if form.places == 1 and form.tally_size == form.symbols * form.public_choices:
         return Fraction(1)
     return form.told * (form.p + (form.tally_size - 1) * form.q)
+
+
+def _form(mechanism: Mechanism) -> Renewable:
+    """The mechanism whose payload a report has."""
+    return mechanism.first if isinstance(mechanism, Renewed) else cast(Renewable, mechanism)
 
 
 def _reason(mechanism: Mechanism, ratio: Fraction | None) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from deniable_shared.codec import Reader, lp, opaque
 from deniable_shared.errors import DecodeError
@@ -25,6 +26,7 @@ __all__ = [
     "MAX_UPLOAD_BYTES",
     "MEDIA_TYPE",
     "Extension",
+    "Frame",
     "Plaintext",
     "Report",
     "ReportHeader",
@@ -35,6 +37,8 @@ __all__ = [
     "encode_upload",
     "padded_size",
     "seal_info",
+    "seal_info_around",
+    "split_upload",
 ]
 
 MEDIA_TYPE = "application/vnd.deniable;message=upload-req;version=1"
@@ -49,6 +53,8 @@ _MAX_SEALED = 0xFFFF
 _SMALLEST_PLAINTEXT = 64
 _FRAME_BYTES = 6
 _FIXED = struct.Struct(">16sIHBH")
+_UINT16 = struct.Struct(">H")
+_EXTENSIONS_AT = _FIXED.size - _UINT16.size
 _STATUS_BYTES = 17
 
 
@@ -92,10 +98,13 @@ class ReportHeader:
         return _FIXED.pack(*fixed, len(extensions)) + extensions
 
     @classmethod
-    def read(cls, reader: Reader) -> ReportHeader:
-        """The header at the reader's place."""
+    def decode(cls, data: bytes) -> ReportHeader:
+        """The inverse of `encode`."""
+        reader = Reader(data)
         report_id, epoch, version, key_id, length = _FIXED.unpack(reader.take(_FIXED.size))
-        return cls(report_id, epoch, version, key_id, _read_extensions(reader, length))
+        header = cls(report_id, epoch, version, key_id, _read_extensions(reader, length))
+        reader.finish()
+        return header
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +120,23 @@ class Report:
     def encode(self) -> bytes:
         """The header, a uint16 length, the sealed bytes."""
         return self.header.encode() + opaque(self.sealed, 2, 1, _MAX_SEALED)
+
+
+class Frame(NamedTuple):
+    """A report of an upload whose header was not looked into.
+
+    `terms` is the header after its id: reports of one request have few different ones, so that a
+    header is decoded once for all reports that share it.
+    """
+
+    report_id: bytes
+    terms: bytes
+    sealed: bytes
+
+    @property
+    def header(self) -> ReportHeader:
+        """Decoded; DecodeError for terms that no header has."""
+        return ReportHeader.decode(self.report_id + self.terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +200,12 @@ def seal_info(collection: str, manifest_digest: bytes, header: ReportHeader) -> 
     return _bound_to_collection(collection, manifest_digest) + lp(header.encode())
 
 
+def seal_info_around(collection: str, manifest_digest: bytes, terms: bytes) -> tuple[bytes, bytes]:
+    """What stands before and after the report id in `seal_info`, for headers of these terms."""
+    length = _UINT16.pack(_ID_BYTES + len(terms))
+    return _bound_to_collection(collection, manifest_digest) + length, terms
+
+
 @lru_cache(maxsize=256)
 def _bound_to_collection(collection: str, manifest_digest: bytes) -> bytes:
     return b"".join(map(lp, (b"deniable/1 report", collection.encode(), manifest_digest)))
@@ -189,14 +221,37 @@ def encode_upload(reports: Sequence[Report]) -> bytes:
 
 def decode_upload(body: bytes) -> list[Report]:
     """The inverse of `encode_upload`."""
+    return [Report(frame.header, frame.sealed) for frame in split_upload(body)]
+
+
+def split_upload(body: bytes) -> list[Frame]:
+    """The reports of one request. DecodeError where a length does not fit; `terms` stay bytes."""
     _check_length("upload", body, 1, MAX_UPLOAD_BYTES)
-    reader = Reader(body)
-    reports: list[Report] = []
-    while not reader.done:
-        header = ReportHeader.read(reader)
-        reports.append(Report(header, reader.opaque(2, 1, _MAX_SEALED)))
-        _check_count(len(reports))
-    return reports
+    frames: list[Frame] = []
+    at, end = 0, len(body)
+    while at < end and len(frames) <= MAX_REPORTS:
+        terms_at = at + _ID_BYTES
+        sealed_at = _after(body, at + _EXTENSIONS_AT, 0, _MAX_EXTENSIONS)
+        next_at = _after(body, sealed_at, 1, _MAX_SEALED)
+        sealed = body[sealed_at + 2 : next_at]
+        frames.append(Frame(body[at:terms_at], body[terms_at:sealed_at], sealed))
+        at = next_at
+    _check_count(len(frames))
+    return frames
+
+
+def _after(body: bytes, at: int, low: int, high: int) -> int:
+    """Where the `opaque data<low..high>` whose length stands at `at` ends."""
+    try:
+        (length,) = _UINT16.unpack_from(body, at)
+    except struct.error:
+        raise DecodeError(f"message ends early: a length was expected at byte {at}") from None
+    if not low <= length <= high:
+        raise DecodeError(f"length must be {low}…{high} bytes, got {length} at byte {at}")
+    end = at + 2 + int(length)
+    if end > len(body):
+        raise DecodeError(f"message ends early: {length} bytes wanted at byte {at + 2}")
+    return end
 
 
 def encode_errors(statuses: Iterable[ReportStatus]) -> bytes:

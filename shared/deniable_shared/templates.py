@@ -37,7 +37,7 @@ retention_days = 400      # tallies are kept this long; may fall later
 
 mechanism = "{auto}"        # chosen for the domain and ε, here {chosen};
                           # or one of {mechanisms}
-# sampled = 1             # of rr-sampled/1: how many of the bits a report tells; default: the best
+# sampled = 1             # of rr-sampled/1 and dbitflip/1: how many bits a report tells
 # search_step = 1         # of prefix-hash/1: bytes a level of the search adds; 0: lists only
 ledger_group = {name}     # devices keep the spent ε under this name
 presence = "on_event"     # that a device answered is visible; always: it answers in any case

@@ -6,6 +6,7 @@ The server is granian with the very arguments `deniable serve` gives it, its acc
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import re
 import signal
@@ -48,7 +49,8 @@ class Served:
 
     @property
     def request_lines(self) -> list[str]:
-        return [line for line in self.output.splitlines() if re.match(r"(GET|POST|MKCOL) ", line)]
+        logged = [json.loads(line) for line in self.output.splitlines()]
+        return [line["event"] for line in logged if line["logger"] == "granian.access"]
 
 
 def ask(port: int, method: str, path: str, body: bytes | None = None) -> Exchange:
@@ -77,8 +79,7 @@ def await_ready(process: subprocess.Popen[bytes], port: int) -> None:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Served:
     folder = tmp_path_factory.mktemp("served")
-    with opened(folder) as world:
-        world.clock.now = time.time()
+    with opened(folder, now=time.time()) as world:
         day = datetime.now(UTC).date()
         begin, end = str(day - timedelta(9)), str(day + timedelta(99))
         collection = world.register(authored(valid_from=begin, expires=end))

@@ -12,7 +12,16 @@ from deniable_aggregator.registry import Collection
 from support.api_world import TODAY, World, authored, opened
 
 LABELS = [f"l{place}" for place in range(11)]
-IDS = ["affine/1", "cyclic/1", "hadamard/1", "oue/1", "projective/1", "subset/1", "sue/1"]
+IDS = [
+    "affine/1",
+    "cyclic/1",
+    "hadamard/1",
+    "loloha/1",
+    "oue/1",
+    "projective/1",
+    "subset/1",
+    "sue/1",
+]
 REPEATS = {
     "once": 'repeat = "once"\n',
     "fresh": 'repeat = "fresh"\nepsilon_lifetime = "20"\n',

@@ -96,16 +96,18 @@ def test_a_broken_database_is_not_ready_but_alive(
     def broken() -> None:
         raise OSError(SECRET)
 
-    monkeypatch.setattr(world.service.store, "log_head", broken)
+    monkeypatch.setattr(world.service.store, "ping", broken)
     answer = world.get("/readyz", None)
     check_problem(answer, "unavailable")
     assert SECRET not in answer.text
+    assert answer.get_json()["checks"]["database"] == "does not answer"
     assert answer.headers["Retry-After"] == "5"
     assert world.get("/healthz", None).get_json() == {"status": "ok"}
 
 
 def test_ready_and_alive_say_so(world: World) -> None:
-    assert world.get("/readyz", None).get_json() == {"status": "ready"}
+    checks = dict.fromkeys(("database", "keys", "disk", "clock"), "ok")
+    assert world.get("/readyz", None).get_json() == {"status": "ready", "checks": checks}
     assert world.get("/healthz?probe=1", None).get_json() == {"status": "ok"}
 
 

@@ -40,6 +40,7 @@ ANALYST = [
     ("POST", "/v1/collections/{collection}/releases/{release_id}/questions"),
 ]
 ADMIN = [
+    ("GET", "/metrics"),
     ("PUT", "/v1/collections/{collection}"),
     ("POST", "/v1/collections/{collection}/close"),
     ("POST", "/v1/collections/{collection}/epochs/{epoch}/close"),

@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.inspection.checkup import Check, sqlite_check
 from support.deniable_command import SETTINGS_TOML, Deniable
+
+SHOWN = (
+    *("python", "versions", "sqlite", "settings", "data", "keys", "delegation", "key age"),
+    *("schema", "proxy", "disk", "clock", "key list"),
+)
 
 
 @pytest.fixture
@@ -34,7 +38,7 @@ def test_a_fresh_installation_is_well(deniable: Deniable) -> None:
     answer = deniable("doctor")
     assert answer.exit_code == 0
     assert "fail" not in answer.stdout
-    for what in ("python", "sqlite", "settings", "data", "keys", "delegation", "key list", "clock"):
+    for what in SHOWN:
         assert f"  {what} " in answer.stdout
 
 
@@ -85,16 +89,3 @@ def test_a_service_that_does_not_answer_fails(deniable: Deniable) -> None:
     answer = deniable("doctor", "--url", "http://127.0.0.1:9")
     assert answer.exit_code == 1
     assert "nothing answers at http://127.0.0.1:9" in answer.stdout
-
-
-@pytest.mark.parametrize(
-    ("version", "level"),
-    [("3.6.23", "ok"), ("3.7.0", "warn"), ("3.51.2", "warn"), ("3.51.3", "ok"), ("3.53.0", "ok")],
-)
-def test_sqlite_versions_with_the_wal_reset_bug_are_known(version: str, level: str) -> None:
-    assert sqlite_check(version, "sqlite3").level == level
-
-
-def test_a_level_nobody_knows_is_refused() -> None:
-    with pytest.raises(ValueError, match="ok, warn or fail"):
-        Check("fine", "x", "y")

@@ -47,6 +47,15 @@ def test_what_is_asked_again_is_planned_so(deniable: Deniable, repeat: str) -> N
     assert (by_name["fresh"]["epsilon_lifetime"], by_name["memoized"]["epsilon_lifetime"]) == (7, 2)
 
 
+def test_a_plan_names_what_points_to_one_device(deniable: Deniable) -> None:
+    asked = ("plan", "--domain", "1000", "--epsilon", "1", "--users", "5000")
+    assert "identifier" not in deniable.done(*asked)
+    assert "identifier" in deniable.done(*asked, "--linkable")
+    linked = [way["linkage"] for way in deniable.json(*asked, "--linkable")["repeats"]]
+    assert linked[:2] == [0, 0]
+    assert linked[2] > 1
+
+
 def test_explore_shows_a_choice_for_every_cell(deniable: Deniable) -> None:
     told = deniable.json("plan", "--explore")
     assert [(cell["domain"], cell["epsilon"]) for cell in told["choices"]] == [

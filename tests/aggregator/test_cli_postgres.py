@@ -118,6 +118,25 @@ def test_workers_serve_one_directory_and_one_that_is_killed_is_replaced(
     assert server_file.read(deniable.data) is None
 
 
+@pytest.mark.processes
+def test_any_worker_tells_the_counters_of_all_and_forgets_those_of_the_last_server(
+    deniable: Deniable,
+) -> None:
+    for _ in range(2):
+        with deniable.process("serve", "--port", "0", "--workers", "2"):
+            wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
+            live = server_file.read(deniable.data)
+            assert live is not None
+            asked = [httpx.get(f"{live.address}/v1/collections").status_code for _ in range(20)]
+            assert asked == [200] * 20
+            bearer = {"Authorization": f"Bearer {live.token}"}
+            for _ in range(6):
+                told = httpx.get(f"{live.address}/metrics", headers=bearer).text
+                labels = 'operation="collections.collections",status="200"'
+                assert f"deniable_requests_total{{{labels}}} 20.0" in told
+            assert httpx.get(f"{live.address}/metrics").status_code == 401
+
+
 def workers(pid: int) -> set[int]:
     """Granian's processes that serve."""
     run = ["/bin/ps", "-o", "pid=", "--ppid", str(pid)]

@@ -28,6 +28,7 @@ EXAMPLES = 25
 PLAIN = [
     ("/", "GET"),
     ("/healthz", "GET"),
+    ("/metrics", "GET"),
     ("/openapi.json", "GET"),
     ("/readyz", "GET"),
     ("/v1/collections", "GET"),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 
 from deniable_aggregator.ingest import checks
+from deniable_aggregator.ingest.batch import Upload, judged
 from deniable_aggregator.ingest.checks import Candidate, Circumstances, first_error
 from deniable_aggregator.ingest.extensions import Vouchers
+from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_shared.envelope import Opener
 from deniable_shared.problems import ReportError
-from deniable_shared.report import Extension, Report
+from deniable_shared.report import Extension, Report, encode_upload
 from support.core_world import DAY, NOON, TODAY, TOML, World, authored
 
 FEBRUARY = int(NOON) // DAY + 17  # the first epoch after the collection's life
@@ -47,7 +49,20 @@ def around(world: World, opener: Callable[[int], Opener | None] | None = None) -
 
 
 def code(world: World, report: Report) -> ReportError | None:
-    return first_error(Candidate(report, around(world)))
+    """One by one and as an upload: both ways give the same code."""
+    error = first_error(Candidate(report, around(world)))
+    assert answered(world, [report]) == [error]
+    return error
+
+
+def answered(world: World, reports: Sequence[Report]) -> list[ReportError | None]:
+    """The codes of an upload's reports, in order; None for one that is to be counted."""
+    upload = Upload.decode(encode_upload(reports))
+    arrivals, failed = judged(upload, around(world), Cohorts(bytes(32)))
+    codes = {status.report_id: ReportError(status.error) for status in failed}
+    assert len(arrivals) + len(failed) == len(reports)
+    assert {arrival.report_id for arrival in arrivals}.isdisjoint(codes)
+    return [codes.get(report.header.report_id) for report in reports]
 
 
 def test_an_honest_report_passes(world: World) -> None:
@@ -215,3 +230,35 @@ def test_a_missing_token_comes_before_all_others(world: World) -> None:
         world.report(header), replace(around(world), token_error=ReportError.TOKEN_REQUIRED)
     )
     assert first_error(candidate) == ReportError.TOKEN_REQUIRED
+
+
+def test_one_upload_gives_each_report_the_code_it_gets_alone(world: World) -> None:
+    reports = [
+        world.report(payload=b"\x40"),
+        world.report(payload=b"\xff"),
+        world.report(plaintext=bytes(64)),
+        world.report(extensions=STRANGE),
+        world.report(world.header(epoch=TODAY + 1)),
+        world.report(world.header(extensions=STRANGE)),
+        world.report(world.header(key_id=9)),
+        Report(world.header(), bytes(112)),
+        world.report(world.header(epoch=TODAY - 2), payload=b"\xa0"),
+    ]
+    alone = [first_error(Candidate(report, around(world))) for report in reports]
+    assert len(set(alone)) == 6
+    assert answered(world, reports) == alone
+    assert answered(world, reports[::-1]) == alone[::-1]
+
+
+def test_headers_that_share_their_terms_are_judged_once_and_each_opened(world: World) -> None:
+    asked = []
+
+    def opener(key_id: int) -> Opener | None:
+        asked.append(key_id)
+        return world.service.keys.opener(key_id)
+
+    reports = [world.report(payload=bytes([number << 5])) for number in range(8)]
+    upload = Upload.decode(encode_upload(reports))
+    arrivals, failed = judged(upload, around(world, opener), Cohorts(bytes(32)))
+    assert (failed, asked) == ([], [1])
+    assert [arrival.payload[0] >> 5 for arrival in arrivals] == list(range(8))

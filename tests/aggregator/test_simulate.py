@@ -86,6 +86,29 @@ def test_two_people_give_every_tally_as_often_as_the_pmf_says(id: str, chain: bo
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("chain", [False, True], ids=["plain", "chain"])
+@pytest.mark.parametrize(
+    ("id", "size", "parameters"),
+    [
+        ("tree/1", 4, {"fan_out": 2}),
+        ("tree/1", 5, {"fan_out": 3}),
+        ("haar/1", 6, {}),
+        ("pairs/1", 6, {"radices": (2, 3)}),
+        ("pairs/1", 8, {"radices": (2, 2, 2)}),
+    ],
+)
+def test_so_do_mechanisms_that_tell_of_one_level_or_one_pair(
+    id: str, size: int, parameters: dict[str, object], chain: bool
+) -> None:
+    """n = 3,000 tallies of several levels; chi-square; false alarm 1e-8 each."""
+    permanent = {"permanent": "4"} if chain else {}
+    mechanism: Mechanism = mechanisms.build(  # type: ignore[call-overload]
+        id, domain_size=size, epsilon="1", **permanent, **parameters
+    )
+    assert surprise(draw(mechanism), exact(mechanism)) > FALSE_ALARM
+
+
+@pytest.mark.statistical
 @pytest.mark.parametrize("id", by_size())
 def test_the_law_of_another_epsilon_is_told_apart(id: str) -> None:
     """n = 3,000 tallies at ε = 3 against the law of ε = 1, all other parameters the same."""

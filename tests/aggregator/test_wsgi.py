@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.settings import Settings
-from deniable_aggregator.wsgi import Housekeeping
-from support.api_world import opened
+from deniable_aggregator.wsgi import Housekeeping, ended_at_once
+from support.data_directory import prepared_at
 
 PATIENCE = 10.0
 SOON = 0.001
@@ -103,17 +104,48 @@ def test_importing_opens_nothing(tmp_path: Path) -> None:
 def test_a_factory_and_an_object_are_one_application_and_the_database_is_closed_at_exit(
     tmp_path: Path,
 ) -> None:
-    with opened(tmp_path):
-        pass
+    settings = prepared_at(tmp_path, time.time())
     code = (
         "from deniable_aggregator import wsgi\n"
         "print(wsgi.application is wsgi.app() is wsgi.app())\n"
         "print(wsgi.application.test_client().get('/readyz').status_code)"
     )
-    settings = Settings(data=tmp_path / "data")
     answer = run(code, settings.environ())
     assert answer.stdout.split() == ["True", "200"], answer.stderr
     assert not settings.database.with_name("deniable.db-wal").exists()
+
+
+@pytest.mark.processes
+def test_a_process_that_is_still_opening_ends_at_a_sigterm_whatever_it_has_inherited(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "import os, signal\n"
+        "signal.signal(signal.SIGTERM, lambda *_: print('lost', flush=True))\n"
+        "from deniable_aggregator import wsgi\n"
+        "with wsgi.ended_at_once():\n"
+        "    pass\n"
+        "os.kill(os.getpid(), signal.SIGTERM)\n"
+        "with wsgi.ended_at_once():\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    print('goes on')"
+    )
+    answer = run(code, {})
+    assert (answer.stdout, answer.returncode) == ("lost\n", -signal.SIGTERM)
+
+
+def test_beside_the_main_thread_opening_changes_no_signal() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    found: list[object] = []
+
+    def open_beside() -> None:
+        with ended_at_once():
+            found.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=open_beside)
+    thread.start()
+    thread.join()
+    assert found == [before]
 
 
 @pytest.mark.processes

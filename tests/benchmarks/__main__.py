@@ -31,6 +31,7 @@ NAMES = (
     "numbers",
     "central",
     "upload",
+    "ids",
     "memory",
 )
 COMMAND = "uv run --project tests/benchmarks python -m benchmarks"

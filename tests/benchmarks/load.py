@@ -64,8 +64,11 @@ class Load:
         share = -(-count // len(self._workers))
         self._ask({"verb": "prepare", "count": share, "target": target})
 
-    def drive(self, plan: Plan, *, batch: int, spend: bool) -> Outcome:
-        """Run a plan whose connections are those of all workers together."""
+    def drive(self, plan: Plan, *, batch: int, spend: str) -> Outcome:
+        """Run a plan whose connections are those of all workers together.
+
+        `spend`: the store that takes each report once; "" for a limit that takes any.
+        """
         share = max(1, plan.connections // len(self._workers))
         told = {**asdict(plan), "connections": share}
         return _merged(self._ask({"verb": "drive", "plan": told, "batch": batch, "spend": spend}))

@@ -186,7 +186,7 @@ def _upload(made: Deployment, server: Served, load: Load, uploads: int) -> int:
         seconds=DRIVE_SECONDS,
         most=uploads // BATCH // PROCESSES,
     )
-    outcome = load.drive(plan, batch=BATCH, spend=True)
+    outcome = load.drive(plan, batch=BATCH, spend="deniable")
     if set(outcome.statuses) != {200} or outcome.refused_bytes:
         raise RuntimeError(f"uploads were refused: {outcome.statuses}")
     return outcome.requests * BATCH

@@ -72,12 +72,19 @@ def _environment(name: str, value: str) -> Iterator[None]:
 
 
 @contextmanager
-def limit(factory: str, settings: Settings) -> Iterator[Served]:
-    """Start another application with the product's granian options; `wait` before asking it."""
+def limit(
+    factory: str, settings: Settings, *, threads: int | None = None, **environ: str
+) -> Iterator[Served]:
+    """Start another application with the product's granian options; `wait` before asking it.
+
+    `threads`: another number of them.
+    """
     *options, _ = granian_arguments(settings, access_log=False)
+    if threads is not None:
+        options[options.index("--blocking-threads") + 1] = str(threads)
     process = subprocess.Popen(
         [sys.executable, "-m", "granian", *options, factory],
-        env={**os.environ, "PYTHONPATH": str(PACKAGE_PARENT)},
+        env={**os.environ, "PYTHONPATH": str(PACKAGE_PARENT), **environ},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
     )

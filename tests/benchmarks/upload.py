@@ -11,8 +11,10 @@ from statistics import median
 
 from benchmarks.load import Load, Outcome
 from benchmarks.measure import Effort, Line
+from benchmarks.plain import PLACE
 from benchmarks.results import Case, Result, Verdict, at_least_share, figure
 from benchmarks.server import Served
+from benchmarks.stores import on_postgres, postgres
 from benchmarks.worker import Plan
 from benchmarks.world import Deployment, deployment
 from deniable_shared import envelope, report
@@ -28,7 +30,10 @@ WARM_UP = 0.2
 MOST_PER_SECOND = {1: 6_000, BATCH: 40_000}  # what is sealed ahead; a faster server ends early
 OPENED = 200
 SINGLE_SHARE, RELAY_SHARE = 0.35, 0.7
+LINEAR = 0.8
 OURS, EMPTY, ALONE = "deniable", "empty Flask POST", "empty Flask POST, one thread"
+PLAIN = "plain Flask + SQLite, an insert a request"
+WORKERS = (1, 2, 4)
 BARE, OPEN = "empty bare WSGI", "HPKE open alone"
 FLASK = "benchmarks.empty:flask"
 
@@ -56,7 +61,18 @@ MODELS = (
     Model("one report a request, keep-alive", False, CONNECTIONS, 1),
     Model(f"relay, {BATCH} reports a request, keep-alive", False, RELAY_CONNECTIONS, BATCH),
 )
+KEEP_ALIVE = MODELS[1]
 Taken = dict[tuple[str, str], list[Sample]]
+
+
+def shared(workers: int) -> str:
+    """The name of the product over PostgreSQL."""
+    return f"deniable, PostgreSQL, {workers} worker{'s' if workers > 1 else ''}"
+
+
+SHARED = {shared(workers): workers for workers in WORKERS}
+KEEPING = (OURS, *SHARED)
+ROLES = dict.fromkeys(KEEPING, "ours") | {PLAIN: "peer"}
 
 
 def run(effort: Effort) -> Result:
@@ -66,7 +82,16 @@ def run(effort: Effort) -> Result:
     with ExitStack() as stack:
         made = stack.enter_context(deployment())
         load = stack.enter_context(Load(PROCESSES))
+        database = stack.enter_context(postgres())
+        plain = str(made.settings.data.with_name("plain.db"))
         servers = {
+            name: stack.enter_context(on_postgres(made, database, workers=workers).serve())
+            for name, workers in SHARED.items()
+        }
+        servers |= {
+            PLAIN: stack.enter_context(
+                made.serve_limit("benchmarks.plain:flask", **{PLACE: plain})
+            ),
             EMPTY: stack.enter_context(made.serve_limit(FLASK)),
             ALONE: stack.enter_context(made.serve_limit(FLASK, threads=1)),
             BARE: stack.enter_context(made.serve_limit("benchmarks.empty:bare")),
@@ -95,27 +120,46 @@ def _turns(
     for _ in range(rounds):
         for model in MODELS:
             for name, server in _racing(model, servers):
-                plan = _plan(made, server, model, seconds)
-                sample = _slice(load, server, plan, model.batch, spend=name == OURS)
-                _check(name, sample.outcome)
+                spend = name if name in KEEPING else ""
+                sample = measured(made, load, spend, server, model, seconds, SHARED.get(name, 1))
                 samples[model.title, name].append(sample)
         opened.append(open_alone(seconds / 3))
     return samples, opened
 
 
 def _racing(model: Model, servers: dict[str, Served]) -> Iterator[tuple[str, Served]]:
-    """An empty request that stands for a hundred reports says nothing: a relay runs alone."""
-    return ((name, s) for name, s in servers.items() if name == OURS or model.batch == 1)
+    """What is asked in a model: an empty request that stands for a hundred reports says nothing."""
+    for name, server in servers.items():
+        kept = model.batch == 1 and not model.fresh
+        if name == OURS or kept or (name in (EMPTY, ALONE, BARE) and model.batch == 1):
+            yield name, server
 
 
-def _plan(made: Deployment, server: Served, model: Model, seconds: float) -> Plan:
+def measured(
+    made: Deployment,
+    load: Load,
+    spend: str,
+    server: Served,
+    model: Model,
+    seconds: float,
+    workers: int = 1,
+) -> Sample:
+    """One slice; RuntimeError unless every request was answered 200 and no report refused."""
+    plan = _plan(made, server, model, seconds, workers)
+    sample = _slice(load, server, plan, model.batch, spend=spend)
+    _check(spend, sample.outcome)
+    return sample
+
+
+def _plan(made: Deployment, server: Served, model: Model, seconds: float, workers: int = 1) -> Plan:
+    """Every worker has as many connections as one."""
     headers = {"Content-Type": report.MEDIA_TYPE}
     if model.batch > 1:
         headers["Authorization"] = f"Bearer {made.relay_token}"
-    return Plan(server.port, made.path, headers, model.fresh, model.connections, seconds)
+    return Plan(server.port, made.path, headers, model.fresh, model.connections * workers, seconds)
 
 
-def _slice(load: Load, server: Served, plan: Plan, batch: int, *, spend: bool) -> Sample:
+def _slice(load: Load, server: Served, plan: Plan, batch: int, *, spend: str) -> Sample:
     before = server.cpu_seconds()
     outcome = load.drive(plan, batch=batch, spend=spend)
     spent = server.cpu_seconds() - before
@@ -124,7 +168,7 @@ def _slice(load: Load, server: Served, plan: Plan, batch: int, *, spend: bool) -
 
 def _check(name: str, outcome: Outcome) -> None:
     """A figure counts only if every request was answered 200 and no report was refused."""
-    if set(outcome.statuses) != {200} or (name == OURS and outcome.refused_bytes):
+    if set(outcome.statuses) != {200} or (name and outcome.refused_bytes):
         raise RuntimeError(
             f"{name}: statuses {outcome.statuses}, {outcome.refused_bytes} bytes of refused reports"
         )
@@ -163,6 +207,13 @@ def _result(samples: Taken, opened: tuple[float, ...]) -> Result:
             _share(fresh, "a fresh connection each", bounds[0]),
             _share(kept, "keep-alive", bounds[1]),
             at_least_share(
+                f"two workers on PostgreSQL ≥ {LINEAR} × twice one",
+                2 * LINEAR,
+                kept.line(shared(2)),
+                kept.line(shared(1)),
+                bound="the load, the database and the workers share the machine's cores",
+            ),
+            at_least_share(
                 f"sealed upload, {BATCH} a request ≥ {RELAY_SHARE} × {OPEN}",
                 RELAY_SHARE,
                 relay.ours,
@@ -175,6 +226,8 @@ def _result(samples: Taken, opened: tuple[float, ...]) -> Result:
             "the relay) in a closed loop; every report is sealed before, sent once, and answered "
             "200 only after a durable commit. The empty servers run with the very same granian "
             "options. Latencies are those of a saturated server.",
+            f"Over PostgreSQL every worker has {CONNECTIONS} connections; its server runs on the "
+            "same cores, with fsync, and its processor time is not in the figure.",
             "The bare WSGI line is also the ceiling of the load generator on this machine.",
             "With as many threads as the product needs, an empty Flask server loses up to half its "
             "speed to their struggle for the interpreter; one thread is the steadier yardstick.",
@@ -196,16 +249,17 @@ def _share(case: Case, connections: str, bound: str) -> Verdict:
 def _case(model: Model, samples: Taken) -> Case:
     unit = "reports/s" if model.batch > 1 else "requests/s"
     lines = []
-    for name in (OURS, EMPTY, ALONE, BARE):
-        role = "ours" if name == OURS else "limit"
+    for name in (*KEEPING, PLAIN, EMPTY, ALONE, BARE):
+        role = ROLES.get(name, "limit")
         if not (taken := samples[model.title, name]):
             continue
         values = tuple(sample.outcome.per_second * model.batch for sample in taken)
-        lines.append(Line(name, role, unit, values, _note(taken), higher_is_better=True))
+        lines.append(Line(name, role, unit, values, note(taken), higher_is_better=True))
     return Case(model.title, tuple(lines))
 
 
-def _note(taken: list[Sample]) -> str:
+def note(taken: list[Sample]) -> str:
+    """Latencies and processor time of the middle slice."""
     middle = sorted(taken, key=lambda sample: sample.outcome.per_second)[len(taken) // 2]
     outcome = middle.outcome
     return (

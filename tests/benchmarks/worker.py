@@ -1,7 +1,7 @@
 """A process of the load generator: seals its own reports first, then sends them as told.
 
 Reads one JSON command a line on standard input and answers with one JSON line each; ends when the
-input does. Loopback only. Every report is sent at most once, so no duplicate is ever met.
+input does. Loopback only. Every report is sent to a store at most once: it meets no duplicate.
 """
 
 from __future__ import annotations
@@ -175,28 +175,33 @@ class Worker:
 
     def __init__(self) -> None:
         self.reports: list[bytes] = []
-        self.used = 0
+        self.used: Counter[str] = Counter()
 
     def prepare(self, command: dict[str, object]) -> dict[str, object]:
         """Seal what later runs will send."""
         target = command["target"]
         assert isinstance(target, dict)
-        self.reports, self.used = seal(int(str(command["count"])), target), 0
+        self.reports, self.used = seal(int(str(command["count"])), target), Counter()
         return {"sealed": len(self.reports)}
 
     def drive(self, command: dict[str, object]) -> dict[str, object]:
-        """Send; `spend` says whether the reports are used up (ours) or only stand-ins (a limit)."""
+        """Send; `spend` names whose reports are used up: each store takes all, and each once.
+
+        Nobody's, "": the same few again and again, for a limit that does not look.
+        """
         plan = command["plan"]
         assert isinstance(plan, dict)
         batch = int(str(command["batch"]))
-        bodies = self._spent(batch) if command["spend"] else self._stand_ins(batch)
+        spend = str(command["spend"])
+        bodies = self._spent(spend, batch) if spend else self._stand_ins(batch)
         most = int(plan["most"]) or None
         return drive(Plan(**plan), islice(bodies, most))
 
-    def _spent(self, batch: int) -> Iterator[bytes]:
-        while self.used + batch <= len(self.reports):
-            start, self.used = self.used, self.used + batch
-            yield b"".join(self.reports[start : self.used])
+    def _spent(self, whose: str, batch: int) -> Iterator[bytes]:
+        while self.used[whose] + batch <= len(self.reports):
+            start = self.used[whose]
+            self.used[whose] += batch
+            yield b"".join(self.reports[start : self.used[whose]])
 
     def _stand_ins(self, batch: int) -> Iterator[bytes]:
         body = b"".join(self.reports[:batch])

@@ -103,11 +103,11 @@ class Deployment:
         return product(self.settings)
 
     def serve_limit(
-        self, factory: str, *, threads: int | None = None
+        self, factory: str, *, threads: int | None = None, **environ: str
     ) -> AbstractContextManager[Served]:
         """Another application behind the same granian."""
-        threads = threads or self.settings.threads
-        return limit(factory, replace(self.settings, port=free_port(), threads=threads))
+        settings = replace(self.settings, port=free_port())
+        return limit(factory, settings, threads=threads, **environ)
 
 
 @contextmanager

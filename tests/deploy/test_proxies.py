@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import subprocess
 from pathlib import Path
 
@@ -92,3 +93,8 @@ def test_compose_has_the_same_caddyfile_but_for_the_name_behind_it() -> None:
     plain, inside = ((DEPLOY / each / "Caddyfile").read_text() for each in ("proxy", "compose"))
     rules = plain.replace("127.0.0.1:8000", "aggregator:8000").splitlines()[1:]
     assert inside.splitlines()[1:] == rules
+
+
+@pytest.mark.parametrize("path", ["proxy/nginx.conf", "proxy/Caddyfile", "compose/Caddyfile"])
+def test_no_proxy_example_passes_on_what_is_the_operators(path: str) -> None:
+    assert re.search(r"/metrics (\{ return )?404", (DEPLOY / path).read_text())

@@ -48,6 +48,13 @@ SPACES: list[Space] = [
     ("affine/1", 3, {"modulus": 5, "subset_size": 2}, 2),
     ("cyclic/1", 3, {"field_order": 2, "dimension": 3}, 2),
     ("projective/1", 3, {"field_order": 2, "dimension": 3}, 2),
+    ("loloha/1", 3, {"field_order": 2, "dimension": 2}, 2),
+    ("dbitflip/1", 2, {"sampled": 1}, 3),
+    ("dbitflip/1", 3, {"sampled": 1}, 2),
+    ("dbitflip/1", 3, {"sampled": 2}, 2),
+    ("duchi/1", 3, {}, 3),
+    ("discrete-piecewise/1", 3, {"outputs": 3, "window": 1}, 2),
+    ("square-wave/1", 3, {"reach": 1}, 2),
     ("rr-sampled/1", 2, {"sampled": 1}, 3),
     ("rr-sampled/1", 3, {"sampled": 2, "distance": 2}, 2),
 ]

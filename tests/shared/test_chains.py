@@ -47,6 +47,7 @@ OF_CHOICES = [
     "cyclic/1",
     "grr/1",
     "hadamard/1",
+    "loloha/1",
     "oue/1",
     "projective/1",
     "subset/1",

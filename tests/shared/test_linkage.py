@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import product
+from math import comb, prod
 
 import pytest
 
@@ -53,6 +54,16 @@ def by_enumeration(chain: Chain) -> float:
         ("hadamard/1", 2, {}),
         ("hadamard/1", 4, {}),
         ("hadamard/1", 8, {}),
+        ("loloha/1", 4, {"field_order": 2, "dimension": 2}),
+        ("loloha/1", 9, {"field_order": 3, "dimension": 2}),
+        ("duchi/1", 5, {}),
+        ("discrete-piecewise/1", 9, {"outputs": 7, "window": 3}),
+        ("discrete-piecewise/1", 2, {"outputs": 5, "window": 1}),
+        ("square-wave/1", 5, {"reach": 0}),
+        ("square-wave/1", 5, {"reach": 2}),
+        ("square-wave/1", 9, {}),
+        ("dbitflip/1", 2, {"sampled": 1}),
+        ("dbitflip/1", 7, {"sampled": 1}),
     ],
 )
 def test_linkage_is_the_mutual_information_of_two_reports(
@@ -67,12 +78,24 @@ def test_linkage_is_the_mutual_information_of_two_reports(
 )
 @pytest.mark.parametrize(
     ("id", "size"),
-    [("sue/1", 2), ("sue/1", 4), ("oue/1", 2), ("oue/1", 4), ("hadamard/1", 3), ("hadamard/1", 5)],
+    [
+        ("sue/1", 2),
+        ("sue/1", 4),
+        ("oue/1", 2),
+        ("oue/1", 4),
+        ("hadamard/1", 3),
+        ("hadamard/1", 5),
+        ("dbitflip/1", 3),
+        ("dbitflip/1", 5),
+        ("loloha/1", 5),
+        ("loloha/1", 7),
+    ],
 )
 def test_where_bits_are_not_fair_linkage_is_at_least_the_mutual_information(
     id: str, size: int, epsilon: str, permanent: str
 ) -> None:
-    chain = build(id, domain_size=size, epsilon=epsilon, permanent=permanent)
+    told = {"sampled": 2} if id == "dbitflip/1" else {}
+    chain = build(id, domain_size=size, epsilon=epsilon, permanent=permanent, **told)
     assert by_enumeration(chain) <= linkage(chain) + 1e-12
 
 
@@ -98,6 +121,37 @@ def test_what_it_is_more_is_no_more_than_the_bits_tell_of_the_choice(
 ) -> None:
     chain = build(id, domain_size=4, epsilon=epsilon, permanent=permanent)
     assert linkage(chain) <= by_enumeration(chain) + bits_tell_of_the_choice(chain)
+
+
+@pytest.mark.parametrize(("epsilon", "permanent"), [("0.5", "1"), ("1", "2"), ("4", "8")])
+@pytest.mark.parametrize(
+    ("id", "radices"), [("pairs/1", (2, 3)), ("pairs/1", (2, 2, 2)), ("fourier/1", (2, 2, 2))]
+)
+def test_of_a_record_it_is_the_mutual_information_too(
+    id: str, radices: tuple[int, ...], epsilon: str, permanent: str
+) -> None:
+    chain = build(
+        id, domain_size=prod(radices), radices=radices, epsilon=epsilon, permanent=permanent
+    )
+    assert linkage(chain) == pytest.approx(by_enumeration(chain), abs=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "permanent"), [("0.1", "0.2"), ("1", "2"), ("4", "8")])
+def test_of_a_thousand_buckets_three_told_are_more_than_those_that_are_open(
+    epsilon: str, permanent: str
+) -> None:
+    chain = build("dbitflip/1", domain_size=1000, epsilon=epsilon, permanent=permanent, sampled=3)
+    assert math.log2(comb(1000, 3)) < linkage(chain) < math.log2(comb(1000, 3)) + 3
+
+
+def test_a_thousand_values_in_a_window_are_linked_by_less_than_if_all_outputs_were_alike() -> None:
+    chain = build("square-wave/1", domain_size=1000, epsilon="1", permanent="2")
+    assert isinstance(chain, Renewed)
+    same, outputs = chain.kept**2, chain.first.symbols
+    likely = float(same + (1 - same) / outputs)
+    alike = likely * math.log2(outputs * likely)
+    alike += (1 - likely) * math.log2(1 - same)
+    assert 0.8 * alike < linkage(chain) < alike
 
 
 def test_reports_that_renew_almost_nothing_are_linked_almost_fully() -> None:

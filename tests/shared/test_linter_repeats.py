@@ -117,3 +117,30 @@ def test_it_says_who_answers() -> None:
     some = settings('sampling = "0.25"\n' + SETTINGS)
     assert "25.00 % of the devices are asked" in notes(some, "sampling")
     assert notes(settings(), "presence") == notes(settings(), "sampling") == ""
+
+
+LABELS = ", ".join(f'"{place}"' for place in range(1000))
+CHOICE = f'domain = {{type = "choice", labels = [{LABELS}]}}\n'
+OF_A_CHOICE = SETTINGS.partition("[domain]")[0] + CHOICE
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "among", "why"),
+    [
+        ("loloha/1", "about 368", "each says openly which of 341 things it tells of"),
+        ("hadamard/1", "about 1,097", "each says openly which of 1,023 things it tells of"),
+        ("oue/1", "about 114,", "1,000 bits stay alike"),
+        ("affine/1", "about 15", "a message out of 508,536 stays alike"),
+    ],
+)
+def test_it_names_an_identifier_and_what_makes_it_one(mechanism: str, among: str, why: str) -> None:
+    again = f'repeat = "memoized"\nlinkable = true\nmechanism = "{mechanism}"\n'
+    text = notes(settings(again + OF_A_CHOICE), "linkable", "warning")
+    assert "an identifier, of one device in" in text
+    assert why in text
+    assert among in text
+
+
+def test_what_is_no_identifier_is_not_called_one() -> None:
+    assert notes(memoized(), "linkable", "warning") == ""
+    assert notes(fresh(), "linkable", "warning") == ""

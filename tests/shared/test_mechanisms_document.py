@@ -16,10 +16,13 @@ from deniable_shared.mechanisms import Mechanism, build, known
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.discrete_piecewise import best_window, worst_variance
 from deniable_shared.mechanisms.geometric import GeometricResponse
+from deniable_shared.mechanisms.haar import HaarResponse
+from deniable_shared.mechanisms.loloha import LocalHashing
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.mechanisms.rr_sampled import SampledResponse, best_sample
 from deniable_shared.mechanisms.square_wave import best_reach
 from deniable_shared.mechanisms.subset import SubsetResponse
+from deniable_shared.mechanisms.tree import TreeResponse
 
 TEXT = (Path(__file__).parent.parent.parent / "shared" / "MECHANISMS.md").read_text()
 
@@ -242,7 +245,62 @@ def test_numbers_for_geometric_designs_are_those_of_the_mechanism(id: str, row: 
     assert row[2:] == [*map(str, sizes), *(f"{number:.4f}" for number in numbers)]
 
 
+@pytest.mark.parametrize("row", list(rows("loloha/1", 8)), ids="-".join)
+def test_numbers_for_local_hashing_are_those_of_the_mechanism(row: list[str]) -> None:
+    d, epsilon = int(row[0]), Fraction(row[1])
+    mechanism = build("loloha/1", domain_size=d, epsilon=epsilon)
+    assert isinstance(mechanism, LocalHashing)
+    sizes = (mechanism.field_order, mechanism.dimension, mechanism.payload_size)
+    _, least = optimum.over_optimum(mechanism.p, mechanism.q, d, epsilon)
+    numbers = (float(least), *(std_error(mechanism, 1 / d, n) for n in (1000, 100_000)))
+    assert row[2:] == [*map(str, sizes), *(f"{number:.4f}" for number in numbers)]
+
+
+def compared() -> list[list[str]]:
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in TEXT.splitlines()]
+    start = lines.index(["d", "ε, ε_permanent", "`cyclic/1`", "`affine/1`", "`loloha/1`"])
+    return lines[start + 2 : start + 7]
+
+
+@pytest.mark.parametrize("row", compared(), ids="-".join)
+def test_errors_and_linkage_of_three_chains_are_theirs(row: list[str]) -> None:
+    d, (epsilon, permanent) = int(row[0]), row[1].split(", ")
+    for id, cell in zip(("cyclic/1", "affine/1", "loloha/1"), row[2:], strict=True):
+        chain = build(id, domain_size=d, epsilon=epsilon, permanent=permanent)
+        _, least = optimum.over_optimum(chain.p, chain.q, d, Fraction(epsilon))
+        assert cell == f"{float(least):.4f}, {linkage(chain):.2f}"
+
+
+@pytest.mark.parametrize("row", list(rows("dbitflip/1", 7)), ids="-".join)
+def test_numbers_for_buckets_are_those_of_the_mechanism(row: list[str]) -> None:
+    d, epsilon, told = int(row[0]), Fraction(row[1]), int(row[2])
+    mechanism = build("dbitflip/1", domain_size=d, epsilon=epsilon, sampled=told)
+    twice = build("dbitflip/1", domain_size=d, epsilon=epsilon, permanent=2 * epsilon, sampled=told)
+    p, q = float(mechanism.p), float(mechanism.q)
+    s = q + (p - q) / d
+    errors = [math.sqrt(s * (1 - s) * d / told / n) / (p - q) for n in (1000, 100_000)]
+    assert row[3:] == [
+        f"{p:.4f}",
+        f"{linkage(twice):.2f}",
+        *(f"{number:.4f}" for number in errors),
+    ]
+
+
+def test_the_linkage_of_scales_is_that_of_the_chains() -> None:
+    text = TEXT.partition("\n## Chains")[2]
+    scale, bit = (
+        build(id, domain_size=1000, epsilon="1", permanent="2")
+        for id in ("square-wave/1", "duchi/1")
+    )
+    words = f"give {linkage(scale):.2f} bits with `square-wave/1`, and {linkage(bit):.2f} with"
+    assert words in text
+    wide = build("rr/1", domain_size=64, epsilon="1", permanent="2")
+    assert f"give {linkage(wide):.2f}, though each has a 64th of ε" in text
+
+
 def test_tables_of_designs_are_there() -> None:
+    assert len(list(rows("loloha/1", 8))) == 11
+    assert len(list(rows("dbitflip/1", 7))) == 9
     assert len(GEOMETRIC) == 22
     assert len(list(rows("subset/1", 7))) == 10
     assert len(list(rows("affine/1", 8))) == 11
@@ -308,8 +366,20 @@ def test_numbers_for_a_square_wave_are_those_of_the_estimator(row: list[str]) ->
     assert row[1:] == [str(best_reach(Fraction(row[0]), 101)), *numbers]
 
 
+@pytest.mark.parametrize("row", list(rows("tree/1", 6)), ids="-".join)
+def test_numbers_for_ranges_are_those_of_the_mechanisms(row: list[str]) -> None:
+    tree = build("tree/1", domain_size=int(row[0]), epsilon=row[1])
+    haar = build("haar/1", domain_size=int(row[0]), epsilon=row[1])
+    assert isinstance(tree, TreeResponse)
+    assert isinstance(haar, HaarResponse)
+    errors = [math.sqrt(each.range_error / 100_000) for each in (tree, haar)]
+    sizes = [str(tree.fan_out), str(tree.payload_size)]
+    assert row[2:] == [*sizes, *(f"{error:.4f}" for error in errors)]
+
+
 def test_tables_of_numbers_are_there() -> None:
     counts = [("duchi/1", 4, 4), ("discrete-piecewise/1", 6, 5), ("square-wave/1", 6, 4)]
+    counts += [("tree/1", 6, 12)]
     for id, columns, count in counts:
         assert len(list(rows(id, columns))) == count
 

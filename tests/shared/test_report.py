@@ -101,6 +101,23 @@ def test_an_upload_reads_back(sent: list[Report]) -> None:
     assert report.decode_upload(report.encode_upload(sent)) == sent
 
 
+@given(st.lists(reports(), min_size=1, max_size=5))
+def test_an_upload_is_split_into_ids_terms_and_sealed_bytes(sent: list[Report]) -> None:
+    frames = report.split_upload(report.encode_upload(sent))
+    assert [frame.header for frame in frames] == [each.header for each in sent]
+    assert [frame.sealed for frame in frames] == [each.sealed for each in sent]
+    for frame, each in zip(frames, sent, strict=True):
+        assert frame.report_id + frame.terms == each.header.encode()
+        before, after = report.seal_info_around("lunch", bytes(32), frame.terms)
+        assert before + frame.report_id + after == report.seal_info("lunch", bytes(32), each.header)
+
+
+@pytest.mark.parametrize("data", [HEADER_WIRE + b"x", HEADER_WIRE[:-1], b""])
+def test_a_header_is_decoded_from_all_its_bytes(data: bytes) -> None:
+    with pytest.raises(DecodeError):
+        ReportHeader.decode(data)
+
+
 @given(st.lists(st.builds(ReportStatus, st.binary(min_size=16, max_size=16), st.integers(0, 255))))
 def test_upload_errors_read_back(sent: list[ReportStatus]) -> None:
     assert report.decode_errors(report.encode_errors(sent)) == sent

@@ -30,6 +30,7 @@ EPSILONS = ("0.5", "1", "4")
 FREQUENCIES = (0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0)
 SPACES = [("rr/1", 1), ("grr/1", 10), ("grr/1", 1000), ("oue/1", 10), ("hadamard/1", 10)]
 SPACES += [("subset/1", 10), ("affine/1", 60), ("cyclic/1", 60), ("projective/1", 60)]
+SPACES += [("loloha/1", 60)]
 TAIL = 0.025
 
 
@@ -175,6 +176,7 @@ def given_people(p: Fraction, q: Fraction, f: float) -> float:
         "sue/1",
         "oue/1",
         "hadamard/1",
+        "loloha/1",
         "subset/1",
         "affine/1",
         "cyclic/1",
@@ -202,7 +204,17 @@ def last_of(chain: Chain) -> int | tuple[int, ...]:
 
 
 @pytest.mark.parametrize(
-    "id", ["sue/1", "oue/1", "hadamard/1", "subset/1", "affine/1", "cyclic/1", "projective/1"]
+    "id",
+    [
+        "sue/1",
+        "oue/1",
+        "hadamard/1",
+        "loloha/1",
+        "subset/1",
+        "affine/1",
+        "cyclic/1",
+        "projective/1",
+    ],
 )
 def test_fresh_reports_of_a_device_have_the_law_of_its_draws(id: str) -> None:
     """Ties the hidden bit to `pmf`: given the value, epochs are independent and alike."""

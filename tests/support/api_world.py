@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from flask import Flask
 from flask.testing import FlaskClient
@@ -15,7 +16,6 @@ from deniable_aggregator.app import create_app
 from deniable_aggregator.keys import read_seed
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.service import Service
-from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Arrival, Cell
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
@@ -32,7 +32,7 @@ from deniable_shared.report import (
     padded_size,
     seal_info,
 )
-from support.data_directory import DAY, NOON, TODAY, Moment, prepared
+from support.data_directory import DAY, NOON, TODAY, Moment, prepared, prepared_at
 
 __all__ = [
     "DAY",
@@ -192,11 +192,11 @@ class World:
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[World]:
-    """A new world in an empty folder."""
-    prepared(folder)
-    clock = Moment()
-    service = Service.open(Settings(data=folder / "data"), clock=clock)
+def opened(folder: Path, now: float = NOON, **settings: Any) -> Iterator[World]:
+    """A new world in an empty folder; at another moment than NOON it is prepared anew."""
+    made = prepared(folder) if now == NOON else prepared_at(folder, now)
+    clock = Moment(now)
+    service = Service.open(replace(made, **settings), clock=clock)
     try:
         yield World(
             service,

@@ -17,7 +17,7 @@ from deniable_aggregator.keys import initialise
 from deniable_aggregator.settings import Settings
 from support import postgres_server
 
-__all__ = ["DAY", "NOON", "TODAY", "Moment", "prepared", "prepared_on_postgres"]
+__all__ = ["DAY", "NOON", "TODAY", "Moment", "prepared", "prepared_at", "prepared_on_postgres"]
 
 NOON = 1_800_014_400.0  # 2027-01-15 12:00 UTC
 DAY = 86_400
@@ -37,6 +37,12 @@ class Moment:
 def prepared(folder: Path) -> Settings:
     """Settings of a copy of a data directory, its operator key beside it, made at NOON."""
     shutil.copytree(_template(), folder, dirs_exist_ok=True)
+    return Settings(data=folder / "data")
+
+
+def prepared_at(folder: Path, now: float) -> Settings:
+    """As `prepared`, made at that moment: for real processes, whose clock is the machine's."""
+    initialise(Settings(data=folder / "data"), operator_key=folder / "operator.key", now=now)
     return Settings(data=folder / "data")
 
 

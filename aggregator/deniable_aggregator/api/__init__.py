@@ -14,6 +14,7 @@ from deniable_aggregator.api import (
     keys,
     ledger,
     log,
+    metrics,
     openapi,
     releases,
     tokens,
@@ -28,7 +29,7 @@ def register(app: Flask) -> None:
     errors.register(app)
     topics = (
         *(audit, collections, epochs, estimates, health, keys),
-        *(ledger, log, openapi, releases, tokens, users),
+        *(ledger, log, metrics, openapi, releases, tokens, users),
     )
     for topic in topics:
         app.register_blueprint(topic.blueprint)

@@ -188,6 +188,13 @@ class StatusDocument(Struct, frozen=True):
     status: str
 
 
+class ReadyDocument(Struct, frozen=True):
+    """One word, and the same of each check."""
+
+    status: str
+    checks: dict[str, str]
+
+
 class ProblemDocument(Struct, frozen=True, kw_only=True):
     """RFC 9457: what went wrong, what is accepted, what was given, whether to try again."""
 

@@ -76,7 +76,7 @@ def close_epoch(collection: str, epoch: str, query: CloseEpochArguments) -> Resp
     index = _started(found.manifest, epoch)
     if not query.early:
         _refuse_early(found.manifest, index)
-    changed = service().store.close_epoch(found.id, index, service().clock())
+    changed = service().close_epoch(found, index)
     return answer(ClosedEpochDocument(collection=found.id, epoch=index, changed=changed))
 
 

@@ -18,8 +18,11 @@ class EstimatesArguments(Arguments, frozen=True):
         float, Meta(ge=0.5, le=0.9999, description="a number from 0.5 to 0.9999")
     ] = 0.95
     projection: Annotated[
-        Literal["none", "simplex", "clip", "mle", "base-cut"],
-        Meta(description="none, simplex (choices), clip (bits), mle or base-cut"),
+        Literal["none", "simplex", "clip", "mle", "ems", "top-down", "base-cut"],
+        Meta(
+            description="none, simplex (choices), clip (bits), mle, ems, top-down (numbers) or "
+            "base-cut"
+        ),
     ] = "none"
     family: Annotated[
         Literal["each", "all"],
@@ -49,6 +52,22 @@ class EstimatesArguments(Arguments, frozen=True):
             description="labels of choices, with commas: their share together; once for each set",
         ),
     ] = field(default_factory=list, name="set")
+    ranges: Annotated[
+        list[str],
+        Meta(
+            max_length=64,
+            description="a..b, two values of a collection of numbers, both included: the share of "
+            "people between them; once for each range",
+        ),
+    ] = field(default_factory=list, name="range")
+    quantiles: Annotated[
+        list[str],
+        Meta(
+            max_length=64,
+            description="a number strictly between 0 and 1: the quantile of a collection of "
+            "numbers; once for each, instead of the usual five",
+        ),
+    ] = field(default_factory=list, name="quantile")
     significant: (
         Annotated[
             Literal["holm", "bonferroni"],
@@ -143,6 +162,18 @@ class QuantityDocument(Struct, frozen=True, kw_only=True):
     upper: float
 
 
+class RangeDocument(Struct, frozen=True, kw_only=True):
+    """The share of people from one value to another, both included: raw, with its own interval."""
+
+    low: str
+    high: str
+    count: float | None
+    frequency: float | None
+    std_error: float | None
+    lower: float
+    upper: float
+
+
 class ClippedDocument(Struct, frozen=True, kw_only=True):
     """What numbers were told as: beyond an end as that end, else the nearest step from low."""
 
@@ -229,6 +260,10 @@ class EstimatesDocument(Struct, frozen=True, kw_only=True):
             list[QuantityDocument],
             Meta(description="numbers: the least value that so many people do not exceed"),
         ]
+        | UnsetType
+    ) = UNSET
+    ranges: (
+        Annotated[list[RangeDocument], Meta(description="for each `range` that was asked for")]
         | UnsetType
     ) = UNSET
     estimates: Annotated[

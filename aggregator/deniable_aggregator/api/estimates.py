@@ -28,7 +28,7 @@ from deniable_aggregator.api.evidence import (
     presented,
     sets_asked,
 )
-from deniable_aggregator.api.numbers import influence_of, of_numbers
+from deniable_aggregator.api.numbers import Asked, asked_of_numbers, influence_of, of_numbers
 from deniable_aggregator.api.operations import CSV, JSON, answer, operation, service
 from deniable_aggregator.api.spans import span_of
 from deniable_aggregator.api.spreadsheet import Row, csv_text, epoch_rows, label_rows
@@ -59,8 +59,10 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
     `from` and `to` are inclusive; a date means all epochs that start on that UTC day. With
     `group_by=epoch` there is one document an epoch. `Accept: text/csv` gives one row a label.
 
-    Numbers have a mean and quantiles, in the units of the domain, if the mechanism tells them. Each
-    of their intervals holds by itself, whatever `family` is.
+    Numbers have a mean and quantiles, in the units of the domain, if the mechanism tells them.
+    `quantile=0.5` asks for this one instead of five, `range=10..20` for the share of people between
+    two values, both included, each as often as it is given. With `family=all` the quantiles hold
+    together, and the ranges do; the mean holds by itself.
 
     Where one device may have reported in several epochs, errors and intervals hold whatever device
     sent which reports. A memoized collection speaks of the values at the start of its
@@ -75,8 +77,9 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
     `significant` says which labels somebody has at all; `liars=0.01` adds limits that hold whatever
     that share of reports made up. `warnings` are there if reports look made up.
 
-    All of `projection` are biased and have no interval: `mle` is the likeliest distribution,
-    `base-cut` keeps what is significant by Holm.
+    All of `projection` are biased and have no interval: `mle` is the likeliest distribution, `ems`
+    the same smoothed, `top-down` shares out each node of a tree, `base-cut` keeps what is
+    significant by Holm.
 
     Of a collection of texts these are the texts found, with intervals that hold together; with
     `candidate`, once for each, how often given texts occur.
@@ -86,17 +89,24 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
     media_type = _negotiated()
     axes = tables_asked(found, query.marginal)
     check_candidates(found, query.candidate)
-    sets = sets_asked(found, query.sets)
+    sets, asked = sets_asked(found, query.sets), asked_of_numbers(found, query)
     _check_projection(found, query.projection, tables=bool(axes))
     span = span_of(query.first, query.last, found.manifest.epoch_seconds)
     if query.group_by == "epoch":
         readings, few = by_epoch(service().store, found, span)
         grouped = EstimatesByEpochDocument(
-            [_document(found, reading, query, axes, sets) for reading in readings], list(few)
+            [_document(found, reading, query, axes, sets, asked) for reading in readings], list(few)
         )
         return answer(grouped) if media_type == JSON else _csv(epoch_rows(grouped))
-    document = _document(found, pooled(service().store, found, span), query, axes, sets)
+    document = _document(found, pooled(service().store, found, span), query, axes, sets, asked)
     return answer(document) if media_type == JSON else _csv(label_rows(document))
+
+
+def plain(collection: Collection, reading: Reading) -> EstimatesDocument:
+    """The answer about these reports when nothing more is asked."""
+    query = EstimatesArguments()
+    axes, asked = tables_asked(collection, []), asked_of_numbers(collection, query)
+    return _document(collection, reading, query, axes, [], asked)
 
 
 def _negotiated() -> str:
@@ -125,6 +135,7 @@ def _document(
     query: EstimatesArguments,
     axes: Sequence[tuple[int, ...]],
     sets: Sequence[tuple[int, ...]],
+    asked: Asked,
 ) -> EstimatesDocument:
     shown = (
         shown_tables(collection, reading, query, axes)
@@ -156,7 +167,7 @@ def _document(
         epochs=list(reading.epochs),
         provisional=reading.provisional,
         confidence=query.confidence,
-        **of_numbers(collection, reading, query.confidence),
+        **of_numbers(collection, reading, query, asked),
         estimates=[_row(reading.n, *column) for column in columns] if shown.labels else [],
         associations=shown.associations if axes else UNSET,
         evidence=shown.evidence,
@@ -170,9 +181,9 @@ def _document(
 def _projection(collection: Collection, reading: Reading, kind: str, shown: Shown) -> Presented:
     if kind == "none":
         return Presented([UNSET] * len(shown.estimate.frequencies))
-    if kind == "mle":
-        return presented(collection, reading)
-    return Presented(shown.projected(kind))
+    if kind in ("mle", "ems"):
+        return presented(collection, reading, smooth=kind == "ems")
+    return Presented(shown.projected("simplex" if kind == "top-down" else kind))
 
 
 def _shown(collection: Collection, reading: Reading, query: EstimatesArguments) -> Shown:

@@ -16,9 +16,12 @@ from deniable_aggregator.api.estimate_documents import (
     WarningDocument,
 )
 from deniable_aggregator.estimate import Estimate
+from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
+from deniable_aggregator.estimate.likelihood import fit
 from deniable_aggregator.estimate.messages import LIKELIHOODS, likeliest
 from deniable_aggregator.estimate.set_laws import checked_set, of_set
 from deniable_aggregator.estimate.shape import Oddity, oddities
+from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection
@@ -65,12 +68,22 @@ def accepted_projections(collection: Collection, *, tables: bool) -> tuple[str, 
     if estimator.tells == "labels" and not tables:
         accepted += ["mle"] if collection.mechanism.id in LIKELIHOODS else []
         accepted += ["base-cut"]
+    if isinstance(estimator, SquareWaveEstimator):
+        accepted += ["mle", "ems"]
+    if isinstance(estimator, HierarchyEstimator):
+        accepted += ["top-down"]
     return tuple(accepted)
 
 
-def presented(collection: Collection, reading: Reading) -> Presented:
-    """The likeliest distribution."""
-    found = likeliest(collection.mechanism, reading.tally)
+def presented(collection: Collection, reading: Reading, *, smooth: bool) -> Presented:
+    """The likeliest distribution, or its smoothed form."""
+    estimator = collection.estimator
+    if isinstance(estimator, SquareWaveEstimator):
+        if smooth:
+            return Presented(estimator.fitted(reading.tally, reading.n, smooth=True).tolist())
+        found = fit(estimator.law, reading.tally)
+    else:
+        found = likeliest(collection.mechanism, reading.tally)
     return Presented(found.distribution.tolist(), found.short)
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-
 from flask import Blueprint, Response
 
-from deniable_aggregator.api.documents import StatusDocument
+from deniable_aggregator import readiness
+from deniable_aggregator.api.documents import ReadyDocument, StatusDocument
 from deniable_aggregator.api.operations import JSON, answer, operation, service
 from deniable_aggregator.problem import Problem
 
-logger = logging.getLogger(__name__)
+RETRY_SECONDS = 5
 
 blueprint = Blueprint("health", __name__)
 
@@ -26,14 +25,22 @@ def healthz() -> Response:
 @operation(
     tag="operations",
     query=None,
-    answers={200: {JSON: (StatusDocument,)}},
+    answers={200: {JSON: (ReadyDocument,)}},
     problems=("unavailable",),
 )
 def readyz() -> Response:
-    """The database answers too."""
-    try:
-        service().store.log_head()
-    except Exception as error:  # whatever is wrong with the store, nothing can be served
-        logger.exception("the store does not answer")
-        raise Problem("unavailable", "the database does not answer", retry_after=5) from error
-    return answer(StatusDocument("ready"))
+    """Database, keys, disk and clock are as they must be; a refusal names what is not.
+
+    `checks` says "ok" of each, or what is wrong, in both answers.
+    """
+    found = tuple(readiness.look(service()))
+    checks = {finding.check: finding.said for finding in found}
+    wrong = [f"{finding.check} {finding.said}" for finding in found if not finding.ok]
+    if wrong:
+        raise Problem(
+            "unavailable",
+            f"not ready: {'; '.join(wrong)}",
+            retry_after=RETRY_SECONDS,
+            checks=checks,
+        )
+    return answer(ReadyDocument("ready", checks))

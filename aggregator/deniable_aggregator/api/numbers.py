@@ -1,42 +1,151 @@
-"""What a document of estimates says of numbers: mean, quantiles, and how they were clipped."""
+"""What a document of estimates says of numbers: mean, quantiles, ranges, and how they were clipped.
+
+Each part is told by every mechanism that knows how its frequencies vary together (`Linear`), which
+are all but those of the mean alone. Under family "all" the quantiles of a document hold together,
+and so do its ranges (Bonferroni).
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TypedDict
 
-from deniable_aggregator.api.estimate_documents import ClippedDocument, QuantityDocument
-from deniable_aggregator.estimate.quantity import Quantity, mean, quantiles
+from deniable_aggregator.api.arguments import refuse
+from deniable_aggregator.api.estimate_documents import (
+    ClippedDocument,
+    EstimatesArguments,
+    QuantityDocument,
+    RangeDocument,
+)
+from deniable_aggregator.estimate.functionals import Linear
+from deniable_aggregator.estimate.quantity import LEVELS, Quantity, mean, quantiles, ranges
+from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Number
 from deniable_shared.domain.number import decimal_text
+from deniable_shared.errors import DeniableError
 
-__all__ = ["influence_of", "of_numbers"]
+__all__ = ["Asked", "asked_of_numbers", "influence_of", "of_numbers"]
+
+_TELLS_BOTH = "tree/1, haar/1 and square-wave/1 tell ranges and quantiles"
 
 
 class _Numbers(TypedDict, total=False):
     clipped: ClippedDocument
     mean: QuantityDocument
     quantiles: list[QuantityDocument]
+    ranges: list[RangeDocument]
 
 
-def of_numbers(collection: Collection, reading: Reading, confidence: float) -> _Numbers:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Ranges as first and last index, and levels of quantiles; the usual ones if none are asked."""
+
+    ranges: tuple[tuple[int, int], ...] = ()
+    levels: tuple[float, ...] = LEVELS
+
+
+def asked_of_numbers(collection: Collection, query: EstimatesArguments) -> Asked:
+    """What `range` and `quantile` ask for; raises invalid-argument for what is not told."""
+    domain = collection.manifest.domain
+    if not isinstance(domain, Number):
+        for name, given in (("range", query.ranges), ("quantile", query.quantiles)):
+            if given:
+                raise refuse(name, accepted="left out: only numbers have one", given=given[0])
+        return Asked()
+    if not isinstance(collection.estimator, Linear):
+        for name, given in (("range", query.ranges), ("quantile", query.quantiles)):
+            if given:
+                raise _not_told(collection, name, given[0])
+    asked = tuple(_range(domain, text) for text in query.ranges)
+    return Asked(asked, tuple(map(_level, query.quantiles)) or LEVELS)
+
+
+def _level(text: str) -> float:
+    try:
+        level = float(text)
+    except ValueError:
+        level = math.nan
+    if not 0 < level < 1:
+        raise refuse("quantile", accepted="a number strictly between 0 and 1", given=text)
+    return level
+
+
+def _range(domain: Number, text: str) -> tuple[int, int]:
+    low, _, high = text.partition("..")
+    first, last = (_place(domain, end.strip(), text) for end in (low, high))
+    if first > last:
+        raise refuse("range", accepted="a..b with a at most b", given=text)
+    if (first, last) == (0, domain.size - 1):
+        raise refuse("range", accepted="less than all values: these are everybody", given=text)
+    return first, last
+
+
+def _place(domain: Number, end: str, text: str) -> int:
+    accepted = (
+        f"a..b, values of {decimal_text(domain.low)}, "
+        f"{decimal_text(domain.value(1))}, …, {decimal_text(domain.high)}, both included"
+    )
+    try:
+        place = domain.encode(end)
+    except DeniableError as error:
+        raise refuse("range", accepted=accepted, given=text) from error
+    if decimal_text(domain.value(place)) != end:
+        raise refuse("range", accepted=accepted, given=text)
+    return place
+
+
+def _not_told(collection: Collection, argument: str, given: str) -> Problem:
+    accepted = f"left out for {collection.mechanism.id}, which tells the mean alone: {_TELLS_BOTH}"
+    return refuse(argument, accepted=accepted, given=given)
+
+
+def of_numbers(
+    collection: Collection, reading: Reading, query: EstimatesArguments, asked: Asked
+) -> _Numbers:
     """Nothing for other domains; no mean, no quantiles where the mechanism does not tell them."""
     domain, estimator = collection.manifest.domain, collection.estimator
     if not isinstance(domain, Number):
         return {}
     document = _Numbers(clipped=_clipped(domain))
-    epochs = len(reading.epochs)
-    middle = mean(estimator, domain, reading.tally, reading.n, confidence=confidence, epochs=epochs)
+    told, epochs = (reading.tally, reading.n), len(reading.epochs)
+    middle = mean(estimator, domain, *told, confidence=query.confidence, epochs=epochs)
     if middle is not None:
         document["mean"] = _document(middle)
-    found = quantiles(
-        estimator, domain, reading.tally, reading.n, confidence=confidence, epochs=epochs
-    )
+    sure = _confidence(query, len(asked.levels))
+    found = quantiles(estimator, domain, *told, levels=asked.levels, confidence=sure, epochs=epochs)
     if found:
         document["quantiles"] = list(map(_document, found))
+    if asked.ranges and isinstance(estimator, Linear):
+        bounds = [(domain.value(first), domain.value(last)) for first, last in asked.ranges]
+        sure = _confidence(query, len(bounds))
+        shares = ranges(estimator, domain, *told, bounds, confidence=sure, epochs=epochs)
+        document["ranges"] = [
+            _range_document(domain, reading.n, ends, share)
+            for ends, share in zip(asked.ranges, shares, strict=True)
+        ]
     return document
+
+
+def _confidence(query: EstimatesArguments, together: int) -> float:
+    return 1 - (1 - query.confidence) / (together if query.family == "all" else 1)
+
+
+def _range_document(
+    domain: Number, n: int, ends: tuple[int, int], share: Quantity
+) -> RangeDocument:
+    first, last = map(domain.named, ends)
+    return RangeDocument(
+        low=first,
+        high=last,
+        count=_finite(n * share.value),
+        frequency=_finite(share.value),
+        std_error=_finite(share.std_error),
+        lower=share.lower,
+        upper=share.upper,
+    )
 
 
 def influence_of(collection: Collection, influence: float) -> float:

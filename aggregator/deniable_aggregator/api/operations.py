@@ -76,6 +76,7 @@ def operation(
     problems: tuple[str, ...] = (),
     act: str | None = None,
     narrows: bool = False,
+    exempt: Callable[[], bool] | None = None,
 ) -> Callable[[View], View]:
     """Check role and arguments, then call the view with `query=` and `body=` where it takes them.
 
@@ -83,7 +84,7 @@ def operation(
     given as `arguments.Open` where it allows further members, or the media type of bytes; nothing
     of a body longer than `max_body` is read. `act` is what the audit log calls it. A token that is
     limited to collections may call what is about one of them; `narrows`: the view itself shows
-    such a token less.
+    such a token less. Whom `exempt` says True of needs no role.
     """
     promised = Operation(
         role, query, body, max_body, answers, frozenset(problems), tag, act, narrows
@@ -92,7 +93,7 @@ def operation(
     def decorate(view: View) -> View:
         @wraps(view)
         def checked(**path: str) -> Response:
-            if promised.role is None:
+            if promised.role is None or (exempt is not None and exempt()):
                 return view(**path, **_parsed(promised))
             who = require(promised.role)
             path = _scoped(who, path, narrows=promised.narrows)

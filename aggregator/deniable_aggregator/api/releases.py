@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import msgspec
 from flask import Blueprint, Response
 from msgspec import UnsetType
@@ -20,6 +23,7 @@ from deniable_aggregator.api.release_documents import (
     ReleaseSummary,
 )
 from deniable_aggregator.api.spans import span_of
+from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request, Selection
 from deniable_aggregator.releases.archive import listed, result_named
@@ -60,7 +64,9 @@ def release(collection: str, query: ReleaseArguments, body: Open[NewRelease]) ->
     wanted = Request(body.known.mechanism, body.further, _selection(found, body.known))
     if query.cost or body.known.cost:
         return answer(msgspec.convert(service().releases.quote(found, wanted), QuoteDocument))
-    shown = service().releases.release(found, wanted)
+    with _counted() as outcome:
+        shown = service().releases.release(found, wanted)
+        outcome.append("made" if shown.new else "repeated")
     return answer(_document(shown.row), 201 if shown.new else 200)
 
 
@@ -116,6 +122,20 @@ def ask(collection: str, release_id: str, body: Open[Question]) -> Response:
     found = service().registry.get(collection)
     answered = service().releases.sessions.ask(found, release_id, body.further)
     return answer(msgspec.convert(answered, AnswerDocument))
+
+
+@contextmanager
+def _counted() -> Iterator[list[str]]:
+    """Count the outcome that the block appends, or the slug of the problem it raises."""
+    outcome: list[str] = []
+    try:
+        yield outcome
+    except Problem as problem:
+        outcome.append(problem.slug)
+        raise
+    finally:
+        for each in outcome or ["internal"]:
+            service().metrics.releases.labels(each).inc()
 
 
 def _selection(collection: Collection, asked: NewRelease) -> Selection:

@@ -2,7 +2,7 @@
 
 Numbers have rows of their mean and quantiles in front, and a column `value` in the units of the
 domain, which the rows of single values leave empty. Sets of labels have rows behind those of the
-labels, named like "a + b".
+labels, named like "a + b"; so have ranges, named like "10 to 20".
 """
 
 from __future__ import annotations
@@ -67,6 +67,10 @@ def _set_rows(document: EstimatesDocument, columns: Iterable[str], rests_on: Row
         row: Row = dict.fromkeys(columns)
         row["label"] = inert(" + ".join(found.labels))
         yield row | {name: getattr(found, name) for name in _OF_A_LABEL} | rests_on
+    for span in () if isinstance(document.ranges, UnsetType) else document.ranges:
+        row = dict.fromkeys(columns)
+        row["label"] = inert(f"{span.low} to {span.high}")
+        yield row | {name: getattr(span, name) for name in _OF_A_LABEL} | rests_on
 
 
 def _quantities(document: EstimatesDocument) -> Iterator[QuantityDocument]:

@@ -61,6 +61,9 @@ class Deniable(MainGroup):
             "attack",
             "See what exact answers give away, and what private ones do not.",
         ),
+        "loadgen": Entry(
+            f"{HERE}.loadgen", "loadgen", "Send made-up reports and see what the service takes."
+        ),
         "doctor": Entry(f"{HERE}.doctor", "doctor", "Check this installation."),
     }
 

@@ -18,6 +18,7 @@ from deniable_aggregator.cli.tables import estimates_table
         "deniable estimates settings --csv > settings.csv",
         "deniable estimates fleet --marginal os,browser",
         "deniable estimates words --candidate tea --candidate coffee",
+        "deniable estimates minutes --range 0..30 --quantile 0.5 --quantile 0.99",
         "deniable estimates browser --significant holm --set firefox,chrome --liars 0.01",
     )
 )
@@ -27,11 +28,11 @@ from deniable_aggregator.cli.tables import estimates_table
 @click.option("--confidence", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True)
 @click.option(
     "--projection",
-    type=click.Choice(["none", "simplex", "clip", "mle", "base-cut"]),
+    type=click.Choice(["none", "simplex", "clip", "mle", "ems", "top-down", "base-cut"]),
     default="none",
     show_default=True,
     help="Also show frequencies made possible, all of them biased: simplex or mle for choices, "
-    "clip for bits, base-cut for what is significant.",
+    "clip for bits, mle, ems or top-down for numbers, base-cut for what is significant.",
 )
 @click.option(
     "--family",
@@ -62,6 +63,20 @@ from deniable_aggregator.cli.tables import estimates_table
     help="The share of people with one of these labels; once for each set.",
 )
 @click.option(
+    "--range",
+    "ranges",
+    metavar="A..B",
+    multiple=True,
+    help="Of numbers: the share of people between two values, both included; once for each range.",
+)
+@click.option(
+    "--quantile",
+    "quantiles",
+    metavar="SHARE",
+    multiple=True,
+    help="Of numbers: the value that this share does not exceed, 0.5 the median; once for each.",
+)
+@click.option(
     "--significant",
     type=click.Choice(["holm", "bonferroni"]),
     help="Which labels somebody has at all, tested together.",
@@ -86,6 +101,8 @@ def estimates(
     marginals: tuple[str, ...],
     candidates: tuple[str, ...],
     sets: tuple[str, ...],
+    ranges: tuple[str, ...],
+    quantiles: tuple[str, ...],
     significant: str | None,
     liars: float | None,
     by_epoch: bool,
@@ -111,6 +128,8 @@ def estimates(
         "marginal": list(marginals) or None,
         "candidate": list(candidates) or None,
         "set": list(sets) or None,
+        "range": list(ranges) or None,
+        "quantile": list(quantiles) or None,
         "significant": significant,
         "liars": liars,
     }

@@ -41,20 +41,25 @@ def lies_table(rows: list[dict[str, object]]) -> None:
 
 
 def sentences_of(document: dict[str, object]) -> Iterator[str]:
-    """The sets that were asked for, how near a likelihood is, and what looks made up."""
+    """The sets and ranges that were asked for, how near a likelihood is, and what looks made up."""
     for found in rows_of(document.get("sets")):
         labels = found["labels"]
-        name = " + ".join(map(str, labels)) if isinstance(labels, list) else ""
-        ends = f"{_points(found['lower'])} to {_points(found['upper'])}%"
-        yield escaped(
-            f"{name}: {_points(found['frequency'])}% ± {_points(found['std_error'])}, {ends}"
-        )
+        yield _share(" + ".join(map(str, labels)) if isinstance(labels, list) else "", found)
+    for found in rows_of(document.get("ranges")):
+        yield _share(f"{found['low']} to {found['high']}", found)
     short = document.get("likelihood_short")
     if isinstance(short, (int, float)):
         yield f"The log-likelihood is within {short:.2g} of the most that any frequencies have."
     for warning in rows_of(document.get("warnings")):
         seen = f"{warning['seen']:,} times, where {_whole(warning['expected'])} are expected"
         yield escaped(f"Warning: {_WARNED[str(warning['kind'])]} {seen}. {warning['meaning']}")
+
+
+def _share(name: str, found: dict[str, object]) -> str:
+    ends = f"{_points(found['lower'])} to {_points(found['upper'])}%"
+    return escaped(
+        f"{name}: {_points(found['frequency'])}% ± {_points(found['std_error'])}, {ends}"
+    )
 
 
 def _points(value: object) -> str:

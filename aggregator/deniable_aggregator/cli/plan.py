@@ -117,6 +117,8 @@ def _planned(domain: int, epsilon: str, users: int, kind: str, asked: dict[str, 
 
 
 def _show(found: Plan) -> None:
+    from deniable_shared.manifest_rules import MAX_LINKAGE
+
     screen = console()
     title = f"{found.type} of {found.domain:,}, ε = {found.epsilon}, {found.users:,} users"
     shown = table(["", "what"], title=escaped(title))
@@ -124,10 +126,11 @@ def _show(found: Plan) -> None:
     for name, told in _rows(found):
         shown.add_row(escaped(name), escaped(told))
     screen.print(shown)
+    numbers = ["ε of a device", "± 1 se, an epoch", f"all {found.epochs}", "linked"]
     repeats = table(
-        ["repeat", "mechanism", "ε of a device", "± 1 se, an epoch", f"all {found.epochs}"],
+        ["repeat", "mechanism", *numbers],
         title=f"Asked in {found.epochs} epochs, answered by all users in each",
-        numbers=frozenset({"ε of a device", "± 1 se, an epoch", f"all {found.epochs}"}),
+        numbers=frozenset(numbers),
     )
     for way in found.repeats:
         repeats.add_row(
@@ -136,8 +139,17 @@ def _show(found: Plan) -> None:
             f"{way.epsilon_lifetime:g}",
             _percent(way.std_error),
             _percent(way.std_error_all),
+            f"{way.linkage:.2f} bits",
         )
     screen.print(repeats)
+    for way in found.repeats:
+        if way.linkage > MAX_LINKAGE:
+            screen.print(
+                f"{way.repeat}: two reports of one hold share {way.linkage:.2f} bits. That is an "
+                "identifier of the device, and takes linkable = true.",
+                markup=False,
+                highlight=False,
+            )
 
 
 def _rows(found: Plan) -> list[tuple[str, str]]:

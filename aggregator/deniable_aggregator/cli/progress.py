@@ -1,4 +1,4 @@
-"""How far a simulation is: a bar on standard error at a terminal, silence in a pipe."""
+"""How far a simulation, or a load, is: a bar on standard error at a terminal, silence in a pipe."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["watcher"]
 
 
 class Bar:
-    """Shows the stage, and the people who have answered."""
+    """Shows the stage, and how much of it is done: people who have answered, or requests."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -33,7 +33,16 @@ from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["Cumulative", "Functionals", "Linear", "Moments", "Repeated", "checked_weights"]
+__all__ = [
+    "Cumulative",
+    "Functionals",
+    "Linear",
+    "Moments",
+    "Repeated",
+    "checked_weights",
+    "limited",
+    "untold",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,25 +156,12 @@ class Moments:
         """Values, errors and limits of n reports."""
         tail = tail_of(confidence, "each", 1)
         if not n:
-            nothing = np.full(len(self.mean), math.nan)
-            zeros = np.zeros(len(self.mean))
-            return Functionals(nothing, nothing.copy(), zeros, zeros + 1)
+            return untold(len(self.mean))
         devices = max(n / repeated.epochs, 1.0)
         variance = np.maximum(self.variance, self.least)
         together = variance + (repeated.epochs - 1) * self._shared(variance, repeated)
         errors = np.sqrt(together / n)
-        z = -NormalDist().inv_cdf(tail)
-        reach = ((self.high - self.mean) ** 2 + (self.mean - self.low) ** 2) / 2
-        wide = np.sqrt(errors**2 + reach * (z / devices) ** 2)
-        span = self.high - self.low
-        share = np.clip((self.mean - self.low) / span, 0.0, 1.0)
-        lower, upper = limits_of_means(share, wide / span, devices, tail)
-        return Functionals(
-            self.mean,
-            errors,
-            np.clip(self.low + span * lower, 0.0, 1.0),
-            np.clip(self.low + span * upper, 0.0, 1.0),
-        )
+        return limited(self.mean, errors, self.low, self.high, devices, tail)
 
     def _shared(self, variance: Floats, repeated: Repeated) -> Floats:
         """The most that two reports of one device have in common."""
@@ -180,6 +176,30 @@ class Moments:
         drawn = (1 - kept) * (self.uniform_variance + uniform**2)
         shared = kept * (square - drawn) - (kept * mean) ** 2
         return np.clip(shared, 0.0, variance)
+
+
+def untold(sums: int) -> Functionals:
+    """Where no report tells of them."""
+    nothing, zeros = np.full(sums, math.nan), np.zeros(sums)
+    return Functionals(nothing, nothing.copy(), zeros, zeros + 1)
+
+
+def limited(
+    mean: Floats, errors: Floats, low: Floats, high: Floats, devices: float, tail: float
+) -> Functionals:
+    """With the limits of means of what so many devices say, each between `low` and `high`."""
+    z = -NormalDist().inv_cdf(tail)
+    reach = ((high - mean) ** 2 + (mean - low) ** 2) / 2
+    wide = np.sqrt(errors**2 + reach * (z / devices) ** 2)
+    span = high - low
+    share = np.clip((mean - low) / span, 0.0, 1.0)
+    lower, upper = limits_of_means(share, wide / span, devices, tail)
+    return Functionals(
+        mean,
+        errors,
+        np.clip(low + span * lower, 0.0, 1.0),
+        np.clip(low + span * upper, 0.0, 1.0),
+    )
 
 
 def checked_weights(weights: Floats, domain_size: int) -> Floats:

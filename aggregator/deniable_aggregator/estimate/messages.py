@@ -2,9 +2,9 @@
 
 M[y, v] = out + (in − out)·1[v ∈ S(y)]: two levels, so that Mx and Mᵀs are sums over supports, taken
 as `supports` takes them: as they are (grr), by Fourier (cyclic, projective) or by Walsh–Hadamard
-transform (hadamard). Other tallies hold supports; which message supported what is gone, and with it
-the likelihood, unless a report supports one code alone (subset and affine of w = 1). The maximum is
-that of reports of independent devices. Source: local-dp §14.
+transform (hadamard), or digit by digit (loloha). Other tallies hold supports; which message
+supported what is gone, and with it the likelihood, unless a report supports one code alone (subset
+and affine of w = 1). The maximum is that of reports of independent devices. Source: local-dp §14.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from deniable_aggregator.estimate.correlation import spectrum_of
 from deniable_aggregator.estimate.likelihood import Fit, fit
 from deniable_aggregator.estimate.turns import circle
 from deniable_aggregator.estimate.walsh import walsh
+from deniable_aggregator.estimators.loloha import cells_of_values, supports_of_codes
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.cyclic import CyclicResponse
+from deniable_shared.mechanisms.loloha import LocalHashing
 from deniable_shared.mechanisms.projective import ProjectiveResponse
 from deniable_shared.mechanisms.subset import SubsetResponse
 
@@ -169,11 +171,24 @@ def _hadamard(form: Any, p: float) -> TwoLevels:
     return TwoLevels(d, *_levels(p, k - 1, 2 * (k - 1)), forward, backward)
 
 
+def _loloha(form: LocalHashing, p: float) -> TwoLevels:
+    d, family = form.domain_size, (form.field_order, form.dimension)
+
+    def forward(x: Floats) -> Floats:
+        return cells_of_values(np.concatenate([x, np.zeros(form.codes - d)]), *family)
+
+    def backward(scores: Floats) -> Floats:
+        return supports_of_codes(scores, *family)[:d]
+
+    return TwoLevels(d, *_levels(p, form.public_choices, form.tally_size), forward, backward)
+
+
 LIKELIHOODS: Mapping[str, Callable[[Any, float], TwoLevels]] = MappingProxyType(
     {
         "cyclic/1": _cyclic,
         "grr/1": _grr,
         "hadamard/1": _hadamard,
+        "loloha/1": _loloha,
         "projective/1": _projective,
     }
 )

@@ -110,7 +110,8 @@ def quantiles(
     if not isinstance(estimator, Linear):
         return ()
     found = estimator.cumulative(tally, n, confidence=confidence, epochs=epochs)
-    return tuple(_quantile(domain, found, level, known=n > 0) for level in levels)
+    known = not np.isnan(found.band.values).any()
+    return tuple(_quantile(domain, found, level, known=known) for level in levels)
 
 
 def _quantile(domain: Number, found: Cumulative, level: float, *, known: bool) -> Quantity:

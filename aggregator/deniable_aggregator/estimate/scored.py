@@ -20,15 +20,15 @@ __all__ = ["estimate_of_scores"]
 
 def estimate_of_scores(
     each: Functionals,
-    scores: Floats,
+    low: Floats,
+    high: Floats,
     n: int,
     *,
     confidence: float,
     family: str,
     epochs: int,
 ) -> Estimate:
-    """The labels' frequencies `each`, of which a message says its column of `scores`."""
-    low, high = scores.min(axis=1), scores.max(axis=1)
+    """The labels' frequencies `each`, of which a message says something from `low` to `high`."""
     below, above = Fraction(max(float(-low.min()), 0.0)), Fraction(max(float(high.max()), 1.0))
     span = below + above
     q = below / span

@@ -2,6 +2,7 @@
 
     grr, unary, subset, hadamard   any two labels vary together alike: from `joint_supports`
     cyclic, projective             Σ of k² over the points that support x, for every x
+    loloha                         Σ of k² over the cells that hold x, one of each function
     affine                         the same by two sums of w neighbours for each multiplier; over a
                                    million messages the bound of `designs`
 
@@ -28,6 +29,7 @@ from deniable_aggregator.estimate.walsh import walsh
 from deniable_aggregator.estimators import for_mechanism
 from deniable_aggregator.estimators.contract import Estimator
 from deniable_aggregator.estimators.geometric import GeometricEstimator
+from deniable_aggregator.estimators.loloha import cells_of_values, supports_of_codes
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
@@ -35,6 +37,7 @@ from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
+from deniable_shared.mechanisms.loloha import LocalHashing
 from deniable_shared.mechanisms.subset import SubsetResponse
 
 __all__ = ["checked_set", "kept_of", "law_of", "of_set"]
@@ -130,8 +133,24 @@ def _geometric(mechanism: Mechanism, form: GeometricResponse, members: _Members)
     held = estimator.sums_of_points(_indicator(members, form.symbols), *space)
     squares = held**2
     supporting = estimator.supports_of_codes(squares, *space)
-    moments = _of_design(supporting, int(squares.sum()), form, members, mechanism.p)
+    levels = _levels(mechanism.p, form.favoured, form.symbols)
+    moments = _of_design(
+        supporting, int(squares.sum()), form.domain_size, members, mechanism.p, levels
+    )
     return *moments, int(held.max() - held.min())
+
+
+def _hashed(mechanism: Mechanism, form: LocalHashing, members: _Members) -> _Moments:
+    family = (form.field_order, form.dimension)
+    held = cells_of_values(_indicator(members, form.codes), *family)
+    squares = held**2
+    supporting = supports_of_codes(squares, *family)
+    levels = _levels(mechanism.p, form.public_choices, form.tally_size)
+    moments = _of_design(
+        supporting, int(squares.sum()), form.domain_size, members, mechanism.p, levels
+    )
+    of_functions = held.reshape(-1, form.field_order)
+    return *moments, int((of_functions.max(axis=1) - of_functions.min(axis=1)).max())
 
 
 def _affine(mechanism: Mechanism, form: AffineResponse, members: _Members) -> _Moments:
@@ -142,7 +161,13 @@ def _affine(mechanism: Mechanism, form: AffineResponse, members: _Members) -> _M
         return bound + (a * q + mechanism.p - q) ** 2, bound + (a * q) ** 2, reach
     every = Fraction(a * w, k) + Fraction(a * (a - 1) * w * (w - 1), k * (k - 1))
     total, squares = int(every * form.symbols), _squares_of_affine(form, members)
-    return *_of_design(squares, total, form, members, mechanism.p), reach
+    levels = _levels(mechanism.p, form.favoured, form.symbols)
+    return *_of_design(squares, total, form.domain_size, members, mechanism.p, levels), reach
+
+
+def _levels(p: Fraction, favoured: int, messages: int) -> tuple[Fraction, Fraction]:
+    """The chance of one message that supports the value, and of one that does not."""
+    return p / favoured, (1 - p) / (messages - favoured)
 
 
 def _most(members: int, codes: int, held: int) -> int:
@@ -153,21 +178,21 @@ def _most(members: int, codes: int, held: int) -> int:
 def _of_design(
     supporting: Counts,
     total: int,
-    form: AffineResponse | GeometricResponse,
+    domain_size: int,
     members: _Members,
     p: Fraction,
+    levels: tuple[Fraction, Fraction],
 ) -> tuple[Fraction, Fraction]:
     """Largest E k² over values in A and not, from Σ k² over messages that support each value."""
-    near = p / form.favoured
-    far = (1 - p) / (form.symbols - form.favoured)
-    own = _indicator(members, len(supporting))[: form.domain_size].astype(bool)
+    near, far = levels
+    own = _indicator(members, len(supporting))[:domain_size].astype(bool)
 
     def largest(values: Counts) -> Fraction:
         if not len(values):
             return Fraction()
         return max(near * s + far * (total - s) for s in (int(values.min()), int(values.max())))
 
-    values = supporting[: form.domain_size]
+    values = supporting[:domain_size]
     outside = largest(values[~own])
     return largest(values[own]) if own.any() else outside + p, outside
 
@@ -202,6 +227,7 @@ _MOMENTS: Mapping[str, Callable[[Mechanism, Any, _Members], _Moments]] = Mapping
         "cyclic/1": _geometric,
         "grr/1": _one_value,
         "hadamard/1": _hadamard,
+        "loloha/1": _hashed,
         "oue/1": _one_value,
         "projective/1": _geometric,
         "subset/1": _subset,

@@ -28,6 +28,7 @@ from deniable_aggregator.estimators.affine import AffineEstimator
 from deniable_aggregator.estimators.contract import Estimator, clusters_of
 from deniable_aggregator.estimators.geometric import GeometricEstimator
 from deniable_aggregator.estimators.hadamard import HadamardEstimator
+from deniable_aggregator.estimators.loloha import LocalHashingEstimator
 from deniable_aggregator.estimators.unary import UnaryEstimator
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -37,7 +38,7 @@ FALSE_ALARMS = 1e-6
 """The most honest estimates in which anything odd is found."""
 
 OddityKind = Literal["unused-code", "unused-codes", "weight"]
-_Coded = AffineEstimator | GeometricEstimator | HadamardEstimator
+_Coded = AffineEstimator | GeometricEstimator | HadamardEstimator | LocalHashingEstimator
 
 
 @dataclass(frozen=True, slots=True)

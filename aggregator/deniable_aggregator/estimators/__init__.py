@@ -9,12 +9,15 @@ from deniable_aggregator.estimators.affine import AffineEstimator
 from deniable_aggregator.estimators.cms import CountMeanSketchEstimator
 from deniable_aggregator.estimators.contract import REPEATS, Estimator, checked_repeat
 from deniable_aggregator.estimators.cyclic import CyclicEstimator
+from deniable_aggregator.estimators.dbitflip import BucketFlipsEstimator
 from deniable_aggregator.estimators.discrete_piecewise import PiecewiseMeanEstimator
 from deniable_aggregator.estimators.duchi import OneBitMeanEstimator
 from deniable_aggregator.estimators.fourier import FourierEstimator
 from deniable_aggregator.estimators.grr import GeneralizedEstimator
+from deniable_aggregator.estimators.haar import HaarEstimator
 from deniable_aggregator.estimators.hadamard import HadamardEstimator
 from deniable_aggregator.estimators.hcms import HadamardSketchEstimator
+from deniable_aggregator.estimators.loloha import LocalHashingEstimator
 from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
 from deniable_aggregator.estimators.pairs import PairsEstimator
 from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
@@ -25,6 +28,7 @@ from deniable_aggregator.estimators.rr_sampled import SampledEstimator
 from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
 from deniable_aggregator.estimators.subset import SubsetEstimator
 from deniable_aggregator.estimators.sue import SymmetricUnaryEstimator
+from deniable_aggregator.estimators.tree import TreeEstimator
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -35,12 +39,15 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "affine/1": AffineEstimator,
         "cms/1": CountMeanSketchEstimator,
         "cyclic/1": CyclicEstimator,
+        "dbitflip/1": BucketFlipsEstimator,
         "discrete-piecewise/1": PiecewiseMeanEstimator,
         "duchi/1": OneBitMeanEstimator,
         "fourier/1": FourierEstimator,
         "grr/1": GeneralizedEstimator,
+        "haar/1": HaarEstimator,
         "hadamard/1": HadamardEstimator,
         "hcms/1": HadamardSketchEstimator,
+        "loloha/1": LocalHashingEstimator,
         "oue/1": OptimizedUnaryEstimator,
         "prefix-hash/1": PrefixHashEstimator,
         "pairs/1": PairsEstimator,
@@ -51,6 +58,7 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "square-wave/1": SquareWaveEstimator,
         "subset/1": SubsetEstimator,
         "sue/1": SymmetricUnaryEstimator,
+        "tree/1": TreeEstimator,
     }
 )
 

@@ -19,11 +19,10 @@ from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.sources import Kind, Pooled
 from deniable_aggregator.estimate.tables import Settings, one_way
-from deniable_aggregator.estimators.contract import Payloads, checked_payloads, checked_tally
-from deniable_aggregator.estimators.subset import SubsetEstimator
+from deniable_aggregator.estimators.contract import Payloads, checked_tally
+from deniable_aggregator.estimators.one_of_choices import supports_of, tally_of
 from deniable_shared.chains import Renewed
-from deniable_shared.domain import bytes_for
-from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.pairs import SampledPairs
@@ -55,21 +54,7 @@ class PairsEstimator:
         return self._form.radices
 
     def tally(self, payloads: Payloads) -> Counts:
-        rows, form = checked_payloads(payloads, self.mechanism.payload_size), self._form
-        head = bytes_for(len(form.pairs))
-        places = np.zeros(len(rows), dtype=np.int64)
-        for column in rows[:, :head].T:
-            places = places << 8 | column
-        if places.size and places.max() >= len(form.pairs):
-            raise DecodeError(f"payloads must name pairs below {len(form.pairs)}")
-        told = np.bincount(places, minlength=len(form.pairs))
-        grouped = rows[np.argsort(places, kind="stable"), head:]
-        ends = np.cumsum(told)
-        parts = [
-            SubsetEstimator(choice).tally(grouped[end - n : end, : choice.payload_size])
-            for choice, n, end in zip(form.choices, told.tolist(), ends.tolist(), strict=True)
-        ]
-        return np.concatenate([told, *parts])
+        return tally_of(payloads, self._form)
 
     def supports(self, tallies: Counts) -> Counts:
         """(…, 0): what is supported are joint codes of pairs, not combinations."""
@@ -98,29 +83,19 @@ class PairsEstimator:
     def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Pooled:
         """What is known of one attribute, or of two."""
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        form = self._form
-        if counts[: len(form.pairs)].sum() != reports:
-            raise ParameterError(f"tally must tell of one pair in each of n = {reports} reports")
         self.check(axes)
-        return Pooled(tuple(self._kinds(counts, tuple(axes))))
+        return Pooled(tuple(self._kinds(counts, reports, tuple(axes))))
 
-    def _kinds(self, counts: Counts, axes: tuple[int, ...]) -> Iterator[Kind]:
+    def _kinds(self, counts: Counts, n: int, axes: tuple[int, ...]) -> Iterator[Kind]:
         form = self._form
-        start = len(form.pairs)
-        for place, (pair, choice) in enumerate(zip(form.pairs, form.choices, strict=True)):
-            end = start + choice.domain_size
+        told, supports = supports_of(counts, n, form)
+        for place, (pair, part) in enumerate(zip(form.pairs, supports, strict=True)):
             if set(axes) <= set(pair):
-                shape = tuple(form.radices[each] for each in pair)
-                table = counts[start:end].reshape(shape)
-                yield self._kind(place, int(counts[place]), _folded(table, pair, axes))
-            start = end
+                table = part.reshape(tuple(form.radices[each] for each in pair))
+                yield self._kind(place, int(told[place]), _folded(table, pair, axes))
 
     def _kind(self, place: int, n: int, supports: Counts) -> Kind:
         choice = self._form.choices[place]
-        if n * choice.subset_size != supports.sum():
-            raise ParameterError(
-                f"tally must hold {choice.subset_size} joint codes for each of {n} reports"
-            )
         chain = self.mechanism
         kept = chain.kept if isinstance(chain, Renewed) else Fraction(1)
         return Kind(

@@ -99,8 +99,15 @@ class SquareWaveEstimator:
         each = self._moments(np.eye(self.mechanism.domain_size), counts).functionals(
             reports, Repeated.of(self.mechanism, self.repeat, epochs), 1 - 2 * tail
         )
+        scores = _scores(self.law)
         found = estimate_of_scores(
-            each, _scores(self.law), reports, confidence=confidence, family=family, epochs=epochs
+            each,
+            scores.min(axis=1),
+            scores.max(axis=1),
+            reports,
+            confidence=confidence,
+            family=family,
+            epochs=epochs,
         )
         return replace(found, fitted=fit(self.law, counts).distribution) if reports else found
 

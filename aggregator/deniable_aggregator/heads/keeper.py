@@ -96,6 +96,11 @@ class Keeper:
                 logger.error("%s", problem.detail)
             self._told = True
 
+    @property
+    def behind(self) -> bool:
+        """Whether `follow` last found an older database."""
+        return self._told
+
     def records_of(self, release: str) -> int:
         heads = file.read(self._data)
         return 0 if heads is None else heads.sessions.get(release, 0)

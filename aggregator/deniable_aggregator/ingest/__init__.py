@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
 
-from deniable_aggregator.ingest.checks import Candidate, Circumstances, first_error
-from deniable_aggregator.ingest.commit import GroupCommit
+from deniable_aggregator.ingest.batch import Upload, judged
+from deniable_aggregator.ingest.checks import Circumstances
+from deniable_aggregator.ingest.commit import Committer, GroupCommit
 from deniable_aggregator.ingest.extensions import Verifier
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.store.contract import Arrival, Cell, Store, Verdict
+from deniable_aggregator.store.contract import Verdict
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
-from deniable_shared.report import Report, ReportStatus, decode_upload
+from deniable_shared.report import ReportStatus
 
 if TYPE_CHECKING:
     from deniable_aggregator.keys import Keys
@@ -32,6 +32,12 @@ _REFUSED = {
 }
 
 
+class Counting(Committer, Protocol):
+    """The part of a store that takes reports and notes refusals."""
+
+    def count_rejections(self, collection: str, counts: Mapping[str, int]) -> None: ...
+
+
 class Ingest:
     """Takes uploads. Thread-safe; an upload returns once its reports are durable."""
 
@@ -39,7 +45,7 @@ class Ingest:
         self,
         settings: Settings,
         *,
-        store: Store,
+        store: Counting,
         registry: Registry,
         keys: Keys,
         cohorts: Cohorts,
@@ -72,61 +78,46 @@ class Ingest:
         came along, which more than one report needs; `token_refused`: a token that is not valid.
         Raises Problem for the request as a whole. A duplicate is accepted and counted once.
         """
-        reports = self._parsed(body, None if relay else prefix)
-        newest = max(report.header.manifest_version for report in reports)
-        found = self._registry.get(collection, version=newest)
+        sent = self._parsed(body, None if relay else prefix)
+        found = self._registry.get(collection, version=sent.newest)
         now = self._clock()
         _require_open(found, now)
-        self._shares.admit(found.id, len(reports))
+        self._shares.admit(found.id, len(sent.frames))
         self._commits.require_room()
         around = Circumstances(
             collection=found,
             now=now,
-            token_error=_token_error(len(reports), relay=relay, refused=token_refused),
+            token_error=_token_error(len(sent.frames), relay=relay, refused=token_refused),
             closed=self._closed,
             opener=self._keys.opener,
             verifiers=self._verifiers,
         )
-        failed = self._counted(reports, around)
+        failed = self._counted(sent, around)
         if failed:
             reasons = Counter(ReportError(status.error).slug for status in failed)
             self._store.count_rejections(found.id, reasons)
         return failed
 
-    def _parsed(self, body: bytes, prefix: str | None) -> list[Report]:
+    def _parsed(self, body: bytes, prefix: str | None) -> Upload:
         """One report is charged before anything is read, the others as soon as they are known."""
         if prefix is not None:
             self._limiter.admit(prefix)
         try:
-            reports = decode_upload(body)
+            sent = Upload.decode(body)
         except DecodeError as error:
             raise Problem("invalid-message", str(error)) from error
-        if prefix is not None and len(reports) > 1:
-            self._limiter.admit(prefix, len(reports) - 1)
-        return reports
+        if prefix is not None and len(sent.frames) > 1:
+            self._limiter.admit(prefix, len(sent.frames) - 1)
+        return sent
 
-    def _counted(self, reports: Sequence[Report], around: Circumstances) -> list[ReportStatus]:
-        failed: list[ReportStatus] = []
-        arrivals: list[Arrival] = []
-        for report in reports:
-            candidate = Candidate(report, around)
-            error = first_error(candidate)
-            if error is None:
-                arrivals.append(self._arrival(candidate))
-            else:
-                failed.append(ReportStatus(report.header.report_id, error))
+    def _counted(self, sent: Upload, around: Circumstances) -> list[ReportStatus]:
+        arrivals, failed = judged(sent, around, self._cohorts)
         for arrival, verdict in zip(arrivals, self._commits.submit(arrivals), strict=True):
             if verdict is Verdict.CLOSED:
                 self._closed.add((arrival.cell.collection, arrival.cell.epoch))
             if verdict in _REFUSED:
                 failed.append(ReportStatus(arrival.report_id, _REFUSED[verdict]))
         return failed
-
-    def _arrival(self, candidate: Candidate) -> Arrival:
-        header, found = candidate.report.header, candidate.around.collection
-        cohort = self._cohorts.of(found.id, header.report_id, found.manifest.cohorts)
-        cell = _cell(found.id, header.epoch, header.manifest_version, cohort)
-        return Arrival(cell, header.report_id, candidate.plaintext.payload, candidate.serial)
 
 
 def _require_open(collection: Collection, now: float) -> None:
@@ -141,8 +132,3 @@ def _token_error(reports: int, *, relay: bool, refused: bool) -> ReportError | N
     if refused:
         return ReportError.TOKEN_INVALID
     return ReportError.TOKEN_REQUIRED if reports > 1 and not relay else None
-
-
-@lru_cache(maxsize=4096)
-def _cell(collection: str, epoch: int, manifest_version: int, cohort: int) -> Cell:
-    return Cell(collection, epoch, manifest_version, cohort)

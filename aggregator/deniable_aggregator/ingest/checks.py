@@ -1,7 +1,8 @@
 """What a report must pass, in the order of PROTOCOL §4: cheap first, opened late, counted last.
 
 A check returns the code its report is answered with, or None. It may leave on the candidate what
-later checks use.
+later checks use. HEADER_CHECKS look at nothing but the header's terms, so that reports which share
+them share the outcome: see `batch`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ from deniable_shared.manifest import Manifest
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Plaintext, Report
 
-__all__ = ["REPORT_CHECKS", "Candidate", "Check", "Circumstances", "first_error"]
+__all__ = [
+    "HEADER_CHECKS",
+    "PLAINTEXT_CHECKS",
+    "REPORT_CHECKS",
+    "Candidate",
+    "Check",
+    "Circumstances",
+    "first_error",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +150,7 @@ def payload_is_possible(candidate: Candidate) -> ReportError | None:
     return None
 
 
-REPORT_CHECKS: tuple[Check, ...] = (
+HEADER_CHECKS: tuple[Check, ...] = (
     token_fits,
     not_too_early,
     collection_has_started,
@@ -150,15 +159,16 @@ REPORT_CHECKS: tuple[Check, ...] = (
     manifest_is_known,
     key_is_current,
     header_has_no_extension,
-    opens,
-    extensions_are_those_required,
-    payload_is_possible,
 )
+PLAINTEXT_CHECKS: tuple[Check, ...] = (extensions_are_those_required, payload_is_possible)
+REPORT_CHECKS: tuple[Check, ...] = (*HEADER_CHECKS, opens, *PLAINTEXT_CHECKS)
 
 
-def first_error(candidate: Candidate) -> ReportError | None:
+def first_error(
+    candidate: Candidate, checks: tuple[Check, ...] = REPORT_CHECKS
+) -> ReportError | None:
     """The code of the first check that fails; those after it do not run."""
-    for check in REPORT_CHECKS:
+    for check in checks:
         error = check(candidate)
         if error is not None:
             return error

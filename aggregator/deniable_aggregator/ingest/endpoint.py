@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from deniable_aggregator.ingest.admission import Admission
 from deniable_aggregator.ingest.limiter import network_prefix
+from deniable_aggregator.ingest.stalls import Bodies
 from deniable_aggregator.problem import Problem
 from deniable_shared.problems import PROBLEM_MEDIA_TYPE
 from deniable_shared.report import (
@@ -43,38 +46,62 @@ class UploadEndpoint:
     def __init__(self, service: Service, application: WSGIApplication) -> None:
         self._service = service
         self._application = application
+        self._metrics = service.metrics
         self._limited = not service.settings.trusted_proxy
+        self._admission = Admission(service.settings.threads)
+        self.bodies = Bodies(service.settings.body_seconds)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         collection = _collection(environ)
         if collection is None:
+            address = environ.get("REMOTE_ADDR", "")
+            environ["wsgi.input"] = self.bodies.guard(environ["wsgi.input"], address)
             return self._application(environ, start_response)
+        begun = time.perf_counter()
         try:
-            status, headers, body = self._upload(collection, environ)
+            status, headers, body = self._admitted(collection, environ)
         except Problem as problem:
             status, headers, body = _refusal(problem)
         except Exception:
             logger.exception("an upload failed")
             status, headers, body = _refusal(Problem("internal", "the upload failed: try again"))
+        self._metrics.uploads.labels(status[:3]).inc()
+        self._metrics.upload_seconds.observe(time.perf_counter() - begun)
         headers.append(("Content-Length", str(len(body))))
         start_response(status, headers)
         return [body]
 
+    def _admitted(self, collection: str, environ: WSGIEnvironment) -> tuple[str, Headers, bytes]:
+        self._admission.enter()
+        try:
+            return self._upload(collection, environ)
+        finally:
+            self._admission.leave()
+
     def _upload(self, collection: str, environ: WSGIEnvironment) -> tuple[str, Headers, bytes]:
         _check_content_type(environ.get("CONTENT_TYPE", ""))
         length = _checked_length(environ.get("CONTENT_LENGTH", ""))
+        address = environ.get("REMOTE_ADDR", "")
         credential = environ.get("HTTP_AUTHORIZATION")
         relay = credential is not None and self._is_relay(credential, collection)
         failed = self._service.ingest.upload(
             collection,
-            _read(environ, length),
-            prefix=network_prefix(environ.get("REMOTE_ADDR", "")) if self._limited else None,
+            self._read(environ, length, address),
+            prefix=network_prefix(address) if self._limited else None,
             relay=relay,
             token_refused=credential is not None and not relay,
         )
         if not failed:
             return "200 OK", [], b""
         return "200 OK", [("Content-Type", ERRORS_MEDIA_TYPE)], encode_errors(failed)
+
+    def _read(self, environ: WSGIEnvironment, length: int, address: str) -> bytes:
+        body = self.bodies.read(environ["wsgi.input"], length, address)
+        if len(body) != length:
+            raise Problem(
+                "invalid-message", f"the body has {len(body)} bytes, {length} were announced"
+            )
+        return body
 
     def _is_relay(self, credential: str, collection: str) -> bool:
         token = self._service.tokens.authenticate(credential)
@@ -118,13 +145,6 @@ def _checked_length(given: str) -> int:
     if len(given) > len(str(MAX_UPLOAD_BYTES)) or int(given) > MAX_UPLOAD_BYTES:
         raise Problem("too-large", f"an upload must be at most {MAX_UPLOAD_BYTES} bytes")
     return int(given)
-
-
-def _read(environ: WSGIEnvironment, length: int) -> bytes:
-    body: bytes = environ["wsgi.input"].read(length)
-    if len(body) != length:
-        raise Problem("invalid-message", f"the body has {len(body)} bytes, {length} were announced")
-    return body
 
 
 def _refusal(problem: Problem) -> tuple[str, Headers, bytes]:

@@ -7,7 +7,7 @@ from deniable_shared.errors import DecodeError
 from deniable_shared.manifest import Manifest
 from deniable_shared.report import Plaintext, Report, seal_info
 
-__all__ = ["open_report"]
+__all__ = ["decoded", "open_report"]
 
 
 def open_report(report: Report, opener: Opener, manifest: Manifest, *, size: int) -> Plaintext:
@@ -16,7 +16,11 @@ def open_report(report: Report, opener: Opener, manifest: Manifest, *, size: int
     EnvelopeError if it does not open under this manifest and header, DecodeError for its inside.
     """
     info = seal_info(manifest.collection, manifest.digest, report.header)
-    opened = opener.open(report.sealed, info=info)
+    return decoded(opener.open(report.sealed, info=info), size=size)
+
+
+def decoded(opened: bytes, *, size: int) -> Plaintext:
+    """The frame inside; DecodeError for one of another size or shape."""
     if len(opened) != size:
         raise DecodeError(f"a plaintext of this collection has {size} bytes, got {len(opened)}")
     return Plaintext.decode(opened)

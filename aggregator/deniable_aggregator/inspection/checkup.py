@@ -5,17 +5,18 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import platform
-import shutil
 import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deniable_aggregator import readiness
 from deniable_aggregator.errors import AggregatorError, LockedError
+from deniable_aggregator.inspection import installation
+from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.process import server_file
 from deniable_aggregator.process.connection import Connection, RefusedError, UnreachableError
 from deniable_aggregator.process.directory_lock import DirectoryLock
@@ -27,12 +28,9 @@ from deniable_shared.keylist import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
 
-__all__ = ["Check", "of_directory", "of_machine", "of_postgres", "of_service", "sqlite_check"]
+__all__ = ["Check", "of_directory", "of_machine", "of_postgres", "of_service"]
 
 OLDEST_PYTHON = (3, 11)
-WAL_RESET_BUG = ((3, 7, 0), (3, 51, 3))
-"""SQLite from the first to before the second can corrupt a WAL that two processes reset at once."""
-
 DAY_SECONDS = 86_400
 DELEGATION_DAYS = 60
 COLLECTION_DAYS = 30
@@ -46,19 +44,6 @@ select current_setting('server_version'), current_setting('fsync'),
 _WAITING = "select count(*) from deltas"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One line: how it is ("ok", "warn", "fail"), what was looked at, what was found, the cure."""
-
-    level: str
-    what: str
-    message: str
-
-    def __post_init__(self) -> None:
-        if self.level not in ("ok", "warn", "fail"):
-            raise ValueError(f"level must be ok, warn or fail, got {self.level!r}")
-
-
 def of_machine() -> Iterator[Check]:
     """Python, SQLite, and whether demonstrations can run."""
     sqlite3 = vars(importlib.import_module("sqlite_utils.utils"))["sqlite3"]  # may be pysqlite3
@@ -66,7 +51,8 @@ def of_machine() -> Iterator[Check]:
     yield Check(
         "ok" if found >= OLDEST_PYTHON else "fail", "python", f"{platform.python_version()}"
     )
-    yield sqlite_check(sqlite3.sqlite_version, sqlite3.__name__)
+    yield from installation.versions()
+    yield from installation.sqlite_checks(sqlite3.sqlite_version, sqlite3.__name__)
     there = importlib.util.find_spec("deniable_client") is not None
     yield Check(
         "ok" if there else "warn",
@@ -75,22 +61,8 @@ def of_machine() -> Iterator[Check]:
     )
 
 
-def sqlite_check(version: str, module: str) -> Check:
-    """Whether this SQLite has the WAL-reset bug; a single writer, as ours, stays clear of it."""
-    first, fixed = WAL_RESET_BUG
-    number = tuple(int(part) for part in version.split(".")[:3])
-    if first <= number < fixed:
-        return Check(
-            "warn",
-            "sqlite",
-            f"{version} ({module}) can corrupt a database that two processes write (fixed in "
-            f"{'.'.join(map(str, fixed))}): one service writes it, let no other program",
-        )
-    return Check("ok", "sqlite", f"{version} ({module})")
-
-
 def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> Iterator[Check]:
-    """Permissions, keys, lock, leftovers, disk, clock; with PostgreSQL its server."""
+    """Permissions, keys, schema, lock, leftovers, proxy, disk, clock; PostgreSQL's server."""
     data = settings.data
     if not (data / "trust").is_file():
         yield Check("fail", "data", f"{data} is not prepared: deniable init --data {data}")
@@ -100,15 +72,17 @@ def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> It
         yield _closed_to_others(path, "keys")
     yield from _operator_key_inside(data)
     yield from _delegation(data, now())
+    yield installation.key_age(settings, now())
+    yield installation.schema_check(settings)
     yield _server(settings)
+    yield from installation.proxies(settings)
     if settings.shared:
         yield from of_postgres(settings)
         if (data / FILE_NAME).is_file():
             yield _closed_to_others(data / FILE_NAME, "settings")
     yield _clock(settings, now())
-    free = shutil.disk_usage(data).free
-    level = "ok" if free >= LEAST_FREE_BYTES else "warn"
-    yield Check(level, "disk", f"{free / 2**30:.1f} GiB free")
+    for place in sorted(readiness.places(settings)):
+        yield _disk(place)
 
 
 def of_service(
@@ -217,6 +191,16 @@ def _server(settings: Settings) -> Check:
     except LockedError as error:
         return Check("warn", "server", str(error))
     return Check("warn" if left else "ok", "server", f"does not run{left}")
+
+
+def _disk(place: Path) -> Check:
+    free = readiness.free_bytes(place)
+    if not readiness.can_be_written(place):
+        return Check("fail", "disk", f"{place} cannot be written")
+    if free < readiness.LEAST_FREE_BYTES:
+        return Check("fail", "disk", f"{place} is full: the service says that it is not ready")
+    level = "ok" if free >= LEAST_FREE_BYTES else "warn"
+    return Check(level, "disk", f"{free / 2**30:.1f} GiB free in {place}")
 
 
 def _clock(settings: Settings, now: float) -> Check:

@@ -67,6 +67,26 @@ class Keys:
         """The current list as a DSSE envelope. Signs nothing: see `renew`."""
         return self._lists.current()
 
+    @property
+    def standings(self) -> tuple[Standing, ...]:
+        """The keys of the current list, each in its state."""
+        return self._lists.standings
+
+    @property
+    def listed_from(self) -> int:
+        """The second in which the current list was signed; 0 before the first."""
+        return self._lists.issued
+
+    @property
+    def listed_until(self) -> int:
+        """The second from which devices refuse the current list."""
+        return self._lists.expires
+
+    @property
+    def delegated_until(self) -> int:
+        """The second from which the online key may not sign lists."""
+        return self._lists.delegated_until
+
     def opener(self, key_id: int) -> Opener | None:
         """Opens what was sealed to that key; None for one that is unknown or destroyed."""
         return self._openers.get(key_id)

@@ -94,6 +94,21 @@ class KeyLists:
         return tuple(Standing(key, self._since[key.id]) for key in self._last.keys)
 
     @property
+    def issued(self) -> int:
+        """When the newest list was signed; 0 before the first."""
+        return self._last.issued if self._last else 0
+
+    @property
+    def expires(self) -> int:
+        """From when on devices refuse it; 0 before the first."""
+        return self._last.expires if self._last else 0
+
+    @property
+    def delegated_until(self) -> int:
+        """From when on devices refuse what is signed under this delegation."""
+        return self._delegated_until
+
+    @property
     def delegated(self) -> bool:
         """Whether devices would take a list that is signed now."""
         return self._clock() < self._delegated_until

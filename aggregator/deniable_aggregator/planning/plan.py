@@ -19,6 +19,7 @@ from deniable_shared import mechanisms
 from deniable_shared.domain import Domain, Record
 from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError
+from deniable_shared.linkage import linkage
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.recommendation import (
     Recommendation,
@@ -45,6 +46,7 @@ class Repeat:
     epsilon_lifetime: float
     std_error: float  # of one epoch
     std_error_all: float  # of all epochs, if every device answers in each
+    linkage: float  # bits by which two reports show that one device sent both
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +273,8 @@ def _repeats(
         chosen = question.answer(report, kept if repeat == "memoized" else None)
         precision = Precision(chosen.mechanism, frequency, population)
         whole = (precision.over(epochs, repeat=repeat) / users) ** 0.5
-        found.append(Repeat(repeat, chosen.id, float(price), precision.std_error(users), whole))
+        one, shared = precision.std_error(users), linkage(chosen.mechanism)
+        found.append(Repeat(repeat, chosen.id, float(price), one, whole, shared))
     return found
 
 

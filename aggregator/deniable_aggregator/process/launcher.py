@@ -2,7 +2,8 @@
 
 `python -m deniable_aggregator.process.launcher [--delete DIRECTORY] -- GRANIAN ARGUMENTS`. Only the
 starter holds the other end of standard input, a pipe: when the starter dies, however it dies, the
-pipe closes, the server drains, and the directory of a demonstration is deleted.
+pipe closes, the server drains, and the directory of a demonstration is deleted. Where several
+workers serve, their counters lie in a directory that begins empty and goes with the server.
 """
 
 from __future__ import annotations
@@ -12,10 +13,15 @@ import runpy
 import shutil
 import signal
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 STANDARD_INPUT = 0
+COUNTERS = "PROMETHEUS_MULTIPROC_DIR"
+WORKERS = "DENIABLE_WORKERS"
 
 
 def stop_when_orphaned(orphaned: threading.Event) -> None:
@@ -26,13 +32,26 @@ def stop_when_orphaned(orphaned: threading.Event) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+@contextmanager
+def counters() -> Iterator[None]:
+    """A place for the counters of several workers. One alone keeps them in memory."""
+    if os.environ.get(WORKERS, "1") == "1":
+        os.environ.pop(COUNTERS, None)
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="deniable-metrics-") as folder:
+        os.environ[COUNTERS] = folder
+        yield
+
+
 def run(arguments: list[str], delete: Path | None) -> None:
     """Serve; returns, or raises SystemExit, once granian has stopped."""
     orphaned = threading.Event()
     threading.Thread(target=stop_when_orphaned, args=(orphaned,), daemon=True).start()
     sys.argv = ["granian", *arguments]
     try:
-        runpy.run_module("granian", run_name="__main__")
+        with counters():
+            runpy.run_module("granian", run_name="__main__")
     finally:
         if delete is not None and orphaned.is_set():
             shutil.rmtree(delete, ignore_errors=True)

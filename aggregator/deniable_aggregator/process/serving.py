@@ -43,7 +43,11 @@ READY_SECONDS = 30.0
 DRAIN_SECONDS = 20.0
 POLL_SECONDS = 0.05
 HEADER_MILLISECONDS = 10_000
+LOGGING = Path(__file__).parent.parent / "logging.json"
 WORKER_KILL_SECONDS = 15
+SPARE_THREADS = 8
+"""For whoever does not upload, and to refuse uploads while all threads wait for the disk."""
+
 # Each thread's own arena would keep what one wide estimate took: 17 MB a thread, for good.
 ALLOCATOR = {"MALLOC_ARENA_MAX": "2", "MALLOC_TRIM_THRESHOLD_": "131072"}
 LOCAL_TOKEN = "deniable serve"  # noqa: S105  (a label, not a secret)
@@ -146,12 +150,14 @@ def granian_arguments(settings: Settings, *, access_log: bool) -> list[str]:
     return [
         *("--interface", "wsgi", "--http", "1", "--no-ws", "--factory"),
         *("--host", settings.host, "--port", str(settings.port)),
-        *("--workers", str(settings.workers), "--blocking-threads", str(settings.threads)),
+        *("--workers", str(settings.workers)),
+        *("--blocking-threads", str(settings.threads + SPARE_THREADS)),
         *(("--respawn-failed-workers",) if settings.workers > 1 else ()),
-        *("--backpressure", str(2 * settings.threads)),
+        *("--backpressure", str(settings.connections)),  # which counts connections, idle ones too
         *("--workers-kill-timeout", str(WORKER_KILL_SECONDS)),
         *("--http1-header-read-timeout", str(HEADER_MILLISECONDS)),
         *("--log-level", "error"),  # below that it only says that it starts and stops
+        *("--log-config", str(LOGGING)),
         *("--access-log-fmt", ACCESS_LOG_FORMAT),
         "--access-log" if access_log else "--no-access-log",
         "deniable_aggregator.wsgi:app",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,13 @@ __all__ = [
     "LogEntry",
     "ManifestRow",
     "ResultRow",
+    "ShownCollection",
+    "ShownEpoch",
+    "ShownEstimate",
     "Store",
     "Tally",
     "Verdict",
+    "Waiting",
 ]
 
 PAGE_SIZE = 4096
@@ -146,6 +150,15 @@ class ChargeRow:
     created: int
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Batches that wait for the roll-up, and the numbers of the first and the last of them."""
+
+    batches: int = 0
+    oldest: int = 0
+    newest: int = 0
+
+
 Decide = Callable[[Sequence[ChargeRow]], None]
 """Returns if one more charge is admitted beside those given, oldest first, or raises."""
 
@@ -160,6 +173,36 @@ class ResultRow:
     position: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ShownCollection:
+    """What the SQL views know of its newest manifest."""
+
+    name: str
+    read: str
+    epoch_seconds: int
+
+
+class ShownEstimate(NamedTuple):
+    """One label of one epoch, as the API answers; None where that says null."""
+
+    label: str
+    frequency: float | None
+    std_error: float | None
+    lower: float | None
+    upper: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEpoch:
+    """What the SQL views show of a closed epoch; `maker` names what it was made by."""
+
+    epoch: int
+    maker: str
+    n: int = 0
+    confidence: float = 0.95
+    rows: tuple[ShownEstimate, ...] = ()
+
+
 class Store(AccessStore, Protocol):
     """Thread-safe. What writes is durable when it returns, or raises having changed nothing.
 
@@ -172,6 +215,14 @@ class Store(AccessStore, Protocol):
 
         What the leader does is safe when two do it: a connection can be lost unnoticed.
         """
+        ...
+
+    def ping(self) -> None:
+        """StoreError where the database does not answer, within a few seconds."""
+        ...
+
+    def waiting(self) -> Waiting:
+        """What `roll_up` has before it. Batches are numbered in about the order they came."""
         ...
 
     def roll_up(self) -> int:
@@ -205,6 +256,20 @@ class Store(AccessStore, Protocol):
 
         StoreError for an epoch that is open.
         """
+        ...
+
+    def shown_collection(self, collection: str) -> ShownCollection | None: ...
+
+    def show_collection(self, collection: str, shown: ShownCollection) -> None:
+        """To the SQL views, in place of what they had."""
+        ...
+
+    def shown_epochs(self, collection: str) -> dict[int, str]:
+        """Epoch → maker of what the SQL views show of it."""
+        ...
+
+    def show_epoch(self, collection: str, shown: ShownEpoch) -> bool:
+        """In place of what they had. False, and they have nothing, unless it is closed and kept."""
         ...
 
     def is_closed(self, collection: str, epoch: int) -> bool: ...

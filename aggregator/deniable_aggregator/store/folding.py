@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deniable_aggregator.store.contract import Counts
+from deniable_aggregator.store.contract import Counts, Waiting
 from deniable_aggregator.store.counting import add_to_pages
 from deniable_aggregator.store.statements import Statements
 
@@ -34,6 +34,8 @@ _TAKE_EPOCH = f"""
 delete from deltas where cell in (select number from cells where collection = ? and epoch = ?)
 {_TAKEN}"""  # noqa: S608
 _SIZES = "select number, tally_size from cells where number = any(?)"
+_WAITING = """
+select count(*), coalesce(min(number), 0), coalesce(max(number), 0) from deltas"""
 _ADD = "update cells set n = n + ? where number = ?"
 
 Taken = tuple[int, int, bytes | None, bytes]
@@ -66,10 +68,9 @@ def fold_epoch(db: Statements, number: int, epoch: int) -> None:
     _fold(db, db.execute(_TAKE_EPOCH, (number, epoch)).fetchall())
 
 
-def waiting(db: Statements) -> int:
+def waiting(db: Statements) -> Waiting:
     """Deltas that are not folded yet."""
-    [[deltas]] = db.execute("select count(*) from deltas").fetchall()
-    return int(deltas)
+    return Waiting(*db.execute(_WAITING).fetchone())
 
 
 @dataclass(slots=True)

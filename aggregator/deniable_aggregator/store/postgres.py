@@ -16,6 +16,7 @@ from deniable_aggregator.store.contract import (
     EpochRow,
     Tally,
     Verdict,
+    Waiting,
 )
 from deniable_aggregator.store.leadership import Leadership
 from deniable_aggregator.store.registers import Registers
@@ -24,6 +25,7 @@ from deniable_aggregator.store.sessions import Factory, Lock, Sessions
 __all__ = ["PostgresStore"]
 
 MOST_KNOWN_CELLS = 100_000
+PING_SECONDS = 3.0
 
 
 class PostgresStore(Registers):
@@ -44,12 +46,20 @@ class PostgresStore(Registers):
     def lead(self) -> bool:
         return self._leadership.take()
 
+    def ping(self) -> None:
+        with self._connections.ask(PING_SECONDS) as db:
+            db.execute("select version_num from alembic_version").fetchall()
+
+    def waiting(self) -> Waiting:
+        with self._connections.ask(PING_SECONDS) as db:
+            return folding.waiting(db)
+
     def roll_up(self) -> int:
         """Slice by slice; where another process folds already, only look how much waits."""
         while self._fold():
             pass
         with self._connections.read() as db:
-            return folding.waiting(db)
+            return folding.waiting(db).batches
 
     def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
         if not arrivals:

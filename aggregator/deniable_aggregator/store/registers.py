@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import counting, journal, releases
+from deniable_aggregator.store import counting, journal, releases, showing
 from deniable_aggregator.store.access import AccessRegisters
 from deniable_aggregator.store.contract import (
     ChargeRow,
@@ -20,6 +20,8 @@ from deniable_aggregator.store.contract import (
     LogEntry,
     ManifestRow,
     ResultRow,
+    ShownCollection,
+    ShownEpoch,
 )
 from deniable_aggregator.store.rejections import Rejections
 from deniable_aggregator.store.statements import Connections
@@ -66,7 +68,28 @@ class Registers(AccessRegisters):
     def expire_epoch(self, collection: str, epoch: int, now: float) -> bool:
         number = self._number(collection)
         with self._lent.write() as db:
+            showing.forget(db, number, epoch)
             return counting.expire(db, number, epoch, now)
+
+    def shown_collection(self, collection: str) -> ShownCollection | None:
+        number = self._number(collection)
+        with self._lent.read() as db:
+            return showing.shown_collection(db, number)
+
+    def show_collection(self, collection: str, shown: ShownCollection) -> None:
+        number = self._number(collection)
+        with self._lent.write() as db:
+            showing.show_collection(db, number, shown)
+
+    def shown_epochs(self, collection: str) -> dict[int, str]:
+        number = self._number(collection)
+        with self._lent.read() as db:
+            return showing.makers(db, number)
+
+    def show_epoch(self, collection: str, shown: ShownEpoch) -> bool:
+        number = self._number(collection)
+        with self._lent.write() as db:
+            return showing.show_epoch(db, number, shown)
 
     def add_key_list(self, row: KeyListRow, *, log_size: int) -> bool:
         with self._lent.write("key-rotated") as db:

@@ -103,6 +103,7 @@ class Sessions:
             min_size=1,
             max_size=MOST_CONNECTIONS,
             timeout=WAIT_SECONDS,
+            reconnect_timeout=WAIT_SECONDS,  # then whoever asks tries at once
             name="deniable",
             open=False,
         )
@@ -123,9 +124,15 @@ class Sessions:
             yield session
 
     @contextmanager
-    def begin(self, statement: str = BEGIN) -> Iterator[Session]:
+    def ask(self, seconds: float) -> Iterator[Session]:
+        """As `read`, but waits no longer than that for a connection."""
+        with self.begin(BEGIN_READING, seconds) as session:
+            yield session
+
+    @contextmanager
+    def begin(self, statement: str = BEGIN, seconds: float | None = None) -> Iterator[Session]:
         """A transaction: durable after the block, or rolled back. StoreError if it is refused."""
-        with refusals(), self._lent() as connection:
+        with refusals(), self._lent(seconds) as connection:
             session = Session(connection)
             session.execute(statement)
             try:
@@ -140,9 +147,9 @@ class Sessions:
         self._pool.close()
 
     @contextmanager
-    def _lent(self) -> Iterator[Connection]:
+    def _lent(self, seconds: float | None) -> Iterator[Connection]:
         try:
-            connection = self._pool.getconn()
+            connection = self._pool.getconn(seconds)
         except PoolClosed:
             raise StoreError("the store is closed") from None
         try:

@@ -9,7 +9,14 @@ from pathlib import Path
 from deniable_aggregator.access import audit
 from deniable_aggregator.store import counting, schema
 from deniable_aggregator.store.connections import Connections, Factory
-from deniable_aggregator.store.contract import Arrival, CellTally, EpochRow, Tally, Verdict
+from deniable_aggregator.store.contract import (
+    Arrival,
+    CellTally,
+    EpochRow,
+    Tally,
+    Verdict,
+    Waiting,
+)
 from deniable_aggregator.store.registers import Registers
 
 __all__ = ["SqliteStore"]
@@ -31,6 +38,14 @@ class SqliteStore(Registers):
     def lead(self) -> bool:
         """Always: the directory's lock keeps other processes out."""
         return True
+
+    def ping(self) -> None:
+        with self._connections.read() as db:
+            db.execute("select version_num from alembic_version").fetchall()
+
+    def waiting(self) -> Waiting:
+        """Nothing ever does."""
+        return Waiting()
 
     def roll_up(self) -> int:
         """Nothing waits: counts are added in place."""

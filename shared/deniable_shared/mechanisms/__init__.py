@@ -16,12 +16,15 @@ from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.cms import CountMeanSketch
 from deniable_shared.mechanisms.contract import Chain, Kind, Mechanism, RecordKind, Renewable
 from deniable_shared.mechanisms.cyclic import CyclicResponse
+from deniable_shared.mechanisms.dbitflip import BucketFlips
 from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
 from deniable_shared.mechanisms.duchi import OneBitMean
 from deniable_shared.mechanisms.fourier import FourierMarginals
 from deniable_shared.mechanisms.grr import GeneralizedResponse
+from deniable_shared.mechanisms.haar import HaarResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.hcms import HadamardSketch
+from deniable_shared.mechanisms.loloha import LocalHashing
 from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.pairs import SampledPairs
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
@@ -32,6 +35,7 @@ from deniable_shared.mechanisms.rr_sampled import SampledResponse
 from deniable_shared.mechanisms.square_wave import SquareWave
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
+from deniable_shared.mechanisms.tree import TreeResponse
 
 __all__ = [
     "Chain",
@@ -214,11 +218,14 @@ _DECIDED: Mapping[frozenset[str], tuple[str, ...]] = MappingProxyType(
 _KINDS: tuple[Kind, ...] = (
     AffineResponse,
     BitwiseResponse,
+    BucketFlips,
     CountMeanSketch,
     CyclicResponse,
     GeneralizedResponse,
+    HaarResponse,
     HadamardResponse,
     HadamardSketch,
+    LocalHashing,
     OneBitMean,
     OptimizedUnary,
     PiecewiseMean,
@@ -229,6 +236,7 @@ _KINDS: tuple[Kind, ...] = (
     SquareWave,
     SubsetResponse,
     SymmetricUnary,
+    TreeResponse,
 )
 _RECORD_KINDS: tuple[RecordKind, ...] = (FourierMarginals, SampledPairs)
 _OF_INDICES: Mapping[str, Kind] = {kind.id: kind for kind in _KINDS}

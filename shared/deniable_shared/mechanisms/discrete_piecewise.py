@@ -169,6 +169,19 @@ class PiecewiseMean:
             return self.p / self.window
         return (1 - self.p) / (self.outputs - self.window)
 
+    def likely_windows(self) -> list[Fraction]:
+        """For each output the share of all values in whose window it lies, rounding included."""
+        steps, starts = self.domain_size - 1, [Fraction()] * (self.outputs - self.window + 2)
+        for value in range(self.domain_size):
+            start, rest = divmod((self.outputs - self.window) * value, steps)
+            up = Fraction(rest, steps)
+            starts[start] += (1 - up) / self.domain_size
+            starts[start + 1] += up / self.domain_size
+        return [
+            sum(starts[max(y - self.window + 1, 0) : y + 1], Fraction())
+            for y in range(self.outputs)
+        ]
+
     def inputs(self) -> Iterator[int]:
         """Every index."""
         return iter(range(self.domain_size))

@@ -227,7 +227,7 @@ class SampledResponse:
             for told in range(1 << t)
         }
 
-    def inputs(self) -> Iterator[tuple[int, ...]]:
+    def inputs(self) -> Iterator[int] | Iterator[tuple[int, ...]]:
         """All vectors if k = m, else all of at most k/2 ones: any two within distance k."""
         m = self.domain_size
         most = m if self.distance == m else self.distance // 2

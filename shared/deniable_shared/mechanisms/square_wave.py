@@ -167,6 +167,11 @@ class SquareWave:
             for output in range(self.outputs)
         }
 
+    def likely_windows(self) -> list[Fraction]:
+        """For each output the share of all values in whose window it lies."""
+        d, w = self.domain_size, self.window
+        return [Fraction(min(y + 1, w, d, self.outputs - y), d) for y in range(self.outputs)]
+
     def inputs(self) -> Iterator[int]:
         """Every index."""
         return iter(range(self.domain_size))

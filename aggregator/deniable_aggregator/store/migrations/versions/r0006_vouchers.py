@@ -5,7 +5,7 @@ from __future__ import annotations
 from deniable_aggregator.store.migrations import script
 
 revision = "0006"
-down_revision = "0004"
+down_revision = "0005"
 
 
 def upgrade() -> None:

@@ -1,0 +1,59 @@
+"""`GET /metrics`: what the operator watches. It counts what `read` may hide from analysts."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from flask import Blueprint, Response, request
+
+from deniable_aggregator.api.operations import operation, service
+from deniable_aggregator.metrics.measures import CONTENT_TYPE_LATEST
+from deniable_aggregator.metrics.state import State
+from deniable_aggregator.problem import Problem
+
+TEXT = "text/plain"
+FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")
+
+blueprint = Blueprint("metrics", __name__)
+
+
+def from_this_machine() -> bool:
+    """Whether the setting lets this request in without a token: no proxy may stand between."""
+    if service().settings.metrics != "loopback":
+        return False
+    peer, host = request.remote_addr or "", urlsplit(f"//{request.host}").hostname or ""
+    return (
+        _is_loopback(peer)
+        and (host == "localhost" or _is_loopback(host))
+        and not any(name in request.headers for name in FORWARDED)
+    )
+
+
+@blueprint.get("/metrics")
+@operation(
+    tag="operations",
+    role="admin",
+    exempt=from_this_machine,
+    query=None,
+    answers={200: {TEXT: ()}},
+    problems=("not-found",),
+)
+def metrics() -> Response:
+    """Counters and gauges in Prometheus' text format, for the operator alone.
+
+    They count reports of every collection, also where `read` shows analysts none. The setting
+    `metrics` says who may read them: `admin` (a token of that role), `loopback` (also programs on
+    this machine, without a token) or `off`.
+    """
+    found = service()
+    if found.settings.metrics == "off":
+        raise Problem("not-found", "metrics are switched off here")
+    return Response(found.metrics.exposition(State(found)), content_type=CONTENT_TYPE_LATEST)
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False

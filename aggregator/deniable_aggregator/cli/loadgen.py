@@ -1,0 +1,124 @@
+"""`deniable loadgen`: what a running service can take, with real sealed reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.output import emit
+
+if TYPE_CHECKING:
+    from deniable_aggregator.load.outcome import Outcome
+    from deniable_aggregator.load.plan import Plan
+    from deniable_aggregator.process.connection import Connection
+
+
+@click.command(
+    epilog=example(
+        "deniable loadgen rehearsal --rate 500 --duration 20",
+        "deniable loadgen rehearsal --rate 50 --reports-per-request 100 --connections 8",
+    )
+)
+@click.argument("collection", metavar="COLLECTION")
+@click.option("--rate", type=int, default=100, show_default=True, help="Requests a second.")
+@click.option(
+    "--connections", type=int, default=32, show_default=True, help="Connections kept open."
+)
+@click.option(
+    "--reports-per-request", "reports", type=int, default=1, show_default=True, help="Up to 1,000."
+)
+@click.option("--duration", type=int, default=10, show_default=True, help="Seconds.")
+@click.option("--other-host", is_flag=True, help="Send to a host that is not this machine, too.")
+@service_options
+@json_option
+def loadgen(
+    collection: str,
+    rate: int,
+    connections: int,
+    reports: int,
+    duration: int,
+    other_host: bool,
+    url: str | None,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Send made-up reports and see what the service takes.
+
+    The reports are randomized and sealed like real ones, and COUNTED like real ones: use a
+    collection that was made for this. They are all sealed before the first is sent, at most a
+    million. Latencies count from when a request was due. More than one report a request needs a
+    relay token, which is made and revoked on the way with the right of an admin token.
+    """
+    from deniable_aggregator.load.plan import Plan, require_this_machine
+
+    plan = Plan(rate, connections, reports, duration)
+    with Target(url, data).connect() as connection:
+        if not connection.address.startswith(("http://", "https://")):
+            raise CommandFailed(
+                f"no service runs in {connection.address}: start `deniable serve` first"
+            )
+        if not other_host:
+            require_this_machine(connection.address)
+        outcome = _loaded(connection, collection, plan)
+    if as_json:
+        emit(outcome.document())
+    else:
+        _show(outcome, plan)
+    if outcome.failed:
+        raise CommandFailed(f"{outcome.failed:,} requests got no answer")
+
+
+def _loaded(connection: Connection, collection: str, plan: Plan) -> Outcome:
+    from deniable_aggregator.cli.progress import watcher
+    from deniable_aggregator.load.sealing import bodies
+    from deniable_aggregator.load.sending import Address, send
+    from deniable_aggregator.load.target import target_of
+
+    target = target_of(connection, collection)
+    with _relay(connection, needed=plan.reports > 1) as token, watcher() as bar:
+
+        def told(stage: str, total: int, done: int) -> None:
+            if bar is not None:
+                bar.stage(stage) if done == 0 else bar.people(done, total)
+
+        reports = plan.requests * plan.reports
+        told("sealing", reports, 0)
+        made = bodies(
+            target, plan.requests, plan.reports, lambda done: told("sealing", reports, done)
+        )
+        told("sending", plan.requests, 0)
+        address = Address(connection.address, target.path, token)
+        return send(address, made, plan, lambda done: told("sending", plan.requests, done))
+
+
+@contextmanager
+def _relay(connection: Connection, *, needed: bool) -> Iterator[str | None]:
+    """A relay token for as long as the block takes."""
+    if not needed:
+        yield None
+        return
+    made = connection.post("/v1/tokens", {"role": "relay", "label": "loadgen"})
+    try:
+        yield str(made["token"])
+    finally:
+        connection.delete(f"/v1/tokens/{made['id']}")
+
+
+def _show(outcome: Outcome, plan: Plan) -> None:
+    found = outcome.document()
+    click.echo(
+        f"{found['requests']:,} of {plan.requests:,} requests answered in {found['seconds']} s: "
+        f"{found['requests_per_second']} requests/s, {found['reports_per_second']} reports/s kept"
+    )
+    if outcome.latencies:
+        click.echo(f"p50 {found['p50_ms']} ms, p99 {found['p99_ms']} ms")
+    for status, count in sorted(outcome.statuses.items()):
+        click.echo(f"HTTP {status}: {count:,}")
+    if outcome.refused:
+        click.echo(f"{outcome.refused:,} reports were refused")

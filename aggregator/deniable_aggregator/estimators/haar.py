@@ -1,0 +1,81 @@
+"""Haar: of each node the difference of its halves, and what follows for any functional.
+
+    Σ_v a_v·f_v = (Σ a)/K + Σ_nodes g·(f_L − f_R)        g = (Σ_L a − Σ_R a)/s, s values, K = 2^h
+
+A level's differences are the Walsh–Hadamard transform of (even − odd), over n_l·(p − q). A report
+of a level says ± Σ_k ±g_k/(p − q), of mean square Σ g²/(p − q)² whatever the value. Codes behind
+the last value stand for nobody, and a is taken there as at the last value: what is true of all
+costs nothing, and the estimates of all values add up to 1. Tally: the histogram of the payloads.
+Source: local-dp §11.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
+from deniable_aggregator.estimate.strata import Strata, Stratum
+from deniable_aggregator.estimate.walsh import walsh
+from deniable_aggregator.estimators.contract import Payloads, checked_payloads
+from deniable_aggregator.estimators.grr import histogram
+from deniable_shared.chains import Renewed
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.haar import HaarResponse
+
+__all__ = ["HaarEstimator"]
+
+_HALVES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class HaarEstimator(HierarchyEstimator):
+    """The estimator of "haar/1"."""
+
+    @property
+    def _form(self) -> HaarResponse:
+        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
+        if not isinstance(first, HaarResponse):
+            raise ParameterError(f"mechanism must be haar/1, got {self.mechanism.id}")
+        return first
+
+    @property
+    def _fan_out(self) -> int:
+        return _HALVES
+
+    def tally(self, payloads: Payloads) -> Counts:
+        rows = checked_payloads(payloads, self.mechanism.payload_size)
+        return histogram(rows, self.mechanism.tally_size)
+
+    def _strata(self, rows: Floats, counts: Counts, n: int) -> Strata:
+        if counts.sum() != n:
+            raise ParameterError(f"tally must add up to n = {n}, got {counts.sum()}")
+        form = self._form
+        gap, own = float(self.mechanism.p - self.mechanism.q), float(form.p - form.q)
+        codes = 1 << form.levels
+        padded = np.pad(rows, ((0, 0), (0, codes - rows.shape[1])), mode="edge")
+        told, levels = [], []
+        for level in range(form.levels):
+            first, nodes = (1 << level) - 1, 1 << level
+            even, odd = counts.reshape(-1, 2)[first : first + nodes].T
+            told.append(int(even.sum() + odd.sum()))
+            differences = walsh((even - odd).astype(np.float64)) / (max(told[-1], 1) * gap)
+            halves = padded.reshape(len(rows), nodes, _HALVES, -1).sum(axis=3)
+            parts = (halves[:, :, 0] - halves[:, :, 1]) * (nodes / codes)
+            levels.append(_stratum(parts, differences, gap, own))
+        return Strata(padded.mean(axis=1), np.array(told), tuple(levels))
+
+
+def _stratum(parts: Floats, differences: Floats, gap: float, own: float) -> Stratum:
+    squares = (parts**2).sum(axis=1)
+    reach = np.abs(parts).sum(axis=1) / gap
+    return Stratum(
+        mean=parts @ differences,
+        square=squares / gap**2,
+        permanent_square=squares / own**2,
+        low=-reach,
+        high=reach,
+        least=squares / gap**2 - (parts**2).max(axis=1),
+    )

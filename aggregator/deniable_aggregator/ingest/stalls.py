@@ -1,0 +1,151 @@
+"""Request bodies that do not come are cut off: each would hold one thread for as long as it likes.
+
+WSGI has no time limit for reading a body, and the server none of its own. So reads under way are
+noted; where one takes too long, the connections of its address on which nothing was answered for as
+long are shut down: the read ends at once, with what has come. Where the kernel does not tell when
+something was last sent on a connection (TCP_INFO, Linux), a buffering proxy has to do this.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Bodies", "shut_down"]
+
+_DESCRIPTORS = Path("/proc/self/fd")
+_TCP_INFO = getattr(socket, "TCP_INFO", None)
+_LAST_DATA_SENT = struct.Struct("=44xI")  # milliseconds since, or since the connection was made
+_FAMILIES = (socket.AF_INET, socket.AF_INET6)
+_MAPPED = "::ffff:"
+
+Cut = Callable[[str, float], int]
+
+
+def shut_down(address: str, seconds: float) -> int:
+    """Shut down this address's connections on which nothing was sent for so long; how many.
+
+    Only those to a port that this process listens on: what it opened itself is not meant.
+    """
+    with ExitStack() as stack:
+        found = [stack.enter_context(closing(each)) for each in _sockets()]
+        ports = {_port(each) for each in found if _listens(each)}
+        silent = [each for each in found if _port(each) in ports and _is_silent(each, seconds)]
+        return sum(_shut_down(each) for each in silent if _peer(each) == _plain(address))
+
+
+class Bodies:
+    """Which bodies are being read, and since when. Thread-safe."""
+
+    def __init__(
+        self, seconds: float, *, clock: Callable[[], float] = time.monotonic, cut: Cut = shut_down
+    ) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._cut = cut
+        self._reads: dict[object, tuple[float, str]] = {}
+
+    def read(self, stream: Any, length: int, address: str) -> bytes:
+        """`length` bytes; fewer when the other side ends early, or is cut off."""
+        this = object()
+        self._reads[this] = self._clock(), address
+        try:
+            body: bytes = stream.read(length)
+            return body
+        finally:
+            del self._reads[this]
+
+    def guard(self, stream: Any, address: str) -> Guarded:
+        """The same stream for a framework."""
+        return Guarded(self, stream, address)
+
+    def cut_off(self) -> int:
+        """Cut those that take too long; how many connections. Call every second or so."""
+        late = self._clock() - self._seconds
+        stalled = {address for since, address in list(self._reads.values()) if since <= late}
+        return sum(self._cut(address, self._seconds) for address in sorted(stalled - {""}))
+
+
+class Guarded:
+    """`wsgi.input` whose reads are noted."""
+
+    def __init__(self, bodies: Bodies, stream: Any, address: str) -> None:
+        self._bodies = bodies
+        self._stream = stream
+        self._address = address
+
+    def read(self, size: int = -1) -> bytes:
+        """As the stream does."""
+        return self._bodies.read(self._stream, size, self._address)
+
+    def readline(self, size: int = -1) -> bytes:
+        """As the stream does."""
+        return self._bodies.read(_Lines(self._stream), size, self._address)
+
+    def readlines(self, hint: int = -1) -> list[bytes]:
+        """All lines."""
+        return list(self)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.readline, b"")
+
+
+class _Lines:
+    """Reads a line where `read` is asked for."""
+
+    def __init__(self, stream: Any) -> None:
+        self.read = stream.readline
+
+
+def _sockets() -> Iterator[socket.socket]:
+    """Duplicates of this process's TCP sockets: whoever owns one keeps it."""
+    with suppress(OSError):
+        for entry in os.listdir(_DESCRIPTORS):
+            with suppress(OSError):
+                if stat.S_ISSOCK(os.fstat(int(entry)).st_mode):
+                    found = socket.socket(fileno=os.dup(int(entry)))
+                    if found.type == socket.SOCK_STREAM and found.family in _FAMILIES:
+                        yield found
+                    else:
+                        found.close()
+
+
+def _listens(found: socket.socket) -> bool:
+    return bool(found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+
+
+def _port(found: socket.socket) -> int:
+    return int(found.getsockname()[1])
+
+
+def _peer(found: socket.socket) -> str:
+    return _plain(found.getpeername()[0])
+
+
+def _is_silent(found: socket.socket, seconds: float) -> bool:
+    if _listens(found) or _TCP_INFO is None:
+        return False
+    try:
+        found.getpeername()
+        info = found.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, _LAST_DATA_SENT.size)
+    except OSError:
+        return False
+    return bool(_LAST_DATA_SENT.unpack(info)[0] >= seconds * 1_000)
+
+
+def _shut_down(found: socket.socket) -> bool:
+    with suppress(OSError):
+        found.shutdown(socket.SHUT_RDWR)
+        return True
+    return False
+
+
+def _plain(address: str) -> str:
+    return address.removeprefix(_MAPPED)

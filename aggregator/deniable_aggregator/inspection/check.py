@@ -1,0 +1,20 @@
+"""One line of an inspection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Check"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """How it is ("ok", "warn", "fail"), what was looked at, what was found, the cure."""
+
+    level: str
+    what: str
+    message: str
+
+    def __post_init__(self) -> None:
+        if self.level not in ("ok", "warn", "fail"):
+            raise ValueError(f"level must be ok, warn or fail, got {self.level!r}")

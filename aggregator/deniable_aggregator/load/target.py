@@ -1,0 +1,48 @@
+"""What the reports of one collection are sealed for, as its service tells it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from deniable_aggregator.process.connection import Connection
+from deniable_shared import dsse
+from deniable_shared.epochs import epoch_at
+from deniable_shared.keylist import verify_key_list
+from deniable_shared.manifest import MANIFEST_TYPE, parse_manifest
+
+__all__ = ["Target", "target_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A collection in its current epoch; picklable, so that many processes can seal for it."""
+
+    body: bytes
+    epoch: int
+    key_id: int
+    suite: int
+    public_key: bytes
+
+    @property
+    def path(self) -> str:
+        """Where its reports go."""
+        return f"/v1/collections/{parse_manifest(self.body).collection}/reports"
+
+
+def target_of(connection: Connection, collection: str) -> Target:
+    """Ask for the manifest and the keys. Believes whoever signed the manifest: answers are made up.
+
+    RefusedError for a collection the service does not know.
+    """
+    envelope = connection.get(
+        f"/v1/collections/{quote(collection, safe='')}/manifest", accept=dsse.MEDIA_TYPE
+    )
+    signers = [each.keyid for each in dsse.decode(envelope, payload_type=MANIFEST_TYPE).signatures]
+    body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=signers)
+    now = time.time()
+    listed = connection.get("/v1/keys", accept=dsse.MEDIA_TYPE)
+    key = verify_key_list(listed, trusted=signers, now=now).active
+    epoch = epoch_at(now, parse_manifest(body).epoch_seconds)
+    return Target(body, epoch, key.id, key.suite, key.public_key)

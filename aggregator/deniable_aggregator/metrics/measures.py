@@ -1,0 +1,96 @@
+"""Counters and histograms of one service, which add up over its worker processes.
+
+Labels are closed sets: outcomes, statuses, the names of operations, ids of registered collections.
+Nothing that a stranger sends becomes one. With PROMETHEUS_MULTIPROC_DIR, which `deniable serve`
+sets for several workers, each process keeps its numbers in a file there and any of them tells all.
+"""
+
+from __future__ import annotations
+
+import os
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+__all__ = ["CONTENT_TYPE_LATEST", "DIRECTORY", "Metrics"]
+
+DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_REPORTS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000)
+
+
+class Metrics:
+    """One service's measures; thread-safe."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self.reports = self._counter(
+            "deniable_reports",
+            "Reports by what became of them.",
+            ("collection", "outcome"),
+        )
+        self.uploads = self._counter(
+            "deniable_uploads",
+            "Upload requests by the status they were answered with.",
+            ("status",),
+        )
+        self.upload_seconds = self._histogram(
+            "deniable_upload_seconds", "Time an upload request took.", _SECONDS
+        )
+        self.requests = self._counter(
+            "deniable_requests",
+            "Other requests by operation and status.",
+            ("operation", "status"),
+        )
+        self.commit_seconds = self._histogram(
+            "deniable_commit_seconds",
+            "Time a commit of reports took, failed ones included.",
+            _SECONDS,
+        )
+        self.commit_reports = self._histogram(
+            "deniable_commit_reports", "Reports in one commit.", _REPORTS
+        )
+        self.commit_failures = self._counter(
+            "deniable_commit_failures", "Commits of reports that failed: their uploads got 503."
+        )
+        self.releases = self._counter(
+            "deniable_releases", "Requests of central releases by outcome.", ("outcome",)
+        )
+        self.epochs_closed = self._counter(
+            "deniable_epochs_closed", "Epochs that were closed.", ("collection",)
+        )
+        self.epoch_close_seconds = self._histogram(
+            "deniable_epoch_close_seconds", "Time that closing one epoch took.", _SECONDS
+        )
+        self.housekeeping_failures = self._counter(
+            "deniable_housekeeping_failures", "Rounds of housekeeping that failed."
+        )
+        self.led_at = Gauge(
+            "deniable_housekeeping_led_timestamp_seconds",
+            "When a worker here last finished a round as the one that keeps house; 0: never.",
+            registry=self._registry,
+            multiprocess_mode="max",
+        )
+
+    def exposition(self, state: Collector) -> bytes:
+        """Everything in Prometheus' text format: all processes' measures, and `state`."""
+        registry = self._registry
+        if DIRECTORY in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry) + generate_latest(_only(state))
+
+    def _counter(self, name: str, help: str, labels: tuple[str, ...] = ()) -> Counter:
+        return Counter(name, help, labels, registry=self._registry)
+
+    def _histogram(self, name: str, help: str, buckets: tuple[float, ...]) -> Histogram:
+        return Histogram(name, help, buckets=buckets, registry=self._registry)
+
+
+def _only(collector: Collector) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(collector)
+    return registry

@@ -1,0 +1,96 @@
+"""How the service stands at the moment somebody asks, as gauges.
+
+They are what the answering process sees: nothing here is added up over processes, and none of it
+makes the database work, so that a scrape is answered while the database is gone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.registry import Collector
+
+from deniable_aggregator import readiness
+
+if TYPE_CHECKING:
+    from deniable_aggregator.service import Service
+
+__all__ = ["State"]
+
+
+class State(Collector):
+    """Of one service."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def collect(self) -> Iterator[Metric]:
+        """All of it."""
+        yield InfoMetricFamily(
+            "deniable_build",
+            "The program that runs.",
+            {"version": version("deniable-aggregator")},
+        )
+        yield from self._of_store()
+        yield from self._of_keys()
+        yield self._collections()
+        yield GaugeMetricFamily(
+            "deniable_disk_free_bytes",
+            "Space left where the data directory lies.",
+            readiness.free_bytes(self._service.settings.data),
+        )
+
+    def _of_store(self) -> Iterator[Metric]:
+        watch = self._service.watch
+        yield GaugeMetricFamily(
+            "deniable_store_up", "Whether the database answered the last time.", int(watch.up)
+        )
+        yield GaugeMetricFamily(
+            "deniable_rollup_batches", "Batches that wait for the roll-up.", watch.batches
+        )
+        yield GaugeMetricFamily(
+            "deniable_rollup_lag_seconds",
+            "How long the oldest batch has waited for the roll-up, at least.",
+            watch.lag_seconds,
+        )
+        yield GaugeMetricFamily(
+            "deniable_ledger_behind",
+            "Whether releases wait for `deniable ledger reconcile`.",
+            int(self._service.heads.behind),
+        )
+
+    def _of_keys(self) -> Iterator[Metric]:
+        keys, now = self._service.keys, self._service.clock()
+        ages = GaugeMetricFamily(
+            "deniable_key_age_seconds",
+            "How long the key that reports are sealed to has been in use.",
+            labels=["suite"],
+        )
+        for each in keys.standings:
+            if each.key.state == "active":
+                ages.add_metric([str(each.key.suite)], max(0.0, now - each.since))
+        yield ages
+        yield GaugeMetricFamily(
+            "deniable_key_list_expires_timestamp_seconds",
+            "From when on devices refuse the key list.",
+            keys.listed_until,
+        )
+        yield GaugeMetricFamily(
+            "deniable_delegation_expires_timestamp_seconds",
+            "From when on the online key may not sign key lists.",
+            keys.delegated_until,
+        )
+
+    def _collections(self) -> Metric:
+        found = Counter(each.state for each in self._service.registry.all())
+        family = GaugeMetricFamily(
+            "deniable_collections", "Registered collections.", labels=["state"]
+        )
+        for state in ("open", "closed"):
+            family.add_metric([state], found[state])
+        return family

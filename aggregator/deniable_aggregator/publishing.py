@@ -1,0 +1,69 @@
+"""Estimates for the SQL views: of each closed epoch what the API answers when it is asked plainly.
+
+The same code makes both. What is shown is made again when the program or the manifest has a new
+version, and is gone as soon as the epoch's tallies are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import version
+
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.reading import Span, pooled
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.store.contract import (
+    EpochRow,
+    ShownCollection,
+    ShownEpoch,
+    ShownEstimate,
+    Store,
+)
+from deniable_shared.domain import Text
+
+__all__ = ["EPOCHS_AT_ONCE", "MOST_LABELS", "publish"]
+
+MOST_LABELS = 1_000
+"""Of wider collections nothing is shown: ask the API."""
+
+EPOCHS_AT_ONCE = 50
+"""Epochs of one collection made in one round: after an upgrade the others wait a little."""
+
+
+def publish(store: Store, collection: Collection, epochs: Sequence[EpochRow]) -> None:
+    """Bring up to date what is shown of this collection, whose epochs these are."""
+    manifest = collection.manifest
+    shown = ShownCollection(manifest.name, manifest.read, manifest.epoch_seconds)
+    if store.shown_collection(collection.id) != shown:
+        store.show_collection(collection.id, shown)
+    if isinstance(manifest.domain, Text):
+        return
+    maker, known = _maker(manifest.version), store.shown_epochs(collection.id)
+    due = [row.epoch for row in epochs if row.closed_at is not None and row.expired_at is None]
+    stale = [epoch for epoch in due if known.get(epoch) != maker]
+    for epoch in stale[:EPOCHS_AT_ONCE]:
+        store.show_epoch(collection.id, _shown(store, collection, epoch, maker))
+
+
+@cache
+def _maker(manifest_version: int) -> str:
+    return f"{version('deniable-aggregator')}/{manifest_version}"
+
+
+def _shown(store: Store, collection: Collection, epoch: int, maker: str) -> ShownEpoch:
+    """Without rows where analysts may read none, or they are too many."""
+    from deniable_aggregator.api.estimates import plain  # the web framework, where it is needed
+
+    try:
+        reading = pooled(store, collection, Span(epoch, epoch))
+    except Problem:
+        return ShownEpoch(epoch, maker)
+    document = plain(collection, reading)
+    rows = [
+        ShownEstimate(row.label, row.frequency, row.std_error, row.lower, row.upper)
+        for row in document.estimates
+    ]
+    if len(rows) > MOST_LABELS:
+        return ShownEpoch(epoch, maker)
+    return ShownEpoch(epoch, maker, document.n, document.confidence, tuple(rows))

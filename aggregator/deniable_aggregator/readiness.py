@@ -1,0 +1,112 @@
+"""Whether the service can take reports and keep them: database, keys, disk, clock.
+
+Each check says one thing in words that hold no secret: anybody may read the answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deniable_aggregator.service import Service
+    from deniable_aggregator.settings import Settings
+
+__all__ = [
+    "CHECKS",
+    "LEAST_FREE_BYTES",
+    "Finding",
+    "can_be_written",
+    "free_bytes",
+    "look",
+    "places",
+]
+
+LEAST_FREE_BYTES = 32 * 1024 * 1024
+"""Below that the next checkpoint or key list may not fit."""
+
+CLOCK_SECONDS = 300
+"""A clock may lag so much behind what this service has signed."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found: "ok", or what is wrong."""
+
+    check: str
+    said: str
+
+    @property
+    def ok(self) -> bool:
+        return self.said == "ok"
+
+
+def look(service: Service) -> Iterator[Finding]:
+    """Every check, one after the other."""
+    for name, check in CHECKS.items():
+        yield Finding(name, check(service))
+
+
+def free_bytes(place: Path) -> int:
+    """Space left on the file system that holds it."""
+    return shutil.disk_usage(place).free
+
+
+def places(settings: Settings) -> set[Path]:
+    """The directories that this process writes into."""
+    return {settings.data} if settings.shared else {settings.data, settings.database.parent}
+
+
+def can_be_written(place: Path) -> bool:
+    """Whether files can be made there; a file system that is read-only says no to root, too."""
+    return os.access(place, os.W_OK | os.X_OK)
+
+
+def _database(service: Service) -> str:
+    try:
+        service.store.ping()
+    except Exception:  # whatever is wrong with the store, nothing can be served
+        logger.exception("the store does not answer")
+        return "does not answer"
+    return "ok"
+
+
+def _keys(service: Service) -> str:
+    active = [each.key for each in service.keys.standings if each.key.state == "active"]
+    if not active:
+        return "no key is in use: devices cannot seal reports"
+    if not any(service.keys.opener(key.id) for key in active):
+        return "the file of the key in use is missing"
+    if service.keys.listed_until <= service.clock():
+        return "the key list has expired"
+    return "ok"
+
+
+def _disk(service: Service) -> str:
+    for place in places(service.settings):
+        if not can_be_written(place):
+            return "cannot be written"
+        if free_bytes(place) < LEAST_FREE_BYTES:
+            return "is full"
+    return "ok"
+
+
+def _clock(service: Service) -> str:
+    if service.clock() < service.keys.listed_from - CLOCK_SECONDS:
+        return "is behind the newest key list"
+    return "ok"
+
+
+CHECKS: dict[str, Callable[[Service], str]] = {
+    "database": _database,
+    "keys": _keys,
+    "disk": _disk,
+    "clock": _clock,
+}

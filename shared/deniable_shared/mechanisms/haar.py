@@ -1,0 +1,172 @@
+"""Haar contrasts in one bit: in which half of its node a value lies, told by one parity.
+
+    level l uniform in 0 … h − 1, j uniform in 0 … 2^l − 1, tossed openly        h = ⌈log2 D⌉
+    node k = the first l bits of x, s = the next one: which half of the node
+    b = parity of j AND k, plus s, modulo 2, told with p = T/2^64, else the other bit
+
+The 2^l contrasts of a level, (people in the left half) − (people in the right half) of each node,
+are ±1 in one place and 0 elsewhere; the parity with j is one coefficient of their Walsh–Hadamard
+transform. What is tossed openly depends on no value, so ε is that of the one bit. Together the
+coefficients are those of `hadamard/1`, but drawn level by level: a node of many values is asked
+after as often as all the nodes of a lower level together, as ranges need it.
+
+p and q are those of the bit. Payload: 2(2^l − 1 + j) + b, big-endian, in as few whole bytes as hold
+2^(h+1) − 3. Sources: Cormode, Kulkarni, Srivastava 2019 (HaarHRR); local-dp §11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar, Self
+
+from deniable_shared.coins import Coins
+from deniable_shared.domain import bytes_for
+from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.range_error import error_of_contrasts
+
+__all__ = ["MAX_HAAR_VALUES", "HaarResponse"]
+
+MAX_HAAR_VALUES = 2_048
+"""As many as `tree/1` takes."""
+
+_SCALE = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class HaarResponse:
+    """D = `domain_size` equally spaced values, h = `levels`."""
+
+    id: ClassVar[str] = "haar/1"
+    domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
+    parameters: ClassVar[tuple[str, ...]] = ()
+    symbols: ClassVar[int] = 2
+    favoured: ClassVar[int] = 1
+    places: ClassVar[int] = 1
+    differing: ClassVar[int] = 1
+    domain_size: int
+    epsilon: Fraction
+    threshold: int = field(init=False)
+    payload_size: int = field(init=False)
+    levels: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        d = self.domain_size
+        if not 2 <= d <= MAX_HAAR_VALUES:
+            raise ParameterError(
+                f"domain_size must lie in [2, {MAX_HAAR_VALUES}], got {d}: choose a longer step"
+            )
+        object.__setattr__(self, "levels", (d - 1).bit_length())
+        object.__setattr__(self, "threshold", threshold(parse_epsilon(self.epsilon)))
+        object.__setattr__(self, "payload_size", bytes_for(self.tally_size))
+
+    @classmethod
+    def create(
+        cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
+    ) -> Self:
+        """See `contract.Kind`."""
+        return cls(domain_size, epsilon)
+
+    @property
+    def tally_size(self) -> int:
+        """One count of reports a payload."""
+        return 2 * self.public_choices
+
+    @property
+    def public_choices(self) -> int:
+        """The coefficients of all levels; those of one level are equally likely."""
+        return (1 << self.levels) - 1
+
+    @property
+    def told(self) -> Fraction:
+        """One level of h."""
+        return Fraction(1, self.levels)
+
+    @property
+    def p(self) -> Fraction:
+        """Exact probability that the parity is told truthfully."""
+        return Fraction(self.threshold, _SCALE)
+
+    @property
+    def q(self) -> Fraction:
+        """Exact probability that it is flipped."""
+        return 1 - self.p
+
+    @property
+    def range_error(self) -> float:
+        """n times the mean variance of a range of values, answers spread evenly."""
+        return error_of_contrasts(self.domain_size) / float(self.p - self.q) ** 2
+
+    def randomize(
+        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
+    ) -> bytes:
+        """Level and j by `public`, the bit by `coins`; DomainError unless 0 ≤ value < D."""
+        index = self._checked(value)
+        openly = coins if public is None else public
+        level = openly.below(self.levels)
+        place = (1 << level) - 1 + openly.below(1 << level)
+        flip = not coins.bernoulli(self.threshold)
+        return self._payload(place, self._parity(place, index) ^ flip)
+
+    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+        """The same coefficient; its bit kept with probability keep/2^64, else a fair coin."""
+        place, told = _read(permanent)
+        kept = coins.bernoulli(keep)
+        drawn = coins.bits(1)  # always drawn: work must not tell the outcome
+        return self._payload(place, (drawn, told)[kept])
+
+    def _payload(self, place: int, told: int) -> bytes:
+        return (2 * place + told).to_bytes(self.payload_size, "big")
+
+    def _parity(self, place: int, index: int) -> int:
+        """Of 2j + 1 and the first l + 1 bits of the index."""
+        level = (place + 1).bit_length() - 1
+        mask = 2 * (place + 1 - (1 << level)) + 1
+        return (mask & index >> (self.levels - 1 - level)).bit_count() & 1
+
+    def _checked(self, value: int | Sequence[int]) -> int:
+        if not isinstance(value, int) or not 0 <= value < self.domain_size:
+            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
+        return value
+
+    def supports(self, payload: bytes, label: int) -> bool:
+        """Whether a value has the parity that is told."""
+        place, told = _read(payload)
+        return self._parity(place, label) == told
+
+    def validate(self, payload: bytes) -> None:
+        """DecodeError unless `payload` names one of the coefficients in its one length."""
+        if len(payload) != self.payload_size:
+            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
+        if int.from_bytes(payload, "big") >= self.tally_size:
+            raise DecodeError(f"payload must hold a number in [0, {self.tally_size - 1}]")
+
+    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
+        """Exact probability of every payload."""
+        index = self._checked(value)
+        return {
+            self._payload((1 << level) - 1 + j, told): self.told
+            / (1 << level)
+            * (self.p if told == self._parity((1 << level) - 1 + j, index) else self.q)
+            for level in range(self.levels)
+            for j in range(1 << level)
+            for told in (0, 1)
+        }
+
+    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of both payloads that `renewed` can give."""
+        place, told = _read(permanent)
+        flip = Fraction(_SCALE - keep, 2 * _SCALE)
+        return {self._payload(place, told): 1 - flip, self._payload(place, 1 - told): flip}
+
+    def inputs(self) -> Iterator[int]:
+        """Every index."""
+        return iter(range(self.domain_size))
+
+
+def _read(payload: bytes) -> tuple[int, int]:
+    """The place of the coefficient, and its bit."""
+    code = int.from_bytes(payload, "big")
+    return code >> 1, code & 1

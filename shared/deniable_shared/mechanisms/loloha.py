@@ -1,0 +1,247 @@
+"""Longitudinal local hashing: an open hash of the answer, told as one of g cells.
+
+    h_a, a uniform among M, tossed openly; the cell h_a(x) told with p, each other one as likely
+
+    p = T/2^64        (T/1) / ((2^64 − T)/(g − 1)) ≤ e^ε, as close as 64 bits allow
+
+A value x < K = g^t has t digits in base g, elements of F_g, the last one x_0. The functions are all
+linear forms on such vectors, but for a factor: M = (K − 1)/(g − 1) of them,
+
+    h_a(x) = x_k + Σ_{j<k} r_j·x_j        a = (g^k − 1)/(g − 1) + r,  0 ≤ r < g^k
+
+Two values fall into one cell of equally many functions, whatever they are: (w − 1)/(K − 1) of all,
+w = K/g. So nothing has to be assumed of a hash, p and q = (w − p)/(K − 1) are those of `subset/1`
+on K values exactly, and a tally of the M·g messages is enough. With fewer functions of g cells than
+(d − 1)/(g − 1) the shares of d values do not follow from all cells: no such family is smaller.
+
+In a chain the function belongs to the permanent answer and the cell is kept or drawn anew among
+all g. If they are not given, g and t are those of least total error of the d choices for one
+report, decided at a lower bound of e^ε: g at most 4e^ε + 8, t ≥ 2 the least with K ≥ d, K at most
+16(d + 1) and 2^18.
+
+Payload: a·g + cell, big-endian, in as few whole bytes as hold the largest.
+Sources: Wang, Blocki, Li, Jha 2017; Arcolezi, Pinzón, Palamidessi, Gambs 2023; local-dp §4, §9.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from math import isqrt
+from typing import ClassVar, Self
+
+from deniable_shared.coins import Coins
+from deniable_shared.domain import INDEXED, bytes_for
+from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
+from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.fields import prime_power
+from deniable_shared.inner_products import inner_products
+from deniable_shared.optimum import design_error
+from deniable_shared.recurrences import codes_of
+
+__all__ = ["MAX_HASHED_CODES", "LocalHashing", "best_family"]
+
+MAX_HASHED_CODES = 1 << 18
+"""Largest K: a tally has up to twice as many integers."""
+
+_SCALE = 1 << 64
+_MAX_PAYLOADS = 65_536
+_BITS = 96
+_MOST_SPREAD = 16
+_LEAST_DIMENSION = 2  # of one digit there is one function, and that is grr/1
+
+
+@dataclass(frozen=True, slots=True)
+class LocalHashing:
+    """d = `domain_size` choices among K codes of t = `dimension` digits; g = `field_order`."""
+
+    id: ClassVar[str] = "loloha/1"
+    domain_types: ClassVar[frozenset[str]] = INDEXED
+    parameters: ClassVar[tuple[str, ...]] = ("field_order", "dimension")
+    places: ClassVar[int] = 1
+    differing: ClassVar[int] = 1
+    favoured: ClassVar[int] = 1
+    told: ClassVar[Fraction] = Fraction(1)
+    domain_size: int
+    epsilon: Fraction
+    field_order: int
+    dimension: int
+    codes: int = field(init=False)
+    public_choices: int = field(init=False)
+    threshold: int = field(init=False)
+    payload_size: int = field(init=False)
+    _starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        d, g, t = self.domain_size, self.field_order, self.dimension
+        _check_family(d, g, t)
+        cut = threshold(parse_epsilon(self.epsilon), messages=g)
+        object.__setattr__(self, "codes", g**t)
+        object.__setattr__(self, "public_choices", codes_of(g, t))
+        object.__setattr__(self, "threshold", cut)
+        object.__setattr__(self, "payload_size", bytes_for(self.tally_size))
+        object.__setattr__(self, "_starts", tuple(codes_of(g, place) for place in range(t)))
+
+    @classmethod
+    def create(
+        cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
+    ) -> Self:
+        """See `contract.Kind`; field order and dimension are the best for a report."""
+        if given and given.keys() != set(cls.parameters):
+            raise ParameterError(f"{cls.id} takes field_order and dimension together, or neither")
+        if given:
+            return cls(domain_size, epsilon, *(given[name] for name in cls.parameters))
+        _check_domain(domain_size)
+        return cls(domain_size, epsilon, *best_family(domain_size, report))
+
+    @property
+    def tally_size(self) -> int:
+        """One count of reports a function and cell."""
+        return self.public_choices * self.field_order
+
+    @property
+    def p(self) -> Fraction:
+        """Exact probability that the true cell is told, which supports the true choice."""
+        return Fraction(self.threshold, _SCALE)
+
+    @property
+    def q(self) -> Fraction:
+        """Exact probability that a report supports one given other code."""
+        return (self.codes // self.field_order - self.p) / (self.codes - 1)
+
+    @property
+    def symbols(self) -> int:
+        """A symbol is a cell."""
+        return self.field_order
+
+    def hashed(self, function: int, value: int) -> int:
+        """h_a(x)."""
+        g, products = self.field_order, inner_products(self.field_order)
+        place = bisect_right(self._starts, function) - 1
+        rest, factors, digits = function - self._starts[place], [], []
+        for _ in range(place):
+            rest, factor = divmod(rest, g)
+            value, digit = divmod(value, g)
+            factors.append(factor)
+            digits.append(digit)
+        return products.of(value % g, products.operands(factors), products.operands(digits))
+
+    def randomize(
+        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
+    ) -> bytes:
+        """A function by `public`, a cell by `coins`; DomainError unless 0 ≤ value < d."""
+        index = self._checked(value)
+        function = (coins if public is None else public).below(self.public_choices)
+        truthful = coins.bernoulli(self.threshold)
+        other = coins.below(self.field_order - 1)  # always drawn: work must not tell the outcome
+        true = self.hashed(function, index)
+        other += other >= true  # skip over the true cell
+        return self._payload(function, (other, true)[truthful])
+
+    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+        """The same function; the cell kept with probability keep/2^64, else any of the g."""
+        function, cell = divmod(int.from_bytes(permanent, "big"), self.field_order)
+        kept = coins.bernoulli(keep)
+        drawn = coins.below(self.field_order)  # always drawn: work must not tell the outcome
+        return self._payload(function, (drawn, cell)[kept])
+
+    def _payload(self, function: int, cell: int) -> bytes:
+        return (function * self.field_order + cell).to_bytes(self.payload_size, "big")
+
+    def _checked(self, value: int | Sequence[int]) -> int:
+        if not isinstance(value, int) or not 0 <= value < self.domain_size:
+            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
+        return value
+
+    def supports(self, payload: bytes, label: int) -> bool:
+        """Whether the label falls into the cell told."""
+        function, cell = divmod(int.from_bytes(payload, "big"), self.field_order)
+        return self.hashed(function, label) == cell
+
+    def validate(self, payload: bytes) -> None:
+        """DecodeError unless `payload` is one of the M·g messages in its one length."""
+        if len(payload) != self.payload_size:
+            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
+        if int.from_bytes(payload, "big") >= self.tally_size:
+            raise DecodeError(f"payload must hold a number in [0, {self.tally_size - 1}]")
+
+    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
+        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
+        index, g = self._checked(value), self.field_order
+        if self.tally_size > _MAX_PAYLOADS:
+            raise ParameterError(
+                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {self.tally_size:,}: "
+                "use fewer choices"
+            )
+        inside = self.p / self.public_choices
+        outside = (1 - self.p) / ((g - 1) * self.public_choices)
+        return {
+            self._payload(function, cell): inside if cell == true else outside
+            for function in range(self.public_choices)
+            for true in [self.hashed(function, index)]
+            for cell in range(g)
+        }
+
+    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `renewed` can give."""
+        function = int.from_bytes(permanent, "big") // self.field_order
+        drawn = Fraction(_SCALE - keep, _SCALE * self.field_order)
+        law = {self._payload(function, cell): drawn for cell in range(self.field_order)}
+        law[permanent] += Fraction(keep, _SCALE)
+        return law
+
+    def inputs(self) -> Iterator[int]:
+        """Every index."""
+        return iter(range(self.domain_size))
+
+
+@lru_cache(maxsize=256)
+def best_family(domain_size: int, epsilon: Fraction) -> tuple[int, int]:
+    """(g, t) of least total error; the fewer cells in a tie."""
+    e, _ = exp_bounds(epsilon, bits=_BITS)
+    near = min(MAX_HASHED_CODES, _MOST_SPREAD * (domain_size + 1))
+    most = min(int(4 * e) + 8, isqrt(near))
+    families = (
+        (design_error(domain_size, g**t, g ** (t - 1), e), g, t)
+        for g in range(2, most + 1)
+        if prime_power(g) is not None
+        for t in [_dimension(domain_size, g)]
+        if g**t <= near
+    )
+    _, g, t = min(families)
+    return g, t
+
+
+def _dimension(domain_size: int, g: int) -> int:
+    """The least with so many codes."""
+    t = _LEAST_DIMENSION
+    while g**t < domain_size:
+        t += 1
+    return t
+
+
+def _check_domain(domain_size: int) -> None:
+    if not 2 <= domain_size <= MAX_HASHED_CODES:
+        raise ParameterError(
+            f"domain_size must lie in [2, {MAX_HASHED_CODES}], got {domain_size}: "
+            "affine/1 and projective/1 take up to 1,000,000 choices"
+        )
+
+
+def _check_family(domain_size: int, g: int, t: int) -> None:
+    _check_domain(domain_size)
+    if prime_power(g) is None:
+        raise ParameterError(
+            f"field_order must be a prime, or a power of one up to 128, got {g}: "
+            "leave it out to get the best"
+        )
+    if not _LEAST_DIMENSION <= t <= MAX_HASHED_CODES.bit_length():
+        raise ParameterError(f"dimension must be at least {_LEAST_DIMENSION}, got {t}: use grr/1")
+    if not domain_size <= g**t <= MAX_HASHED_CODES:
+        raise ParameterError(
+            f"field_order and dimension must give {domain_size} to {MAX_HASHED_CODES} codes, "
+            f"got {g**t}"
+        )

@@ -1,0 +1,180 @@
+"""One of several choices, which one is tossed openly, told by subset selection at full ε.
+
+    place uniform among the P choices, tossed without the value
+    the code that the value has in that choice of d, told by `subset/1` at ε with its best w
+
+Which one is told depends on no value, so the report costs what one choice costs: ε. With the best w
+a choice is told with the least total error there is (`optimum`).
+
+A choice of few codes has a larger share w/d than one of many, and so a smaller T. `threshold`, p
+and q are those of the choice of least w/d. In a chain that one decides A: the A that keeps ε rises
+with w/d, so it keeps ε for all the others, too (local-dp §9, with ρ = w/d: A/2^64 is at most
+(E − 1)(ρE′ + 1 − ρ)/((E′ − 1)(ρE + 1 − ρ)), E′ of the permanent answer).
+
+Payload: the place, big-endian, in as few whole bytes as hold P − 1; then that of the choice, zero
+padded to the longest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+from deniable_shared.coins import Coins
+from deniable_shared.domain import bytes_for
+from deniable_shared.dyadic import parse_epsilon
+from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.mechanisms.subset import SubsetResponse
+
+__all__ = ["OneOfChoices"]
+
+_MAX_PAYLOADS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class OneOfChoices:
+    """`choices` are the best for one report; `narrowest` is that of least w/d."""
+
+    thing: ClassVar[str] = "choice"
+    places: ClassVar[int] = 1
+    differing: ClassVar[int] = 1
+    choices: tuple[SubsetResponse, ...] = field(init=False, repr=False)
+    narrowest: SubsetResponse = field(init=False, repr=False)
+    payload_size: int = field(init=False)
+    _head: int = field(init=False, repr=False)
+
+    def _prepare(self, sizes: Sequence[int], epsilon: Fraction, report: Fraction) -> None:
+        """Set the fields: a choice of each size."""
+        told = {size: _choice(size, parse_epsilon(epsilon), report) for size in {*sizes}}
+        head = bytes_for(len(sizes))
+        object.__setattr__(self, "choices", tuple(told[size] for size in sizes))
+        object.__setattr__(self, "narrowest", min(told.values(), key=_share))
+        object.__setattr__(self, "_head", head)
+        longest = max(choice.payload_size for choice in told.values())
+        object.__setattr__(self, "payload_size", head + longest)
+
+    def code(self, index: int, place: int) -> int:
+        """The code that a value has in one of the choices."""
+        raise NotImplementedError
+
+    @property
+    def domain_size(self) -> int:
+        """Number of values."""
+        raise NotImplementedError
+
+    @property
+    def tally_size(self) -> int:
+        """One count of reports a choice, then for each choice one count of supports a code."""
+        return len(self.choices) + sum(choice.domain_size for choice in self.choices)
+
+    @property
+    def threshold(self) -> int:
+        """T of the choice of least w/d; those of the others follow from ε as well."""
+        return self.narrowest.threshold
+
+    @property
+    def p(self) -> Fraction:
+        """Exact probability that the true code of that choice is supported."""
+        return self.narrowest.p
+
+    @property
+    def q(self) -> Fraction:
+        """Exact probability that one given other code of that choice is supported."""
+        return self.narrowest.q
+
+    @property
+    def symbols(self) -> int:
+        """A symbol is a set of codes: as many as that choice has."""
+        return self.narrowest.symbols
+
+    @property
+    def favoured(self) -> int:
+        """The sets that hold one code of that choice."""
+        return self.narrowest.favoured
+
+    @property
+    def told(self) -> Fraction:
+        """One choice of P."""
+        return Fraction(1, len(self.choices))
+
+    @property
+    def public_choices(self) -> int:
+        """P."""
+        return len(self.choices)
+
+    def randomize(
+        self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
+    ) -> bytes:
+        """The place by `public`, its code by `coins`; DomainError unless 0 ≤ value < size."""
+        index = self._checked(value)
+        place = (coins if public is None else public).below(len(self.choices))
+        told = self.choices[place].randomize(self.code(index, place), coins)
+        return self._payload(place, told)
+
+    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+        """The same choice; its set kept with probability keep/2^64, else any set of its size."""
+        place, told = self.read(permanent)
+        return self._payload(place, self.choices[place].renewed(told, keep, coins))
+
+    def read(self, payload: bytes) -> tuple[int, bytes]:
+        """The place of the choice, and what is told of it."""
+        place = int.from_bytes(payload[: self._head], "big")
+        return place, payload[self._head : self._head + self.choices[place].payload_size]
+
+    def _payload(self, place: int, told: bytes) -> bytes:
+        return (place.to_bytes(self._head, "big") + told).ljust(self.payload_size, b"\0")
+
+    def _checked(self, value: int | Sequence[int]) -> int:
+        if not isinstance(value, int) or not 0 <= value < self.domain_size:
+            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
+        return value
+
+    def supports(self, payload: bytes, label: int) -> bool:
+        """Whether it supports the code that a value has in the choice that is told."""
+        place, told = self.read(payload)
+        return self.choices[place].supports(told, self.code(self._checked(label), place))
+
+    def validate(self, payload: bytes) -> None:
+        """DecodeError unless `payload` names a choice, and one of its sets, zero padded."""
+        if len(payload) != self.payload_size:
+            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
+        if int.from_bytes(payload[: self._head], "big") >= len(self.choices):
+            raise DecodeError(f"payload must name a {self.thing} in [0, {len(self.choices) - 1}]")
+        place, told = self.read(payload)
+        if any(payload[self._head + len(told) :]):
+            raise DecodeError("payload must be padded with zeros")
+        self.choices[place].validate(told)
+
+    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
+        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
+        index = self._checked(value)
+        if sum(choice.symbols for choice in self.choices) > _MAX_PAYLOADS:
+            raise ParameterError(
+                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf: use fewer labels"
+            )
+        return {
+            self._payload(place, told): self.told * chance
+            for place, choice in enumerate(self.choices)
+            for told, chance in choice.pmf(self.code(index, place)).items()
+        }
+
+    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `renewed` can give."""
+        place, told = self.read(permanent)
+        law = self.choices[place].renewed_pmf(told, keep)
+        return {self._payload(place, drawn): chance for drawn, chance in law.items()}
+
+    def inputs(self) -> Iterator[int]:
+        """Every value."""
+        return iter(range(self.domain_size))
+
+
+def _share(choice: SubsetResponse) -> tuple[Fraction, int]:
+    """w/d; of equal ones the smaller choice first, so that it is always the same."""
+    return Fraction(choice.subset_size, choice.domain_size), choice.domain_size
+
+
+def _choice(size: int, epsilon: Fraction, report: Fraction) -> SubsetResponse:
+    return SubsetResponse.create(size, epsilon, report=report, given={})

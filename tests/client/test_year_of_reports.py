@@ -1,0 +1,56 @@
+"""The shipped client for a year: all that its aggregator opened, and what that tells at most."""
+
+from __future__ import annotations
+
+import secrets
+from fractions import Fraction
+from math import prod
+
+import pytest
+
+from deniable_client.testing import FakeClock
+from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.chains import Renewed
+from deniable_shared.dyadic import at_most_exp
+from support.attacker import likelihood_by_definition
+from support.client_world import DAY, START, URL, Aggregator, Device, Operator, toml
+from support.histories import spans_of
+
+DAYS, HOLD, PAID = 365, 100, 2
+FIELDS = {
+    "repeat": '"memoized"',
+    "epsilon_lifetime": '"4"',
+    "hold_epochs": str(HOLD),
+    "linkable": "true",
+    "valid_from": "2027-01-01",
+    "expires": "2028-01-01",
+}
+MINUTES = 'type = "number"\nlow = "0"\nhigh = "4"\nstep = "1"'
+ANSWERS = [str(minutes) for minutes in range(5)]
+
+
+@pytest.mark.parametrize("id", ["dbitflip/1", "grr/1", "loloha/1", "square-wave/1"])
+def test_a_year_of_a_device_whose_answer_changes_daily_costs_the_lifetime_at_most(
+    operator: Operator, id: str
+) -> None:
+    text = toml(mechanism=f'"{id}"', **FIELDS).partition('type = "bits"')[0] + MINUTES
+    question = manifest_from_toml(text, ingest=[URL])
+    chain = question.chain()
+    assert isinstance(chain, Renewed)
+    device = Device(":memory:", Aggregator(operator, FakeClock(START)), [question])
+    device.clock.advance((question.first_epoch - device.clock() // DAY) * DAY)
+    client, told = device.granted(), [secrets.choice(ANSWERS) for _ in range(DAYS)]
+    for answer in told:
+        client.record("settings", answer)
+        client.flush(early=True)
+        device.clock.advance(DAY)
+    assert len(device.payloads) == DAYS
+    assert client.budget().spent == 4
+    device.close()
+    sent, apart = iter(device.payloads), []
+    for span in spans_of(list(map(int, told)), HOLD, PAID):
+        reports = [next(sent) for _ in span]
+        chances = [likelihood_by_definition(chain, reports, answer) for answer in range(5)]
+        apart.append(max(chances) / min(chances))
+        assert at_most_exp(apart[-1], chain.epsilon_permanent)
+    assert at_most_exp(prod(apart, start=Fraction(1)), question.epsilon_lifetime)

@@ -1,0 +1,93 @@
+"""An attacker who has every report of a device: how likely each answer makes them, exactly.
+
+By the law of the chain, in rationals, for any number of reports of one permanent answer:
+
+    P[reports | x] = Σ_y P[y | x]·Π_t P[report_t | y]        y: all permanent answers
+
+A symbol that no report shows has been drawn anew each time; all such y are one term. The symbols of
+a vector are renewed each by itself, so that the sum is a product of sums. What reports tell openly
+is as likely under all answers and left out: only ratios mean something.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from math import prod
+
+from deniable_shared.chains import Renewed
+from deniable_shared.mechanisms.contract import Renewable
+from support.privacy import Encoded
+
+__all__ = ["likelihood", "likelihood_by_definition", "likelihood_of_vectors"]
+
+
+def likelihood_by_definition(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:
+    """The sum as it stands, over all permanent answers: for few."""
+    seen, total = Counter(reports), Fraction()
+    for permanent, chance in chain.first.pmf(answer).items():
+        once = chain.first.renewed_pmf(permanent, chain.renewal_threshold)
+        total += chance * prod(once.get(sent, Fraction()) ** many for sent, many in seen.items())
+    return total
+
+
+def likelihood_of_vectors(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:
+    """The same but for a factor, of vectors that tell nothing openly, by how many bits differ."""
+    assert chain.first.symbols == 2
+    assert chain.first.public_choices == 1
+    flip, every = (1 - chain.kept) / 2, chain.first.places * len(reports)
+    sent, by_errors = [int.from_bytes(report, "big") for report in reports], dict[int, Fraction]()
+    for permanent, chance in chain.first.pmf(answer).items():
+        told = int.from_bytes(permanent, "big")
+        errors = sum((told ^ each).bit_count() for each in sent)
+        by_errors[errors] = by_errors.get(errors, Fraction()) + chance
+    wrong, right = flip.numerator, flip.denominator - flip.numerator
+    return sum(
+        (
+            chance * (wrong**errors * right ** (every - errors))
+            for errors, chance in by_errors.items()
+        ),
+        Fraction(),
+    )
+
+
+def likelihood(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:
+    """The same but for a factor that no answer changes, for large domains and wide vectors."""
+    if chain.first.places > 1 or chain.told < 1:
+        return _of_bits(chain, reports, answer)
+    return _of_symbol(chain, reports, answer)
+
+
+def _of_symbol(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:
+    assert isinstance(answer, int)
+    first, days = chain.first, len(reports)
+    drawn = (1 - chain.kept) / first.symbols
+    inside = first.p / first.favoured
+    outside = (1 - first.p) / (first.symbols - first.favoured)
+    never, total = Fraction(1), Fraction()
+    for symbol, many in Counter(reports).items():
+        chance = inside if first.supports(symbol, answer) else outside
+        never -= chance
+        total += chance * (drawn + chain.kept) ** many * drawn ** (days - many)
+    return total + never * drawn**days
+
+
+def _of_bits(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:
+    first, days, total = chain.first, len(reports), Fraction(1)
+    drawn = (1 - chain.kept) / 2
+    for label in range(first.domain_size):
+        bits = [first.supports(report, label) for report in reports]
+        if bits[0] is None:
+            assert not any(bit is not None for bit in bits)
+            continue
+        ones = bits.count(True)
+        one = first.p if _holds(first, answer, label) else first.q
+        kept = (drawn + chain.kept) ** ones * drawn ** (days - ones)
+        not_kept = drawn**ones * (drawn + chain.kept) ** (days - ones)
+        total *= one * kept + (1 - one) * not_kept
+    return total
+
+
+def _holds(first: Renewable, answer: Encoded, label: int) -> bool:
+    return answer == label if isinstance(answer, int) else bool(answer[label])

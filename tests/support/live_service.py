@@ -1,0 +1,80 @@
+"""A real service in a process of its own, with one collection that is open today."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from deniable_aggregator.keys import initialise, read_seed
+from deniable_aggregator.process.connection import Connection, remote
+from deniable_aggregator.process.serving import Server, free_port, running
+from deniable_aggregator.service import Service
+from deniable_aggregator.settings import Settings
+from deniable_shared import dsse
+from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from support.deniable_command import SETTINGS_TOML
+
+__all__ = ["Live", "live", "prepare"]
+
+
+@dataclass
+class Live:
+    """The process, and what a test has to know to speak to it."""
+
+    settings: Settings
+    server: Server
+    manifest: Manifest
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Host and port, for sockets."""
+        parts = urlsplit(self.server.address)
+        assert parts.hostname
+        assert parts.port
+        return parts.hostname, parts.port
+
+    @property
+    def path(self) -> str:
+        return f"/v1/collections/{self.manifest.collection}/reports"
+
+    def connect(self) -> Connection:
+        """With the admin's token."""
+        return remote(self.server.address, self.server.token, trust_env=False)
+
+    def counted(self) -> int:
+        """Reports, by the service's own word."""
+        with self.connect() as connection:
+            found = connection.get_json(f"/v1/collections/{self.manifest.collection}/epochs")
+        epochs = found["epochs"]
+        assert isinstance(epochs, list)
+        return sum(int(epoch["n"]) for epoch in epochs)
+
+
+def prepare(settings: Settings) -> Manifest:
+    """A data directory with one collection, "settings"."""
+    operator = settings.data.parent / "operator.key"
+    initialise(settings, operator_key=operator, now=time.time())
+    manifest = manifest_from_toml(SETTINGS_TOML, ingest=[settings.public_url])
+    seed = read_seed(operator)
+    signed = dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=seed)
+    service = Service.open(settings)
+    try:
+        service.registry.apply(signed)
+    finally:
+        service.close()
+    return manifest
+
+
+@contextmanager
+def live(folder: Path, **changes: object) -> Iterator[Live]:
+    """Started, and stopped at the end."""
+    settings = Settings(data=folder / "data", port=free_port())
+    settings = replace(settings, **changes)  # type: ignore[arg-type]
+    manifest = prepare(settings)
+    with (folder / "server.log").open("wb") as log, running(settings, log=log) as server:
+        yield Live(settings, server, manifest)
