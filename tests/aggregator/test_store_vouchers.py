@@ -94,7 +94,7 @@ def test_serials_go_in_slices_too_and_an_interrupted_deletion_is_finished(
     switch = KillSwitch()
     store = database.open(switch)
     store.commit(vouched(range(7)), sums)
-    switch.arm(24)
+    switch.arm(28)
     with pytest.raises(Killed):
         store.close_epoch(COLLECTION, EPOCH, 0)
     left = database.left_behind()
