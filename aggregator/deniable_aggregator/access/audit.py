@@ -53,6 +53,7 @@ ACTS = (
     "token-revoked",
     "user-added",
     "user-removed",
+    "voucher-key-shown",
 )
 """Every privileged act there is."""
 

@@ -29,7 +29,7 @@ def record(service: Service) -> None:
         return
     text = json.dumps(found, sort_keys=True)
     with audit.acting(_SETTINGS, actor=ACTOR, at=service.clock(), settings=text):
-        service.store.record_act()
+        service.store.record_act(_SETTINGS)
 
 
 def last(store: AccessStore, act: str) -> audit.Entry | None:

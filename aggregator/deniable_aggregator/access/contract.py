@@ -136,8 +136,8 @@ class AccessStore(Protocol):
         """Delete sessions and links that are over."""
         ...
 
-    def record_act(self) -> None:
-        """Append the entry of the act under way, which changes nothing else here."""
+    def record_act(self, act: str) -> None:
+        """Append the entry of this act, if it is under way; it changes nothing else here."""
         ...
 
     def audit(self, first: int = 0) -> Sequence[AuditRow]:

@@ -128,8 +128,8 @@ class AccessRegisters:
                 db.execute("delete from sessions where expires <= ?", (int(now),))
                 db.execute("delete from sign_in_links where expires <= ?", (int(now),))
 
-    def record_act(self) -> None:
-        with self._lent.write("settings-changed"):
+    def record_act(self, act: str) -> None:
+        with self._lent.write(act):
             pass  # the entry is all there is to write
 
     def audit(self, first: int = 0) -> list[AuditRow]:
