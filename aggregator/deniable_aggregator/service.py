@@ -55,7 +55,7 @@ class Service:
         self.watch = Watch(store, clock=clock)
         self.keys = Keys(settings.data, store=store, clock=clock, shared=settings.shared)
         self.registry = Registry(store, trusted=[self.keys.trust], shared=settings.shared)
-        self.voucher_keys = VoucherKeys(settings.data / "keys")
+        self.voucher_keys = VoucherKeys.open(settings.data / "keys")
         self.ingest = Ingest(
             settings,
             store=MeteredStore(store, self.metrics),

@@ -109,21 +109,19 @@ def test_showing_a_key_is_an_act_and_issuing_is_none(world: World, survey: Colle
 
 def test_keys_of_collections_differ_and_outlive_a_restart(world: World, survey: Collection) -> None:
     other = world.register(authored("other", more=VOUCHED))
-    keys = VoucherKeys(world.service.settings.data / "keys")
+    keys = VoucherKeys.open(world.service.settings.data / "keys")
     shown = [parse_key(key_of(world, each)) for each in (survey, other)]
     assert [keys.of(each.id) for each in (survey, other)] == shown
     assert shown[0] != shown[1]
 
 
-def test_the_secret_is_made_when_it_is_needed_and_nobody_elses_to_read(tmp_path: Path) -> None:
-    keys = VoucherKeys(tmp_path)
-    assert not list(tmp_path.iterdir())
-    first = keys.of("survey-4kqz0m")
+def test_the_secret_is_made_once_and_nobody_elses_to_read(tmp_path: Path) -> None:
+    first = VoucherKeys.open(tmp_path).of("survey-4kqz0m")
     [path] = tmp_path.iterdir()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert VoucherKeys(tmp_path).of("survey-4kqz0m") == first
+    assert VoucherKeys.open(tmp_path).of("survey-4kqz0m") == first
     path.unlink()
-    assert VoucherKeys(tmp_path).of("survey-4kqz0m") != first
+    assert VoucherKeys.open(tmp_path).of("survey-4kqz0m") != first
 
 
 def test_everybody_is_told_which_collections_are_identified(

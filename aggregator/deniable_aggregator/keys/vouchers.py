@@ -26,19 +26,19 @@ _LABEL = b"deniable/1 voucher key"
 
 
 class VoucherKeys:
-    """Gives each collection its key. The file is made when the first one is asked for."""
+    """Gives each collection its key."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.of: Callable[[str], bytes] = lru_cache(maxsize=1024)(self._derived)
+    def __init__(self, secret: bytes) -> None:
+        self.of: Callable[[str], bytes] = lru_cache(maxsize=1024)(
+            lambda collection: digest(secret, _LABEL + collection.encode(), sha256)
+        )
 
-    def _derived(self, collection: str) -> bytes:
-        return digest(self._secret(), _LABEL + collection.encode(), sha256)
-
-    def _secret(self) -> bytes:
-        path = self._folder / FILE_NAME
+    @classmethod
+    def open(cls, folder: Path) -> VoucherKeys:
+        """With the secret in `folder`, which is made if it is missing."""
+        path = folder / FILE_NAME
         if not path.exists():
             with suppress(FileExistsError):
                 secret = os.urandom(key_files.SECRET_BYTES)
                 key_files.write_private(path, secret, kind=key_files.VOUCHERS)
-        return key_files.read_private(path, kind=key_files.VOUCHERS)
+        return cls(key_files.read_private(path, kind=key_files.VOUCHERS))
