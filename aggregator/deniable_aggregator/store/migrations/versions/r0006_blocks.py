@@ -1,4 +1,4 @@
-"""Serials of vouchers, each redeemed by one report."""
+"""Which blocks of a spool a job has counted."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ down_revision = "0005"
 
 def upgrade() -> None:
     """Forward only: an older program never opens a newer database."""
-    script.run("0006_vouchers")
+    script.run("0006_blocks")
