@@ -65,10 +65,7 @@ Tally = Callable[[Cell, Payloads], Counts]
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An opened, valid report on its way into a cell; lives in memory only.
-
-    `serial` is what its voucher may be redeemed for, None where the collection requires none.
-    """
+    """An opened, valid report on its way into a cell, and its voucher's serial; never stored."""
 
     cell: Cell
     report_id: bytes
@@ -98,10 +95,7 @@ class Part:
 
 
 class Verdict(StrEnum):
-    """What became of an arrival. Only COUNTED changed a number; a DUPLICATE was counted before.
-
-    SPENT: another report has redeemed its voucher.
-    """
+    """COUNTED alone changed a number; a DUPLICATE was before; another's voucher is SPENT."""
 
     COUNTED = "counted"
     DUPLICATE = "duplicate"
@@ -282,10 +276,7 @@ class Store(AccessStore, Protocol):
         ...
 
     def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
-        """For good: refuse later reports, delete ids and serials, freeze counts.
-
-        False if it was closed.
-        """
+        """For good: refuse reports, delete ids and serials, freeze counts. False if it was."""
         ...
 
     def expire_epoch(self, collection: str, epoch: int, now: float) -> bool:
