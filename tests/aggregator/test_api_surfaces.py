@@ -106,6 +106,7 @@ OTHER_COMMANDS = {
     ("attack", "reconstruct"),
     ("plan",),
     ("loadgen",),
+    ("tally",),
 }
 
 
