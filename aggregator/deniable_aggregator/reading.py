@@ -21,6 +21,7 @@ __all__ = [
     "cells_of",
     "pooled",
     "refuse_releases_only",
+    "visible",
 ]
 
 LAST_EPOCH = 2**32 - 1
@@ -98,14 +99,19 @@ def by_epoch(
 
 def _readable(store: Store, collection: Collection, span: Span) -> list[EpochRow]:
     refuse_releases_only(collection)
-    live = collection.manifest.read == "live"
     return [
         row
-        for row in store.epochs(collection.id)
+        for row in visible(collection, store.epochs(collection.id))
         if span.first <= row.epoch <= span.last
-        and row.expired_at is None
-        and (live or row.closed_at is not None)
     ]
+
+
+def visible(collection: Collection, rows: Sequence[EpochRow]) -> list[EpochRow]:
+    """The epochs whose reports may be looked at; none where only releases may be read."""
+    if collection.manifest.read == "releases":
+        return []
+    live = collection.manifest.read == "live"
+    return [row for row in rows if row.expired_at is None and (live or row.closed_at is not None)]
 
 
 def _needed(collection: Collection) -> int:

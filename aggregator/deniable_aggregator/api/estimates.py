@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import TypedDict
+from collections.abc import Sequence
+from typing import NamedTuple, TypedDict
 
 from flask import Blueprint, Response, request
 from msgspec import UNSET, UnsetType
@@ -31,12 +31,12 @@ from deniable_aggregator.api.evidence import (
 from deniable_aggregator.api.numbers import Asked, asked_of_numbers, influence_of, of_numbers
 from deniable_aggregator.api.operations import CSV, JSON, answer, operation, service
 from deniable_aggregator.api.spans import span_of
-from deniable_aggregator.api.spreadsheet import Row, csv_text, epoch_rows, label_rows
+from deniable_aggregator.api.spreadsheet import csv_text, epoch_rows, label_rows
 from deniable_aggregator.api.tables import Shown, shown_tables, tables_asked
 from deniable_aggregator.api.texts import check_candidates, shown_texts
 from deniable_aggregator.estimate.trust import UNREACHABLE
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.reading import Reading, by_epoch, pooled, refuse_releases_only
+from deniable_aggregator.reading import Reading, Span, by_epoch, pooled, refuse_releases_only
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Text
 from deniable_shared.dyadic import format_epsilon
@@ -87,19 +87,53 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
     found = service().registry.get(collection)
     refuse_releases_only(found)
     media_type = _negotiated()
+    told = estimated(found, query)
+    return answer(told) if media_type == JSON else csv_of(told)
+
+
+def estimated(
+    found: Collection, query: EstimatesArguments
+) -> EstimatesDocument | EstimatesByEpochDocument:
+    """What the address answers, also for pages; raises what it refuses."""
+    if query.group_by == "epoch":
+        return _estimated_by_epoch(found, query)
+    return estimated_together(found, query)
+
+
+def estimated_together(found: Collection, query: EstimatesArguments) -> EstimatesDocument:
+    """All epochs as one."""
+    checked = _checked(found, query)
+    reading = pooled(service().store, found, checked.span)
+    return _document(found, reading, query, checked.axes, checked.sets, checked.asked)
+
+
+def _estimated_by_epoch(found: Collection, query: EstimatesArguments) -> EstimatesByEpochDocument:
+    checked = _checked(found, query)
+    readings, few = by_epoch(service().store, found, checked.span)
+    documents = [
+        _document(found, reading, query, checked.axes, checked.sets, checked.asked)
+        for reading in readings
+    ]
+    return EstimatesByEpochDocument(documents, list(few))
+
+
+class _Checked(NamedTuple):
+    """Tables, sets, what is asked of numbers, and epochs."""
+
+    axes: list[tuple[int, ...]]
+    sets: list[tuple[int, ...]]
+    asked: Asked
+    span: Span
+
+
+def _checked(found: Collection, query: EstimatesArguments) -> _Checked:
+    """What is asked for, if it can be."""
     axes = tables_asked(found, query.marginal)
     check_candidates(found, query.candidate)
     sets, asked = sets_asked(found, query.sets), asked_of_numbers(found, query)
     _check_projection(found, query.projection, tables=bool(axes))
     span = span_of(query.first, query.last, found.manifest.epoch_seconds)
-    if query.group_by == "epoch":
-        readings, few = by_epoch(service().store, found, span)
-        grouped = EstimatesByEpochDocument(
-            [_document(found, reading, query, axes, sets, asked) for reading in readings], list(few)
-        )
-        return answer(grouped) if media_type == JSON else _csv(epoch_rows(grouped))
-    document = _document(found, pooled(service().store, found, span), query, axes, sets, asked)
-    return answer(document) if media_type == JSON else _csv(label_rows(document))
+    return _Checked(axes, sets, asked, span)
 
 
 def plain(collection: Collection, reading: Reading) -> EstimatesDocument:
@@ -137,11 +171,7 @@ def _document(
     sets: Sequence[tuple[int, ...]],
     asked: Asked,
 ) -> EstimatesDocument:
-    shown = (
-        shown_tables(collection, reading, query, axes)
-        if axes
-        else _shown(collection, reading, query)
-    )
+    shown = shown_of(collection, reading, query, axes)
     estimate = shown.estimate
     projection = _projection(collection, reading, query.projection, shown)
     columns = zip(
@@ -186,7 +216,15 @@ def _projection(collection: Collection, reading: Reading, kind: str, shown: Show
     return Presented(shown.projected("simplex" if kind == "top-down" else kind))
 
 
-def _shown(collection: Collection, reading: Reading, query: EstimatesArguments) -> Shown:
+def shown_of(
+    collection: Collection,
+    reading: Reading,
+    query: EstimatesArguments,
+    axes: Sequence[tuple[int, ...]] = (),
+) -> Shown:
+    """The estimates of a reading with their labels."""
+    if axes:
+        return shown_tables(collection, reading, query, axes)
     if isinstance(collection.manifest.domain, Text):
         return shown_texts(collection, reading, query)
     estimate = collection.estimator.estimate(
@@ -242,5 +280,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _csv(rows: Iterable[Row]) -> Response:
+def csv_of(told: EstimatesDocument | EstimatesByEpochDocument) -> Response:
+    """The same as CSV, one row a label."""
+    rows = epoch_rows(told) if isinstance(told, EstimatesByEpochDocument) else label_rows(told)
     return Response(csv_text(rows), content_type=f"{CSV}; charset=utf-8; header=present")
