@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from deniable_aggregator.api.documents import Arguments, EpochOrDate, Identifier
+from deniable_aggregator.api.documents import Arguments, Identifier
 
 Confidence = Annotated[float, Meta(ge=0.5, le=0.9999, description="a number from 0.5 to 0.9999")]
 Family = Annotated[
@@ -26,8 +26,8 @@ EpochOrMoment = Annotated[
 class EstimatesArguments(Arguments, frozen=True):
     """What to estimate and how to show it."""
 
-    first: EpochOrDate | UnsetType = field(default=UNSET, name="from")
-    last: EpochOrDate | UnsetType = field(default=UNSET, name="to")
+    first: EpochOrMoment | UnsetType = field(default=UNSET, name="from")
+    last: EpochOrMoment | UnsetType = field(default=UNSET, name="to")
     confidence: Confidence = 0.95
     projection: Annotated[
         Literal["none", "simplex", "clip", "mle", "ems", "top-down", "base-cut"],

@@ -31,7 +31,7 @@ from deniable_aggregator.api.evidence import (
 from deniable_aggregator.api.formats import as_table, negotiated, tables
 from deniable_aggregator.api.numbers import Asked, asked_of_numbers, influence_of, of_numbers
 from deniable_aggregator.api.operations import CSV, JSON, answer, operation, service
-from deniable_aggregator.api.spans import span_of
+from deniable_aggregator.api.spans import moments_span
 from deniable_aggregator.api.spreadsheet import epoch_rows, label_rows
 from deniable_aggregator.api.tables import Shown, shown_tables, tables_asked
 from deniable_aggregator.api.texts import check_candidates, shown_texts
@@ -56,8 +56,9 @@ blueprint = Blueprint("estimates", __name__)
 def estimates(collection: str, query: EstimatesArguments) -> Response:
     """Debiased frequencies with standard errors and intervals, raw: they may lie outside [0, 1].
 
-    `from` and `to` are inclusive; a date means all epochs that start on that UTC day. With
-    `group_by=epoch` there is one document an epoch. CSV, Arrow and Parquet give one row a label.
+    `from` and `to` are inclusive; a date means all epochs that start on that UTC day, unix
+    milliseconds the epoch they are in. With `group_by=epoch` there is one document an epoch. CSV,
+    Arrow and Parquet give one row a label.
 
     Numbers have a mean and quantiles, in the units of the domain, if the mechanism tells them.
     `quantile=0.5` asks for this one instead of five, `range=10..20` for the share of people between
@@ -132,7 +133,7 @@ def _checked(found: Collection, query: EstimatesArguments) -> _Checked:
     check_candidates(found, query.candidate)
     sets, asked = sets_asked(found, query.sets), asked_of_numbers(found, query)
     _check_projection(found, query.projection, tables=bool(axes))
-    span = span_of(query.first, query.last, found.manifest.epoch_seconds)
+    span = moments_span(query.first, query.last, found.manifest.epoch_seconds)
     return _Checked(axes, sets, asked, span)
 
 
