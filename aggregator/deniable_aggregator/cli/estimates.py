@@ -160,7 +160,8 @@ def estimates(
             return
         for kind, file in ((ARROW, arrow), (PARQUET, parquet)):
             if file is not None:
-                file.write(connection.get(path, accept=kind, **params))
+                answer = connection.get(path, accept=kind, **params)
+                file.write(answer)  # which opens it
                 return
         document = connection.get_json(path, **params)
     if as_json:

@@ -57,5 +57,6 @@ def report(
     asked = {"from": first, "to": last, "confidence": confidence, "family": family}
     with Target(url, data).connect() as connection:
         facts = gathered(connection, collection, **asked)
-    html.write(page(facts, now=time.time()).encode())
+    text = page(facts, now=time.time())
+    html.write(text.encode())  # which opens it
     say(f"{html.name} is written")
