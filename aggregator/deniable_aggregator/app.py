@@ -60,7 +60,8 @@ def create_app(
     app.extensions["deniable"] = settings
     api.register(app)
     guard.register(app)
-    for blueprint in (dashboard.blueprint, signin.blueprint, oidc.blueprint):
+    dashboard.register(app)
+    for blueprint in (signin.blueprint, oidc.blueprint):
         app.register_blueprint(blueprint)
     app.after_request(_with_security_headers)
     app.after_request(partial(_counted, settings.metrics))

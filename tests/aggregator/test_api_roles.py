@@ -5,12 +5,14 @@ The rows are held against the URL map: an address without a row turns this red.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
 
 from deniable_aggregator.access.audit import ACTS
 from deniable_aggregator.api.operations import operation_of
+from deniable_aggregator.dashboard.pages import pages
 from deniable_shared.report import MEDIA_TYPE
 from support.api_world import DSSE, TODAY, World, authored, opened
 from support.browser import Browser
@@ -63,13 +65,16 @@ OPEN_PAGES = {
     ("GET", "/sign-in"): 200,
     ("GET", "/sign-in/provider"): 404,  # none is set up
     ("GET", "/sign-in/provider/done"): 404,
-    ("GET", "/static/deniable.css"): 200,
 }
 """Page → status, for everybody."""
-FORMS = ["/sign-in", "/sign-out"]
+FORMS = ["/sign-in", "/sign-out", *(page.path for page in pages().values() if page.post)]
 """Pages that change something: refused without the token of their form."""
-GUARDED_PAGES: dict[str, str] = {}
-"""Page → role it needs, of those under `access.guard.require`."""
+GUARDED_PAGES = {
+    re.sub(r"<(.*?)>", r"{\1}", page.path): page.role
+    for page in pages().values()
+    if page.role is not None
+}
+"""Page → role it needs."""
 RANK = {"viewer": 1, "analyst": 2, "admin": 3}
 WITH_ROLE = [
     *((*operation, "viewer") for operation in VIEWER),
@@ -189,8 +194,9 @@ def test_a_bearer_token_signs_nobody_in_to_pages(world: World, role: str) -> Non
 
 def test_the_matrix_knows_every_address(world: World) -> None:
     routes = {
-        (method, rule.rule.replace("<path:filename>", "deniable.css"))
+        (method, rule.rule)
         for rule in world.app.url_map.iter_rules()
+        if rule.endpoint != "dashboard.static"
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
     }
     rows = [*PUBLIC, *VIEWER, *ANALYST, *ADMIN, *OPEN_PAGES]

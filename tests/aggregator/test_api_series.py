@@ -99,7 +99,9 @@ def test_pages_joined_are_the_whole(
 ) -> None:
     whole = page(world, bits)
     monkeypatch.setattr(series, "MOST_EPOCHS", most)
-    rows, few, pages, following = [], [], 0, 0
+    rows: list[Any] = []
+    few: list[int] = []
+    pages, following = 0, 0
     while following is not None:
         part = page(world, bits, f"?from={following}")
         rows, few, pages = rows + part["rows"], few + part["too_few_reports"], pages + 1

@@ -6,6 +6,7 @@ either in it or turns this red.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,11 @@ import click
 import httpx
 import pytest
 from click.testing import CliRunner
+from werkzeug.test import TestResponse
 
 from deniable_aggregator.cli import main
 from deniable_aggregator.cli.options import Target
+from deniable_aggregator.dashboard.pages import pages
 from deniable_aggregator.estimate.trust import UNREACHABLE
 from deniable_aggregator.process import connection
 from deniable_aggregator.registry import Collection
@@ -26,6 +29,18 @@ ROLES = ("viewer", "analyst", "admin")
 YES, NO = ({"dark_mode": value, "beta": value} for value in (True, False))
 
 ESTIMATES = "/v1/collections/{collection}/estimates"
+PAGE_QUERIES = {
+    "overview": ["", "?q=e&page=2"],
+    "collection": [
+        "",
+        f"?from={TODAY}&label=beta",
+        f"?to={TODAY - 1}&show=significant",
+        "?show=projected&view=table",
+        "?format=json",
+        "?format=csv&by=epoch",
+    ],
+}
+"""Page → what it may be asked, where that is more than nothing."""
 READING = {
     ESTIMATES: [
         "",
@@ -43,8 +58,11 @@ READING = {
     "/v1/collections": [""],
     "/v1/ledger": ["", "?collection={collection}"],
     "/v1/log": [""],
-    "/": [""],
     "/readyz": [""],
+    **{
+        re.sub(r"<(.*?)>", r"{\1}", page.path): PAGE_QUERIES.get(name, [""])
+        for name, page in pages().items()
+    },
 }
 """Addresses whose answer could depend on reports."""
 PRICED = {"mechanism": "histogram", "epsilon": "0.1"}
@@ -60,6 +78,7 @@ FIXED = {
     "/v1/users",
 }
 """Addresses that know no report."""
+WAYS_IN = {"/sign-in", "/sign-in/provider", "/sign-in/provider/done"}
 OPERATORS = {"/metrics"}
 """Addresses that count reports for the operator, whom `read` hides nothing from."""
 COMMANDS = {
@@ -119,7 +138,7 @@ def everything(
             for role in ROLES:
                 for accept in ("application/json", "text/csv", "*/*"):
                     path = addressed(address + query, collection)
-                    answer = world.get(path, role, Accept=accept)
+                    answer = asked(world, path, role, accept)
                     where = f"GET {path} {role} {accept}"
                     found.append(Answer(where, answer.status_code, answer.text))
     for role in ROLES:
@@ -135,6 +154,12 @@ def everything(
                 where = f"deniable {' '.join([*words, *options])}"
                 found.append(Answer(where, result.exit_code, result.output))
     return found
+
+
+def asked(world: World, path: str, role: str, accept: str) -> TestResponse:
+    """By a token, of a page by a session."""
+    ask = world.get if path.startswith("/v1/") else world.page
+    return ask(path, role, Accept=accept)
 
 
 def addressed(address: str, collection: Collection) -> str:
@@ -226,7 +251,14 @@ def test_cohorts_show_on_no_surface(world: World, monkeypatch: pytest.MonkeyPatc
 
 def test_the_list_of_addresses_is_complete(world: World) -> None:
     paths = world.get("/openapi.json", None).get_json()["paths"]
-    assert {path for path in paths if "get" in paths[path]} == READING.keys() | FIXED | OPERATORS
+    described = {path for path in paths if "get" in paths[path]}
+    routes = {
+        re.sub(r"<(?:path:)?(.*?)>", r"{\1}", rule.rule)
+        for rule in world.app.url_map.iter_rules()
+        if "GET" in (rule.methods or ()) and rule.endpoint != "dashboard.static"
+    }
+    assert described <= routes
+    assert routes == READING.keys() | FIXED | WAYS_IN | OPERATORS
 
 
 def test_the_list_of_commands_is_complete() -> None:

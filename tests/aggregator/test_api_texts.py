@@ -184,7 +184,7 @@ def test_a_collection_of_texts_is_listed_with_its_length(world: World, drinks: C
     listed = world.get("/v1/collections").get_json()["collections"]
     domains = {row["name"]: row["domain"] for row in listed}
     assert domains["drinks"] == {"type": "text", "max_bytes": 8}
-    assert "texts of up to 8 bytes" in world.get("/").get_data(as_text=True)
+    assert "a text of up to 8 bytes" in world.get("/").get_data(as_text=True)
 
 
 def test_a_memoized_collection_of_texts_has_to_say_that_it_is_linkable() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -24,12 +25,12 @@ BUDGET = 'central = { per_epoch = "1", per_installation = "1", delta = "0.00001"
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:  # type: ignore[misc]
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with opened(tmp_path_factory.mktemp("forms")) as world:
         found = world.register(authored(more=BUDGET))
         for epoch in (TODAY - 1, TODAY):
             world.count(found, [YES] * 60 + [NO] * 20, epoch=epoch)
-        yield world  # type: ignore[misc]
+        yield world
 
 
 @pytest.fixture(autouse=True)

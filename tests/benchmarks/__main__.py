@@ -33,6 +33,7 @@ NAMES = (
     "upload",
     "ids",
     "memory",
+    "pages",
 )
 COMMAND = "uv run --project tests/benchmarks python -m benchmarks"
 RESULTS = Path(__file__).parent / "RESULTS.md"

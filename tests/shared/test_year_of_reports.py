@@ -37,6 +37,7 @@ SMALL: dict[str, tuple[int, Shape]] = {
     "duchi/1": (5, {}),
     "fourier/1": (8, {"radices": (2, 2, 2)}),
     "grr/1": (5, {}),
+    "haar/1": (5, {}),
     "hadamard/1": (5, {}),
     "hcms/1": (1, {"tables": 1, "cells": 8}),
     "loloha/1": (5, {"field_order": 3, "dimension": 2}),
@@ -50,6 +51,7 @@ SMALL: dict[str, tuple[int, Shape]] = {
     "square-wave/1": (5, {"reach": 1}),
     "subset/1": (5, {"subset_size": 2}),
     "sue/1": (4, {}),
+    "tree/1": (6, {"fan_out": 2}),
 }
 VECTORS = ("cms/1", "rappor/1")
 """Of 256 permanent answers and as many payloads."""

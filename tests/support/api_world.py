@@ -32,6 +32,7 @@ from deniable_shared.report import (
     padded_size,
     seal_info,
 )
+from support.browser import Browser
 from support.data_directory import DAY, NOON, TODAY, Moment, prepared, prepared_at
 
 __all__ = [
@@ -105,6 +106,7 @@ class World:
     clock: Moment
     operator_seed: bytes
     tokens: dict[str, str] = field(default_factory=dict)
+    people: dict[str | None, Browser] = field(default_factory=dict)
 
     @property
     def client(self) -> FlaskClient:
@@ -124,6 +126,15 @@ class World:
     def get(self, path: str, role: str | None = "viewer", **headers: str) -> TestResponse:
         headers = self.authorization(role) | headers
         return self.client.get(path, headers=headers, buffered=True)
+
+    def page(self, path: str, role: str | None = "viewer", **headers: str) -> TestResponse:
+        """What somebody who signed in sees, or a stranger (None)."""
+        if role not in self.people:
+            app = self.app
+            self.people[role] = (
+                Browser.at(app) if role is None else Browser.signed_in(app, self.service, role)
+            )
+        return self.people[role].client.get(path, headers=headers, buffered=True)
 
     def send(
         self, method: str, path: str, role: str | None = "admin", **arguments: object

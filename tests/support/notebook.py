@@ -10,20 +10,27 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import nbformat
+import nbformat as untyped
 from nbclient import NotebookClient
 
 from support.published import Published, published
 
-__all__ = ["NOTEBOOK", "executed"]
+__all__ = ["NOTEBOOK", "executed", "stored"]
+
+nbformat: Any = untyped
 
 NOTEBOOK = Path(__file__).parents[2] / "aggregator" / "docs" / "query.ipynb"
 CELL_SECONDS = 60
 
 
+def stored() -> Any:
+    """As it lies there, with its outputs."""
+    return nbformat.read(NOTEBOOK, as_version=4)
+
+
 def executed(service: Published) -> Any:
     """The notebook with the outputs of this run; raises where a cell does."""
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    notebook = stored()
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None

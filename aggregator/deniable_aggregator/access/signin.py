@@ -93,7 +93,7 @@ def shown(reason: str = "", status: int = 200, *, link: str = "") -> Response:
 
 def local_path(wanted: str | None) -> str:
     """The path, if it leads to a page of this service; the first page otherwise."""
-    home = url_for("dashboard.index")
+    home = url_for("dashboard.overview")
     if not wanted or not wanted.startswith("/") or not (wanted.isascii() and wanted.isprintable()):
         return home
     return home if wanted.startswith(("//", "/\\")) or "\\" in wanted else wanted

@@ -41,9 +41,14 @@ def from_query(request: Request, model: type[Parsed]) -> Parsed:
 
     A field that is a list may be given more than once.
     """
+    return from_given(request.args.lists(), model)
+
+
+def from_given(asked: Iterable[tuple[str, list[str]]], model: type[Parsed]) -> Parsed:
+    """The same from names and what was given under each."""
     known = _accepted(model)
     values: dict[str, str | list[str]] = {}
-    for name, given in request.args.lists():
+    for name, given in asked:
         if name not in known:
             raise _unknown(name, known)
         if name in _repeatable(model):

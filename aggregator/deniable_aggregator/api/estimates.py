@@ -284,7 +284,8 @@ def csv_of(told: EstimatesDocument | EstimatesByEpochDocument) -> Response:
 def table_of(told: EstimatesDocument | EstimatesByEpochDocument, kind: str) -> Response:
     """The same as a table of this media type, one row a label."""
     if isinstance(told, EstimatesByEpochDocument):
-        return as_table(kind, epoch_rows(told), (), about(told.epochs[0]))
+        first = told.epochs[:1]
+        return as_table(kind, epoch_rows(told), (), about(*first) if first else {})
     return as_table(kind, label_rows(told), (), about(told))
 
 

@@ -1,0 +1,100 @@
+"""What the page of a collection is asked for, and what that means for the estimates."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from deniable_aggregator.api.documents import Arguments, EpochOrDate
+from deniable_aggregator.api.estimate_documents import EstimatesArguments
+from deniable_aggregator.dashboard.paging import PageNumber
+from deniable_aggregator.registry import Collection
+from deniable_shared.domain import Record
+
+__all__ = ["ALL", "MOST_LINES", "CollectionArguments", "can_test", "estimates_asked", "usual_show"]
+
+MOST_LINES = 5
+ALL = "all"
+"""The `table` of all combinations of a record."""
+
+Show = Literal["raw", "projected", "significant"]
+
+
+class CollectionArguments(Arguments, frozen=True):
+    """A view of a collection; `show` is what suits the question unless it is given."""
+
+    first: EpochOrDate | UnsetType = field(default=UNSET, name="from")
+    last: EpochOrDate | UnsetType = field(default=UNSET, name="to")
+    confidence: Annotated[
+        float, Meta(ge=0.5, le=0.9999, description="a number from 0.5 to 0.9999")
+    ] = 0.95
+    show: Annotated[Show, Meta(description="raw, projected or significant")] | UnsetType = UNSET
+    view: Annotated[Literal["chart", "table"], Meta(description="chart or table")] = "chart"
+    sort: Annotated[
+        Literal["share", "order"], Meta(description="share (largest first) or order (as asked)")
+    ] = "share"
+    q: Annotated[str, Meta(max_length=200, description="up to 200 characters")] = ""
+    page: PageNumber = 1
+    label: Annotated[
+        list[str],
+        Meta(max_length=MOST_LINES, description="up to 5 labels to follow, once for each"),
+    ] = field(default_factory=list)
+    table: Annotated[
+        str,
+        Meta(max_length=1000, description="names of attributes of a record, with commas, or all"),
+    ] = ""
+    candidate: Annotated[
+        str, Meta(max_length=2000, description="texts that an answer may be, with commas")
+    ] = ""
+    by: Annotated[Literal["epoch"], Meta(description="epoch: csv and json of each")] | UnsetType = (
+        UNSET
+    )
+    format: Annotated[Literal["html", "json", "csv"], Meta(description="html, json or csv")] = (
+        "html"
+    )
+
+
+def estimates_asked(found: Collection, query: CollectionArguments) -> EstimatesArguments:
+    """The same question as one puts it to the API."""
+    show = usual_show(found) if isinstance(query.show, UnsetType) else query.show
+    return EstimatesArguments(
+        first=query.first,
+        last=query.last,
+        confidence=query.confidence,
+        projection=_projection(found) if show == "projected" else "none",
+        significant="holm" if show == "significant" and can_test(found) else UNSET,
+        marginal=_marginal(found, query.table),
+        candidate=[text.strip() for text in query.candidate.split(",") if text.strip()],
+    )
+
+
+def usual_show(found: Collection) -> Show:
+    """Single labels of a distribution say little as they are."""
+    return "projected" if found.estimator.tells == "distribution" else "raw"
+
+
+def can_test(found: Collection) -> bool:
+    """Whether each label has a test of its own."""
+    return found.estimator.tells == "labels" and found.manifest.domain.type in ("bits", "choice")
+
+
+def _projection(found: Collection) -> Literal["simplex", "clip"]:
+    tables = isinstance(found.manifest.domain, Record)
+    return "simplex" if tables or found.estimator.default_projection == "simplex" else "clip"
+
+
+def _marginal(found: Collection, table: str) -> list[str]:
+    """Of a record the first two attributes against each other, if nothing else is wanted."""
+    domain = found.manifest.domain
+    if not isinstance(domain, Record):
+        return [table] if table else []
+    if table == ALL and found.estimator.tells != "tables":
+        return []
+    return [_usual_table(domain) if table in ("", ALL) else table]
+
+
+def _usual_table(domain: Record) -> str:
+    """The first two attributes; a comma in a name leaves one."""
+    first, second = domain.topics[:2]
+    return first if "," in first + second else f"{first},{second}"

@@ -1,0 +1,97 @@
+"""What a collection promises its people, and what made-up reports can do, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil, exp, floor, log10
+
+from deniable_aggregator.api.estimate_documents import EstimatesDocument, LabelEstimate
+from deniable_aggregator.dashboard.words import amount, plural, share
+from deniable_aggregator.registry import Collection
+from deniable_shared.dyadic import format_epsilon
+from deniable_shared.manifest import Manifest
+from deniable_shared.recommendation import over_least, ratio_text
+
+__all__ = ["fakes", "over_optimum", "revealed"]
+
+_SURE = 4.0
+_LARGE = 1e6
+_HARDLY = 0.0005
+
+
+def revealed(manifest: Manifest) -> Iterator[str]:
+    """What one report says of whoever sent it, and all of them together."""
+    report = float(manifest.epsilon_report)
+    yield (
+        f"Whatever a report says, it is at most {_times(report)} as likely under one answer as "
+        f"under any other (ε = {format_epsilon(manifest.epsilon_report)}, all of the report "
+        "together)."
+    )
+    yield (
+        "Who thought an answer as likely as not before seeing the report is at most "
+        f"{_sure(report)} sure of it afterwards."
+    )
+    if manifest.epsilon_permanent is not None:
+        kept = float(manifest.epsilon_permanent)
+        yield (
+            f"All reports of {plural(manifest.hold_epochs, 'epoch')} with one permanent answer "
+            f"together: at most {_times(kept)}, {_sure(kept)} sure "
+            f"(ε = {format_epsilon(manifest.epsilon_permanent)})."
+        )
+    if manifest.repeat != "once":
+        lifetime = float(manifest.epsilon_lifetime)
+        yield (
+            f"Everything a device ever answers here: at most {_times(lifetime)} "
+            f"(ε = {format_epsilon(manifest.epsilon_lifetime)}). It {manifest.schedule.words}."
+        )
+
+
+def fakes(
+    found: Collection, document: EstimatesDocument, row: LabelEstimate | None
+) -> Iterator[str]:
+    """What made-up reports could do to these estimates; `row` is the example."""
+    influence = document.trust.influence
+    if influence is not None:
+        unit = f"{influence:.3g}" if found.estimator.tells == "mean" else _up(influence)
+        yield f"One device can move an estimate by at most {unit}, whatever it sends."
+    if row is None or row.frequency is None or found.manifest.domain.type == "number":
+        return
+    needed = row.reports_to_leave_interval
+    if needed is None:
+        yield f"No number of made-up reports pushes “{row.label}” out of its interval."
+        return
+    of_all = f" – {share(needed / document.n)} of those counted" if document.n else ""
+    yield (
+        f"{plural(needed, 'made-up report')} would push “{row.label}” out of its interval{of_all}. "
+        "The interval speaks of chance alone, never of lies."
+    )
+
+
+def over_optimum(found: Collection) -> tuple[str, str] | None:
+    """How far the mechanism is above the least error that any could have: short, and in words."""
+    ratio = over_least(found.mechanism)
+    if ratio is None:
+        return None
+    above = float(ratio) - 1
+    return ("optimal" if above < _HARDLY else f"+{share(above)}"), ratio_text(ratio)
+
+
+def _times(epsilon: float) -> str:
+    """e^ε, never rounded down: it is a bound."""
+    odds = exp(min(epsilon, 700.0))
+    if odds >= _LARGE:
+        return f"{odds * 1.05:.1e} times"
+    step = 10.0 ** (floor(log10(odds)) - 2)
+    return f"{amount(ceil(odds / step) * step, 0 if odds >= 100 else 2)} times"
+
+
+def _sure(epsilon: float) -> str:
+    """e^ε / (1 + e^ε), never rounded down."""
+    digits = 0 if epsilon < _SURE else 2
+    return _up(1 / (1 + exp(-epsilon)), digits)
+
+
+def _up(value: float, digits: int = 2) -> str:
+    """A share, never rounded down."""
+    step = 10.0 ** -(digits + 2)
+    return share(min(ceil(value / step) * step, 1.0), digits)

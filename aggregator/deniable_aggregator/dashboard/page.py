@@ -1,0 +1,46 @@
+"""A page: an address, whom it lets in, what its query may say, and the function that fills it.
+
+A view takes `query` (the page's Struct) and the parts of the address. It returns what the template
+`templates/pages/<name>.html` is given, or a response of its own: a file, or where to go next.
+A view of GET reads and never spends; what changes something is `post`, with a role of its own,
+and its form carries `csrf_token()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from flask import Response
+
+from deniable_aggregator.api.documents import Arguments
+
+__all__ = ["Context", "Page", "Post", "View"]
+
+Context = Mapping[str, object]
+View = Callable[..., Context | Response]
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """What a form of the page does. `act` reads `request.form`; it ends with `see_other`."""
+
+    role: str
+    act: View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page; `role` None is for everybody, `menu` its place in the menu, None for none."""
+
+    path: str
+    title: str
+    view: View
+    role: str | None = "viewer"
+    query: type[Arguments] = Arguments
+    menu: int | None = None
+    post: Post | None = None
+
+    def __post_init__(self) -> None:
+        if not self.path.startswith("/") or self.path.startswith(("/v1/", "/static/")):
+            raise ValueError(f"path must start with / and leave /v1/ alone, got {self.path!r}")

@@ -1,0 +1,200 @@
+"""One collection: what people answer, how sure that is, how it changes, what it costs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from flask import Response
+from msgspec import UnsetType
+
+from deniable_aggregator.access.guard import current_identity
+from deniable_aggregator.api.estimate_documents import EstimatesDocument, LabelEstimate
+from deniable_aggregator.api.estimates import csv_of, estimated, estimated_together
+from deniable_aggregator.api.operations import answer, service
+from deniable_aggregator.dashboard import spans
+from deniable_aggregator.dashboard.addresses import here
+from deniable_aggregator.dashboard.asking import (
+    CollectionArguments,
+    can_test,
+    estimates_asked,
+    usual_show,
+)
+from deniable_aggregator.dashboard.charts import Chart
+from deniable_aggregator.dashboard.estimate_charts import bars, crossed, lines, quantity_rows
+from deniable_aggregator.dashboard.guarantees import fakes, over_optimum, revealed
+from deniable_aggregator.dashboard.page import Context, Page
+from deniable_aggregator.dashboard.paging import paged
+from deniable_aggregator.dashboard.series import MEAN, series_of
+from deniable_aggregator.dashboard.showing import (
+    MOST_COLUMNS,
+    Asked,
+    chips_of,
+    fitting,
+    in_order,
+    leading,
+    lines_of,
+)
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.registry import UnknownCollection
+from deniable_shared.domain import Record
+from deniable_shared.dyadic import format_epsilon
+from deniable_shared.epochs import epoch_start
+
+ROWS = 25
+_SAID_AS_STATES = ("too-few-reports", "read-refused")
+
+
+def view(query: CollectionArguments, collection: str) -> Context | Response:
+    """The page, or with `format` the document or the rows that it shows."""
+    found = service().registry.get(collection)
+    visitor = current_identity()
+    if visitor is not None and not visitor.may_see(found.id):
+        raise UnknownCollection(f"no collection {collection[:100]!r} is among those you may see")
+    asked = Asked(found, query, here("dashboard.collection", query, collection=found.id))
+    if query.format != "html":
+        return _file(asked)
+    return {**_about(asked), **_shown(asked)}
+
+
+def _file(asked: Asked) -> Response:
+    """What the API answers to the same question, to be kept as a file."""
+    wanted = estimates_asked(asked.found, asked.query)
+    told = estimated(asked.found, msgspec.structs.replace(wanted, group_by=asked.query.by))
+    kind = asked.query.format
+    response = answer(told) if kind == "json" else csv_of(told)
+    name = f"{asked.found.manifest.name}.{kind}"  # a manifest's name is a-z, 0-9 and hyphens
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def _about(asked: Asked) -> Context:
+    """What holds whatever was reported."""
+    found, manifest = asked.found, asked.found.manifest
+    domain = manifest.domain
+    return {
+        "found": found,
+        "manifest": manifest,
+        "epsilon": format_epsilon(manifest.epsilon_report),
+        "optimum": over_optimum(found),
+        "revealed": list(revealed(found.manifest)),
+        "query": asked.query,
+        "show": asked.show,
+        "usual_show": usual_show(found),
+        "can_test": can_test(found),
+        "address": asked.address,
+        "spans": spans.choices(found, service().store, service().clock()),
+        "first_day": spans.day_of(found, asked.query.first),
+        "last_day": spans.day_of(found, asked.query.last),
+        "attributes": domain.topics if isinstance(domain, Record) else (),
+        "crossed": asked.crossed,
+        "combinations": found.estimator.tells != "tables",
+    }
+
+
+def _shown(asked: Asked) -> Context:
+    """The estimates, or why there are none."""
+    try:
+        document = estimated_together(asked.found, estimates_asked(asked.found, asked.query))
+    except Problem as problem:
+        if problem.slug not in _SAID_AS_STATES:
+            raise
+        return {"missing": problem}
+    rows = fitting(asked, document)
+    return {
+        "missing": None,
+        "document": document,
+        "typical": _typical(document),
+        "quantities": quantity_rows(document),
+        "warnings": () if isinstance(document.warnings, UnsetType) else document.warnings,
+        "associations": (
+            () if isinstance(document.associations, UnsetType) else document.associations
+        ),
+        "fakes": list(fakes(asked.found, document, rows[0] if rows else None)),
+        "held_out": document.evidence == "held-out",
+        **_charts(asked, document, rows),
+    }
+
+
+def _charts(asked: Asked, document: EstimatesDocument, rows: list[LabelEstimate]) -> Context:
+    followed = lines_of(asked, document, rows)
+    part = paged(rows, asked.query.page, MOST_COLUMNS if in_order(asked) else ROWS)
+    return {
+        "part": part,
+        "followed": followed,
+        "estimates": (
+            _estimates(asked, document, part.items, followed) if document.estimates else None
+        ),
+        "chips": chips_of(asked, followed, part.items),
+        "over_time": _over_time(asked, followed),
+        "labels": len(document.estimates),
+    }
+
+
+def _estimates(
+    asked: Asked,
+    document: EstimatesDocument,
+    rows: Sequence[LabelEstimate],
+    followed: Sequence[str],
+) -> Chart:
+    domain = asked.found.manifest.domain
+    files = _files(asked)
+    if isinstance(domain, Record) and asked.crossed:
+        title = " and ".join(asked.crossed)
+        return crossed(document, domain, asked.crossed, title=title, files=files)
+    return bars(
+        rows,
+        document,
+        title=_TITLES.get(domain.type, "Who has what"),
+        files=files,
+        follow=leading(asked, followed),
+        ordered=in_order(asked),
+    )
+
+
+_TITLES = {
+    "bits": "How many say yes",
+    "choice": "How many choose what",
+    "number": "Where people are",
+    "text": "What people write",
+}
+
+
+def _over_time(asked: Asked, followed: Sequence[str]) -> Chart | None:
+    """None where nothing can be followed or there is one epoch only."""
+    if not followed:
+        return None
+    series = series_of(asked.found, estimates_asked(asked.found, asked.query), followed)
+    if len(series.epochs) < 2:
+        return None
+    seconds = asked.found.manifest.epoch_seconds
+    left = f", the newest {len(series.epochs)} epochs" if series.left_out else ""
+    return lines(
+        series,
+        title=f"Over time{left}",
+        epoch_start=lambda epoch: epoch_start(epoch, seconds),
+        files=_files(asked, by="epoch"),
+        unit="" if followed == [MEAN] else "share",
+    )
+
+
+def _files(asked: Asked, **also: str) -> Mapping[str, str]:
+    return {
+        "CSV": asked.address(format="csv", **also),
+        "JSON": asked.address(format="json", **also),
+    }
+
+
+def _typical(document: EstimatesDocument) -> float | None:
+    """Half the middle one of all intervals, as a share."""
+    widths = sorted(
+        row.upper - row.lower
+        for row in document.estimates
+        if row.upper is not None and row.lower is not None
+    )
+    return widths[len(widths) // 2] / 2 if widths else None
+
+
+PAGE = Page(
+    path="/collections/<collection>", title="Collection", view=view, query=CollectionArguments
+)

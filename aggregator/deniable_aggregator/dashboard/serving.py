@@ -1,0 +1,113 @@
+"""From the list of pages to routes: who may, what was asked, the view, its template, its errors.
+
+Everything that can go wrong in a page is a page, too. No script and no style stands in the markup:
+the headers let a page load what is ours and nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from flask import Blueprint, Response, make_response, render_template, request
+
+from deniable_aggregator.access.guard import current_identity, require
+from deniable_aggregator.api.arguments import from_given
+from deniable_aggregator.api.operations import service
+from deniable_aggregator.dashboard import assets, words
+from deniable_aggregator.dashboard.page import Page, View
+from deniable_aggregator.dashboard.pages import menu, pages
+from deniable_aggregator.problem import Problem
+
+__all__ = ["blueprint"]
+
+logger = logging.getLogger(__name__)
+
+HTML = "text/html; charset=utf-8"
+
+
+def blueprint() -> Blueprint:
+    """Every page under its name, and the files."""
+    made = Blueprint("dashboard", __name__, template_folder="templates")
+    made.add_url_rule("/static/<path:path>", "static", assets.serve)
+    for name, page in pages().items():
+        made.add_url_rule(page.path, name, shown(name, page))
+        if page.post is not None:
+            act = acted(name, page, page.post.role, page.post.act)
+            made.add_url_rule(page.path, f"{name}_post", act, methods=["POST"])
+    made.app_context_processor(_for_every_template)
+    made.add_app_template_global(assets.address, "asset")
+    for told in words.FILTERS:
+        made.add_app_template_filter(told)
+    return made
+
+
+def shown(name: str, page: Page) -> Callable[..., Response]:
+    """The route of GET."""
+
+    def ask(**path: str) -> Response:
+        return _rendered(name, page, page.view, **path, query=_asked(page))
+
+    return _guarded(ask, page.role)
+
+
+def acted(name: str, page: Page, role: str, act: View) -> Callable[..., Response]:
+    """The route of POST; its form carries a token, which is checked before."""
+
+    def take(**path: str) -> Response:
+        return _rendered(name, page, act, **path)
+
+    return _guarded(take, role)
+
+
+def _guarded(view: Callable[..., Response], role: str | None) -> Callable[..., Response]:
+    """For those whose role covers `role`, and with errors that are pages."""
+    admitted = view if role is None else require(role)(view)
+
+    def answer(**path: str) -> Response:
+        try:
+            return admitted(**path)
+        except Problem as problem:
+            return _refused(problem)
+        except Exception as error:  # a page that fails is a page; the log says why
+            logger.error("%s failed", request.endpoint, exc_info=error)
+            return _refused(Problem("internal", "the server failed; its log says why"))
+
+    if role is not None:
+        answer.required_role = role  # type: ignore[attr-defined]
+    return answer
+
+
+def _rendered(name: str, page: Page, view: View, **arguments: object) -> Response:
+    found = view(**arguments)
+    if isinstance(found, Response):
+        return found
+    return _html("pages/" + name + ".html", title=page.title, current=name, **found)
+
+
+def _asked(page: Page) -> object:
+    """The query; a field that a form left empty was not asked for."""
+    given = [(name, [one for one in values if one]) for name, values in request.args.lists()]
+    return from_given([(name, values) for name, values in given if values], page.query)
+
+
+def _refused(problem: Problem) -> Response:
+    response = _html("problem.html", title=problem.type.title, current="", problem=problem)
+    response.status_code = problem.status
+    response.headers.extend(problem.headers())
+    return response
+
+
+def _html(template: str, **context: object) -> Response:
+    response = make_response(render_template(template, **context))
+    response.headers["Content-Type"] = HTML
+    return response
+
+
+def _for_every_template() -> dict[str, object]:
+    """Also of those that other rooms render with our layout."""
+    return {
+        "menu": menu(),
+        "now": service().clock(),
+        "visitor": current_identity(),
+    }

@@ -1,0 +1,111 @@
+"""Which answers a view of a collection shows, in which order, and which it follows over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from msgspec import UnsetType
+
+from deniable_aggregator.api.estimate_documents import EstimatesDocument, LabelEstimate
+from deniable_aggregator.dashboard.addresses import Address
+from deniable_aggregator.dashboard.asking import (
+    MOST_LINES,
+    CollectionArguments,
+    estimates_asked,
+    usual_show,
+)
+from deniable_aggregator.dashboard.series import MEAN
+from deniable_aggregator.registry import Collection
+
+__all__ = ["MOST_COLUMNS", "Asked", "chips_of", "fitting", "in_order", "leading", "lines_of"]
+
+MOST_CHIPS = 12
+MOST_COLUMNS = 1_000
+USUAL_LINES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A collection and one view of it."""
+
+    found: Collection
+    query: CollectionArguments
+    address: Address
+
+    @property
+    def show(self) -> str:
+        """raw, projected or significant."""
+        return usual_show(self.found) if isinstance(self.query.show, UnsetType) else self.query.show
+
+    @property
+    def crossed(self) -> list[str]:
+        """The two attributes of a cross-tabulation; empty where there is none."""
+        marginal = estimates_asked(self.found, self.query).marginal
+        names = [name.strip() for name in marginal[0].split(",")] if marginal else []
+        return names if len(names) == 2 else []
+
+
+def fitting(asked: Asked, document: EstimatesDocument) -> list[LabelEstimate]:
+    """Those that fit the search, significant ones only where that is wanted."""
+    words = asked.query.q.casefold().split()
+    rows = [
+        row
+        for row in document.estimates
+        if all(word in row.label.casefold() for word in words)
+        and (asked.show != "significant" or row.significant is not False)
+    ]
+    if asked.query.sort == "order" or in_order(asked):
+        return rows
+    return sorted(rows, key=_size, reverse=True)
+
+
+def lines_of(asked: Asked, document: EstimatesDocument, rows: Sequence[LabelEstimate]) -> list[str]:
+    """The labels that are drawn over time: those asked for, else the first few.
+
+    None of texts: they were found by looking at these very reports, and an interval of one epoch
+    would not know that.
+    """
+    if asked.found.manifest.domain.type == "text":
+        return []
+    if asked.found.manifest.domain.type == "number":
+        return [] if isinstance(document.mean, UnsetType) else [MEAN]
+    known = {row.label for row in document.estimates}
+    wanted = [label for label in asked.query.label if label in known]
+    return wanted or [row.label for row in rows[:USUAL_LINES]]
+
+
+def leading(asked: Asked, followed: Sequence[str]) -> Callable[[str], str | None]:
+    """Where a label leads: to the same view with it drawn over time, too, or no more."""
+
+    def lead(label: str) -> str | None:
+        if asked.found.manifest.domain.type in ("number", "text"):
+            return None
+        others = [one for one in followed if one != label]
+        added = others if label in followed else [*others, label][-MOST_LINES:]
+        return asked.address(label=added) + "#over-time"
+
+    return lead
+
+
+def chips_of(
+    asked: Asked, followed: Sequence[str], rows: Sequence[LabelEstimate]
+) -> list[tuple[str, str]]:
+    """Labels that can be followed over time, and where pressing one leads."""
+    if followed in ([], [MEAN]):
+        return []
+    lead = leading(asked, followed)
+    shown = dict.fromkeys([*followed, *(row.label for row in rows[:MOST_CHIPS])])
+    return [(label, lead(label) or "") for label in shown]
+
+
+def in_order(asked: Asked) -> bool:
+    """Whether the answers are drawn side by side, as they follow each other."""
+    domain = asked.found.manifest.domain
+    return domain.type == "number" and domain.size <= MOST_COLUMNS
+
+
+def _size(row: LabelEstimate) -> float:
+    projected = None if isinstance(row.projected, UnsetType) else row.projected
+    value = row.frequency if projected is None else projected
+    return -2.0 if value is None else value

@@ -1,0 +1,53 @@
+"""Epochs as people choose them: days, and a few usual spans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec import UNSET, UnsetType
+
+from deniable_aggregator.dashboard.words import when
+from deniable_aggregator.reading import visible
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.store.contract import Store
+from deniable_shared.epochs import epoch_start
+
+__all__ = ["Choice", "choices", "day_of"]
+
+DAY_SECONDS = 86_400
+_DAYS = (7, 30, 90)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A usual span: what it is called, and its first and last day or epoch."""
+
+    name: str
+    first: str | UnsetType = UNSET
+    last: str | UnsetType = UNSET
+
+
+def choices(found: Collection, store: Store, now: float) -> Sequence[Choice]:
+    """All, the newest epoch that may be read, and the last days that make sense."""
+    rows = visible(found, store.epochs(found.id))
+    made = [Choice("All")]
+    if not rows:
+        return made
+    newest, seconds = rows[-1].epoch, found.manifest.epoch_seconds
+    made.append(Choice("Newest epoch", str(newest), str(newest)))
+    span = now - epoch_start(rows[0].epoch, seconds)
+    for days in _DAYS:
+        if seconds < days * DAY_SECONDS < span:
+            first = (now // DAY_SECONDS - days + 1) * DAY_SECONDS
+            made.append(Choice(f"{days} days", when(first)))
+    return made
+
+
+def day_of(found: Collection, given: str | UnsetType) -> str:
+    """What a date field shows of a day or of an epoch's index; empty for none."""
+    if isinstance(given, UnsetType):
+        return ""
+    if "-" in given:
+        return given
+    return when(epoch_start(int(given), found.manifest.epoch_seconds))[:10]

@@ -1,0 +1,244 @@
+// All the dashboard's own script: theme, charts, files of charts, tidy addresses. No framework.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+
+  // ── theme: stored in this browser only, set before anything is painted
+  const stored = () => {
+    try { return localStorage.getItem("deniable-theme") || "auto"; } catch { return "auto"; }
+  };
+  const applyTheme = (choice) => {
+    root.dataset.theme = choice === "auto" ? (system.matches ? "dark" : "light") : choice;
+    for (const button of document.querySelectorAll("[data-theme-choice]"))
+      button.setAttribute("aria-pressed", String(button.dataset.themeChoice === choice));
+  };
+  applyTheme(stored());
+  system.addEventListener("change", () => { applyTheme(stored()); redraw(); });
+
+  // ── numbers, as the server writes them
+  const grouped = (text) => text.replaceAll(",", "\u202f").replace("-", "−");
+  const written = (value, chart) => {
+    if (value === null || value === undefined) return "–";
+    const digits = { minimumFractionDigits: chart.digits, maximumFractionDigits: chart.digits };
+    const number = (chart.unit === "share" ? 100 * value : value).toLocaleString("en-US", digits);
+    const text = /[1-9]/.test(number) ? number : number.replace("-", "");
+    return grouped(text) + (chart.unit === "share" ? "\u202f%" : chart.unit ? ` ${chart.unit}` : "");
+  };
+  const onAxis = (chart) => (value) =>
+    chart.unit === "share" ? `${grouped(String(+(100 * value).toPrecision(6)))}\u202f%` : grouped(value.toLocaleString("en-US"));
+  const spoken = (value, lower, upper, chart) =>
+    `${written(value, chart)}\n${written(lower, chart)} to ${written(upper, chart)}`;
+
+  // ── charts
+  const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+  const shorter = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+  const base = (ink) => ({
+    animation: false,
+    textStyle: { fontFamily: "system-ui, sans-serif", color: ink.text, fontSize: 13 },
+    tooltip: {
+      renderMode: "richText", confine: true, backgroundColor: ink.card, borderColor: ink.line,
+      textStyle: { color: ink.text, fontSize: 13, lineHeight: 19 }, padding: [8, 12],
+    },
+  });
+  const valueAxis = (chart, ink) => ({
+    type: "value", splitNumber: 4,
+    axisLabel: { color: ink.muted, formatter: onAxis(chart), hideOverlap: true },
+    splitLine: { lineStyle: { color: ink.line } }, axisLine: { show: false }, axisTick: { show: false },
+  });
+  const whisker = (ink, across) => ({
+    type: "custom", silent: true, z: 3, clip: true,
+    encode: across ? { x: [0, 1], y: 2 } : { x: 2, y: [0, 1] },
+    renderItem: (_, api) => {
+      const low = api.value(0), high = api.value(1), place = api.value(2);
+      if (Number.isNaN(low) || Number.isNaN(high)) return null;
+      const [a, b] = across ? [api.coord([low, place]), api.coord([high, place])] : [api.coord([place, low]), api.coord([place, high])];
+      const cap = Math.min(5, Math.abs(api.size([1, 1])[across ? 1 : 0]) / 4), style = { stroke: ink.whisker, lineWidth: 1.5 };
+      const line = (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style });
+      return {
+        type: "group",
+        children: [
+          line(...a, ...b),
+          across ? line(a[0], a[1] - cap, a[0], a[1] + cap) : line(a[0] - cap, a[1], a[0] + cap, a[1]),
+          across ? line(b[0], b[1] - cap, b[0], b[1] + cap) : line(b[0] - cap, b[1], b[0] + cap, b[1]),
+        ],
+      };
+    },
+  });
+  const told = (chart, rows) => ({ dataIndex }) => {
+    const row = rows[dataIndex];
+    return `${row.label}\n${spoken(row.value, row.lower, row.upper, chart)}${row.sure === false ? "\nnot significant" : ""}`;
+  };
+  const barColour = (ink, row) => ({ value: row.value, itemStyle: { color: row.sure === false ? ink.unsure : ink.bar } });
+  const ends = (rows) => rows.map((row, place) => [row.lower ?? NaN, row.upper ?? NaN, place]);
+
+  const drawings = {
+    bars: (chart, ink, width) => {
+      const narrow = width < 560, rows = chart.rows;
+      return {
+        height: rows.length * (narrow ? 30 : 32) + 34,
+        option: {
+          ...base(ink),
+          grid: { left: 4, right: narrow ? 62 : 84, top: 4, bottom: 4, containLabel: true },
+          xAxis: valueAxis(chart, ink),
+          yAxis: {
+            type: "category", inverse: true, data: rows.map((row) => row.label),
+            axisLabel: { color: ink.text, formatter: (text) => shorter(text, narrow ? 16 : 34), interval: 0 },
+            axisLine: { lineStyle: { color: ink.axis } }, axisTick: { show: false },
+          },
+          series: [
+            { type: "bar", barWidth: "58%", data: rows.map((row) => barColour(ink, row)), tooltip: { formatter: told(chart, rows) },
+              itemStyle: { borderRadius: 2 } },
+            { ...whisker(ink, true), data: ends(rows) },
+            { type: "custom", silent: true, z: 4, encode: { x: 0, y: 1 }, data: rows.map((row, place) => [Math.max(row.upper ?? 0, row.value ?? 0, 0), place]),
+              renderItem: (_, api) => {
+                const [x, y] = api.coord([api.value(0), api.value(1)]);
+                return { type: "text", x: x + 9, y, style: { text: written(rows[api.value(1)].value, chart), fill: ink.text, verticalAlign: "middle", font: "600 13px system-ui, sans-serif" } };
+              } },
+          ],
+        },
+      };
+    },
+    columns: (chart, ink, width) => ({
+      height: 300,
+      option: {
+        ...base(ink),
+        grid: { left: 4, right: 12, top: 12, bottom: 4, containLabel: true },
+        xAxis: { type: "category", data: chart.rows.map((row) => row.label), axisLabel: { color: ink.muted, hideOverlap: true }, axisTick: { show: false }, axisLine: { lineStyle: { color: ink.axis } } },
+        yAxis: valueAxis(chart, ink),
+        series: [
+          { type: "bar", barCategoryGap: chart.rows.length > 60 ? "0%" : "18%", data: chart.rows.map((row) => barColour(ink, row)), tooltip: { formatter: told(chart, chart.rows) } },
+          ...(chart.rows.length * 5 < width ? [{ ...whisker(ink, false), data: ends(chart.rows) }] : []),
+        ],
+      },
+    }),
+    lines: (chart, ink, width, top = Math.max(...chart.lines.flatMap((line) => line.upper))) => ({
+      height: 320,
+      option: {
+        ...base(ink),
+        tooltip: {
+          ...base(ink).tooltip, trigger: "axis", axisPointer: { type: "line", lineStyle: { color: ink.axis } },
+          formatter: (found) => {
+            const place = found[0].dataIndex;
+            const lines = chart.lines.map((line) => `${shorter(line.label, 30)}  ${written(line.value[place], chart)}  (${written(line.lower[place], chart)} to ${written(line.upper[place], chart)})`);
+            return [chart.ticks[place], ...lines].join("\n");
+          },
+        },
+        grid: { left: 4, right: 16, top: 14, bottom: 4, containLabel: true },
+        xAxis: { type: "category", boundaryGap: false, data: chart.ticks, axisLabel: { color: ink.muted, hideOverlap: true, fontSize: width < 560 ? 11 : 13 }, axisTick: { show: false }, axisLine: { lineStyle: { color: ink.axis }, onZero: false } },
+        yAxis: { ...valueAxis(chart, ink), scale: true, ...(chart.unit === "share" && top > 0.8 && top <= 1 ? { max: 1, interval: 0.25 } : {}) },
+        series: chart.lines.flatMap((line, number) => {
+          const color = ink.lines[number % ink.lines.length], hidden = { lineStyle: { opacity: 0 }, symbol: "none", silent: true, tooltip: { show: false } };
+          const band = { type: "line", stack: `band ${number}`, stackStrategy: "all", ...hidden };
+          return [
+            { ...band, data: line.lower },
+            { ...band, data: line.upper.map((upper, place) => (upper === null ? null : upper - line.lower[place])), areaStyle: { color, opacity: 0.18 } },
+            { type: "line", data: line.value, symbol: "circle", symbolSize: 5, showSymbol: chart.ticks.length <= 60, lineStyle: { color, width: 2, type: number < ink.lines.length ? ["solid", "dashed", "dotted"][number % 3] : "solid" }, itemStyle: { color }, connectNulls: false },
+          ];
+        }),
+      },
+    }),
+    heat: (chart, ink, width) => {
+      const cells = chart.values.flatMap((row, down) => row.map((value, across) => [across, down, value]));
+      const known = cells.map((cell) => cell[2]).filter((value) => value !== null);
+      const most = Math.max(...known, 0), roomy = width / chart.across.length > 58;
+      return {
+        height: chart.down.length * 38 + 70,
+        option: {
+          ...base(ink),
+          grid: { left: 4, right: 8, top: 4, bottom: 4, containLabel: true },
+          tooltip: { ...base(ink).tooltip, formatter: ({ data: [across, down, value] }) =>
+            `${chart.down[down]}, ${chart.across[across]}\n${spoken(value, chart.lower[down][across], chart.upper[down][across], chart)}` },
+          xAxis: { type: "category", data: chart.across, axisLabel: { color: ink.muted, interval: 0, formatter: (text) => shorter(text, roomy ? 14 : 5) }, axisTick: { show: false }, axisLine: { show: false } },
+          yAxis: { type: "category", inverse: true, data: chart.down, axisLabel: { color: ink.text, formatter: (text) => shorter(text, width < 560 ? 12 : 24) }, axisTick: { show: false }, axisLine: { show: false } },
+          visualMap: { show: false, min: 0, max: most || 1, inRange: { color: [ink.cold, ink.hot] } },
+          series: [{ type: "heatmap", data: cells, itemStyle: { borderColor: ink.card, borderWidth: 2 }, emphasis: { disabled: true },
+            label: { show: roomy, formatter: ({ data }) => written(data[2], chart), color: ink.text } }],
+        },
+      };
+    },
+  };
+
+  const inks = () => {
+    const names = ["text", "muted", "line", "axis", "card", "bar", "unsure", "whisker", "cold", "hot"];
+    const ink = Object.fromEntries(names.map((name) => [name, colour(`--ink-${name}`)]));
+    return { ...ink, lines: [1, 2, 3, 4, 5].map((number) => colour(`--line-${number}`)) };
+  };
+  const drawn = new Map();
+  const draw = (place) => {
+    const chart = JSON.parse(place.nextElementSibling.textContent);
+    const { height, option } = drawings[chart.kind](chart, inks(), place.clientWidth);
+    place.style.height = `${height}px`;
+    const instance = drawn.get(place) || globalThis.echarts.init(place, null, { renderer: "svg" });
+    drawn.set(place, instance);
+    instance.resize();
+    instance.setOption(option, true);
+    place.dataset.drawn = String(place.clientWidth);
+  };
+  const drawAll = () => {
+    for (const [place, instance] of drawn)
+      if (!place.isConnected) { instance.dispose(); drawn.delete(place); }
+    if (globalThis.echarts) document.querySelectorAll("[data-chart]:not([data-drawn])").forEach(draw);
+  };
+  function redraw() { for (const place of drawn.keys()) if (place.isConnected) draw(place); }
+
+  let waiting = 0;
+  addEventListener("resize", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => { for (const place of drawn.keys()) if (place.dataset.drawn !== String(place.clientWidth)) draw(place); }, 120);
+  });
+  addEventListener("beforeprint", () => { for (const twin of document.querySelectorAll("details.twin")) twin.open = true; });
+
+  // ── files of a chart
+  const save = (blob, name) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  const saveChart = (figure, kind) => {
+    const svg = figure.querySelector(".drawing svg").cloneNode(true);
+    svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    const text = new XMLSerializer().serializeToString(svg), name = `${figure.dataset.name}.${kind}`;
+    if (kind === "svg") return save(new Blob([text], { type: "image/svg+xml" }), name);
+    const image = new Image(), canvas = document.createElement("canvas");
+    image.onload = () => {
+      canvas.width = 2 * image.width;
+      canvas.height = 2 * image.height;
+      const pen = canvas.getContext("2d");
+      pen.fillStyle = colour("--ink-card");
+      pen.fillRect(0, 0, canvas.width, canvas.height);
+      pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => save(blob, name), "image/png");
+    };
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+  };
+
+  // ── what people press
+  document.addEventListener("click", ({ target }) => {
+    const theme = target.closest("[data-theme-choice]"), kind = target.closest("[data-save]");
+    if (theme) {
+      try { localStorage.setItem("deniable-theme", theme.dataset.themeChoice); } catch { /* it holds for this page */ }
+      applyTheme(theme.dataset.themeChoice);
+      redraw();
+    }
+    if (kind) saveChart(kind.closest("figure"), kind.dataset.save);
+    const copied = target.closest("[data-copy]");
+    if (copied) navigator.clipboard?.writeText(document.getElementById(copied.dataset.copy).textContent).then(() => announce("Copied"));
+  });
+  const announce = (text) => { document.getElementById("announce").textContent = text; };
+
+  // ── an address says only what differs from a page's own choice
+  document.addEventListener("htmx:configRequest", ({ detail, target }) => {
+    for (const [name, value] of [...detail.formData.entries()]) {
+      const field = target.closest("form")?.elements[name];
+      const usual = field?.dataset?.usual ?? field?.[0]?.closest?.("[data-usual]")?.dataset.usual ?? "";
+      if (value === usual) detail.formData.delete(name);
+    }
+  });
+  document.addEventListener("htmx:afterSettle", () => { applyTheme(stored()); drawAll(); announce("The page shows what you asked for"); });
+  document.addEventListener("DOMContentLoaded", () => { applyTheme(stored()); });
+  addEventListener("load", () => { drawAll(); root.dataset.ready = "true"; });
+})();

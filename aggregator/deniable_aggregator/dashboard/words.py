@@ -1,0 +1,66 @@
+"""Numbers and times as people read them: a true minus, thin spaces, as many digits as are meant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+__all__ = ["FILTERS", "amount", "count", "digits_for", "plural", "share", "when"]
+
+NOTHING = "–"
+_MINUS = "−"
+_NARROW = "\u202f"
+_MOST_DIGITS = 4
+
+
+def count(number: int | None) -> str:
+    """1 234 567, with narrow spaces that do not break."""
+    return NOTHING if number is None else _grouped(f"{number:,}")
+
+
+def share(value: float | None, digits: int = 1) -> str:
+    """12.3 %, of a share of 1."""
+    return NOTHING if value is None else f"{_rounded(100 * value, digits)}{_NARROW}%"
+
+
+def amount(value: float | None, digits: int = 2) -> str:
+    """A number in the units of its domain."""
+    return NOTHING if value is None else _rounded(value, digits)
+
+
+def digits_for(widths: Iterable[float]) -> int:
+    """Decimals that show the first digit of half a typical interval, at least one.
+
+    Widths in what is shown: of shares in per cent.
+    """
+    known = sorted(width for width in widths if width > 0 and math.isfinite(width))
+    if not known:
+        return 1
+    return min(max(-math.floor(math.log10(known[len(known) // 2] / 2)), 1), _MOST_DIGITS)
+
+
+def when(second: float) -> str:
+    """2027-01-15, or with the time where it is no midnight."""
+    moment = datetime.fromtimestamp(second, UTC)
+    return f"{moment:%Y-%m-%d}" if second % 86_400 == 0 else f"{moment:%Y-%m-%d %H:%M}"
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """1 report, 2 reports."""
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"
+
+
+def _rounded(value: float, digits: int) -> str:
+    text = f"{value:,.{digits}f}"
+    if not any(digit in text for digit in "123456789"):
+        text = text.lstrip("-")
+    return _grouped(text)
+
+
+def _grouped(text: str) -> str:
+    return text.replace(",", _NARROW).replace("-", _MINUS)
+
+
+FILTERS: tuple[Callable[..., str], ...] = (amount, count, plural, share, when)
+"""What templates may use."""

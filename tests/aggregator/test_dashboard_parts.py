@@ -1,0 +1,84 @@
+"""The small parts of pages: numbers in words, spans, lines, addresses, the list of pages."""
+
+from __future__ import annotations
+
+from math import e
+from pathlib import Path
+
+import pytest
+
+from deniable_aggregator.dashboard import spark
+from deniable_aggregator.dashboard.charts import Cell, Chart
+from deniable_aggregator.dashboard.guarantees import _sure, _times
+from deniable_aggregator.dashboard.page import Page
+from deniable_aggregator.dashboard.pages import menu, pages
+from deniable_aggregator.dashboard.paging import paged
+from deniable_aggregator.dashboard.words import amount, count, digits_for, plural, share, when
+
+THIN = "\u202f"
+
+
+def test_numbers_are_grouped_and_carry_a_true_minus() -> None:
+    assert count(1_234_567) == f"1{THIN}234{THIN}567"
+    assert share(-0.0123) == f"−1.2{THIN}%"
+    assert share(-0.0000001) == f"0.0{THIN}%"
+    assert amount(1234.5, 1) == f"1{THIN}234.5"
+    assert (count(None), share(None), amount(None)) == ("–",) * 3
+
+
+def test_plural_follows_the_number() -> None:
+    assert plural(1, "report") == "1 report"
+    assert plural(0, "report") == "0 reports"
+    assert plural(2, "batch", "batches") == "2 batches"
+
+
+def test_digits_show_the_first_one_of_half_an_interval() -> None:
+    assert digits_for([]) == digits_for([40.0]) == digits_for([1.6]) == 1
+    assert digits_for([0.16]) == 2
+    assert digits_for([1e-9]) == 4
+
+
+def test_times_are_told_where_they_are_no_midnights() -> None:
+    assert when(86_400 * 20_000) == "2024-10-04"
+    assert when(86_400 * 20_000 + 3_600) == "2024-10-04 01:00"
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 1.1, 2.0, 3.9, 4.0, 7.0, 12.0])
+def test_no_bound_is_rounded_down(epsilon: float) -> None:
+    sure = float(_sure(epsilon).removesuffix(f"{THIN}%")) / 100
+    assert 1 / (1 + e**-epsilon) <= sure + 1e-12 <= 1 + 1e-12
+    times = float(_times(epsilon).removesuffix(" times").replace(THIN, ""))
+    assert e**epsilon <= times * (1 + 1e-12) <= 1.02 * e**epsilon
+
+
+def test_a_line_goes_from_the_left_edge_to_the_right_one() -> None:
+    points = spark.points([0, 5, 10]).split()
+    assert points[0] == f"0.0,{spark.HEIGHT - 2:.1f}"
+    assert points[-1] == f"{spark.WIDTH}.0,2.0"
+    assert spark.points([3]) == spark.points([0, 0]) == ""
+
+
+def test_a_list_is_shown_some_at_a_time_and_never_beyond_its_end() -> None:
+    part = paged(list(range(60)), 3, 25)
+    assert (part.items, part.first, part.last, part.pages) == (list(range(50, 60)), 51, 60, 3)
+    assert paged(list(range(60)), 99, 25) == part
+    assert paged([], 1, 25).pages == 1
+
+
+def test_a_chart_is_refused_whose_table_does_not_fit_its_columns() -> None:
+    with pytest.raises(ValueError, match="rows must have 2 cells each, got 1"):
+        Chart(
+            name="x", title="X", summary="", kind="bars", drawing={}, columns=("a", "b"),
+            rows=[(Cell("a"),)],
+        )  # fmt: skip
+
+
+def test_every_page_has_a_template_of_its_name_and_every_template_a_page() -> None:
+    folder = Path(spark.__file__).parent
+    assert {path.stem for path in (folder / "templates" / "pages").glob("*.html")} == set(pages())
+    assert menu()[0][0] == "overview"
+
+
+def test_a_page_leaves_the_addresses_of_the_api_alone() -> None:
+    with pytest.raises(ValueError, match="must start with / and leave /v1/ alone"):
+        Page(path="/v1/x", title="X", view=lambda query: {})

@@ -1,0 +1,256 @@
+"""The page of a collection in a browser: the API's numbers, and an address for every view."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from support.chrome import Window
+from support.dashboard_site import HOSTILE, Site
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.fixture
+def tab(window: Callable[..., Window]) -> Window:
+    return window()
+
+
+def page_of(site: Site, name: str, query: str = "") -> str:
+    return f"/collections/{site.collections[name]}{query}"
+
+
+def estimates(site: Site, name: str, query: str = "") -> dict[str, dict[str, float]]:
+    answer = site.get(f"/v1/collections/{site.collections[name]}/estimates{query}")
+    assert answer.status_code == 200, answer.text
+    return {row["label"]: row for row in answer.json()["estimates"]}
+
+
+def asked(tab: Window) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(tab.page.url).query)
+
+
+def shown(tab: Window) -> dict[str, float]:
+    """Label → the estimate on the page, to the last digit."""
+    return {label: row[0] for label, row in tab.numbers("estimates").items()}
+
+
+def drawn_from(tab: Window) -> dict[str, Any]:
+    """What the first chart is drawn from."""
+    found: dict[str, Any] = tab.page.evaluate(
+        "JSON.parse(document.querySelector('[data-chart]').nextElementSibling.textContent)"
+    )
+    return found
+
+
+def test_the_estimates_of_the_page_are_those_of_the_api_to_the_last_digit(
+    tab: Window, site: Site
+) -> None:
+    for name in ("settings", "browsers", "hostile"):
+        tab.open(page_of(site, name))
+        told = estimates(site, name)
+        assert shown(tab) == {label: told[label]["frequency"] for label in shown(tab)}
+        assert len(shown(tab)) == min(len(told), 25)
+        drawn = drawn_from(tab)
+        assert {row["label"]: row["value"] for row in drawn["rows"]} == shown(tab)
+        assert drawn["rows"][0]["lower"] == told[drawn["rows"][0]["label"]]["lower"]
+
+
+def test_choosing_epochs_changes_numbers_and_address_without_a_new_page(
+    tab: Window, site: Site
+) -> None:
+    tab.open(page_of(site, "settings"))
+    before = shown(tab)
+    tab.page.evaluate("window.stayed = true")
+    day = tab.page.evaluate("new Date(Date.now() - 3 * 864e5).toISOString().slice(0, 10)")
+    with tab.page.expect_response(lambda answer: f"to={day}" in answer.url):
+        tab.page.fill("#to", day)
+        tab.page.dispatch_event("#to", "change")
+    tab.page.wait_for_url(f"**to={day}*")
+    tab.settle()
+    told = estimates(site, "settings", f"?to={day}")
+    assert shown(tab) == {label: row["frequency"] for label, row in told.items()} != before
+    assert asked(tab) == {"to": [day]}
+    assert tab.page.evaluate("window.stayed") is True
+    assert tab.drawing() == 2
+
+
+def test_a_projected_view_has_an_address_that_opens_it_again(tab: Window, site: Site) -> None:
+    tab.open(page_of(site, "browsers"))
+    tab.page.click("text=Projected")
+    tab.page.wait_for_url("**show=projected*")
+    tab.settle()
+    told = estimates(site, "browsers", "?projection=simplex")
+    projected = {label: row["projected"] for label, row in told.items()}
+    assert shown(tab) == {label: projected[label] for label in shown(tab)}
+    assert asked(tab) == {"show": ["projected"]}
+    tab.open(tab.page.url.removeprefix(site.address))
+    assert tab.page.locator("[name=show][value=projected]").is_checked()
+    assert shown(tab) == {label: projected[label] for label in shown(tab)}
+
+
+def test_significant_only_shows_what_the_api_calls_significant(tab: Window, site: Site) -> None:
+    tab.open(page_of(site, "browsers"))
+    tab.page.click("text=Significant only")
+    tab.page.wait_for_url("**show=significant*")
+    tab.settle()
+    told = estimates(site, "browsers", "?significant=holm")
+    sure = {label for label, row in told.items() if row["significant"]}
+    assert 0 < len(sure) < 25
+    assert shown(tab).keys() == sure
+
+
+def test_the_way_back_shows_the_earlier_view(tab: Window, site: Site) -> None:
+    tab.open(page_of(site, "settings"))
+    before = shown(tab)
+    tab.page.click("text=Projected")
+    tab.page.wait_for_url("**show=projected*")
+    tab.settle()
+    tab.page.go_back()
+    tab.page.wait_for_url(lambda url: "show" not in url)
+    tab.until("document.querySelector('[name=show][value=raw]').checked")
+    tab.settle()
+    assert shown(tab) == before
+
+
+def test_wider_confidence_gives_the_intervals_of_the_api(tab: Window, site: Site) -> None:
+    tab.open(page_of(site, "settings", "?confidence=0.99"))
+    told = estimates(site, "settings", "?confidence=0.99")
+    drawn = drawn_from(tab)
+    for row in drawn["rows"]:
+        assert (row["lower"], row["upper"]) == (
+            told[row["label"]]["lower"],
+            told[row["label"]]["upper"],
+        )
+    assert tab.page.input_value("#confidence") == "0.99"
+
+
+def test_lines_over_time_are_the_estimates_of_each_epoch(tab: Window, site: Site) -> None:
+    tab.open(page_of(site, "settings", "?label=beta"))
+    answer = site.get(
+        f"/v1/collections/{site.collections['settings']}/estimates?group_by=epoch"
+    ).json()
+    beta = [
+        row["frequency"]
+        for document in answer["epochs"]
+        for row in document["estimates"]
+        if row["label"] == "beta"
+    ]
+    assert [row[1] for row in tab.numbers("over-time").values()] == beta
+
+
+def test_a_cross_tabulation_is_the_table_of_the_api(tab: Window, site: Site) -> None:
+    tab.open(page_of(site, "devices"))
+    told = estimates(site, "devices", "?marginal=os,screen")
+    assert tab.numbers("estimates") == {
+        os: [told[f"os={os}, screen={screen}"]["frequency"] for screen in ("small", "large")]
+        for os in ("linux", "mac", "windows")
+    }
+    assert "Do they go together?" in tab.page.inner_text("#view")
+
+
+def test_numbers_show_mean_and_quantiles_of_the_api(tab: Window, site: Site) -> None:
+    tab.open(page_of(site, "minutes"))
+    answer = site.get(f"/v1/collections/{site.collections['minutes']}/estimates").json()
+    quantities = [answer["mean"], *answer["quantiles"]]
+    told = [row[0] for row in tab.numbers("quantities").values()]
+    assert told == [each["value"] for each in quantities]
+
+
+def test_texts_are_found_and_given_ones_are_counted(tab: Window, site: Site) -> None:
+    tab.open(page_of(site, "drinks"))
+    told = estimates(site, "drinks")
+    assert shown(tab) == {label: row["frequency"] for label, row in told.items()}
+    assert {"tea", "coffee"} <= shown(tab).keys()
+    tab.open(page_of(site, "drinks", "?candidate=tea,%20milk"))
+    told = estimates(site, "drinks", "?candidate=tea&candidate=milk")
+    assert shown(tab) == {label: row["frequency"] for label, row in told.items()}
+    assert tab.page.locator("#over-time").count() == 0
+
+
+def test_the_files_of_a_chart_hold_what_the_api_answers(tab: Window, site: Site) -> None:
+    tab.open(page_of(site, "settings", "?confidence=0.9"))
+    figure = tab.page.locator("figure").first
+    held, names = {}, {}
+    for kind in ("CSV", "JSON"):
+        href = figure.get_by_text(kind, exact=True).get_attribute("href")
+        answer = tab.page.context.request.get(f"{site.address}{href}")
+        held[kind], names[kind] = answer.body(), answer.headers["content-disposition"]
+    told = estimates(site, "settings", "?confidence=0.9")
+    rows = csv.DictReader(io.StringIO(held["CSV"].decode()))
+    assert {row["label"]: float(row["frequency"]) for row in rows} == {
+        label: row["frequency"] for label, row in told.items()
+    }
+    address = f"/v1/collections/{site.collections['settings']}/estimates?confidence=0.9"
+    assert held["JSON"] == site.get(address).content
+    assert names["CSV"] == 'attachment; filename="settings.csv"'
+
+
+def test_a_chart_can_be_kept_as_a_picture(tab: Window, site: Site, tmp_path: Path) -> None:
+    tab.open(page_of(site, "settings"))
+    for kind in ("SVG", "PNG"):
+        with tab.page.expect_download() as download:
+            tab.page.locator("figure").first.get_by_text(kind, exact=True).click()
+        download.value.save_as(tmp_path / kind)
+    assert "dark_mode" in (tmp_path / "SVG").read_text()
+    assert (tmp_path / "PNG").read_bytes().startswith(b"\x89PNG")
+
+
+def test_texts_of_a_manifest_are_shown_as_texts_and_do_nothing(tab: Window, site: Site) -> None:
+    tab.page.on("dialog", lambda dialog: pytest.fail(f"a manifest spoke: {dialog.message}"))
+    for path in ("/", page_of(site, "hostile"), page_of(site, "hostile", "?view=table")):
+        tab.open(path)
+        assert HOSTILE in tab.page.inner_text("main")
+        assert tab.page.locator("img[src=x]").count() == 0
+    assert tab.violations() == tab.errors == []
+
+
+def test_too_few_reports_and_releases_only_are_said_as_such(tab: Window, site: Site) -> None:
+    tab.open(page_of(site, "quiet"))
+    assert "Too few reports so far" in tab.page.inner_text("#view")
+    tab.open(page_of(site, "sealed"))
+    assert "Only releases may be read" in tab.page.inner_text("#view")
+
+
+def test_a_search_narrows_the_list_while_one_types(tab: Window, site: Site) -> None:
+    tab.open(page_of(site, "browsers"))
+    tab.page.locator("#q").press_sequentially("07")
+    tab.page.wait_for_url("**q=07*")
+    tab.settle()
+    assert shown(tab).keys() == {"browser 07"}
+    assert tab.page.evaluate("document.activeElement.id") == "q"
+
+
+def test_a_stranger_reads_nothing_but_what_is_asked(
+    window: Callable[..., Window], site: Site
+) -> None:
+    tab = window(known=False)
+    tab.open("/")
+    assert "settings" in tab.page.inner_text("main")
+    assert "Reports today" not in tab.page.inner_text("main")
+    tab.open(page_of(site, "settings"))
+    assert urlsplit(tab.page.url).path == "/sign-in"
+    assert tab.page.locator("figure").count() == 0
+
+
+def test_a_link_lets_somebody_in_to_the_page_and_signing_out_ends_it(
+    window: Callable[..., Window], site: Site
+) -> None:
+    tab = window(known=False)
+    tab.open(f"/sign-in?link={site.link}")
+    assert tab.unreadable() == []
+    tab.page.click("main button[type=submit]")
+    tab.open(page_of(site, "settings"))
+    assert "Grace" in tab.page.inner_text("header")
+    assert tab.drawing() == 2
+    tab.page.click("text=Sign out")
+    tab.page.wait_for_url("**/sign-in")
+    tab.open(page_of(site, "settings"))
+    assert urlsplit(tab.page.url).path == "/sign-in"
+    assert tab.violations() == tab.errors == []

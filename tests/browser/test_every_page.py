@@ -1,0 +1,91 @@
+"""What every page has to bear, in both themes and at both widths; the list is the pages' own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from deniable_aggregator.dashboard.pages import pages
+from support.chrome import THEMES, WIDTHS, Window
+from support.dashboard_site import Site
+
+pytestmark = pytest.mark.processes
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", pages())
+def test_a_page_is_readable_fits_and_breaks_no_rule(
+    window: Callable[..., Window], site: Site, name: str, width: int
+) -> None:
+    tab = window(width=width)
+    for path in site.views()[name]:
+        tab.open(path)
+        for theme in THEMES:
+            tab.theme(theme)
+            assert tab.unreadable() == [], (path, theme)
+            assert tab.overflow() <= 0, (path, theme)
+        assert tab.violations() == [], path
+        assert tab.errors == [], path
+
+
+@pytest.mark.parametrize("name", pages())
+def test_a_page_can_be_walked_through_by_keyboard_and_shows_where_one_is(
+    window: Callable[..., Window], site: Site, name: str
+) -> None:
+    tab = window()
+    tab.open(site.views()[name][0])
+    tab.page.keyboard.press("Tab")
+    assert tab.page.evaluate("document.activeElement.className") == "skip"
+    tab.page.keyboard.press("Enter")
+    assert tab.page.evaluate("location.hash") == "#main"
+    wanted = tab.page.locator("a:visible, button:visible, input:visible, select:visible").count()
+    reached = set()
+    for _ in range(wanted + 5):
+        tab.page.keyboard.press("Tab")
+        reached.add(tab.page.evaluate("document.activeElement.outerHTML.slice(0, 200)"))
+    assert len(reached) > 5
+
+
+@pytest.mark.parametrize("name", pages())
+def test_a_page_prints_without_what_only_a_screen_needs(
+    window: Callable[..., Window], site: Site, name: str
+) -> None:
+    tab = window()
+    tab.open(site.views()[name][0])
+    tab.page.emulate_media(media="print")
+    assert tab.page.locator("header.bar nav").is_hidden()
+    assert tab.page.locator("main h1, main h2").first.is_visible()
+
+
+def test_a_theme_stays_from_page_to_page_and_auto_follows_the_system(
+    window: Callable[..., Window], site: Site
+) -> None:
+    tab = window()
+    tab.open("/")
+    tab.theme("dark")
+    tab.open(site.views()["collection"][0])
+    assert tab.page.evaluate("document.documentElement.dataset.theme") == "dark"
+    tab.page.click("[data-theme-choice=auto]")
+    for system in THEMES:
+        tab.page.emulate_media(color_scheme=system)  # type: ignore[arg-type]
+        tab.until(f"document.documentElement.dataset.theme === '{system}'")
+
+
+def test_the_harness_sees_what_breaks_the_rules(window: Callable[..., Window]) -> None:
+    tab = window(width=390)
+    tab.open("/")
+    tab.page.evaluate(
+        """() => {
+          const wide = document.createElement("img");
+          wide.style.cssText = "display: block; max-width: none; width: 999px; height: 9px";
+          document.body.append(wide);
+          document.body.insertAdjacentHTML("beforeend", "<p style='color: red'>");
+          console.error("odd");
+        }"""
+    )
+    tab.until("window.cspViolations.length")
+    assert any("style-src" in line for line in tab.violations())
+    assert any(line.startswith("image-alt") for line in tab.unreadable())
+    assert tab.overflow() > 0
+    assert "odd" in tab.errors

@@ -1,0 +1,259 @@
+"""A data directory with a collection of every kind, filled as of now, and a real server over it.
+
+Tallies come from the generator of simulations, in the law of the mechanisms: nothing is randomized
+person by person, and no coin is worth anything.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+from deniable_aggregator.dashboard.pages import pages
+from deniable_aggregator.keys import initialise, read_seed
+from deniable_aggregator.process import server_file
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.service import Service
+from deniable_aggregator.settings import Settings
+from deniable_aggregator.simulate import simulated_tally
+from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_shared import dsse
+from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.coins import Coins
+from deniable_shared.epochs import epoch_at
+from deniable_shared.manifest import MANIFEST_TYPE
+from support.deniable_command import Deniable, wait_until
+
+__all__ = ["DAYS", "HOSTILE", "Filler", "Site", "filled", "served"]
+
+DAY = 86_400
+DAYS = 14
+"""Epochs that the collections of a site have, up to today's."""
+
+HOSTILE = "<img src=x onerror=alert(1)>\"'{{ 7 * 7 }}"
+
+HEAD = """\
+name = "{name}"
+purpose = {purpose}
+owner = "privacy@example.org"
+epsilon = "{epsilon}"
+valid_from = {valid_from}
+expires = {expires}
+min_batch = {min_batch}
+{more}
+[domain]
+"""
+
+
+@dataclass
+class Filler:
+    """A service over a new data directory, to register collections in and to fill."""
+
+    service: Service
+    operator_seed: bytes
+
+    def asked(
+        self,
+        name: str,
+        domain: str,
+        *,
+        purpose: str = "Which settings do people turn on?",
+        epsilon: str = "1",
+        min_batch: int = 20,
+        more: str = "",
+    ) -> Collection:
+        """Register a collection whose domain is given as TOML."""
+        today = datetime.now(UTC).date()
+        text = HEAD.format(
+            name=name,
+            purpose="'''" + purpose + "'''",
+            epsilon=epsilon,
+            valid_from=today - timedelta(days=400),
+            expires=today + timedelta(days=200),
+            min_batch=min_batch,
+            more=more,
+        )
+        manifest = manifest_from_toml(text + domain, ingest=("http://127.0.0.1:8000",))
+        envelope = dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=self.operator_seed)
+        self.service.registry.apply(envelope)
+        return self.service.registry.get(manifest.collection)
+
+    def fill(
+        self,
+        collection: Collection,
+        values: Sequence[object],
+        people: Sequence[Sequence[int]],
+    ) -> None:
+        """people[e][i] with values[i] in the e-th epoch; the last one is today's."""
+        encoded = np.array([collection.manifest.domain.encode(value) for value in values])
+        today = epoch_at(time.time(), collection.manifest.epoch_seconds)
+        for age, counts in enumerate(reversed(people)):
+            tally = simulated_tally(collection.mechanism, encoded, np.array(counts))
+            self.add(collection, today - age, sum(counts), tally)
+            if age:
+                self.service.store.close_epoch(collection.id, today - age, time.time())
+
+    def add(self, collection: Collection, epoch: int, n: int, tally: object) -> None:
+        """n reports with this tally, under ids of their own."""
+        cell = Cell(collection.id, epoch, collection.manifest.version)
+        ids = Coins.system().bytes(16 * n)
+        arrivals = [Arrival(cell, ids[start : start + 16], b"\0") for start in range(0, 16 * n, 16)]
+        self.service.store.commit(arrivals, lambda _, rows: tally)  # type: ignore[arg-type,return-value]
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a server is, what it has, and how one gets in."""
+
+    address: str
+    token: str
+    session: str
+    """A viewer's bearer token for the API, and the cookie of a viewer's session for pages."""
+    link: str
+    """A one-time link: its secret."""
+    collections: Mapping[str, str]
+    """Name → id."""
+
+    def views(self) -> dict[str, list[str]]:
+        """Page → addresses to look at: one for each collection where the page is about one."""
+        found = {}
+        for name, page in pages().items():
+            parts = re.findall(r"<(?:\w+:)?(\w+)>", page.path)
+            assert set(parts) <= {"collection"}, f"{name}: say here what {parts} may stand for"
+            ids = self.collections.values() if parts else [""]
+            found[name] = [page.path.replace("<collection>", id) for id in ids]
+        return found
+
+    def get(self, path: str) -> httpx.Response:
+        """What the API answers a viewer."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return httpx.get(self.address + path, headers=headers, timeout=30)
+
+
+@contextmanager
+def filled(folder: Path) -> Iterator[Filler]:
+    """A new data directory, with nothing in it yet."""
+    settings, key = Settings(data=folder / "data"), folder / "operator.key"
+    initialise(settings, operator_key=key, now=time.time())
+    service = Service.open(settings)
+    try:
+        yield Filler(service, read_seed(key))
+    finally:
+        service.close()
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[Site]:
+    """A real server over a directory with a collection of every kind."""
+    with filled(folder) as filler:
+        made = {found.name: found.id for found in _one_of_each(filler)}
+        token = filler.service.tokens.create("viewer", "a viewer")[1]
+        session = filler.service.sessions.begin("Ada", "viewer", None, via="link")
+        link = filler.service.sessions.make_link("Grace", "viewer")
+        assert session is not None
+    deniable = Deniable(folder)
+    with deniable.process("serve", "--port", "0"):
+        wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
+        live = server_file.read(deniable.data)
+        assert live is not None
+        yield Site(live.address, token, session, link, made)
+
+
+def _one_of_each(filler: Filler) -> Iterator[Collection]:
+    yield _settings(filler)
+    yield _browsers(filler)
+    yield _minutes(filler)
+    yield _devices(filler)
+    yield _drinks(filler)
+    yield filler.asked(
+        "quiet", 'type = "choice"\nlabels = ["yes", "no"]\n', purpose="Has anybody answered?"
+    )
+    yield filler.asked(
+        "sealed",
+        'type = "choice"\nlabels = ["yes", "no"]\n',
+        purpose="Known by releases only",
+        more='read = "releases"',
+    )
+    yield _hostile(filler)
+
+
+def _hostile(filler: Filler) -> Collection:
+    found = filler.asked(
+        "hostile", f"type = 'choice'\nlabels = ['''{HOSTILE}''', 'b']\n", purpose=HOSTILE
+    )
+    filler.fill(found, [HOSTILE, "b"], [[90, 30]] * 3)
+    return found
+
+
+def _settings(filler: Filler) -> Collection:
+    labels = ("dark_mode", "beta", "notifications", "compact")
+    found = filler.asked("settings", f'type = "bits"\nlabels = {list(labels)}\n')
+    values = [dict(zip(labels, row, strict=True)) for row in ((1, 0, 1, 0), (0, 1, 1, 0), (0,) * 4)]
+    values = [{label: bool(bit) for label, bit in value.items()} for value in values]
+    filler.fill(found, values, [[200 + 12 * day, 80, 260 - 9 * day] for day in range(DAYS)])
+    return found
+
+
+def _browsers(filler: Filler) -> Collection:
+    labels = [f"browser {number:02}" for number in range(1, 41)]
+    found = filler.asked(
+        "browsers",
+        f'type = "choice"\nlabels = {labels}\n',
+        purpose="Which browser do people use?",
+        epsilon="2",
+    )
+    counts = [900 // (rank + 1) for rank in range(40)]
+    filler.fill(found, labels, [counts] * 4)
+    return found
+
+
+def _minutes(filler: Filler) -> Collection:
+    found = filler.asked(
+        "minutes",
+        'type = "number"\nlow = "0"\nhigh = "60"\nstep = "1"\n',
+        purpose="How many minutes does a session last?",
+        epsilon="2",
+        more='mechanism = "square-wave/1"',
+    )
+    values = [str(minute) for minute in range(0, 61)]
+    counts = [max(1, int(60 * np.exp(-(((minute - 18) / 9) ** 2)))) for minute in range(61)]
+    filler.fill(found, values, [counts] * 5)
+    return found
+
+
+def _drinks(filler: Filler) -> Collection:
+    found = filler.asked(
+        "drinks", 'type = "text"\nmax_bytes = 6\n', purpose="What do people drink?", epsilon="6"
+    )
+    manifest, words = found.manifest, ("tea", "coffee")
+    mechanism, coins = manifest.mechanism(), Coins.system()
+    encoded = [manifest.domain.encode(word) for word in words]
+    payloads = b"".join(mechanism.randomize(encoded[turn % 2], coins) for turn in range(1_500))
+    rows = np.frombuffer(payloads, np.uint8).reshape(1_500, -1)
+    today = epoch_at(time.time(), manifest.epoch_seconds)
+    filler.add(found, today, 1_500, found.estimator.tally(rows))
+    return found
+
+
+def _devices(filler: Filler) -> Collection:
+    domain = """type = "record"
+[[domain.attributes]]
+name = "os"
+labels = ["linux", "mac", "windows"]
+[[domain.attributes]]
+name = "screen"
+labels = ["small", "large"]
+"""
+    found = filler.asked("devices", domain, purpose="Which devices are there?", epsilon="2")
+    systems, screens = ("linux", "mac", "windows"), ("small", "large")
+    values = [{"os": os, "screen": screen} for os in systems for screen in screens]
+    filler.fill(found, values, [[120, 60, 200, 220, 130, 310]] * 3)
+    return found
