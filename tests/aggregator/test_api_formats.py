@@ -14,6 +14,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from deniable_aggregator.api import columnar, lists, series
+from deniable_aggregator.api.spreadsheet import Row
 from deniable_aggregator.registry import Collection
 from support.api_world import TODAY, World, authored, opened
 
@@ -79,7 +80,7 @@ def test_a_table_by_epoch_leads_with_the_epoch_and_says_what_it_is_of(
 
 
 def test_types_do_not_depend_on_what_is_unknown() -> None:
-    rows: list[columnar.Row] = [
+    rows: list[Row] = [
         {"label": "a", "frequency": None, "reports_to_leave_interval": None}
     ]
     found = pa.ipc.open_stream(columnar.arrow_bytes(rows, (), {})).read_all()
