@@ -80,9 +80,7 @@ def test_a_table_by_epoch_leads_with_the_epoch_and_says_what_it_is_of(
 
 
 def test_types_do_not_depend_on_what_is_unknown() -> None:
-    rows: list[Row] = [
-        {"label": "a", "frequency": None, "reports_to_leave_interval": None}
-    ]
+    rows: list[Row] = [{"label": "a", "frequency": None, "reports_to_leave_interval": None}]
     found = pa.ipc.open_stream(columnar.arrow_bytes(rows, (), {})).read_all()
     assert [str(kind) for kind in found.schema.types] == ["string", "double", "int64"]
 

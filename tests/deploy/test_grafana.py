@@ -98,7 +98,7 @@ def test_targets_name_provisioned_sources_and_hold_no_secret() -> None:
     named = {(t["datasource"]["uid"], t["datasource"]["type"]) for _, t in TARGETS}
     assert named == sources
     for source in SOURCES["datasources"]:
-        assert all(value.startswith("$DENIABLE_") for value in source["secureJsonData"].values())
+        assert all(re.fullmatch(r"\$[A-Z_]+", each) for each in source["secureJsonData"].values())
 
 
 def test_a_query_reads_the_same_for_either_plug_in() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
@@ -45,14 +45,14 @@ def _opening(facts: Facts) -> Iterator[Element]:
     estimates, manifest = facts.estimates, facts.manifest
     yield element("h1", manifest.purpose)
     yield element("p", f"{manifest.name}, asked by {manifest.owner}", class_="soft")
-    shown = {
-        "Reports": f"{estimates['n']:,}",
+    shown: dict[str, Sequence[Child]] = {
+        "Reports": [f"{estimates['n']:,}"],
         "Days" if manifest.epoch_seconds == 86_400 else "Epochs": _span(facts),
-        "Privacy of one report": f"ε = {estimates['epsilon']}",
-        "Mechanism": str(estimates["mechanism"]),
-        "Confidence": f"{estimates['confidence']}",
+        "Privacy of one report": [f"ε = {estimates['epsilon']}"],
+        "Mechanism": [str(estimates["mechanism"])],
+        "Confidence": [f"{estimates['confidence']}"],
     }
-    pairs = (element("div", element("dt", k), element("dd", v)) for k, v in shown.items())
+    pairs = (element("div", element("dt", k), element("dd", *v)) for k, v in shown.items())
     yield element("dl", *pairs, class_="facts")
     if estimates["provisional"]:
         yield element(
@@ -133,11 +133,12 @@ def _ending(facts: Facts, now: float) -> Element:
     return element("footer", *written_by)
 
 
-def _span(facts: Facts) -> str:
+def _span(facts: Facts) -> list[Child]:
     epochs = facts.estimates["epochs"]
     numbers = [int(str(epoch)) for epoch in epochs] if isinstance(epochs, list) else []
     first, last = _begins(facts.manifest, numbers[0]), _ends(facts.manifest, numbers[-1])
-    return first if first == last else f"{first} to {last}"
+    begins, ends = (element("span", moment, class_="whole") for moment in (first, last))
+    return [begins] if first == last else [begins, " to ", ends]
 
 
 def _begins(manifest: Manifest, epoch: int) -> str:
