@@ -7,13 +7,10 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
-import httpx
 import pytest
 
 from deniable_aggregator.dashboard.guarantees import revealed
-from deniable_aggregator.process.connection import Connection
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.report.facts import gathered
 from deniable_aggregator.report.figures import Axis, Point, axis_over, band, interval
 from deniable_aggregator.report.markup import element, written
 from deniable_aggregator.report.page import page
@@ -21,6 +18,7 @@ from deniable_aggregator.report.wording import moved
 from deniable_shared.authoring import manifest_from_toml
 from support.api_world import DAY, INGEST, NOON, TODAY, World, authored, opened
 from support.published import MINUTES
+from support.report_file import facts_of, report_of
 
 HOSTILE = ("<script>alert(1)</script>", "a & b", "it's", "=1+1", "</style><img src=x>")
 FIGURES = ("frequency", "std_error", "lower", "upper", "reports_to_leave_interval")
@@ -60,23 +58,13 @@ def hostile(world: World) -> Collection:
     return found
 
 
-def shown(world: World, name: str, **asked: Any) -> str:
-    client = httpx.Client(
-        base_url="http://deniable.test",
-        headers=world.authorization("viewer"),
-        transport=httpx.WSGITransport(app=world.app.wsgi_app),
-    )
-    with Connection(client, address="http://deniable.test") as connection:
-        return page(gathered(connection, name, **asked), now=NOON)
-
-
 def digits(row: dict[str, Any], names: tuple[str, ...] = FIGURES) -> list[tuple[str, str]]:
     return [(name.replace("_", "-"), repr(row[name])) for name in names if row[name] is not None]
 
 
 def test_every_figure_is_the_apis_to_the_last_digit(world: World, hostile: Collection) -> None:
     path = f"/v1/collections/{hostile.id}"
-    found = Page(shown(world, hostile.id)).data
+    found = Page(report_of(world, hostile.id)).data
     for row in world.get(f"{path}/estimates").get_json()["estimates"]:
         assert found[: len(digits(row))] == digits(row)
         del found[: len(digits(row))]
@@ -86,7 +74,7 @@ def test_every_figure_is_the_apis_to_the_last_digit(world: World, hostile: Colle
 
 
 def test_what_is_shown_is_the_digits_rounded(world: World, hostile: Collection) -> None:
-    text = shown(world, hostile.id)
+    text = report_of(world, hostile.id)
     [(value, rounded)] = re.findall(r'<data value="(\S+?)" class="frequency">(\S+?)</data>', text)[
         :1
     ]
@@ -101,11 +89,11 @@ def test_numbers_have_mean_and_quantiles_in_their_units(world: World) -> None:
     told = world.get(f"/v1/collections/{found.id}/estimates").get_json()
     names = ("value", "std_error", "lower", "upper")
     wanted = [pair for row in (told["mean"], *told["quantiles"]) for pair in digits(row, names)]
-    assert Page(shown(world, "minutes")).data[: len(wanted)] == wanted
+    assert Page(report_of(world, "minutes")).data[: len(wanted)] == wanted
 
 
 def test_asked_for_less_it_shows_less(world: World, hostile: Collection) -> None:
-    one = Page(shown(world, hostile.id, **{"from": str(TODAY - 1), "family": "all"}))
+    one = Page(report_of(world, hostile.id, **{"from": str(TODAY - 1), "family": "all"}))
     assert ("polyline" in {tag for tag, _ in one.tags}) is False
     assert "all of them together" in one.text
     path = f"/v1/collections/{hostile.id}/estimates?from={TODAY - 1}&family=all"
@@ -114,7 +102,7 @@ def test_asked_for_less_it_shows_less(world: World, hostile: Collection) -> None
 
 
 def test_labels_are_text_wherever_they_stand(world: World, hostile: Collection) -> None:
-    found = Page(shown(world, hostile.id))
+    found = Page(report_of(world, hostile.id))
     tags = [tag for tag, _ in found.tags]
     assert "script" not in tags
     assert "img" not in tags
@@ -124,24 +112,24 @@ def test_labels_are_text_wherever_they_stand(world: World, hostile: Collection) 
 
 
 def test_a_page_runs_nothing_and_loads_nothing(world: World, hostile: Collection) -> None:
-    found = Page(shown(world, hostile.id))
+    found = Page(report_of(world, hostile.id))
     for tag, held in found.tags:
         assert not {"src", "href", "action", "srcset", "background"} & held.keys()
         assert not [name for name in held if name.startswith("on")]
         assert tag not in {"script", "link", "iframe", "object", "form"}
-    style = (shown(world, hostile.id)).split("<style>")[1].split("</style>")[0]
+    style = (report_of(world, hostile.id)).split("<style>")[1].split("</style>")[0]
     assert not re.search(r"url\(|@import", style)
     assert "default-src 'none'" in str([held for tag, held in found.tags if tag == "meta"])
 
 
 def test_a_page_is_for_both_themes_and_for_print(world: World, hostile: Collection) -> None:
-    text = shown(world, hostile.id)
+    text = report_of(world, hostile.id)
     assert "prefers-color-scheme: dark" in text
     assert "@media print" in text
 
 
 def test_a_page_says_what_a_report_reveals_and_who_asked(world: World, hostile: Collection) -> None:
-    text = Page(shown(world, hostile.id)).text
+    text = Page(report_of(world, hostile.id)).text
     for sentence in revealed(hostile.manifest):
         assert sentence in text
     assert "privacy@example.org" in text
@@ -154,15 +142,9 @@ def test_an_open_epoch_and_made_up_reports_are_warned_of(world: World) -> None:
     more = 'mechanism = "hadamard/1"\n'
     found = world.register(authored("forged", type="choice", labels=labels, more=more))
     world.count(found, ["0"] * 5)
-    assert "Provisional" in Page(shown(world, "forged")).text
+    assert "Provisional" in Page(report_of(world, "forged")).text
     estimates = {"warnings": [{"meaning": "nobody <b>reports</b> so"}]}
-    client = httpx.Client(
-        base_url="http://deniable.test",
-        headers=world.authorization("viewer"),
-        transport=httpx.WSGITransport(app=world.app.wsgi_app),
-    )
-    with Connection(client, address="http://deniable.test") as connection:
-        facts = gathered(connection, "forged")
+    facts = facts_of(world, "forged")
     facts.estimates.update(estimates)
     assert "made up: nobody <b>reports</b> so" in Page(page(facts, now=NOON)).text
 
@@ -223,4 +205,4 @@ def test_hours_are_shown_with_their_time(world: World) -> None:
     found = world.register(authored("hourly", epoch="1h"))
     hour = (TODAY * DAY + 9 * 3600) // 3600
     world.count(found, [{"dark_mode": True, "beta": False}] * 5, epoch=hour)
-    assert "2027-01-15 09:00 to 2027-01-15 10:00" in Page(shown(world, "hourly")).text
+    assert "2027-01-15 09:00 to 2027-01-15 10:00" in Page(report_of(world, "hourly")).text

@@ -69,17 +69,24 @@ def _estimates(facts: Facts) -> Iterator[Element]:
     quantities = quantity_table(estimates)
     if quantities is not None:
         yield element("h2", "Mean and quantiles")
-        yield element("div", quantities, class_="card")
+        yield _scrolled(quantities, "Mean and quantiles")
     rows = rows_of(estimates["estimates"])
     if rows:
         yield element("h2", "What people answer")
-        yield element("div", label_table(estimates, together=facts.together), class_="card")
+        yield _scrolled(label_table(estimates, together=facts.together), "Estimates")
     elif quantities is None:
         yield element("p", "No text stands out from chance yet.")
     if len(rows) > MOST_LABELS:
         yield element(
             "p", f"The first {MOST_LABELS:,} of {len(rows):,} labels; the API and CSV have all."
         )
+
+
+def _scrolled(table: Element, name: str) -> Element:
+    """A table that may be wider than a phone, for the keyboard, too."""
+    return element(
+        "div", table, class_="card", role="region", tabindex=0, aria_label=f"{name}, as a table"
+    )
 
 
 def _over_time(facts: Facts) -> Iterator[Element]:
@@ -92,7 +99,7 @@ def _over_time(facts: Facts) -> Iterator[Element]:
     yield element(
         "details",
         element("summary", "The same as a table"),
-        element("div", table, class_="card"),
+        _scrolled(table, "Estimates by epoch"),
     )
     once = facts.manifest.repeat == "once"
     why = "" if once else " Do not average them: one device may have reported in each."

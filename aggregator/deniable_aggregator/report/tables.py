@@ -141,7 +141,7 @@ def _table(
             cells.append(element("td", _data(row, last, _whole)))
         body.append(element("tr", *cells))
     head = _head(heads)
-    head[0].insert(2, element("th", axis_row(axis), class_="drawn"))
+    head[0].insert(2, _axis_head(axis))
     return element("div", element("table", head, body), element("p", caption, class_="soft note"))
 
 
@@ -151,6 +151,12 @@ def _drawn(axis: Axis, row: Document, label: str, name: str, shown: Shown) -> El
     value, lower, upper = (_known(row, key) for key in (name, "lower", "upper"))
     said = f"{row[label]}: {shown(value)}, {shown(lower)} to {shown(upper)}"
     return interval(axis, value, lower, upper, said)
+
+
+def _axis_head(axis: Axis) -> Element:
+    first, last = (axis.name(tick) for tick in (axis.ticks()[0], axis.ticks()[-1]))
+    said = element("span", f"drawn, from {first} to {last}", class_="heard")
+    return element("th", said, axis_row(axis), scope="col", class_="drawn")
 
 
 def _head(names: Sequence[str]) -> Element:
