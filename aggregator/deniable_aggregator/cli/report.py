@@ -47,9 +47,9 @@ def report(
     url: str | None,
     data: Path | None,
 ) -> None:
-    """Write estimates as one page: charts, intervals, what one report reveals.
+    """Write estimates as one page to mail, print and keep.
 
-    The file holds everything it shows and runs no script. Exit code 75: too few reports yet.
+    It has charts, intervals and what one report reveals, and runs no script. Exit code 75: too few reports yet.
     """
     from deniable_aggregator.report.facts import gathered
     from deniable_aggregator.report.page import page
