@@ -110,6 +110,7 @@ OTHER_COMMANDS = {
     ("attack", "reconstruct"),
     ("plan",),
     ("loadgen",),
+    ("tally",),
 }
 
 
