@@ -110,7 +110,7 @@ OTHER_COMMANDS = {
     ("attack", "reconstruct"),
     ("plan",),
     ("loadgen",),
-    ("tally",),
+    *(("open",), ("relay", "serve"), ("relay", "status"), ("tally",)),
 }
 
 

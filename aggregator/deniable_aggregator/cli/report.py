@@ -49,7 +49,8 @@ def report(
 ) -> None:
     """Write estimates as one page to mail, print and keep.
 
-    It has charts, intervals and what one report reveals, and runs no script. Exit code 75: too few reports yet.
+    It has charts, intervals and what one report reveals, and runs no script. Exit code 75: too
+    few reports yet.
     """
     from deniable_aggregator.report.facts import gathered
     from deniable_aggregator.report.page import page
