@@ -34,6 +34,7 @@ VIEWER = [
     ("GET", "/v1/collections/{collection}/estimates"),
     ("GET", "/v1/collections/{collection}/epochs"),
     ("GET", "/v1/collections/{collection}/releases"),
+    ("GET", "/v1/collections/{collection}/series"),
     ("GET", "/v1/collections/{collection}/releases/{release_id}"),
     ("GET", "/v1/ledger"),
 ]

@@ -52,6 +52,7 @@ READING = {
         "?significant=holm&liars=0.01&projection=base-cut",
     ],
     "/v1/collections/{collection}/epochs": [""],
+    "/v1/collections/{collection}/series": ["", "?label=beta", f"?to={TODAY - 1}"],
     "/v1/collections/{collection}/releases": [""],
     "/v1/collections/{collection}/releases/{release_id}": [""],
     "/v1/collections": [""],
@@ -81,15 +82,19 @@ WAYS_IN = {"/sign-in", "/sign-in/provider", "/sign-in/provider/done"}
 OPERATORS = {"/metrics"}
 """Addresses that count reports for the operator, whom `read` hides nothing from."""
 COMMANDS = {
-    ("estimates",): [[], ["--json"], ["--csv"], ["--by-epoch"], ["--projection", "clip"]],
-    ("epochs", "list"): [[], ["--json"]],
+    ("estimates",): [
+        *([], ["--json"], ["--csv"], ["--by-epoch"], ["--projection", "clip"]),
+        *(["--plot"], ["--plot", "--by-epoch"], ["--parquet", "-"], ["--arrow", "-"]),
+    ],
+    ("report",): [["--html", "-"]],
+    ("epochs", "list"): [[], ["--json"], ["--csv"]],
     ("collections", "list"): [[], ["--json"]],
     ("release",): [
         ["--mechanism", "histogram", "--epsilon", "0.1", "--cost"],
         ["--mechanism", "exponential", "--epsilon", "0.1", "--cost", "--json"],
     ],
-    ("releases",): [[], ["--json"], ["0" * 16]],
-    ("ledger", "show"): [[], ["--json"]],
+    ("releases",): [[], ["--json"], ["--csv"], ["0" * 16]],
+    ("ledger", "show"): [[], ["--json"], ["--csv"]],
 }
 """Commands that read."""
 OTHER_COMMANDS = {
@@ -106,7 +111,7 @@ OTHER_COMMANDS = {
     ("attack", "reconstruct"),
     ("plan",),
     ("loadgen",),
-    ("tally",),
+    *(("open",), ("relay", "serve"), ("relay", "status"), ("tally",)),
 }
 
 

@@ -17,6 +17,7 @@ from deniable_aggregator.api import (
     metrics,
     openapi,
     releases,
+    series,
     tokens,
     users,
     vouchers,
@@ -30,7 +31,8 @@ def register(app: Flask) -> None:
     errors.register(app)
     topics = (
         *(audit, collections, epochs, estimates, health, keys),
-        *(ledger, log, metrics, openapi, releases, tokens, users, vouchers),
+        *(ledger, log, metrics, openapi, releases),
+        *(series, tokens, users, vouchers),
     )
     for topic in topics:
         app.register_blueprint(topic.blueprint)

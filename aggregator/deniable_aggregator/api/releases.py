@@ -10,6 +10,8 @@ from flask import Blueprint, Response
 from msgspec import UnsetType
 
 from deniable_aggregator.api.arguments import Open, refuse
+from deniable_aggregator.api.formats import answered, tables
+from deniable_aggregator.api.lists import RELEASE_COLUMNS, listed_releases
 from deniable_aggregator.api.operations import JSON, answer, operation, service
 from deniable_aggregator.api.release_documents import (
     AnswerDocument,
@@ -74,14 +76,15 @@ def release(collection: str, query: ReleaseArguments, body: Open[NewRelease]) ->
 @operation(
     tag="analysts",
     role="viewer",
-    answers={200: {JSON: (ReleasesDocument,)}},
-    problems=("unknown-collection",),
+    answers=tables(ReleasesDocument),
+    problems=("unknown-collection", "not-acceptable"),
 )
 def releases(collection: str) -> Response:
     """Every release that was charged, oldest first, without its result."""
     found = service().registry.get(collection)
     summaries = msgspec.convert(listed(service().store, found), list[ReleaseSummary])
-    return answer(ReleasesDocument(found.id, summaries))
+    document = ReleasesDocument(found.id, summaries)
+    return answered(document, lambda: listed_releases(summaries), RELEASE_COLUMNS)
 
 
 @blueprint.get("/v1/collections/<collection>/releases/<release_id>")
