@@ -76,7 +76,6 @@ def _verified(entries: list[dict[str, object]], since: str | None) -> tuple[int,
     """(size, head) of the chain; ForkError where it is broken or is not the one noted before."""
     from deniable_aggregator.access import audit as chain
     from deniable_aggregator.access.contract import AuditRow
-    from deniable_shared.errors import ForkError
 
     rows = [
         AuditRow(str(entry["entry"]).encode(), bytes.fromhex(str(entry["head"])))
@@ -84,8 +83,5 @@ def _verified(entries: list[dict[str, object]], since: str | None) -> tuple[int,
     ]
     size, head = chain.verify(rows)
     if since is not None:
-        noted, _, wanted = since.partition(":")
-        heads = ["00" * 32, *(row.head.hex() for row in rows)]
-        if not noted.isdecimal() or int(noted) >= len(heads) or heads[int(noted)] != wanted:
-            raise ForkError(f"the audit log is not the one of {since[:80]}, continued")
+        chain.continues(rows, since)
     return size, head.hex()

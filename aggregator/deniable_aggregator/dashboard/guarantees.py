@@ -9,6 +9,7 @@ from deniable_aggregator.api.estimate_documents import EstimatesDocument, LabelE
 from deniable_aggregator.dashboard.words import amount, plural, share
 from deniable_aggregator.registry import Collection
 from deniable_shared.dyadic import format_epsilon
+from deniable_shared.manifest import Manifest
 from deniable_shared.recommendation import over_least, ratio_text
 
 __all__ = ["fakes", "over_optimum", "revealed"]
@@ -18,9 +19,8 @@ _LARGE = 1e6
 _HARDLY = 0.0005
 
 
-def revealed(found: Collection) -> Iterator[str]:
+def revealed(manifest: Manifest) -> Iterator[str]:
     """What one report says of whoever sent it, and all of them together."""
-    manifest = found.manifest
     report = float(manifest.epsilon_report)
     yield (
         f"Whatever a report says, it is at most {_times(report)} as likely under one answer as "

@@ -77,7 +77,7 @@ def _about(asked: Asked) -> Context:
         "manifest": manifest,
         "epsilon": format_epsilon(manifest.epsilon_report),
         "optimum": over_optimum(found),
-        "revealed": list(revealed(found)),
+        "revealed": list(revealed(manifest)),
         "query": asked.query,
         "show": asked.show,
         "usual_show": usual_show(found),
