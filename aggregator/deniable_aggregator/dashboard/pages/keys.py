@@ -26,7 +26,6 @@ def view(query: Arguments) -> Context:
         "suites": SUITES,
         "pending_seconds": PENDING_SECONDS,
         "rotate_days": service().settings.rotate_keys_days,
-        "current": {each.key.suite for each in keys.standings if each.key.state == "active"},
     }
 
 
