@@ -91,7 +91,8 @@ def template(
 
     told, report = wanted or Wanted(), parse_epsilon((wanted or Wanted()).epsilon)
     permanent = _capped(2 * report) if check_repeat(repeat) == "memoized" else None
-    chosen = recommend_for(domain, report, permanent=permanent)
+    released = told.read == "releases"
+    chosen = recommend_for(domain, report, permanent=permanent, released=released)
     today = datetime.fromtimestamp(clock(), UTC).date()
     return _TEMPLATE.format(
         name=_quoted(name),

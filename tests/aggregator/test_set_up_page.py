@@ -101,6 +101,7 @@ def test_what_makes_no_collection_is_said_beside_the_form(
     assert 'id="toml"' not in text
 
 
+@pytest.mark.parametrize("read", ["live", "releases"])
 @pytest.mark.parametrize(
     "fields",
     [
@@ -112,11 +113,13 @@ def test_what_makes_no_collection_is_said_beside_the_form(
     ids=lambda fields: fields["type"],
 )
 def test_every_kind_of_answer_gets_a_file_that_registers(
-    world: World, fields: dict[str, str]
+    world: World, fields: dict[str, str], read: str
 ) -> None:
-    text = told(page(world, **fields), "toml")
-    found = world.register(manifest_from_toml(text, ingest=INGEST))
+    shown = page(world, **fields, read=read)
+    found = world.register(manifest_from_toml(told(shown, "toml"), ingest=INGEST))
     assert found.manifest.domain.type == fields["type"]
+    assert f"<dd>{found.manifest.mechanism_id}<small>" in shown
+    assert "Give or take" in shown
 
 
 def test_the_file_can_be_saved_as_it_is_shown(world: World) -> None:
@@ -131,7 +134,9 @@ def test_texts_of_a_form_stay_texts_in_page_file_and_snippet(world: World) -> No
     text = page(world, **fields)
     assert "<script>{{" not in text
     assert tomllib.loads(told(text, "toml"))["purpose"] == HOSTILE
-    calls = [node for node in ast.walk(ast.parse(told(text, "snippet"))) if isinstance(node, ast.Call)]
+    calls = [
+        node for node in ast.walk(ast.parse(told(text, "snippet"))) if isinstance(node, ast.Call)
+    ]
     [record] = [call for call in calls if ast.unparse(call.func) == "client.record"]
     assert ast.literal_eval(record.args[1]) == HOSTILE
 

@@ -29,8 +29,6 @@ __all__ = ["Draft", "DraftError", "SetUpArguments", "drafted"]
 
 MOST_PEOPLE = 10**9
 MOST_EPOCHS = 10_000
-PLANNED = ("bits", "choice", "number")
-"""Types of domain that a plan speaks of; the linter speaks of the others."""
 
 Type = Literal["bits", "choice", "number", "record", "text"]
 Line = Annotated[str, Meta(max_length=200, description="up to 200 characters")]
@@ -102,7 +100,7 @@ def drafted(asked: SetUpArguments, *, origin: str, now: float) -> Draft | None:
             clock=lambda: now,
         )
         manifest = manifest_from_toml(text, ingest=[origin])
-        planned = _planned(asked, domain, people, epochs)
+        planned = _planned(asked, manifest, people, epochs)
     except (DomainError, ManifestError, ParameterError) as error:
         raise DraftError(str(error)) from error
     return Draft(
@@ -132,16 +130,24 @@ def _wanted(asked: SetUpArguments, epochs: int) -> Wanted:
     )
 
 
-def _planned(asked: SetUpArguments, domain: Domain, people: int, epochs: int) -> Plan | None:
-    if domain.type not in PLANNED:
+def _planned(asked: SetUpArguments, manifest: Manifest, people: int, epochs: int) -> Plan | None:
+    """Of the very mechanism; None for one that no plan speaks of."""
+    wanted = (manifest.domain, asked.epsilon, people, asked.repeat, epochs)
+    found = _plan_of(*wanted, None)
+    if found.mechanism == manifest.mechanism_id:
+        return found
+    try:
+        return _plan_of(*wanted, manifest.mechanism_id)
+    except ParameterError:
         return None
-    return _plan_of(domain, asked.epsilon, people, asked.repeat, epochs)
 
 
 @lru_cache(maxsize=64)
-def _plan_of(domain: Domain, epsilon: str, people: int, repeat: str, epochs: int) -> Plan:
+def _plan_of(
+    domain: Domain, epsilon: str, people: int, repeat: str, epochs: int, mechanism: str | None
+) -> Plan:
     """A plan is a function of what it is for; the form asks again with every key."""
-    return plan(domain, epsilon, people, repeat=repeat, epochs=epochs)
+    return plan(domain, epsilon, people, repeat=repeat, epochs=epochs, mechanism=mechanism)
 
 
 def _domain(asked: SetUpArguments) -> Domain:

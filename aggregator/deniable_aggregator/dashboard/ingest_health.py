@@ -1,8 +1,8 @@
 """How ingest does, collection by collection, as far as its `read` lets that be told.
 
-    live        epochs, rates, rejections
-    closed      reports of closed epochs, and rejections, as the API tells them
-    releases    nothing that depends on a report
+live        epochs, rates, rejections
+closed      reports of closed epochs, and rejections, as the API tells them
+releases    nothing that depends on a report
 """
 
 from __future__ import annotations

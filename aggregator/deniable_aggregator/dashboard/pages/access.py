@@ -33,9 +33,7 @@ Chosen = Annotated[
 ]
 
 
-Password = Annotated[
-    str, Meta(min_length=12, max_length=256, description="12 to 256 characters")
-]
+Password = Annotated[str, Meta(min_length=12, max_length=256, description="12 to 256 characters")]
 
 
 class TokenForm(Arguments, frozen=True, kw_only=True):
