@@ -1,4 +1,4 @@
-"""What somebody does who has never seen any of this: the demo's link, and a question of one's own."""
+"""What somebody does who has never seen this: the demo's link, then a question of their own."""
 
 from __future__ import annotations
 
