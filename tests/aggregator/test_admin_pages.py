@@ -184,3 +184,13 @@ def test_verify_notices_an_entry_that_was_changed(
 
     monkeypatch.setattr(world.service.store, "audit", changed)
     assert "entry 1 of the audit log is not the one" in admin.client.get("/audit?verify=yes").text
+
+
+def test_verify_notices_that_the_end_was_cut_off(
+    world: World, admin: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.service.tick()  # heads.json takes the end down
+    kept = world.service.store.audit
+    monkeypatch.setattr(world.service.store, "audit", lambda first=0: list(kept(first))[:-1])
+    page = admin.client.get("/audit?verify=yes").text
+    assert "does not lead through the end that heads.json has seen" in page

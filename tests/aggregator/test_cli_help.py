@@ -56,6 +56,7 @@ def test_the_commands_are_those_of_the_design() -> None:
         ("attack", "reconstruct"),
         ("plan",),
         ("tally",),
+        *(("open",), ("relay", "serve"), ("relay", "status")),
         ("loadgen",),
         ("log", "verify"),
         *(("users", verb) for verb in ("add", "list", "remove", "link")),

@@ -6,8 +6,10 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client import Metric
@@ -20,6 +22,7 @@ from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Waiting
 from support.api_world import DAY, TODAY, Moment, World, authored, opened
 from support.databases import AnyStore
+from support.deniable_command import wait_until
 from support.programs import program
 from support.stores import arrivals, sums
 
@@ -82,6 +85,13 @@ def test_a_failed_commit_is_counted_and_none_of_its_reports(
     assert numbers["deniable_commit_failures_total"] == 1
     assert numbers['deniable_uploads_total{status="503"}'] == 1
     assert not [name for name in numbers if name.startswith("deniable_reports_total")]
+
+
+def test_a_token_for_metrics_reads_them_and_nothing_else(world: World) -> None:
+    world.register(authored())
+    assert world.get("/metrics", "metrics").status_code == 200
+    for path in ("/v1/ledger", "/v1/collections/settings/estimates", "/v1/tokens"):
+        assert world.get(path, "metrics").status_code == 403
 
 
 def test_nothing_a_stranger_sends_becomes_a_label(world: World) -> None:
@@ -148,6 +158,32 @@ def test_a_round_that_fails_is_counted_and_the_store_is_down_until_one_succeeds(
     assert numbers["deniable_housekeeping_failures_total"] == 1
     world.service.tick()
     assert scraped(world)["deniable_store_up"] == 1
+
+
+def test_reports_that_wait_for_the_disk_are_a_gauge(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = world.register(authored())
+    assert scraped(world)["deniable_reports_waiting"] == 0
+    free = threading.Event()
+    commit = world.service.store.commit
+
+    def slow(*arguments: Any) -> Any:
+        assert free.wait(30)
+        return commit(*arguments)
+
+    monkeypatch.setattr(world.service.store, "commit", slow)
+    uploads = [
+        threading.Thread(target=world.upload, args=(found, world.report(found, VALUE)))
+        for _ in range(4)
+    ]
+    for upload in uploads:
+        upload.start()
+    wait_until("three wait", lambda: scraped(world)["deniable_reports_waiting"] == 3)
+    free.set()
+    for upload in uploads:
+        upload.join()
+    assert scraped(world)["deniable_reports_waiting"] == 0
 
 
 def test_keys_tell_their_age_and_until_when_they_hold(world: World) -> None:

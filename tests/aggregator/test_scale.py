@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing import active_children
 from pathlib import Path
 
@@ -196,6 +197,13 @@ def test_a_worker_without_the_right_keys_refuses_instead_of_losing_reports(
 def test_a_job_has_a_name_that_can_be_read(world: World, tmp_path: Path, job: str) -> None:
     with pytest.raises(ScaleError, match=r"job must be 1…100 printable"):
         tally(world.service, spool(tmp_path / "spool", []), here, job=job)
+
+
+def test_nothing_is_said_of_relays_where_a_spool_is_counted(tmp_path: Path) -> None:
+    settings = replace(prepared(tmp_path / "world"), relay_batch=100)
+    refused = pytest.raises(ScaleError, match="relay_batch must be 0")
+    with core_world.opened(tmp_path / "world", settings) as world, refused:
+        tally(world.service, spool(tmp_path / "spool", []), here)
 
 
 def test_an_empty_spool_is_no_work_and_none_at_all_is_an_error(

@@ -9,8 +9,8 @@ from msgspec import Meta, Struct, field
 from deniable_aggregator.api.documents import Arguments
 
 Role = Annotated[
-    Literal["viewer", "analyst", "admin", "relay"],
-    Meta(description="viewer, analyst, admin or relay"),
+    Literal["viewer", "analyst", "admin", "relay", "metrics"],
+    Meta(description="viewer, analyst, admin, relay or metrics"),
 ]
 PersonRole = Annotated[
     Literal["viewer", "analyst", "admin"], Meta(description="viewer, analyst or admin")

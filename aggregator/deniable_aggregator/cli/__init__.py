@@ -59,6 +59,12 @@ class Deniable(MainGroup):
         "migrate": Entry(
             f"{HERE}.stores", "migrate", "Bring the database to this program's schema."
         ),
+        "open": Entry(
+            f"{HERE}.opening", "open_spool", "Count what `deniable serve --spool` has taken."
+        ),
+        "relay": Entry(
+            f"{HERE}.relay", "relay", "Pass reports on for an aggregator, shuffled in batches."
+        ),
         "attack": Entry(
             f"{HERE}.attack",
             "attack",

@@ -15,6 +15,7 @@ from deniable_aggregator.dashboard.acting import administrator
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import PageNumber, paged
+from deniable_aggregator.inspection.acts import known_end, require_end
 from deniable_shared.errors import ForkError
 
 ROWS = 50
@@ -48,9 +49,11 @@ def view(query: AuditPageArguments) -> Context:
 
 
 def _verified(since: str) -> Context:
+    known = known_end(service().settings.data)  # before the rows: both only ever grow
     rows = list(_all_rows())
     try:
         size, head = verify(rows)
+        require_end(rows, known)
         if since:
             continues(rows, since)
     except ForkError as error:
