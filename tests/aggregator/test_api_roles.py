@@ -45,6 +45,8 @@ METRICS = [("GET", "/metrics")]
 ADMIN = [
     ("PUT", "/v1/collections/{collection}"),
     ("POST", "/v1/collections/{collection}/close"),
+    ("POST", "/v1/collections/{collection}/voucher-key"),
+    ("POST", "/v1/collections/{collection}/vouchers"),
     ("POST", "/v1/collections/{collection}/epochs/{epoch}/close"),
     ("GET", "/v1/audit"),
     ("POST", "/v1/keys/rotate"),
@@ -88,6 +90,8 @@ WITH_ROLE = [
     *((*operation, "admin") for operation in ADMIN),
     *((*operation, "metrics") for operation in METRICS),
 ]
+COMPUTED = {("POST", "/v1/collections/<collection>/vouchers")}
+"""Changes nothing: what it answers could be computed again."""
 NARROWED = {"/v1/ledger"}
 """Not about one collection, and still open to a token that is limited to some."""
 
@@ -228,7 +232,7 @@ def test_every_operation_that_takes_a_role_and_changes_something_is_an_act(world
             [method] = (rule.methods or set()) - {"HEAD", "OPTIONS"}
             acts[method, rule.rule] = promised.act
     assert {key for key, act in acts.items() if act is None} == {
-        key for key in acts if key[0] == "GET"
+        key for key in acts if key[0] == "GET" or key in COMPUTED
     }
     assert {act for act in acts.values() if act is not None} < set(ACTS)
 

@@ -32,7 +32,7 @@ from support import postgres_server
 from support.data_directory import NOON, Moment, prepared, prepared_on_postgres
 from support.databases import KINDS, manifest_row
 from support.ledgers import admitted, charge_row, result_row
-from support.stores import COLLECTION, EPOCH, EVERY_EPOCH, arrivals, sums
+from support.stores import COLLECTION, EPOCH, EVERY_EPOCH, arrival, arrivals, sums
 
 WIDE = bytes([1, 0, 2]) * 3_000
 """A payload whose tally has three pages."""
@@ -69,7 +69,8 @@ def fill(settings: Settings) -> None:
     store.commit(arrivals(range(20, 25), WIDE, epoch=EPOCH + 1), sums)
     store.roll_up()
     store.commit(arrivals(range(30, 33), WIDE, epoch=EPOCH + 1), sums)  # waits for the roll-up
-    store.commit(arrivals(range(3), b"\1", epoch=EPOCH + 2), sums)
+    store.commit(arrivals(range(2), b"\1", epoch=EPOCH + 2), sums)
+    store.commit([arrival(9, b"\1", epoch=EPOCH + 2, voucher=1)], sums)
     store.count_rejections(COLLECTION, {"cannot-open": 2, "too-early": 1})
     store.commit_block(Block("nightly", "a.block"), [], sums)
     store.charge(charge_row(1), admitted)

@@ -16,10 +16,11 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from deniable_aggregator.errors import SettingsError, StoreError
+from deniable_aggregator.metrics import MeteredStore
 from deniable_aggregator.metrics.state import State
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Waiting
+from deniable_aggregator.store.contract import Arrival, Cell, Verdict, Waiting
 from support.api_world import DAY, TODAY, Moment, World, authored, opened
 from support.databases import AnyStore
 from support.deniable_command import wait_until
@@ -69,6 +70,18 @@ def test_every_outcome_of_a_report_is_counted_once(world: World) -> None:
     assert numbers["deniable_commit_reports_sum"] == 4
     assert numbers["deniable_commit_seconds_count"] == 4
     assert numbers["deniable_upload_seconds_count"] == 5
+
+
+def test_a_spent_voucher_is_counted_once_as_such(world: World) -> None:
+    found = world.register(authored(more='requires = ["voucher/1"]\n'))
+    store = MeteredStore(world.service.store, world.service.metrics)
+    cell = Cell(found.id, TODAY, 1)
+    batch = [Arrival(cell, bytes([number]) * 16, b"\x80", bytes(16)) for number in range(2)]
+    assert store.commit(batch, world.service.registry.tally) == [Verdict.COUNTED, Verdict.SPENT]
+    store.count_rejections(found.id, {"voucher-spent": 1})
+    told = {n: of for n, of in scraped(world).items() if n.startswith("deniable_reports_total")}
+    labels = f'deniable_reports_total{{collection="{found.id}",outcome='
+    assert told == {f'{labels}"counted"}}': 1, f'{labels}"voucher-spent"}}': 1}
 
 
 def test_a_failed_commit_is_counted_and_none_of_its_reports(

@@ -481,6 +481,14 @@ def test_without_relays_estimates_claim_nothing_of_the_kind(tmp_path: Path) -> N
         assert "shuffled" not in (world.get("/v1/collections/settings/estimates").json or {})
 
 
+def test_with_vouchers_a_relay_adds_nothing_for_they_say_whose_a_report_is(tmp_path: Path) -> None:
+    with api_world.opened(tmp_path, **RELAYED) as world:
+        found = world.register(api_world.authored(more='requires = ["voucher/1"]\n'))
+        world.count(found, [YES] * 10)
+        assert "shuffled" not in (world.get("/v1/collections/settings/estimates").json or {})
+        assert list(hidden(found, 1_000)) == []
+
+
 def test_the_page_of_a_collection_says_what_the_relay_adds(tmp_path: Path) -> None:
     with api_world.opened(tmp_path, **RELAYED) as world:
         found = world.register(api_world.authored())

@@ -19,10 +19,10 @@ from deniable_aggregator.scale.order import order_of
 from deniable_aggregator.scale.partials import open_block, read_partial
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool import Spooled, blocks
+from deniable_aggregator.spool import Spooled, blocks, write_block
 from deniable_shared.problems import ReportError
 from support import core_world, postgres_server
-from support.core_world import DAY, TODAY, World, prepared
+from support.core_world import DAY, TODAY, World, authored, prepared
 from support.data_directory import prepared_on_postgres
 from support.spools import Cells, cells, expected_of, here, mixed, quiet, spool, spooled, tally
 
@@ -162,6 +162,21 @@ def test_a_damaged_block_counts_nothing_and_is_tried_again(world: World, tmp_pat
     assert path.name in summary.damaged[0]
     path.write_bytes(whole)
     assert tally(world.service, made, here).blocks == 1
+    assert counted(world) == expected
+
+
+def test_a_block_with_vouchers_is_left_to_those_who_redeem_them(
+    world: World, tmp_path: Path
+) -> None:
+    made, expected = four_blocks(world, tmp_path)
+    asking = core_world.TOML.replace('"settings"', '"vouched"', 1)
+    vouched = authored('requires = ["voucher/1"]\n' + asking)
+    world.service.registry.apply(world.signed(vouched))
+    write_block(made, [Spooled(vouched.collection, world.report(manifest=vouched).encode())])
+    for name in ("first", "second"):
+        summary = tally_spool(world.service, made, here, job=name, remove=True, watch=quiet)
+        assert "with vouchers: count it with `deniable open`" in summary.damaged[0]
+        assert len(blocks(made)) == 1
     assert counted(world) == expected
 
 

@@ -19,6 +19,7 @@ from deniable_aggregator.api import (
     releases,
     tokens,
     users,
+    vouchers,
 )
 
 __all__ = ["register"]
@@ -29,7 +30,7 @@ def register(app: Flask) -> None:
     errors.register(app)
     topics = (
         *(audit, collections, epochs, estimates, health, keys),
-        *(ledger, log, metrics, openapi, releases, tokens, users),
+        *(ledger, log, metrics, openapi, releases, tokens, users, vouchers),
     )
     for topic in topics:
         app.register_blueprint(topic.blueprint)

@@ -17,8 +17,8 @@ __all__ = ["of_relay"]
 def of_relay(
     collection: Collection, batch: int, liars: float | UnsetType
 ) -> AnonymityDocument | UnsetType:
-    """UNSET where reports are taken from anybody: `batch` 0."""
-    if not batch:
+    """UNSET where reports are taken from anybody (`batch` 0) or say whose they are (vouchers)."""
+    if not batch or collection.first.identified:
         return UNSET
     found = among(
         collection.mechanism,

@@ -25,6 +25,11 @@ _HARDLY = 0.0005
 def revealed(manifest: Manifest) -> Iterator[str]:
     """What one report says of whoever sent it, and all of them together."""
     report = float(manifest.epsilon_report)
+    if manifest.identified:
+        yield (
+            "Identified: who issues the vouchers that reports carry can tell whose report is "
+            "whose. No anonymity is claimed; what protects an answer is what follows."
+        )
     yield (
         f"Whatever a report says, it is at most {_times(report)} as likely under one answer as "
         f"under any other (ε = {format_epsilon(manifest.epsilon_report)}, all of the report "

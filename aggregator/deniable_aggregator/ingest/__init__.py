@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from deniable_aggregator.ingest.batch import Upload, judged
 from deniable_aggregator.ingest.checks import Circumstances
 from deniable_aggregator.ingest.commit import GroupCommit
+from deniable_aggregator.ingest.extensions import Verifier
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.store.contract import Arrival, Tally, Verdict
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
 
 __all__ = ["Ingest"]
+
+_REFUSED = {
+    Verdict.CLOSED: ReportError.EPOCH_CLOSED,
+    Verdict.SPENT: ReportError.VOUCHER_SPENT,
+}
 
 
 class Counting(Protocol):
@@ -46,12 +52,14 @@ class Ingest:
         registry: Registry,
         keys: Keys,
         cohorts: Cohorts,
+        verifiers: Mapping[str, Verifier],
         clock: Clock,
     ) -> None:
         self._store = store
         self._registry = registry
         self._keys = keys
         self._cohorts = cohorts
+        self._verifiers = verifiers
         self._clock = clock
         self._limiter = PrefixLimiter(settings.reports_per_minute_per_prefix, clock=clock)
         self._shares = CollectionLimiter(settings.reports_per_minute_per_collection, clock=clock)
@@ -109,6 +117,7 @@ class Ingest:
             token_error=token_error,
             closed=self._closed,
             opener=self._keys.opener,
+            verifiers=self._verifiers,
         )
         failed = self._counted(sent, around)
         if failed:
@@ -133,7 +142,8 @@ class Ingest:
         for arrival, verdict in zip(arrivals, self._commits.submit(arrivals), strict=True):
             if verdict is Verdict.CLOSED:
                 self._closed.add((arrival.cell.collection, arrival.cell.epoch))
-                failed.append(ReportStatus(arrival.report_id, ReportError.EPOCH_CLOSED))
+            if verdict in _REFUSED:
+                failed.append(ReportStatus(arrival.report_id, _REFUSED[verdict]))
         return failed
 
     def _token_error(self, reports: int, *, relay: bool, refused: bool) -> ReportError | None:

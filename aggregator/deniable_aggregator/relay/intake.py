@@ -20,7 +20,6 @@ from deniable_shared.epochs import Clock, closes_at, starts_too_early
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
 from deniable_shared.report import (
-    KNOWN_EXTENSIONS,
     Report,
     ReportHeader,
     ReportStatus,
@@ -124,11 +123,6 @@ class Intake:
             (now > closes, ReportError.EPOCH_CLOSED),
             (header.manifest_version not in known.versions, ReportError.MANIFEST_UNKNOWN),
             (header.key_id not in keys, ReportError.OUTDATED_KEY),
-            (self._tells(header), ReportError.UNKNOWN_EXTENSION),
+            (bool(header.extensions), ReportError.UNKNOWN_EXTENSION),
         )
         return next((error for refused, error in refusals if refused), None)
-
-    def _tells(self, header: ReportHeader) -> bool:
-        """Whether an extension is not known, or could tell its report from the others."""
-        types = {extension.type for extension in header.extensions}
-        return bool(types) if self._anonymous else not types <= KNOWN_EXTENSIONS
