@@ -39,6 +39,9 @@ WORDS: Mapping[str, str] = {
     "token-required": "carry no token where one is needed",
     "too-early": "are of an epoch to come: a clock is ahead",
     "unknown-extension": "carry an extension that is not known here",
+    "voucher-invalid": "carry a voucher of another collection, epoch or key",
+    "voucher-required": "carry no voucher where one is needed",
+    "voucher-spent": "carry a voucher that another report was counted with",
 }
 
 
