@@ -16,6 +16,7 @@ from deniable_aggregator.keys import Keys
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_aggregator.metrics import MeteredStore, Metrics
+from deniable_aggregator.metrics.pace import Pace
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.publishing import publish
@@ -53,6 +54,7 @@ class Service:
         self._lock = lock
         self.metrics = Metrics()
         self.watch = Watch(store, clock=clock)
+        self.pace = Pace(self.metrics, clock=clock)
         self.keys = Keys(settings.data, store=store, clock=clock, shared=settings.shared)
         self.registry = Registry(store, trusted=[self.keys.trust], shared=settings.shared)
         self.voucher_keys = VoucherKeys.open(settings.data / "keys")
@@ -155,6 +157,7 @@ class Service:
         """
         with self.metrics.housekeeping_failures.count_exceptions():
             self.watch.look()
+            self.pace.look()
             self.store.flush()
             self.registry.refresh()
             self.keys.renew()

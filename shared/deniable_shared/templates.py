@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 from deniable_shared.domain import Domain, Record
+from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.epochs import Clock
-from deniable_shared.manifest_fields import check_repeat
+from deniable_shared.manifest_fields import EPSILON_RANGE, check_repeat
 
-__all__ = ["AUTO", "template"]
+__all__ = ["AUTO", "Wanted", "template"]
 
 AUTO = "auto"
 """What a text may write for the mechanism that is chosen when it names none."""
@@ -24,15 +26,15 @@ name = {name}
 purpose = {purpose}      # shown to people; may change later
 owner = {owner}          # whom to ask about it; may change later
 
-epsilon = "1"             # of one whole report, everything in it together: 0.01…20
+{epsilon}# of one whole report, everything in it together: 0.01…20
 {repeat}
-read = "live"             # live | closed | releases: what analysts may read; may narrow later
+{read}# live | closed | releases: what analysts may read; may narrow later
 
 valid_from = {valid_from}   # first day, 00:00 UTC
 expires = {expires}      # day after the last; may move later, to at most 365 days after this
 epoch = "1d"              # reports are counted by epoch: 1h…31d
 grace = "2d"              # an epoch closes this long after its end
-min_batch = 100           # fewest reports shown; may rise later
+{min_batch}# fewest reports shown; may rise later
 retention_days = 400      # tallies are kept this long; may fall later
 
 mechanism = "{auto}"        # chosen for the domain and ε, here {chosen};
@@ -57,22 +59,20 @@ delta = "0"
 {domain}
 """
 
-_REPEATS: Mapping[str, str] = {
-    "once": """\
-repeat = "once"           # one report from each device, ever
-epsilon_lifetime = "1"    # all this collection may ever cost a device
-""",
-    "fresh": """\
-repeat = "fresh"          # a new draw each epoch, as long as the lifetime pays
-epsilon_lifetime = "10"   # all this collection may ever cost a device: 10 epochs
-""",
-    "memoized": """\
-repeat = "memoized"       # a permanent answer in each hold, behind every report
-epsilon_permanent = "2"   # of one permanent answer, and so of all reports in its hold
-epsilon_lifetime = "4"    # all this collection may ever cost a device: 2 holds
-hold_epochs = 182         # epochs one permanent answer serves
-""",
-}
+_COMMENTS = 26
+"""The column in which a word on a line begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a text says; the rest has its default. `epochs`: how many a fresh answer is paid for."""
+
+    purpose: str = "What do we want to know, and what for?"
+    owner: str = "privacy@example.org"
+    epsilon: str = "1"
+    read: str = "live"
+    min_batch: int = 100
+    epochs: int = 10
 
 
 def template(
@@ -80,27 +80,80 @@ def template(
     *,
     domain: Domain,
     repeat: str = "once",
+    wanted: Wanted | None = None,
     clock: Clock = time.time,
 ) -> str:
-    """TOML for a new collection from today, for 52 weeks; ManifestError for another repeat."""
+    """TOML for a new collection from today, for 52 weeks.
+
+    ManifestError for another repeat, ParameterError for no ε.
+    """
     from deniable_shared.mechanisms import for_type
     from deniable_shared.recommendation import recommend_for
 
-    permanent = Fraction(2) if check_repeat(repeat) == "memoized" else None
-    chosen = recommend_for(domain, Fraction(1), permanent=permanent)
+    told, report = wanted or Wanted(), parse_epsilon((wanted or Wanted()).epsilon)
+    permanent = _capped(2 * report) if check_repeat(repeat) == "memoized" else None
+    released = told.read == "releases"
+    chosen = recommend_for(domain, report, permanent=permanent, released=released)
     today = datetime.fromtimestamp(clock(), UTC).date()
     return _TEMPLATE.format(
         name=_quoted(name),
-        purpose=_quoted("What do we want to know, and what for?"),
-        owner=_quoted("privacy@example.org"),
+        purpose=_quoted(told.purpose),
+        owner=_quoted(told.owner),
+        epsilon=_aligned("epsilon", format_epsilon(report)),
+        read=_aligned("read", told.read),
+        min_batch=_aligned("min_batch", told.min_batch),
         valid_from=today,
         expires=today + _LIFE,
         auto=AUTO,
         chosen=f"{chosen.id}: {chosen.reason}",
         mechanisms=", ".join(for_type(domain.type)),
-        repeat=_REPEATS[repeat].rstrip(),
+        repeat="\n".join(_REPEATS[repeat](report, told.epochs)),
         domain=_domain(domain),
     )
+
+
+def _once(report: Fraction, epochs: int) -> Iterator[str]:
+    yield _aligned("repeat", "once") + "# one report from each device, ever"
+    yield _lifetime(report)
+
+
+def _fresh(report: Fraction, epochs: int) -> Iterator[str]:
+    lifetime = _capped(epochs * report)
+    yield _aligned("repeat", "fresh") + "# a new draw each epoch, as long as the lifetime pays"
+    yield _lifetime(lifetime, lifetime // report, "epoch")
+
+
+def _memoized(report: Fraction, epochs: int) -> Iterator[str]:
+    permanent, lifetime = _capped(2 * report), _capped(4 * report)
+    holds = lifetime // permanent
+    yield _aligned("repeat", "memoized") + "# a permanent answer in each hold, behind every report"
+    yield (
+        _aligned("epsilon_permanent", format_epsilon(permanent))
+        + "# of one permanent answer, and so of all reports in its hold"
+    )
+    yield _lifetime(lifetime, holds, "hold")
+    yield _aligned("hold_epochs", _LIFE.days // holds) + "# epochs one permanent answer serves"
+
+
+_REPEATS: Mapping[str, Callable[[Fraction, int], Iterator[str]]] = {
+    "once": _once,
+    "fresh": _fresh,
+    "memoized": _memoized,
+}
+
+
+def _lifetime(epsilon: Fraction, times: int = 1, unit: str = "") -> str:
+    paid = f": {times} {unit}{'s' * (times != 1)}" if unit else ""
+    line = _aligned("epsilon_lifetime", format_epsilon(epsilon))
+    return f"{line}# all this collection may ever cost a device{paid}"
+
+
+def _capped(epsilon: Fraction) -> Fraction:
+    return min(epsilon, EPSILON_RANGE[1])
+
+
+def _aligned(key: str, value: str | int) -> str:
+    return f"{key} = {_written(value)} ".ljust(_COMMENTS)
 
 
 def _domain(domain: Domain) -> str:

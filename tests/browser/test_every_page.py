@@ -18,7 +18,7 @@ pytestmark = pytest.mark.processes
 def test_a_page_is_readable_fits_and_breaks_no_rule(
     window: Callable[..., Window], site: Site, name: str, width: int
 ) -> None:
-    tab = window(width=width)
+    tab = window(width=width, role=pages()[name].role)
     for path in site.views()[name]:
         tab.open(path)
         for theme in THEMES:
@@ -33,7 +33,7 @@ def test_a_page_is_readable_fits_and_breaks_no_rule(
 def test_a_page_can_be_walked_through_by_keyboard_and_shows_where_one_is(
     window: Callable[..., Window], site: Site, name: str
 ) -> None:
-    tab = window()
+    tab = window(role=pages()[name].role)
     tab.open(site.views()[name][0])
     tab.page.keyboard.press("Tab")
     assert tab.page.evaluate("document.activeElement.className") == "skip"
@@ -51,7 +51,7 @@ def test_a_page_can_be_walked_through_by_keyboard_and_shows_where_one_is(
 def test_a_page_prints_without_what_only_a_screen_needs(
     window: Callable[..., Window], site: Site, name: str
 ) -> None:
-    tab = window()
+    tab = window(role=pages()[name].role)
     tab.open(site.views()[name][0])
     tab.page.emulate_media(media="print")
     assert tab.page.locator("header.bar nav").is_hidden()

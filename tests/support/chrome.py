@@ -130,12 +130,17 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def opened(
-    browser: Browser, site: Site, *, width: int = 1280, known: bool = True
+    browser: Browser,
+    site: Site,
+    *,
+    width: int = 1280,
+    known: bool = True,
+    role: str | None = "viewer",
 ) -> Iterator[Window]:
-    """A window of somebody who is signed in, or of a stranger."""
+    """A window of somebody of a role who is signed in, or of a stranger."""
     context = browser.new_context(viewport={"width": width, "height": 900})
     if known:
-        _sign_in(context, site)
+        _sign_in(context, site, role or "viewer")
     page = context.new_page()
     page.add_init_script(_REPORT_VIOLATIONS)
     window = Window(page, site)
@@ -147,9 +152,10 @@ def opened(
     context.close()
 
 
-def _sign_in(context: BrowserContext, site: Site) -> None:
+def _sign_in(context: BrowserContext, site: Site, role: str) -> None:
     """The one place that knows how a browser is let in."""
-    context.add_cookies([{"name": "deniable-session", "value": site.session, "url": site.address}])
+    session = site.sessions[role]
+    context.add_cookies([{"name": "deniable-session", "value": session, "url": site.address}])
 
 
 @cache

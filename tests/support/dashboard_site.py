@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 
+from deniable_aggregator.access.roles import PEOPLE
 from deniable_aggregator.dashboard.pages import pages
 from deniable_aggregator.keys import initialise, read_seed
 from deniable_aggregator.process import server_file
@@ -39,6 +40,13 @@ DAYS = 14
 """Epochs that the collections of a site have, up to today's."""
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'{{ 7 * 7 }}"
+
+FURTHER = {
+    "audit": ["?verify=yes"],
+    "health": ["?live=off"],
+    "set_up": ["?name=lunch&labels=soup%0Asalad&repeat=memoized", "?labels=soup&epsilon=50"],
+}
+"""Page → views of it that look different."""
 
 HEAD = """\
 name = "{name}"
@@ -115,8 +123,9 @@ class Site:
 
     address: str
     token: str
-    session: str
-    """A viewer's bearer token for the API, and the cookie of a viewer's session for pages."""
+    """A viewer's bearer token for the API."""
+    sessions: Mapping[str, str]
+    """Role → the cookie of somebody's session for pages."""
     link: str
     """A one-time link: its secret."""
     collections: Mapping[str, str]
@@ -130,6 +139,7 @@ class Site:
             assert set(parts) <= {"collection"}, f"{name}: say here what {parts} may stand for"
             ids = self.collections.values() if parts else [""]
             found[name] = [page.path.replace("<collection>", id) for id in ids]
+            found[name] += [page.path + query for query in FURTHER.get(name, ())]
         return found
 
     def get(self, path: str) -> httpx.Response:
@@ -156,15 +166,20 @@ def served(folder: Path) -> Iterator[Site]:
     with filled(folder) as filler:
         made = {found.name: found.id for found in _one_of_each(filler)}
         token = filler.service.tokens.create("viewer", "a viewer")[1]
-        session = filler.service.sessions.begin("Ada", "viewer", None, via="link")
+        sessions = {role: _session(filler.service, role) for role in PEOPLE}
         link = filler.service.sessions.make_link("Grace", "viewer")
-        assert session is not None
     deniable = Deniable(folder)
     with deniable.process("serve", "--port", "0"):
         wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
         live = server_file.read(deniable.data)
         assert live is not None
-        yield Site(live.address, token, session, link, made)
+        yield Site(live.address, token, sessions, link, made)
+
+
+def _session(service: Service, role: str) -> str:
+    secret = service.sessions.begin("Ada", role, None, via="link")
+    assert secret is not None
+    return secret
 
 
 def _one_of_each(filler: Filler) -> Iterator[Collection]:

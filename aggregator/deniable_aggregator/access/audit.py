@@ -9,7 +9,7 @@ leaves no entry. An entry holds names, ids and times: no token, no password, no 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -30,6 +30,7 @@ __all__ = [
     "Entry",
     "acting",
     "announced",
+    "continues",
     "link",
     "nothing_done",
     "parse",
@@ -165,6 +166,14 @@ def verify(rows: Iterable[AuditRow]) -> tuple[int, bytes]:
                 "it, or one before it, was changed"
             )
     return size, head
+
+
+def continues(rows: Sequence[AuditRow], noted: str) -> None:
+    """ForkError unless SIZE:HEAD, noted before, is on the way to the end of these rows."""
+    size, _, head = noted.strip().partition(":")
+    heads = [GENESIS.hex(), *(row.head.hex() for row in rows)]
+    if not size.isdecimal() or int(size) >= len(heads) or heads[int(size)] != head:
+        raise ForkError(f"the audit log is not the one of {noted[:80]}, continued")
 
 
 def _text(value: object) -> str:

@@ -17,7 +17,7 @@ from deniable_aggregator.api.access_documents import (
 from deniable_aggregator.api.operations import JSON, answer, operation, service
 from deniable_aggregator.problem import Problem
 
-__all__ = ["blueprint", "ids_of", "require_printable"]
+__all__ = ["blueprint", "ids_of", "made_token", "require_printable", "token_revoked"]
 
 blueprint = Blueprint("tokens", __name__)
 
@@ -48,25 +48,7 @@ def create_token(body: NewToken) -> Response:
 
     With `collections` it is limited to what is about these; a name stands for what it means now.
     """
-    require_printable("label", body.label)
-    expires = None
-    if body.expires_days is not None:
-        expires = int(service().clock()) + body.expires_days * DAY_SECONDS
-    scope = ids_of(body.collections)
-    token_id, secret = service().tokens.create(
-        body.role, body.label, expires=expires, collections=scope
-    )
-    return answer(
-        CreatedTokenDocument(
-            id=token_id,
-            role=body.role,
-            label=body.label,
-            collections=scope,
-            token=secret,
-            expires=expires,
-        ),
-        201,
-    )
+    return answer(made_token(body), 201)
 
 
 @blueprint.delete("/v1/tokens/<token_id>")
@@ -79,11 +61,36 @@ def create_token(body: NewToken) -> Response:
 )
 def revoke_token(token_id: str) -> Response:
     """Make a token invalid from now on. Revoking it again changes nothing."""
+    token_revoked(token_id)
+    return Response(status=204)
+
+
+def made_token(body: NewToken) -> CreatedTokenDocument:
+    """The token itself is in this document and nowhere else."""
+    require_printable("label", body.label)
+    expires = None
+    if body.expires_days is not None:
+        expires = int(service().clock()) + body.expires_days * DAY_SECONDS
+    scope = ids_of(body.collections)
+    token_id, secret = service().tokens.create(
+        body.role, body.label, expires=expires, collections=scope
+    )
+    return CreatedTokenDocument(
+        id=token_id,
+        role=body.role,
+        label=body.label,
+        collections=scope,
+        token=secret,
+        expires=expires,
+    )
+
+
+def token_revoked(token_id: str) -> None:
+    """From now on; Problem("not-found")."""
     if not service().tokens.revoke(token_id):
         raise Problem(
             "not-found", f"no token has the id {token_id[:64]!r}; GET /v1/tokens lists them"
         )
-    return Response(status=204)
 
 
 def ids_of(collections: Sequence[str] | None) -> list[str] | None:

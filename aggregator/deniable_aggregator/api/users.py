@@ -19,6 +19,8 @@ from deniable_aggregator.api.operations import JSON, answer, operation, service
 from deniable_aggregator.api.tokens import ids_of, require_printable
 from deniable_aggregator.problem import Problem
 
+__all__ = ["blueprint", "made_link", "session_ended", "user_added", "user_removed"]
+
 blueprint = Blueprint("users", __name__)
 
 
@@ -41,10 +43,7 @@ def users() -> Response:
 )
 def add_user(body: NewUser) -> Response:
     """Let a person sign in with a password, of which only scrypt's output is kept."""
-    require_printable("name", body.name)
-    scope = ids_of(body.collections)
-    if not service().users.add(body.name, body.role, body.password, collections=scope):
-        raise Problem("conflict", f"there is a user {body.name!r} already: remove that one first")
+    user_added(body)
     made = service().store.find_user(body.name)
     return answer(msgspec.convert(made, UserDocument, from_attributes=True), 201)
 
@@ -59,8 +58,7 @@ def add_user(body: NewUser) -> Response:
 )
 def remove_user(name: str) -> Response:
     """Remove a local user; whoever is signed in by that name and password is out at once."""
-    if not service().users.remove(name):
-        raise Problem("not-found", f"no user has the name {name[:64]!r}; GET /v1/users lists them")
+    user_removed(name)
     return Response(status=204)
 
 
@@ -84,10 +82,7 @@ def sessions() -> Response:
 )
 def end_session(session_id: str) -> Response:
     """Sign somebody out, from the next request on."""
-    if not service().sessions.end(session_id):
-        raise Problem(
-            "not-found", f"no session has the id {session_id[:64]!r}; GET /v1/sessions lists them"
-        )
+    session_ended(session_id)
     return Response(status=204)
 
 
@@ -102,10 +97,35 @@ def end_session(session_id: str) -> Response:
 )
 def make_link(body: NewLink) -> Response:
     """Make a link that signs one person in, once, within 15 minutes."""
+    return answer(made_link(body), 201)
+
+
+def user_added(body: NewUser) -> None:
+    """Problem("conflict") where somebody has the name."""
+    require_printable("name", body.name)
+    scope = ids_of(body.collections)
+    if not service().users.add(body.name, body.role, body.password, collections=scope):
+        raise Problem("conflict", f"there is a user {body.name!r} already: remove that one first")
+
+
+def user_removed(name: str) -> None:
+    """With their sessions; Problem("not-found")."""
+    if not service().users.remove(name):
+        raise Problem("not-found", f"no user has the name {name[:64]!r}; GET /v1/users lists them")
+
+
+def session_ended(session_id: str) -> None:
+    """From the next request on; Problem("not-found")."""
+    if not service().sessions.end(session_id):
+        raise Problem(
+            "not-found", f"no session has the id {session_id[:64]!r}; GET /v1/sessions lists them"
+        )
+
+
+def made_link(body: NewLink) -> CreatedLinkDocument:
+    """The link is in this document and nowhere else."""
     require_printable("name", body.name)
     scope = ids_of(body.collections)
     secret = service().sessions.make_link(body.name, body.role, scope)
     expires = int(service().clock()) + LINK_SECONDS
-    return answer(
-        CreatedLinkDocument(path=url_for("signin.page", link=secret), expires=expires), 201
-    )
+    return CreatedLinkDocument(path=url_for("signin.page", link=secret), expires=expires)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.process.connection import RefusedError
+from deniable_aggregator.settings import Settings
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.dyadic import format_epsilon
@@ -17,7 +18,7 @@ from deniable_shared.manifest import MANIFEST_TYPE, Manifest, parse_manifest
 if TYPE_CHECKING:
     from deniable_aggregator.process.connection import Connection
 
-__all__ = ["Ceiling", "next_manifest", "put", "registered", "sign"]
+__all__ = ["Ceiling", "device_origin", "next_manifest", "put", "registered", "sign"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,12 @@ class Ceiling:
 def _cost(group: Sequence[Manifest]) -> Fraction:
     paid = sum((manifest.schedule.spends for manifest in group), Fraction(0))
     return min(paid, max(manifest.epsilon_lifetime for manifest in group))
+
+
+def device_origin(configured: str, address: str) -> str:
+    """Where devices send reports when the TOML does not say: a live server's own port, too."""
+    unconfigured = configured == Settings().public_url
+    return address if unconfigured and address.startswith("http://127.0.0.1:") else configured
 
 
 def registered(connection: Connection, name: str, trust: str) -> Manifest | None:

@@ -115,7 +115,6 @@ def _verified(
     from deniable_aggregator.access import audit as chain
     from deniable_aggregator.access.contract import AuditRow
     from deniable_aggregator.inspection import acts
-    from deniable_shared.errors import ForkError
 
     rows = [
         AuditRow(str(entry["entry"]).encode(), bytes.fromhex(str(entry["head"])))
@@ -125,8 +124,5 @@ def _verified(
     if data is not None:
         acts.require_end(rows, acts.known_end(data))
     if since is not None:
-        noted, _, wanted = since.partition(":")
-        heads = ["00" * 32, *(row.head.hex() for row in rows)]
-        if not noted.isdecimal() or int(noted) >= len(heads) or heads[int(noted)] != wanted:
-            raise ForkError(f"the audit log is not the one of {since[:80]}, continued")
+        chain.continues(rows, since)
     return size, head.hex()

@@ -151,7 +151,7 @@ def apply(
     seed = read_seed(key or target.settings().operator_key)
     first = _parsed(file, ingest=target.origin())
     with target.connect() as connection:
-        ingest = [_origin(target, connection.address)]
+        ingest = [authored.device_origin(target.origin(), connection.address)]
         previous = authored.registered(connection, first.name, dsse.public_key(seed))
         text = file.read_text(encoding="utf-8")
         manifest = authored.next_manifest(text, previous, ingest=ingest, replace=replace)
@@ -241,16 +241,9 @@ def _refuse_errors(findings: list[Finding]) -> None:
         raise CommandFailed("; ".join(f"{error.field}: {error.message}" for error in errors))
 
 
-def _origin(target: Target, address: str) -> str:
-    """Where devices send reports when the TOML does not say: a live server's own port, too."""
-    from deniable_aggregator.settings import Settings
-
-    origin = target.origin()
-    unconfigured = origin == Settings().public_url
-    return address if unconfigured and address.startswith("http://127.0.0.1:") else origin
-
-
 def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[str, object]:
+    from deniable_aggregator.authoring.reasons import why
+
     return {
         "collections": [
             {
@@ -258,7 +251,7 @@ def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[
                 "name": manifest.name,
                 "version": manifest.version,
                 "mechanism": manifest.mechanism_id,
-                **_why(manifest),
+                **why(manifest),
                 "thresholds": _thresholds(manifest),
                 "epsilon": manifest.values["epsilon.report"],
                 "repeat": manifest.repeat,
@@ -278,39 +271,21 @@ def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[
 
 
 def _tell(manifests: list[Manifest], findings: list[list[Finding]]) -> None:
+    from deniable_aggregator.authoring.reasons import why
+
     for manifest, found in zip(manifests, findings, strict=True):
         click.echo(
             f"{manifest.collection}  version {manifest.version}, {manifest.mechanism_id}, "
             f"{', '.join(f'{name} = {value}' for name, value in _thresholds(manifest).items())}, "
             f"ε = {manifest.values['epsilon.report']}"
         )
-        click.echo(f"  {manifest.mechanism_id}: {_why(manifest)['reason']}")
+        click.echo(f"  {manifest.mechanism_id}: {why(manifest)['reason']}")
         click.echo(f"  {manifest.repeat}: a device {manifest.answers}")
         if manifest.identified:
             click.echo(f"  identified: every report carries {', '.join(manifest.requires)}")
         for finding in found:
             click.echo(f"  {finding.level:<8}{finding.field}: {finding.message}")
     click.echo(f"The least ceiling that admits it: {_ceiling(manifests)}")
-
-
-def _why(manifest: Manifest) -> dict[str, object]:
-    """What speaks for the mechanism, and its total error over the least there is."""
-    from deniable_shared.recommendation import over_least, ratio_text, recommend_for
-
-    best = recommend_for(
-        manifest.domain,
-        manifest.epsilon_report,
-        permanent=manifest.epsilon_permanent,
-        linkable=manifest.linkable,
-        released=manifest.read == "releases",
-    )
-    ratio = over_least(manifest.mechanism())
-    reason = "named in the file" if ratio is None else f"named in the file; {ratio_text(ratio)}"
-    return {
-        "reason": best.reason if best.id == manifest.mechanism_id else reason,
-        "ratio_to_optimum": None if ratio is None else float(ratio),
-        "recommended": best.id,
-    }
 
 
 def _thresholds(manifest: Manifest) -> dict[str, str]:

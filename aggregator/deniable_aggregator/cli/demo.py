@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 DEFAULT_USERS = 5_000
 ABOARD_EPSILON = "2"
 BERTH_EPSILON = "1"
+FIRST_CHART = "/collections/aboard"
 
 
 @click.command(epilog=example("deniable demo", "deniable demo --no-serve --json --users 5000"))
@@ -40,7 +41,8 @@ def demo(users: int, no_serve: bool, port: int | None, as_json: bool) -> None:
     A real service, real clients, real HTTP: people aboard the Titanic answer two collections,
     "aboard" (survived? a woman? a child? at ε = 2) and "berth" (which class? at ε = 1). Every
     answer is randomized before it leaves its client. The estimates are printed beside the truth;
-    then the service stays on until Ctrl-C, and its temporary directory is deleted.
+    then the service stays on until Ctrl-C, with a link that opens the first chart in a browser, and
+    its temporary directory is deleted.
 
     Data: British Board of Trade inquiry, 1912, as tabulated by R. Dawson, 1995; public domain.
     """
@@ -63,9 +65,12 @@ def _stay(simulation: Simulation, *, err: bool) -> None:
     address = simulation.server.address
     with remote(address, simulation.admin_token, trust_env=False) as connection:
         viewer = connection.post("/v1/tokens", {"role": "viewer", "label": "demo"})["token"]
+        link = connection.post("/v1/sign-in-links", {"name": "demo", "role": "admin"})["path"]
     asking = f"DENIABLE_URL={address} DENIABLE_TOKEN={viewer} deniable estimates berth"
-    click.echo(f"\nThe service stays on at {address} until Ctrl-C. A viewer's token:", err=err)
-    click.echo(f"  {viewer}\nRead an estimate:\n  {asking}", err=err)
+    click.echo(f"\nThe service stays on at {address} until Ctrl-C. Look at the charts:", err=err)
+    click.echo(f"  {address}{link}&next={FIRST_CHART}", err=err)
+    click.echo("  (signs you in once, within 15 minutes, as an admin of this demo)", err=err)
+    click.echo(f"Or read an estimate with a viewer's token:\n  {asking}", err=err)
     try:
         code = simulation.server.wait()
     except KeyboardInterrupt:

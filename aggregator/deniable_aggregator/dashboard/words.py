@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-__all__ = ["FILTERS", "amount", "count", "digits_for", "plural", "share", "when"]
+__all__ = ["FILTERS", "amount", "count", "digits_for", "moment", "plural", "share", "when"]
 
 NOTHING = "–"
 _MINUS = "−"
@@ -46,6 +46,12 @@ def when(second: float) -> str:
     return f"{moment:%Y-%m-%d}" if second % 86_400 == 0 else f"{moment:%Y-%m-%d %H:%M}"
 
 
+def moment(second: float, between: str = " ") -> str:
+    """2027-01-15 12:34:56, UTC."""
+    found = datetime.fromtimestamp(second, UTC)
+    return f"{found:%Y-%m-%d}{between}{found:%H:%M:%S}"
+
+
 def plural(number: int, one: str, many: str = "") -> str:
     """1 report, 2 reports."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
@@ -62,5 +68,5 @@ def _grouped(text: str) -> str:
     return text.replace(",", _NARROW).replace("-", _MINUS)
 
 
-FILTERS: tuple[Callable[..., str], ...] = (amount, count, plural, share, when)
+FILTERS: tuple[Callable[..., str], ...] = (amount, count, moment, plural, share, when)
 """What templates may use."""

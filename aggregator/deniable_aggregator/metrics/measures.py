@@ -77,11 +77,24 @@ class Metrics:
 
     def exposition(self, state: Collector) -> bytes:
         """Everything in Prometheus' text format: all processes' measures, and `state`."""
-        registry = self._registry
-        if DIRECTORY in os.environ:
-            registry = CollectorRegistry()
-            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry) + generate_latest(_only(state))
+        return generate_latest(self._all()) + generate_latest(_only(state))
+
+    def reports_so_far(self) -> dict[tuple[str, str], float]:
+        """(collection, outcome) → reports since the start, of all processes."""
+        return {
+            (sample.labels["collection"], sample.labels["outcome"]): sample.value
+            for family in self._all().collect()
+            if family.name == "deniable_reports"
+            for sample in family.samples
+            if sample.name == "deniable_reports_total"
+        }
+
+    def _all(self) -> CollectorRegistry:
+        if DIRECTORY not in os.environ:
+            return self._registry
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return registry
 
     def _counter(self, name: str, help: str, labels: tuple[str, ...] = ()) -> Counter:
         return Counter(name, help, labels, registry=self._registry)

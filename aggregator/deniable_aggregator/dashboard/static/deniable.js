@@ -226,8 +226,15 @@
     }
     if (kind) saveChart(kind.closest("figure"), kind.dataset.save);
     const copied = target.closest("[data-copy]");
-    if (copied) navigator.clipboard?.writeText(document.getElementById(copied.dataset.copy).textContent).then(() => announce("Copied"));
+    if (copied) copy(copied);
   });
+  const copy = (button) => {
+    const from = document.getElementById(button.dataset.copy);
+    const done = () => { button.dataset.done = ""; announce("Copied"); };
+    getSelection().selectAllChildren(from);
+    if (navigator.clipboard) navigator.clipboard.writeText(from.textContent).then(done, () => announce("Selected: copy it now"));
+    else announce("Selected: copy it now");
+  };
   const announce = (text) => { document.getElementById("announce").textContent = text; };
 
   // ── an address says only what differs from a page's own choice
@@ -238,7 +245,11 @@
       if (value === usual) detail.formData.delete(name);
     }
   });
-  document.addEventListener("htmx:afterSettle", () => { applyTheme(stored()); drawAll(); announce("The page shows what you asked for"); });
+  document.addEventListener("htmx:afterSettle", ({ detail }) => {
+    applyTheme(stored());
+    drawAll();
+    if (!detail.requestConfig?.elt?.matches("[data-unsaid]")) announce("The page shows what you asked for");
+  });
   document.addEventListener("DOMContentLoaded", () => { applyTheme(stored()); });
   addEventListener("load", () => { drawAll(); root.dataset.ready = "true"; });
 })();

@@ -1,0 +1,28 @@
+"""What speaks for a manifest's mechanism: against the one that would be recommended now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deniable_shared.manifest import Manifest
+from deniable_shared.recommendation import over_least, ratio_text, recommend_for
+
+__all__ = ["why"]
+
+
+def why(manifest: Manifest) -> Mapping[str, object]:
+    """What speaks for the mechanism, and its total error over the least there is."""
+    best = recommend_for(
+        manifest.domain,
+        manifest.epsilon_report,
+        permanent=manifest.epsilon_permanent,
+        linkable=manifest.linkable,
+        released=manifest.read == "releases",
+    )
+    ratio = over_least(manifest.mechanism())
+    reason = "named in the file" if ratio is None else f"named in the file; {ratio_text(ratio)}"
+    return {
+        "reason": best.reason if best.id == manifest.mechanism_id else reason,
+        "ratio_to_optimum": None if ratio is None else float(ratio),
+        "recommended": best.id,
+    }

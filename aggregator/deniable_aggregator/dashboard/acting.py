@@ -1,0 +1,60 @@
+"""What an administrator's form does: who may, what was filled in, and the entry of the audit log.
+
+Like the API's operations: the act is announced, and its entry is written by the transaction that
+does it. Whoever is limited to collections administers nothing, here as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import msgspec
+from flask import request
+
+from deniable_aggregator.access import audit
+from deniable_aggregator.access.csrf import FIELD
+from deniable_aggregator.access.guard import current_identity
+from deniable_aggregator.access.roles import Identity
+from deniable_aggregator.api.arguments import from_given, refuse
+from deniable_aggregator.api.operations import service
+from deniable_aggregator.dashboard.page import Context
+from deniable_aggregator.problem import Problem
+
+__all__ = ["ACT", "Deed", "administrator", "done", "form"]
+
+ACT = "act"
+"""The field of a form that says which of the page's acts it is for."""
+
+Form = TypeVar("Form", bound=msgspec.Struct)
+Deed = Callable[[], Context]
+"""Does it, and says what the page shows of it this once."""
+
+
+def administrator() -> Identity:
+    """Whoever asks, if they may see all there is; Problem("forbidden")."""
+    visitor = current_identity()
+    if visitor is None or visitor.collections is not None:
+        raise Problem(
+            "forbidden", "this page is for all collections, and you are limited to some of them"
+        )
+    return visitor
+
+
+def form(model: type[Form]) -> Form:
+    """The form as a Struct; fields left empty were not filled in. Problem("invalid-argument")."""
+    given = [
+        (name, [each for each in values if each])
+        for name, values in request.form.lists()
+        if name not in (FIELD, ACT)
+    ]
+    return from_given([(name, values) for name, values in given if values], model)
+
+
+def done(deeds: Mapping[str, Deed]) -> Context:
+    """Do what the form asks for, as an act of the audit log."""
+    visitor, name = administrator(), request.form.get(ACT, "")
+    if name not in deeds:
+        raise refuse(ACT, accepted=f"one of {', '.join(deeds)}", given=name)
+    with audit.acting(name, actor=str(visitor), at=service().clock()):
+        return deeds[name]()

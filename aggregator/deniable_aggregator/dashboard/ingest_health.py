@@ -1,0 +1,131 @@
+"""How ingest does, collection by collection, as far as its `read` lets that be told.
+
+live        epochs, rates, rejections
+closed      reports of closed epochs, and rejections, as the API tells them
+releases    nothing that depends on a report
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec import UnsetType
+
+from deniable_aggregator.api.estimate_documents import WarningDocument
+from deniable_aggregator.api.evidence import of_shape
+from deniable_aggregator.dashboard.activity import LATE_SECONDS, Activity, activity
+from deniable_aggregator.metrics.pace import Outcome
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.reading import Span, pooled, visible
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.store.contract import EpochRow, Store, Verdict
+
+__all__ = ["WORDS", "Health", "Oddness", "health_of", "oddness_of", "turned_away"]
+
+NEWEST = 30
+"""Epochs whose reports are looked at for what is odd."""
+
+WORDS: Mapping[str, str] = {
+    "cannot-open": "sealed to another key, or damaged",
+    "collection-expired": "came after the collection's last day",
+    "epoch-closed": "came after their epoch had closed",
+    "invalid-message": "are no reports of this collection",
+    "manifest-unknown": "are of a version that is not registered",
+    "not-started": "came before the collection's first day",
+    "outdated-key": "sealed to a key that is destroyed: devices seal them again",
+    "token-invalid": "carry a token that is not valid",
+    "token-required": "carry no token where one is needed",
+    "too-early": "are of an epoch to come: a clock is ahead",
+    "unknown-extension": "carry an extension that is not known here",
+    "voucher-invalid": "carry a voucher of another collection, epoch or key",
+    "voucher-required": "carry no voucher where one is needed",
+    "voucher-spent": "carry a voucher that another report was counted with",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """One collection; None for what may not be told."""
+
+    collection: Collection
+    activity: Activity
+    counted_per_minute: float | None
+    turned_away_per_minute: float | None
+    rejections: Mapping[str, int] | None
+    open_epochs: int | None
+
+    @property
+    def turned_away(self) -> int | None:
+        """Rejected so far, for whatever reason."""
+        return None if self.rejections is None else sum(self.rejections.values())
+
+    @property
+    def late(self) -> bool:
+        """Whether an epoch should have closed by now."""
+        return self.activity.late_seconds > LATE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Oddness:
+    """A collection whose reports honest devices would not have sent."""
+
+    collection: Collection
+    warnings: Sequence[WarningDocument]
+
+
+def health_of(
+    found: Collection, store: Store, rates: Mapping[Outcome, float] | None, now: float
+) -> Health:
+    """Of one collection, at this moment."""
+    rows = store.epochs(found.id)
+    live = found.manifest.read == "live"
+    shown = rates if live else None
+    return Health(
+        collection=found,
+        activity=activity(found, rows, now),
+        counted_per_minute=_rate(found, shown, counted=True),
+        turned_away_per_minute=_rate(found, shown, counted=False),
+        rejections=None if found.manifest.read == "releases" else store.rejections(found.id),
+        open_epochs=sum(row.closed_at is None for row in rows) if live else None,
+    )
+
+
+def turned_away(found: Iterable[Health]) -> list[tuple[str, int, str]]:
+    """Reason, reports, and what it means: the most frequent first."""
+    total: Counter[str] = Counter()
+    for each in found:
+        total.update(each.rejections or {})
+    return [(reason, n, WORDS.get(reason, "")) for reason, n in total.most_common() if n]
+
+
+def oddness_of(found: Collection, store: Store) -> Oddness | None:
+    """What the newest epochs that may be read show of made-up reports."""
+    try:
+        rows = visible(found, store.epochs(found.id))[-NEWEST:]
+        if not rows:
+            return None
+        told = of_shape(found, pooled(store, found, _span(rows)))
+    except Problem:  # too few, or releases only: nothing may be said
+        return None
+    return None if isinstance(told, UnsetType) else Oddness(found, told)
+
+
+def _span(rows: Sequence[EpochRow]) -> Span:
+    return Span(rows[0].epoch, rows[-1].epoch)
+
+
+def _rate(
+    found: Collection, rates: Mapping[Outcome, float] | None, *, counted: bool
+) -> float | None:
+    if rates is None:
+        return None
+    taken = {Verdict.COUNTED.value, Verdict.DUPLICATE.value}
+    wanted = {Verdict.COUNTED.value} if counted else None
+    return sum(
+        rate
+        for (collection, outcome), rate in rates.items()
+        if collection == found.id
+        and (outcome in wanted if wanted is not None else outcome not in taken)
+    )

@@ -1,0 +1,155 @@
+"""Access: tokens of programs, people with passwords, who is signed in, and one-time links.
+
+A secret is in the answer to the form that made it, and nowhere else: no address shows it again.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from flask import Response, request
+from msgspec import Meta, field
+
+from deniable_aggregator.access.audit import tell
+from deniable_aggregator.access.guard import current_session, see_other
+from deniable_aggregator.access.roles import PEOPLE, ROLES
+from deniable_aggregator.api.access_documents import (
+    Named,
+    NewLink,
+    NewToken,
+    NewUser,
+    PersonRole,
+    Role,
+)
+from deniable_aggregator.api.documents import Arguments
+from deniable_aggregator.api.operations import service
+from deniable_aggregator.api.tokens import made_token, token_revoked
+from deniable_aggregator.api.users import made_link, session_ended, user_added, user_removed
+from deniable_aggregator.dashboard.acting import administrator, done, form
+from deniable_aggregator.dashboard.page import Context, Page, Post
+
+Chosen = Annotated[
+    list[str], Meta(max_length=100, description="ids or names of at most 100 collections")
+]
+
+
+Password = Annotated[str, Meta(min_length=12, max_length=256, description="12 to 256 characters")]
+
+
+class TokenForm(Arguments, frozen=True, kw_only=True):
+    """A token to make; no collections are all."""
+
+    role: Role
+    label: Named
+    collections: Chosen = field(default_factory=list)
+    expires_days: Annotated[int, Meta(ge=1, le=3650, description="1 to 3650 days")] | None = None
+
+
+class LinkForm(Arguments, frozen=True, kw_only=True):
+    """A person to let in once; no collections are all."""
+
+    name: Named
+    role: PersonRole
+    collections: Chosen = field(default_factory=list)
+
+
+class PersonForm(LinkForm, frozen=True, kw_only=True):
+    """A person to let in by a password."""
+
+    password: Password
+
+
+class Which(Arguments, frozen=True):
+    """What is to end."""
+
+    id: Annotated[str, Meta(max_length=64, description="what the list shows")]
+
+
+def view(query: Arguments) -> Context:
+    """Who has access, and by what."""
+    administrator()
+    own = current_session()
+    return {
+        "tokens": sorted(
+            service().tokens.list(), key=lambda token: (token.revoked is not None, -token.created)
+        ),
+        "users": service().users.list(),
+        "sessions": service().sessions.list(),
+        "own": "" if own is None else own.id,
+        "roles": ROLES,
+        "people": PEOPLE,
+        "known": {found.id: found.name for found in service().registry.all()},
+    }
+
+
+def act() -> Context | Response:
+    """Make or end something; with a secret the page is shown at once, else asked for anew."""
+    secret = done(
+        {
+            "token-made": _token_made,
+            "token-revoked": _token_revoked,
+            "user-added": _user_added,
+            "user-removed": _user_removed,
+            "session-ended": _session_ended,
+            "sign-in-link-made": _link_made,
+        }
+    )
+    return {**view(Arguments()), **secret} if secret else see_other(request.path)
+
+
+def _token_made() -> Context:
+    asked = form(TokenForm)
+    body = NewToken(
+        role=asked.role,
+        label=asked.label,
+        collections=asked.collections or None,
+        expires_days=asked.expires_days,
+    )
+    return {"made_token": made_token(body)}
+
+
+def _token_revoked() -> Context:
+    token_id = form(Which).id
+    tell(token_id=token_id)
+    token_revoked(token_id)
+    return {}
+
+
+def _user_added() -> Context:
+    asked = form(PersonForm)
+    user_added(
+        NewUser(
+            name=asked.name,
+            role=asked.role,
+            password=asked.password,
+            collections=asked.collections or None,
+        )
+    )
+    return {}
+
+
+def _user_removed() -> Context:
+    name = form(Which).id
+    tell(name=name)
+    user_removed(name)
+    return {}
+
+
+def _session_ended() -> Context:
+    session_id = form(Which).id
+    tell(session_id=session_id)
+    session_ended(session_id)
+    return {}
+
+
+def _link_made() -> Context:
+    asked = form(LinkForm)
+    link = made_link(
+        NewLink(name=asked.name, role=asked.role, collections=asked.collections or None)
+    )
+    return {"made_link": link, "link_name": asked.name}
+
+
+PAGE = Page(
+    path="/access", title="Access", view=view, role="admin", menu=70, post=Post("admin", act)
+)

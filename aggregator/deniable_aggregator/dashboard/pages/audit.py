@@ -1,0 +1,76 @@
+"""Audit: who did what that took a privilege, the newest first, and whether the chain holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from deniable_aggregator.access.audit import continues, parse, verify
+from deniable_aggregator.access.contract import AUDIT_PAGE, AuditRow
+from deniable_aggregator.api.documents import Arguments
+from deniable_aggregator.api.operations import service
+from deniable_aggregator.dashboard.acting import administrator
+from deniable_aggregator.dashboard.addresses import here
+from deniable_aggregator.dashboard.page import Context, Page
+from deniable_aggregator.dashboard.paging import PageNumber, paged
+from deniable_aggregator.inspection.acts import known_end, require_end
+from deniable_shared.errors import ForkError
+
+ROWS = 50
+
+
+class AuditPageArguments(Arguments, frozen=True):
+    """Which part is shown, and whether the chain is computed anew."""
+
+    page: PageNumber = 1
+    verify: Annotated[Literal["yes", "no"], Meta(description="yes or no")] = "no"
+    since: Annotated[str, Meta(max_length=100, description="SIZE:HEAD, noted before")] = ""
+
+
+def view(query: AuditPageArguments) -> Context:
+    """Some entries; with `verify=yes` all of them are read and hashed."""
+    administrator()
+    size, head = service().store.audit_head()
+    part = paged(range(size, 0, -1), query.page, ROWS)
+    first = part.items[-1] - 1 if part.items else 0
+    rows = list(service().store.audit(first))[: len(part.items)]
+    entries = [parse(row) for row in reversed(rows)]
+    return {
+        "query": query,
+        "address": here("dashboard.audit", query),
+        "size": size,
+        "head": head,
+        "part": part,
+        "entries": list(zip(part.items, entries, strict=False)),
+        **(_verified(query.since) if query.verify == "yes" else {}),
+    }
+
+
+def _verified(since: str) -> Context:
+    known = known_end(service().settings.data)  # before the rows: both only ever grow
+    rows = list(_all_rows())
+    try:
+        size, head = verify(rows)
+        require_end(rows, known)
+        if since:
+            continues(rows, since)
+    except ForkError as error:
+        return {"broken": str(error)}
+    return {"unbroken": size, "unbroken_head": head.hex()}
+
+
+def _all_rows() -> Iterator[AuditRow]:
+    """Page by page, up to the end."""
+    read = 0
+    while rows := service().store.audit(read):
+        yield from rows
+        read += len(rows)
+        if len(rows) < AUDIT_PAGE:
+            return
+
+
+PAGE = Page(
+    path="/audit", title="Audit", view=view, role="admin", query=AuditPageArguments, menu=90
+)

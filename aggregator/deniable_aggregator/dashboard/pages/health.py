@@ -1,0 +1,64 @@
+"""Ingest health: what comes in and how fast, what is turned away and why, what lags, what is odd.
+
+The part that changes is asked for again every few seconds; `live=off` stands still.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from flask import request
+from msgspec import Meta
+
+from deniable_aggregator import readiness
+from deniable_aggregator.access.guard import current_identity
+from deniable_aggregator.api.documents import Arguments
+from deniable_aggregator.api.operations import service
+from deniable_aggregator.dashboard.addresses import here
+from deniable_aggregator.dashboard.ingest_health import health_of, oddness_of, turned_away
+from deniable_aggregator.dashboard.page import Context, Page
+from deniable_aggregator.dashboard.paging import PageNumber, paged
+from deniable_aggregator.metrics.pace import WINDOW_SECONDS
+
+ROWS = 25
+POLL_SECONDS = 5
+
+
+class HealthArguments(Arguments, frozen=True):
+    """Whether the page follows what happens."""
+
+    live: Annotated[Literal["on", "off"], Meta(description="on or off")] = "on"
+    page: PageNumber = 1
+
+
+def view(query: HealthArguments) -> Context:
+    """Every collection that the visitor may see, the busiest first."""
+    visitor, now, store = current_identity(), service().clock(), service().store
+    rates = service().pace.per_minute()
+    known = [found for found in service().registry.all() if visitor and visitor.may_see(found.id)]
+    rows = [health_of(found, store, rates, now) for found in known]
+    rows.sort(key=lambda row: (not row.late, -(row.turned_away_per_minute or 0.0)))
+    part = paged(rows, query.page, ROWS)
+    again = "HX-Request" in request.headers
+    odd = [] if again else [oddness_of(row.collection, store) for row in part.items]
+    return {
+        "query": query,
+        "address": here("dashboard.health", query),
+        "seconds": POLL_SECONDS,
+        "minutes": int(WINDOW_SECONDS // 60),
+        "measured": rates is not None,
+        "part": part,
+        "counted": sum(row.counted_per_minute or 0.0 for row in rows),
+        "refused": sum(row.turned_away_per_minute or 0.0 for row in rows),
+        "hidden": sum(row.collection.manifest.read != "live" for row in rows),
+        "open_epochs": sum(row.open_epochs or 0 for row in rows),
+        "late": sum(row.late for row in rows),
+        "batches": service().watch.batches,
+        "lag_seconds": service().watch.lag_seconds,
+        "reasons": turned_away(rows),
+        "checks": list(readiness.look(service())),
+        "odd": [found for found in odd if found is not None],
+    }
+
+
+PAGE = Page(path="/health", title="Health", view=view, query=HealthArguments, menu=50)

@@ -1,0 +1,44 @@
+"""Keys: those that reports are sealed to, how long their list holds, and the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from flask import Response, request
+
+from deniable_aggregator.access.guard import see_other
+from deniable_aggregator.api.documents import Arguments, RotateArguments
+from deniable_aggregator.api.operations import service
+from deniable_aggregator.dashboard.acting import administrator, done, form
+from deniable_aggregator.dashboard.page import Context, Page, Post
+from deniable_aggregator.keys.rotation import PENDING_SECONDS
+
+SUITES: Mapping[int, str] = {1: "X25519", 2: "MLKEM768-X25519"}
+
+
+def view(query: Arguments) -> Context:
+    """The keys of the current list, the newest first."""
+    administrator()
+    keys = service().keys
+    return {
+        "keys": keys,
+        "standings": sorted(keys.standings, key=lambda each: (-each.since, -each.key.id)),
+        "suites": SUITES,
+        "pending_seconds": PENDING_SECONDS,
+        "rotate_days": service().settings.rotate_keys_days,
+    }
+
+
+def act() -> Response:
+    """Make the next key of a suite, or show the one that is pending."""
+    done({"key-rotated": _rotated})
+    return see_other(request.path)
+
+
+def _rotated() -> Context:
+    asked = form(RotateArguments)
+    service().keys.rotate(asked.suite, at_once=asked.now)
+    return {}
+
+
+PAGE = Page(path="/keys", title="Keys", view=view, role="admin", menu=80, post=Post("admin", act))

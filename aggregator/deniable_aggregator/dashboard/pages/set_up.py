@@ -1,0 +1,81 @@
+"""Set up: from a question to the file that the operator signs, with its plan as one types.
+
+The page makes no collection. The operator's key signs it, and this service never has that key:
+the page ends with the command for whoever keeps it.
+"""
+
+from __future__ import annotations
+
+from flask import Response, request
+
+from deniable_aggregator.access.guard import current_identity
+from deniable_aggregator.api.operations import service
+from deniable_aggregator.authoring.registered import device_origin
+from deniable_aggregator.authoring.snippet import client_snippet
+from deniable_aggregator.dashboard.addresses import here
+from deniable_aggregator.dashboard.drafting import (
+    Draft,
+    DraftError,
+    SetUpArguments,
+    drafted,
+)
+from deniable_aggregator.dashboard.guarantees import revealed
+from deniable_aggregator.dashboard.page import Context, Page
+from deniable_aggregator.registry import Collection, UnknownCollection
+
+EPSILONS = ("0.5", "1", "2", "4")
+
+
+def view(query: SetUpArguments) -> Context | Response:
+    """The form and what it makes, or with `format=toml` the file."""
+    origin = device_origin(service().settings.public_url, request.host_url.rstrip("/"))
+    wrong = ""
+    try:
+        draft = drafted(query, origin=origin, now=service().clock())
+    except DraftError as error:
+        draft, wrong = None, str(error)
+    if query.format == "toml" and draft is not None:
+        return _file(draft)
+    return {
+        "query": query,
+        "address": here("dashboard.set_up", query),
+        "epsilons": EPSILONS,
+        "wrong": wrong,
+        "draft": draft,
+        **(_made(draft, origin) if draft else {}),
+    }
+
+
+def _made(draft: Draft, origin: str) -> Context:
+    manifest, visitor = draft.manifest, current_identity()
+    operates = visitor is not None and visitor.may("admin")
+    settings = service().settings
+    return {
+        "manifest": manifest,
+        "revealed": list(revealed(manifest)),
+        "snippet": client_snippet(manifest, address=origin, trust=service().keys.trust),
+        "origin": origin,
+        "data": settings.data.absolute() if operates else None,
+        "key_is_here": operates and settings.operator_key.is_file(),
+        "registered": _registered(manifest.name),
+    }
+
+
+def _registered(name: str) -> Collection | None:
+    """What has the name already, as far as the visitor may see it."""
+    visitor = current_identity()
+    try:
+        found = service().registry.get(name)
+    except UnknownCollection:
+        return None
+    return found if visitor is not None and visitor.may_see(found.id) else None
+
+
+def _file(draft: Draft) -> Response:
+    response = Response(draft.text, content_type="application/toml; charset=utf-8")
+    name = f"{draft.manifest.name}.toml"  # a manifest's name is a-z, 0-9 and hyphens
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+PAGE = Page(path="/set-up", title="Set up", view=view, query=SetUpArguments, menu=60)

@@ -1,0 +1,54 @@
+"""How fast reports come, by what became of them: two looks at the counters, and the time between.
+
+Counters have no time, and the database keeps none of any report. What is here is in memory alone
+and covers the last two minutes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from deniable_shared.epochs import Clock
+
+if TYPE_CHECKING:
+    from deniable_aggregator.metrics.measures import Metrics
+
+__all__ = ["WINDOW_SECONDS", "Pace"]
+
+WINDOW_SECONDS = 120.0
+
+Outcome = tuple[str, str]
+"""Collection id, and what became of a report: "counted", "duplicate", or why it was rejected."""
+
+
+class Pace:
+    """`look` is called by one thread; the rest may be read from any."""
+
+    def __init__(self, metrics: Metrics, *, clock: Clock) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._seen: deque[tuple[float, Mapping[Outcome, float]]] = deque()
+        self._lock = threading.Lock()
+
+    def look(self) -> None:
+        """Note how many there are of each."""
+        now, totals = self._clock(), self._metrics.reports_so_far()
+        with self._lock:
+            self._seen.append((now, totals))
+            while self._seen[0][0] < now - WINDOW_SECONDS:
+                self._seen.popleft()
+
+    def per_minute(self) -> Mapping[Outcome, float] | None:
+        """Reports a minute of each outcome that there was; None before there were two looks."""
+        with self._lock:
+            if len(self._seen) < 2:
+                return None
+            (began, before), (ended, after) = self._seen[0], self._seen[-1]
+        minutes = (ended - began) / 60
+        if minutes <= 0:
+            return None
+        gained = {outcome: n - before.get(outcome, 0.0) for outcome, n in after.items()}
+        return {outcome: n / minutes for outcome, n in gained.items() if n > 0}
