@@ -8,7 +8,8 @@
   x SettingsError         a setting that is unknown or out of range
   x SignInError           a provider that does not say, as it must, who somebody is
   x SpoolError            a file of the spool that is damaged or is none
-  x StoreError            the database refuses, or is of another version
+  * StoreError            the database refuses, or is of another version
+    x StoreUnavailableError   it does not answer, or cannot serve now: later it may
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ __all__ = [
     "SignInError",
     "SpoolError",
     "StoreError",
+    "StoreUnavailableError",
 ]
 
 
@@ -62,3 +64,7 @@ class SpoolError(AggregatorError, ValueError):
 
 class StoreError(AggregatorError):
     """The database refuses, or is of another version."""
+
+
+class StoreUnavailableError(StoreError):
+    """The database does not answer, or cannot serve now: later it may."""

@@ -88,10 +88,12 @@ def app() -> Flask:
 
 def _opened() -> Flask:
     from deniable_aggregator.app import create_app
+    from deniable_aggregator.process.awaiting import once_available
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
 
-    service = Service.open(Settings.load())
+    settings = Settings.load()
+    service = once_available(lambda: Service.open(settings))
     created = create_app(service)
     bodies = created.extensions["deniable_bodies"]
     threads = (

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.errors import StoreError, StoreUnavailableError
 from deniable_aggregator.store import folding
 from deniable_aggregator.store.contract import Verdict
 from deniable_aggregator.store.postgres import PostgresStore
@@ -286,12 +286,13 @@ def test_an_error_shows_no_row(first: PostgresStore) -> None:
     first.charge(charge_row(1), admitted)
     with pytest.raises(StoreError) as caught:
         register(first, COLLECTION)
+    assert not isinstance(caught.value, StoreUnavailableError)
     assert COLLECTION not in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_server_that_is_not_there_is_told_in_one_line() -> None:
-    with pytest.raises(StoreError, match="the database refuses: connection") as caught:
+    with pytest.raises(StoreUnavailableError, match="the database refuses: connection") as caught:
         PostgresStore("postgresql://nobody:secret@127.0.0.1:1/nothing")
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -19,7 +19,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolClosed
 
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.errors import StoreError, StoreUnavailableError
 from deniable_aggregator.store.statements import Rows
 
 __all__ = [
@@ -187,12 +187,17 @@ def conninfo(url: str) -> str:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """What PostgreSQL says, in one line and without the rows it speaks of."""
+    """What PostgreSQL says, in one line and without the rows it speaks of.
+
+    StoreUnavailableError where its operation failed, not the statement.
+    """
     try:
         yield
     except psycopg.Error as error:
         said = error.diag.message_primary or str(error).strip().partition("\n")[0]
-        raise StoreError(f"the database refuses: {said}") from error
+        away = isinstance(error, psycopg.OperationalError)
+        refusal = StoreUnavailableError if away else StoreError
+        raise refusal(f"the database refuses: {said}") from error
 
 
 def _configure(connection: Connection) -> None:

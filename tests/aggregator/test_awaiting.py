@@ -1,0 +1,63 @@
+"""A process that starts while the database is away waits for it, and for nothing else."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import pytest
+
+from deniable_aggregator.errors import StoreError, StoreUnavailableError
+from deniable_aggregator.process.awaiting import (
+    FIRST_PAUSE_SECONDS,
+    LONGEST_PAUSE_SECONDS,
+    once_available,
+)
+
+
+def opening(*errors: Exception) -> Callable[[], str]:
+    """Fails once with each error, then opens."""
+    left = list(errors)
+
+    def act() -> str:
+        if left:
+            raise left.pop(0)
+        return "open"
+
+    return act
+
+
+def test_what_opens_at_once_waits_for_nothing() -> None:
+    pauses: list[float] = []
+    assert once_available(opening(), pause=pauses.append) == "open"
+    assert pauses == []
+
+
+def test_a_database_that_comes_back_is_found_by_the_next_attempt(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pauses: list[float] = []
+    away = StoreUnavailableError("the database refuses: connection failed")
+    with caplog.at_level(logging.ERROR):
+        assert once_available(opening(away, away), pause=pauses.append) == "open"
+    assert pauses == [FIRST_PAUSE_SECONDS, 2 * FIRST_PAUSE_SECONDS]
+    assert [record.getMessage() for record in caplog.records] == [
+        "the database is away; this process starts once it is back"
+    ] * 2
+
+
+def test_pauses_grow_to_a_longest_one_and_waiting_never_ends_by_itself() -> None:
+    pauses: list[float] = []
+    away = [StoreUnavailableError("the database refuses: shutting down")] * 1_000
+    assert once_available(opening(*away), pause=pauses.append) == "open"
+    assert pauses == sorted(pauses)
+    assert pauses[-990:] == [LONGEST_PAUSE_SECONDS] * 990
+
+
+@pytest.mark.parametrize("error", [StoreError("of a newer program"), OSError("read-only")])
+def test_what_waiting_does_not_mend_is_raised_at_once(error: Exception) -> None:
+    pauses: list[float] = []
+    with pytest.raises(type(error)) as caught:
+        once_available(opening(error), pause=pauses.append)
+    assert caught.value is error
+    assert pauses == []
