@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,6 +36,7 @@ from support.api_world import TOML
 from support.families import family
 from support.fault_proxy import Fault, FaultProxy
 from support.mortal_postgres import MortalPostgres
+from support.storm_device import live
 
 __all__ = ["Storm", "blow", "gust"]
 
@@ -42,6 +44,7 @@ FLEETS = 3
 LEASE_SECONDS = 31  # a device that died holds its uploader's lease so long
 PATIENCE_SECONDS = 90.0
 PAUSE_SECONDS = 0.02
+PROBE = "probe"
 CALM = 14
 """Beside one connection of each kind, so that 5 of 20 are broken."""
 
@@ -56,6 +59,7 @@ class Storm:
     devices: int = 120
     server: subprocess.Popen[bytes] | None = None
     fleets: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    probes: int = 0
 
     def __post_init__(self) -> None:
         self.port = free_port()
@@ -70,16 +74,18 @@ class Storm:
         )
         made = initialise(self.settings, operator_key=self.folder / "operator.key", now=time.time())
         self.trust = made.trust
-        self.manifests = [self._author(f"device-{n}") for n in range(self.devices)]
+        through, past = self.network.url, f"http://127.0.0.1:{self.port}"
+        self.manifests = [self._author(f"device-{n}", through) for n in range(self.devices)]
+        self.probe_manifest = self._author(PROBE, past)
         service = Service.open(self.settings)
-        for manifest in self.manifests:
+        for manifest in (*self.manifests, self.probe_manifest):
             service.registry.apply((self.folder / f"{manifest.name}.manifest").read_bytes())
         service.close()
 
     def start_server(self) -> None:
         """A real service in a process group of its own, answering before this returns."""
         arguments = ["serve", "--data", str(self.settings.data), "--port", str(self.port)]
-        log = self.folder / "server.log"
+        log = self.log
         environ = {"DENIABLE_STORE": self.store, "DENIABLE_WORKERS": str(self.workers)}
         self.server = _start("-m", "deniable_aggregator", *arguments, log=log, environ=environ)
         end = time.monotonic() + PATIENCE_SECONDS
@@ -88,6 +94,33 @@ class Storm:
                 if httpx.get(f"http://127.0.0.1:{self.port}/readyz").status_code == 200:
                     return
         pytest.fail(log.read_text())
+
+    @property
+    def log(self) -> Path:
+        """What the server says."""
+        return self.folder / "server.log"
+
+    def await_answer(self) -> None:
+        """A new device, past the weather, is told that its report is kept; the server never ended.
+
+        Those of the fleets may all be done, or asked to come later: they do not tell.
+        """
+        (url,) = self.probe_manifest.ingest
+        folder = self.folder / f"{PROBE}-{self.probes}"
+        folder.mkdir()
+        shutil.copy(self.folder / f"{PROBE}.manifest", folder)
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not live(url, self.trust, time.time, folder, PROBE):
+            self.require_alive()
+            assert time.monotonic() < end, f"no answer any more:\n{self.log.read_text()}"
+            time.sleep(PAUSE_SECONDS)
+        self.probes += 1
+        self.require_alive()
+
+    def require_alive(self) -> None:
+        """The server's process runs."""
+        assert self.server is not None
+        assert self.server.poll() is None, f"the service has ended:\n{self.log.read_text()}"
 
     def start_fleets(self, *, round: int) -> None:
         """Devices that go on from where their state files stand, one lease later a round."""
@@ -144,9 +177,10 @@ class Storm:
         self.server = None
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Of each device: reports counted, and the sum of their tally."""
+        """Of each device: reports counted, and the sum of their tally. Probes are counted once."""
         service = self._open_once_the_dead_are_gone()
         try:
+            assert _count(service, self.probe_manifest) == (self.probes, self.probes)
             return {m.name: _count(service, m) for m in self.manifests}
         finally:
             service.close()
@@ -159,7 +193,7 @@ class Storm:
             except (LockedError, StoreError):  # PostgreSQL frees the dead ones' locks in a while
                 assert time.monotonic() < end
 
-    def _author(self, name: str) -> Manifest:
+    def _author(self, name: str, url: str) -> Manifest:
         today = datetime.now(UTC).date()
         text = TOML.format(
             name=name,
@@ -171,7 +205,7 @@ class Storm:
             type="choice",
             labels='"red", "green", "blue"',
         )
-        manifest = manifest_from_toml(text, ingest=[self.network.url])
+        manifest = manifest_from_toml(text, ingest=[url])
         seed = read_seed(self.folder / "operator.key")
         signed = dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=seed)
         (self.folder / f"{name}.manifest").write_bytes(signed)
@@ -226,7 +260,10 @@ def blow(storm: Storm, rounds: int) -> None:
             storm.start_server()
             storm.start_fleets(round=round)
             _wait(0.3 + Coins.system().below(300) / 1000)
-            victims[round % len(victims)]()
+            victim = victims[round % len(victims)]
+            victim()
+            if storm.database is not None and victim != storm.kill_everything:
+                storm.await_answer()
             _wait(Coins.system().below(300) / 1000)
             storm.kill_everything()
             _check(storm)
@@ -236,8 +273,9 @@ def blow(storm: Storm, rounds: int) -> None:
 def gust(storm: Storm) -> None:
     """One round for every day: amid the load a worker dies, the database, then everything.
 
-    The first dies once some devices are told that their report is kept. With SQLite the worker is
-    the service.
+    The first dies once some devices are told that their report is kept, the next one once the
+    service has answered since: the database while the worker's heir starts. With SQLite the worker
+    is the service.
     """
     with _over(storm):
         storm.start_server()
@@ -245,8 +283,10 @@ def gust(storm: Storm) -> None:
         _await_more(storm)
         storm.kill_a_worker()
         if storm.database is not None:
-            _wait(Coins.system().below(300) / 1000)
+            storm.await_answer()
+            _wait(Coins.system().below(1_500) / 1000)
             storm.kill_the_database()
+            storm.await_answer()
         _wait(Coins.system().below(300) / 1000)
         storm.kill_everything()
         _check(storm)
@@ -273,7 +313,10 @@ def _finish(storm: Storm, *, round: int) -> None:
 
 
 def _await_more(storm: Storm) -> None:
-    """Until one to four more devices are done, so that load is there whatever the machine does."""
+    """Until one to four more devices are done, so that load is there whatever the machine does.
+
+    Before anything is killed: afterwards they may wait, see `Storm.await_answer`.
+    """
     wanted = len(storm.acknowledged()) + 1 + Coins.system().below(4)
     end = time.monotonic() + PATIENCE_SECONDS
     while len(storm.acknowledged()) < min(wanted, storm.devices):
