@@ -127,12 +127,12 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def opened(
-    browser: Browser, site: Site, *, width: int = 1280, known: bool = True
+    browser: Browser, site: Site, *, width: int = 1280, known: bool = True, role: str = "viewer"
 ) -> Iterator[Window]:
-    """A window of somebody who is signed in, or of a stranger."""
+    """A window of somebody who is signed in, in that role, or of a stranger."""
     context = browser.new_context(viewport={"width": width, "height": 900})
     if known:
-        _sign_in(context, site)
+        _sign_in(context, site, role)
     page = context.new_page()
     page.add_init_script(_REPORT_VIOLATIONS)
     window = Window(page, site)
@@ -144,9 +144,10 @@ def opened(
     context.close()
 
 
-def _sign_in(context: BrowserContext, site: Site) -> None:
+def _sign_in(context: BrowserContext, site: Site, role: str) -> None:
     """The one place that knows how a browser is let in."""
-    context.add_cookies([{"name": "deniable-session", "value": site.session, "url": site.address}])
+    cookie = {"name": "deniable-session", "value": site.sessions[role], "url": site.address}
+    context.add_cookies([cookie])  # type: ignore[list-item]
 
 
 @cache

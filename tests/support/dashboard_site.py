@@ -17,10 +17,12 @@ from pathlib import Path
 import httpx
 import numpy as np
 
+from deniable_aggregator.access.roles import PEOPLE
 from deniable_aggregator.dashboard.pages import pages
 from deniable_aggregator.keys import initialise, read_seed
 from deniable_aggregator.process import server_file
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.releases import Request
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.simulate import simulated_tally
@@ -39,6 +41,19 @@ DAYS = 14
 """Epochs that the collections of a site have, up to today's."""
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'{{ 7 * 7 }}"
+
+MORE_VIEWS = {
+    "compare": ["?view=table", "?family=each&confidence=0.8"],
+    "ledger": ["?collection=settings", "?collection=quiet"],
+    "log": ["?verify=true"],
+    "releases": [
+        "?cost=true&epsilon=0.1",
+        "?cost=true&epsilon=3",
+        "?cost=true&epsilon=x",
+        "?mechanism=mwem",
+    ],
+}
+"""Page → what more it is looked at with."""
 
 HEAD = """\
 name = "{name}"
@@ -101,6 +116,11 @@ class Filler:
             if age:
                 self.service.store.close_epoch(collection.id, today - age, time.time())
 
+    def release(self, name: str, mechanism: str, arguments: dict[str, object]) -> str:
+        """Make a release from every closed epoch; its id."""
+        found = self.service.registry.get(name)
+        return self.service.releases.release(found, Request(mechanism, arguments)).row.release
+
     def add(self, collection: Collection, epoch: int, n: int, tally: object) -> None:
         """n reports with this tally, under ids of their own."""
         cell = Cell(collection.id, epoch, collection.manifest.version)
@@ -115,21 +135,30 @@ class Site:
 
     address: str
     token: str
-    session: str
-    """A viewer's bearer token for the API, and the cookie of a viewer's session for pages."""
+    """A viewer's bearer token for the API."""
+    sessions: Mapping[str, str]
+    """Role → the cookie of a session of such a person for pages."""
     link: str
     """A one-time link: its secret."""
     collections: Mapping[str, str]
     """Name → id."""
+    releases: Mapping[str, str]
+    """Name of a collection → id of a release of it."""
 
     def views(self) -> dict[str, list[str]]:
         """Page → addresses to look at: one for each collection where the page is about one."""
         found = {}
         for name, page in pages().items():
             parts = re.findall(r"<(?:\w+:)?(\w+)>", page.path)
-            assert set(parts) <= {"collection"}, f"{name}: say here what {parts} may stand for"
-            ids = self.collections.values() if parts else [""]
-            found[name] = [page.path.replace("<collection>", id) for id in ids]
+            assert set(parts) <= {"collection", "release"}, f"{name}: what may {parts} stand for?"
+            kept = self.releases if "release" in parts else self.collections if parts else {"": ""}
+            found[name] = [
+                page.path.replace("<collection>", self.collections.get(of, "")).replace(
+                    "<release>", self.releases.get(of, "")
+                )
+                for of in kept
+            ]
+            found[name] += [found[name][0] + query for query in MORE_VIEWS.get(name, ())]
         return found
 
     def get(self, path: str) -> httpx.Response:
@@ -156,15 +185,29 @@ def served(folder: Path) -> Iterator[Site]:
     with filled(folder) as filler:
         made = {found.name: found.id for found in _one_of_each(filler)}
         token = filler.service.tokens.create("viewer", "a viewer")[1]
-        session = filler.service.sessions.begin("Ada", "viewer", None, via="link")
+        sessions = {role: _session(filler, role) for role in PEOPLE}
         link = filler.service.sessions.make_link("Grace", "viewer")
-        assert session is not None
+        releases = {name: filler.release(name, *asked) for name, *asked in _RELEASES}
     deniable = Deniable(folder)
     with deniable.process("serve", "--port", "0"):
         wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
         live = server_file.read(deniable.data)
         assert live is not None
-        yield Site(live.address, token, session, link, made)
+        yield Site(live.address, token, sessions, link, made, releases)
+
+
+_RELEASES: tuple[tuple[str, str, dict[str, object]], ...] = (
+    ("settings", "histogram", {"epsilon": "0.1"}),
+    ("browsers", "top-k", {"epsilon": "0.1", "k": "3"}),
+    ("minutes", "exponential", {"epsilon": "0.1", "score": "quantile"}),
+)
+"""One of each look: estimates with intervals, labels in order, a single answer."""
+
+
+def _session(filler: Filler, role: str) -> str:
+    made = filler.service.sessions.begin("Ada", role, None, via="link")
+    assert made is not None
+    return made
 
 
 def _one_of_each(filler: Filler) -> Iterator[Collection]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 from flask import Blueprint, Response
 from msgspec import UnsetType
@@ -20,6 +22,7 @@ from deniable_aggregator.api.release_documents import (
     LedgerDocument,
     ReconciledDocument,
 )
+from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import archive
 from deniable_aggregator.releases.account import guarantee_of
 from deniable_aggregator.releases.document import guaranteed
@@ -47,8 +50,13 @@ def ledger(query: LedgerArguments) -> Response:
     else:
         wanted = [registry.get(query.collection)]
         require_collection(wanted[0].id)
+    return answer(LedgerDocument(accounts_of(wanted)))
+
+
+def accounts_of(wanted: Iterable[Collection]) -> list[AccountDocument]:
+    """The ledger of each collection, also for pages."""
     accounts = [archive.ledger(service().store, found) for found in wanted]
-    return answer(LedgerDocument(msgspec.convert(accounts, list[AccountDocument])))
+    return msgspec.convert(accounts, list[AccountDocument])
 
 
 @blueprint.post("/v1/ledger/reconcile")

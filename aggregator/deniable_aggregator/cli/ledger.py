@@ -9,8 +9,8 @@ import click
 from deniable_aggregator.cli.lazy import DefaultGroup
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
-from deniable_aggregator.cli.release_words import cost_words, epochs_words
 from deniable_aggregator.cli.releases import release_list
+from deniable_aggregator.releases.words import cost_words, epochs_words
 
 
 class LedgerGroup(DefaultGroup):

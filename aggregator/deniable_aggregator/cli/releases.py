@@ -8,7 +8,7 @@ import click
 
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
-from deniable_aggregator.cli.release_words import asked_words, cost_words, epochs_words, moment
+from deniable_aggregator.releases.words import asked_words, cost_words, epochs_words, moment
 
 
 @click.command(
