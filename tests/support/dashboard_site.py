@@ -187,7 +187,9 @@ def served(folder: Path) -> Iterator[Site]:
         token = filler.service.tokens.create("viewer", "a viewer")[1]
         sessions = {role: _session(filler, role) for role in PEOPLE}
         link = filler.service.sessions.make_link("Grace", "viewer")
-        releases = {name: filler.release(name, *asked) for name, *asked in _RELEASES}
+        releases = {
+            name: filler.release(name, kind, arguments) for name, kind, arguments in _RELEASES
+        }
     deniable = Deniable(folder)
     with deniable.process("serve", "--port", "0"):
         wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
@@ -199,7 +201,7 @@ def served(folder: Path) -> Iterator[Site]:
 _RELEASES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("settings", "histogram", {"epsilon": "0.1"}),
     ("browsers", "top-k", {"epsilon": "0.1", "k": "3"}),
-    ("minutes", "exponential", {"epsilon": "0.1", "score": "quantile"}),
+    ("hostile", "exponential", {"epsilon": "0.1", "score": "mode"}),
 )
 """One of each look: estimates with intervals, labels in order, a single answer."""
 

@@ -36,7 +36,7 @@ class Chart:
     heat      drawing: across, down, and values row by row
     `unit` is "share" for shares of 1, "points" for differences of shares in percentage points, else
     what stands behind a number; `digits` its decimals. A drawing that is `signed` has a + before
-    what is more.
+    what is more, one with `most` ends there.
     `key` names the lines.
     """
 

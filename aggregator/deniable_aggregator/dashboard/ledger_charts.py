@@ -17,7 +17,7 @@ from deniable_aggregator.api.release_documents import (
     SpentEpochsDocument,
 )
 from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.release_charts import price_of
+from deniable_aggregator.dashboard.release_charts import price_of, short_price
 from deniable_aggregator.dashboard.words import plural, when
 from deniable_aggregator.registry import Collection
 from deniable_shared.epochs import epoch_start
@@ -39,7 +39,8 @@ def left_of_installation(accounts: Sequence[AccountDocument]) -> Chart:
             "rows": [
                 {"label": account.name, "value": share, "lower": None, "upper": None, "sure": True}
                 for account, share in zip(accounts, shares, strict=True)
-            ]
+            ],
+            "most": 1,
         },
         columns=("Collection", "Spent", "Left", "Limit", "Least left of an epoch", "Releases"),
         rows=[_row(account) for account in accounts],
@@ -61,7 +62,7 @@ def left_over_time(found: Collection, account: AccountDocument) -> Chart | None:
         title=f"Spent of each epoch, in {symbol} (limit {getattr(account.per_epoch, key)})",
         summary=f"{plural(len(drawn), 'epoch')} with releases; the table has every number",
         kind="columns" if len(drawn) > 1 else "bars",
-        drawing={"rows": drawn},
+        drawing={"rows": drawn, "most": _of(account.per_epoch, key) or None},
         columns=("Epochs", "Spent", "Left", "Limit"),
         rows=[_run(found, run) for run in runs],
         unit=" ",
@@ -83,7 +84,7 @@ def _run(found: Collection, run: SpentEpochsDocument) -> tuple[Cell, ...]:
     name = first if run.first == run.last else f"{first} to {last}"
     return (
         Cell(name, note=f"{run.first}" if run.first == run.last else f"{run.first} to {run.last}"),
-        Cell(price_of(run.spent)),
+        Cell(short_price(run.spent)),
         Cell(price_of(run.left)),
         Cell(price_of(run.limit)),
     )
@@ -93,7 +94,7 @@ def _row(account: AccountDocument) -> tuple[Cell, ...]:
     whole = account.installation
     return (
         Cell(account.name, href=url_for("dashboard.ledger", collection=account.collection)),
-        Cell(price_of(whole.spent)),
+        Cell(short_price(whole.spent)),
         Cell(price_of(whole.left)),
         Cell(price_of(whole.limit)),
         Cell(price_of(_least(account))),

@@ -33,6 +33,7 @@ __all__ = [
     "left_rows",
     "price_of",
     "promised",
+    "short_price",
 ]
 
 SHARES = frozenset({"frequency", "lower", "upper", "projected", "std_error", "share"})
@@ -46,6 +47,12 @@ Rows = Sequence[Mapping[str, Any]]
 def price_of(cost: CostDocument) -> str:
     """ε = 0.1, and what else is not zero."""
     return cost_words(msgspec.to_builtins(cost))
+
+
+def short_price(cost: CostDocument) -> str:
+    """Without ρ where there is an ε: it is in the document, and there is seldom a limit to it."""
+    document = msgspec.to_builtins(cost)
+    return cost_words(document if cost.epsilon is None else {**document, "rho": "0"})
 
 
 def epochs_of(epochs: Sequence[int]) -> str:
@@ -187,5 +194,5 @@ def _named(name: str) -> str:
     return HEADINGS.get(name, name.replace("_", " "))
 
 
-FILTERS: tuple[Callable[..., str], ...] = (asked_of, epochs_of, price_of)
+FILTERS: tuple[Callable[..., str], ...] = (asked_of, epochs_of, price_of, short_price)
 """What templates may use."""

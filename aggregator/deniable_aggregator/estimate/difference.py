@@ -5,7 +5,7 @@ With limits [l, u] of each frequency that miss with half the chance the differen
     [l₂ − u₁, u₂ − l₁]
 
 holds at every n and whatever the two periods have to do with each other (Bonferroni). Where both
-have 1,000 devices on the rarer side and shares of supports within ½ of each other, the distances of
+have 1,000 devices on the rarer side and shares of supports within ¼ of each other, the distances of
 the full limits are added instead,
 
     δ̂ − √(b² + a² + 2r·a·b)        b = f̂₂ − l₂,  a = u₁ − f̂₁;  the upper limit alike
@@ -50,7 +50,7 @@ _Limits = tuple[Floats, Floats]
 MANY = 1_000
 """Devices on the rarer side of a count from which on distances are added as roots of squares."""
 
-NEAR = 0.5
+NEAR = 0.25
 """Shares of supports further apart may have opposite skews, where roots of squares fall short."""
 
 

@@ -83,7 +83,7 @@
         option: {
           ...base(ink),
           grid: { left: 4, right: narrow ? 62 : 84, top: 4, bottom: 4, containLabel: true },
-          xAxis: valueAxis(chart, ink),
+          xAxis: { ...valueAxis(chart, ink), ...(chart.most ? { max: chart.most } : {}) },
           yAxis: {
             type: "category", inverse: true, data: rows.map((row) => row.label),
             axisLabel: { color: ink.text, formatter: (text) => shorter(text, narrow ? 16 : 34), interval: 0 },
@@ -108,9 +108,9 @@
         ...base(ink),
         grid: { left: 4, right: 12, top: 12, bottom: 4, containLabel: true },
         xAxis: { type: "category", data: chart.rows.map((row) => row.label), axisLabel: { color: ink.muted, hideOverlap: true }, axisTick: { show: false }, axisLine: { lineStyle: { color: ink.axis } } },
-        yAxis: valueAxis(chart, ink),
+        yAxis: { ...valueAxis(chart, ink), ...(chart.most ? { max: chart.most } : {}) },
         series: [
-          { type: "bar", barCategoryGap: chart.rows.length > 60 ? "0%" : "18%", data: chart.rows.map((row) => barColour(ink, row)), tooltip: { formatter: told(chart, chart.rows) } },
+          { type: "bar", barMaxWidth: 48, barCategoryGap: chart.rows.length > 60 ? "0%" : "18%", data: chart.rows.map((row) => barColour(ink, row)), tooltip: { formatter: told(chart, chart.rows) } },
           ...(chart.rows.length * 5 < width ? [{ ...whisker(ink, false), data: ends(chart.rows) }] : []),
         ],
       },
