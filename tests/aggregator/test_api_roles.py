@@ -32,6 +32,7 @@ PUBLIC = [
 ]
 VIEWER = [
     ("GET", "/v1/collections/{collection}/estimates"),
+    ("GET", "/v1/collections/{collection}/comparison"),
     ("GET", "/v1/collections/{collection}/epochs"),
     ("GET", "/v1/collections/{collection}/releases"),
     ("GET", "/v1/collections/{collection}/releases/{release_id}"),

@@ -39,6 +39,14 @@ PAGE_QUERIES = {
         "?format=json",
         "?format=csv&by=epoch",
     ],
+    "compare": [
+        "",
+        f"?before_from={TODAY - 2}&before_to={TODAY - 1}&from={TODAY}",
+        "?family=each&view=table",
+    ],
+    "ledger": ["", "?collection={collection}"],
+    "log": ["", "?verify=true"],
+    "releases": ["", "?cost=true&epsilon=0.1", "?cost=true&mechanism=top-k&k=1&epsilon=0.1"],
 }
 """Page → what it may be asked, where that is more than nothing."""
 READING = {
@@ -50,6 +58,10 @@ READING = {
         "?projection=clip",
         "?family=all&confidence=0.5",
         "?significant=holm&liars=0.01&projection=base-cut",
+    ],
+    "/v1/collections/{collection}/comparison": [
+        f"?before_to={TODAY - 1}&from={TODAY}",
+        f"?before_to={TODAY - 2}&from={TODAY - 1}&family=each",
     ],
     "/v1/collections/{collection}/epochs": [""],
     "/v1/collections/{collection}/releases": [""],

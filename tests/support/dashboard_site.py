@@ -150,11 +150,15 @@ class Site:
         found = {}
         for name, page in pages().items():
             parts = re.findall(r"<(?:\w+:)?(\w+)>", page.path)
-            assert set(parts) <= {"collection", "release"}, f"{name}: what may {parts} stand for?"
-            kept = self.releases if "release" in parts else self.collections if parts else {"": ""}
+            assert set(parts) <= {"collection", "release_id"}, (
+                f"{name}: what may {parts} stand for?"
+            )
+            kept = (
+                self.releases if "release_id" in parts else self.collections if parts else {"": ""}
+            )
             found[name] = [
                 page.path.replace("<collection>", self.collections.get(of, "")).replace(
-                    "<release>", self.releases.get(of, "")
+                    "<release_id>", self.releases.get(of, "")
                 )
                 for of in kept
             ]

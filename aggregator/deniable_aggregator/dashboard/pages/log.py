@@ -84,7 +84,7 @@ def _known() -> dict[str, tuple[str, str]]:
             href = url_for("collections.manifest", collection=collection.id, version=version)
             found[manifest.digest.hex()] = (f"{manifest.name}, version {version}", href)
         for row in service().store.results(collection.id):
-            href = url_for("dashboard.release", collection=collection.id, release=row.release)
+            href = url_for("dashboard.release", collection=collection.id, release_id=row.release)
             about = f"{collection.name}: release {row.release}"
             found[f"{(row.position or 1) - 1}"] = (about, href)
     return found

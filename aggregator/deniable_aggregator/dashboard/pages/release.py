@@ -18,10 +18,10 @@ from deniable_aggregator.dashboard.release_charts import (
 from deniable_aggregator.releases.archive import charge_named, result_named
 
 
-def view(query: Arguments, collection: str, release: str) -> Context:
+def view(query: Arguments, collection: str, release_id: str) -> Context:
     """Of its document, which the API has under the same id; a charge without a result says so."""
     found = collection_of(collection)
-    charged = charge_named(service().store, found, release)
+    charged = charge_named(service().store, found, release_id)
     document = document_of(result_named(service().store, found, charged.release))
     return {
         "found": found,
@@ -36,4 +36,4 @@ def view(query: Arguments, collection: str, release: str) -> Context:
     }
 
 
-PAGE = Page(path="/collections/<collection>/releases/<release>", title="Release", view=view)
+PAGE = Page(path="/collections/<collection>/releases/<release_id>", title="Release", view=view)

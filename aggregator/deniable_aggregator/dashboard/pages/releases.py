@@ -53,7 +53,9 @@ def act(collection: str) -> Context | Response:
             shown = made(found, confirmed(query))
     except Problem as problem:
         return _shown(found, query, refused=problem)
-    return see_other(url_for("dashboard.release", collection=found.id, release=shown.row.release))
+    return see_other(
+        url_for("dashboard.release", collection=found.id, release_id=shown.row.release)
+    )
 
 
 def _shown(
