@@ -13,7 +13,7 @@ from benchmarks.results import Result, Verdict, at_least_share, at_most
 
 SMOKE = Effort(rounds=1, slice_seconds=0.001, scale=0.01, peers=False, ids=1_000)
 IN_PROCESS = ("randomize", "record", "imports", "tally", "estimate", "error", "numbers", "central")
-WITH_SERVERS = ("upload", "ids", "memory")
+WITH_SERVERS = ("upload", "ids", "memory", "scale")
 
 
 def assert_sane(result: Result) -> None:

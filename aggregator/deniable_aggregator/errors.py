@@ -4,8 +4,10 @@
   x DataDirectoryError    a directory that `deniable init` has not prepared, or has prepared before
   x KeyFileError          a key file that is missing, open to others or not what it claims to be
   x LockedError           another process serves this data directory
+  x ScaleError            workers of a tally that died, or an engine that is not here
   x SettingsError         a setting that is unknown or out of range
   x SignInError           a provider that does not say, as it must, who somebody is
+  x SpoolError            a file of the spool that is damaged or is none
   x StoreError            the database refuses, or is of another version
 """
 
@@ -18,8 +20,10 @@ __all__ = [
     "DataDirectoryError",
     "KeyFileError",
     "LockedError",
+    "ScaleError",
     "SettingsError",
     "SignInError",
+    "SpoolError",
     "StoreError",
 ]
 
@@ -40,12 +44,20 @@ class LockedError(AggregatorError):
     """Another process serves this data directory."""
 
 
+class ScaleError(AggregatorError):
+    """Workers of a tally that died, or an engine that is not here."""
+
+
 class SettingsError(AggregatorError, ValueError):
     """A setting that is unknown or out of range."""
 
 
 class SignInError(AggregatorError):
     """A provider that does not say, as it must, who somebody is."""
+
+
+class SpoolError(AggregatorError, ValueError):
+    """A file of the spool that is damaged or is none."""
 
 
 class StoreError(AggregatorError):

@@ -59,6 +59,24 @@ class Collection:
     last_epoch: int
     plaintext_size: int
 
+    @classmethod
+    def begun_by(cls, manifest: Manifest) -> Collection:
+        """With its first version alone."""
+        mechanism = manifest.mechanism()
+        return cls(
+            id=manifest.collection,
+            name=manifest.name,
+            manifest=manifest,
+            versions={manifest.version: manifest},
+            first=manifest,
+            state="open",
+            mechanism=mechanism,
+            estimator=estimators.for_mechanism(mechanism, repeat=manifest.repeat),
+            first_epoch=manifest.first_epoch,
+            last_epoch=manifest.last_epoch,
+            plaintext_size=padded_size(mechanism.payload_size),
+        )
+
     def followed_by(self, manifest: Manifest) -> Collection:
         """With its next version."""
         return replace(
@@ -227,26 +245,9 @@ class Registry:
         known = self._collections.get(manifest.collection)
         self._envelopes[manifest.collection, manifest.version] = envelope
         self._collections[manifest.collection] = (
-            _first(manifest) if known is None else known.followed_by(manifest)
+            Collection.begun_by(manifest) if known is None else known.followed_by(manifest)
         )
         self._names[manifest.name] = manifest.collection
 
     def _mark_closed(self, id: str) -> None:
         self._collections[id] = replace(self._collections[id], state="closed")
-
-
-def _first(manifest: Manifest) -> Collection:
-    mechanism = manifest.mechanism()
-    return Collection(
-        id=manifest.collection,
-        name=manifest.name,
-        manifest=manifest,
-        versions={manifest.version: manifest},
-        first=manifest,
-        state="open",
-        mechanism=mechanism,
-        estimator=estimators.for_mechanism(mechanism, repeat=manifest.repeat),
-        first_epoch=manifest.first_epoch,
-        last_epoch=manifest.last_epoch,
-        plaintext_size=padded_size(mechanism.payload_size),
-    )

@@ -9,7 +9,8 @@ plain or one report of a chain, because all of them are one of these:
     a message      supports the true label with p, each such one as likely, else each other:
                    multinomial over the messages      any of labels whose tally counts messages
     many messages  the same, told sender by sender     cyclic/1, projective/1, subset/1, affine/1,
-                                                       hadamard/1, haar/1, loloha/1
+                                                       hadamard/1, haar/1, loloha/1, fourier/1,
+                                                       prefix-hash/1 (`simulated_texts`)
     some buckets   each with a coin of its own         dbitflip/1
     one of several each gets its share of the people, and is one of the above    pairs/1, tree/1
     a few          drawn from the exact `pmf` of each value               all others
@@ -20,7 +21,8 @@ Source: local-dp §3, §5, §19; a uniform set by Floyd's way, as in `subset/1`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
 from types import MappingProxyType
 from typing import cast
 
@@ -31,6 +33,7 @@ from deniable_aggregator import estimators
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.turns import circle
 from deniable_aggregator.estimators.loloha import hashed
+from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator, sums
 from deniable_shared.chains import Renewed
 from deniable_shared.difference_sets import difference_set
 from deniable_shared.errors import ParameterError
@@ -38,6 +41,7 @@ from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism, Renewable
 from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.dbitflip import BucketFlips
+from deniable_shared.mechanisms.fourier import FourierMarginals
 from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.grr import GeneralizedResponse
 from deniable_shared.mechanisms.haar import HaarResponse
@@ -46,13 +50,14 @@ from deniable_shared.mechanisms.loloha import LocalHashing
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
 from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.pairs import SampledPairs
+from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.mechanisms.projective import ProjectiveResponse
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.sue import SymmetricUnary
 from deniable_shared.mechanisms.tree import TreeResponse
 
-__all__ = ["generator", "simulated_tally"]
+__all__ = ["generator", "simulated_tally", "simulated_texts"]
 
 Generator = np.random.Generator  # noqa: TID251  # planning and tests: nothing drawn here is sent
 Kernel = Callable[[Mechanism, Counts, Counts, Generator], Counts]
@@ -82,7 +87,41 @@ def simulated_tally(
     return kernel(mechanism, answers, counts, draws or generator())
 
 
+def simulated_texts(
+    mechanism: Mechanism,
+    texts: Sequence[bytes],
+    people: npt.ArrayLike,
+    *,
+    draws: Generator | None = None,
+) -> Counts:
+    """The tally of one report each of people[i] devices with texts[i], told by prefix-hash/1.
+
+    ParameterError for another mechanism, and for texts that it does not encode.
+    """
+    form, estimator = _form(mechanism), estimators.for_mechanism(mechanism)
+    if not isinstance(form, PrefixHash) or not isinstance(estimator, PrefixHashEstimator):
+        raise ParameterError(f"mechanism must be {PrefixHash.id}, got {mechanism.id}")
+    if not all(1 <= len(text) <= form.domain_size for text in texts):
+        raise ParameterError(f"texts must have 1 to {form.domain_size} bytes each")
+    chosen = draws or generator()
+    counts = np.asarray(people)
+    if counts.shape != (len(texts),) or counts.dtype.kind not in "iu" or (counts < 0).any():
+        raise ParameterError(f"people must be {len(texts)} integers of at least 0")
+    codes = np.concatenate([estimator.codes(group, texts)[:, 0] for group in range(form.groups)])
+    tally = np.zeros(form.tally_size, dtype=np.int64)
+    for truth in _senders(np.arange(len(texts)), counts):
+        position = chosen.integers(0, form.public_choices, len(truth))
+        table, point = np.divmod(position, form.points)
+        told = sums(form, point, codes[table, truth])
+        lies = chosen.random(len(truth)) >= float(mechanism.p)
+        told = _told_cells(told, lies, form.base, chosen)
+        tally += np.bincount(position * form.base + told, minlength=len(tally))
+    return tally
+
+
 def _checked(mechanism: Mechanism, values: Counts, people: Counts) -> tuple[Counts, Counts]:
+    if mechanism.domain_types == {"text"}:
+        raise ParameterError(f"values of {mechanism.id} are texts: use simulated_texts")
     width = 2 if mechanism.domain_types == {"bits"} else 1
     if values.ndim != width or people.shape != values.shape[:1]:
         raise ParameterError(
@@ -161,6 +200,21 @@ def _one_of(mechanism: Mechanism, values: Counts, people: Counts, draws: Generat
         p = kept * float(choice.p) + (1 - kept) * choice.subset_size / choice.domain_size
         parts.append(_sets_of(choice, p, codes, told[:, place], draws))
     return np.concatenate(parts)
+
+
+def _parities(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
+    """fourier/1: a set of attributes each, and the parity of its second labels told with p."""
+    form = cast(FourierMarginals, _form(mechanism))
+    last = form.attributes - 1
+    sets = (some for k in range(1, form.ways + 1) for some in combinations(range(last + 1), k))
+    masks = np.array([sum(1 << (last - each) for each in some) for some in sets], dtype=np.uint64)
+    tally = np.zeros(mechanism.tally_size, dtype=np.int64)
+    for truth in _senders(values, people):
+        place = draws.integers(0, len(masks), len(truth))
+        told = np.bitwise_count(masks[place] & truth.view(np.uint64)) & 1
+        told ^= draws.random(len(truth)) >= float(mechanism.p)
+        tally += np.bincount(2 * place + told, minlength=len(tally))
+    return tally
 
 
 def _distances(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
@@ -324,6 +378,7 @@ _KERNELS: Mapping[type, Kernel] = MappingProxyType(
     {
         AffineResponse: _thresholds,
         BucketFlips: _buckets,
+        FourierMarginals: _parities,
         CyclicResponse: _distances,
         ProjectiveResponse: _turns,
         BitwiseResponse: _bits,

@@ -184,7 +184,10 @@ def _chosen(
     ):
         return previous.mechanism_id
     linkable = values["linkable"] is True
-    return recommend_for(domain, report, permanent=permanent, linkable=linkable).id
+    released = values["read"] == "releases"
+    return recommend_for(
+        domain, report, permanent=permanent, linkable=linkable, released=released
+    ).id
 
 
 def _parameters(values: Mapping[str, object]) -> Mapping[str, object]:

@@ -62,8 +62,8 @@ class JointSupports:
             d, w = mechanism.domain_size, mechanism.subset_size
             return cls(p, q, *_of_sets(d, w, p), w)
         raise ParameterError(
-            f"mechanism {mechanism.id} has no error for sums of choices: for marginals of a record "
-            "take subset/1, hadamard/1 or pairs/1"
+            f"mechanism {mechanism.id} has no one error for sums of choices: for tables of a "
+            "record that can be tested for association take subset/1, hadamard/1 or pairs/1"
         )
 
     @property

@@ -38,10 +38,10 @@ from functools import lru_cache
 from deniable_shared.chains import Renewed
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.dbitflip import BucketFlips
-from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
 from deniable_shared.mechanisms.haar import HaarResponse
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
 from deniable_shared.mechanisms.square_wave import SquareWave
+from deniable_shared.mechanisms.windowed import WindowedMean
 
 __all__ = ["linkage"]
 
@@ -62,7 +62,7 @@ def linkage(mechanism: Mechanism) -> float:
         return openly + _of_symbol(first.symbols, mechanism.kept)
     if isinstance(first, BucketFlips):
         return math.log2(first.public_choices) + _of_buckets(mechanism)
-    if isinstance(first, PiecewiseMean | SquareWave):
+    if isinstance(first, WindowedMean | SquareWave):
         return _of_outputs(_classes(first), mechanism.kept)
     if first.places > 1 and "choice" in first.domain_types:
         return _of_encoding(mechanism)
@@ -109,7 +109,7 @@ def _of_buckets(chain: Renewed) -> float:
     return float(first.told) * _of_encoding(chain)
 
 
-def _classes(first: PiecewiseMean | SquareWave) -> tuple[tuple[Fraction, int], ...]:
+def _classes(first: WindowedMean | SquareWave) -> tuple[tuple[Fraction, int], ...]:
     """Chances of outputs in the permanent answer to a uniform number, and how many have each."""
     inside = first.p / first.window
     outside = (1 - first.p) / (first.outputs - first.window)

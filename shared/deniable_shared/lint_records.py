@@ -14,6 +14,7 @@ from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.fourier import FourierMarginals
 from deniable_shared.mechanisms.pairs import SampledPairs
 from deniable_shared.record_choice import best_for_record, two_way_error
+from deniable_shared.released import RELEASED
 
 __all__ = ["choice_for_record"]
 
@@ -24,7 +25,8 @@ def choice_for_record(manifest: Manifest, domain: Record) -> Iterator[Finding]:
     """What a report tells, and whether another mechanism tells it with fewer reports."""
     mechanism = manifest.mechanism()
     yield Finding("note", "mechanism.id", f"{mechanism.id}: {_told(mechanism)}")
-    best = best_for_record(domain, manifest.epsilon_report)
+    wishes = (_is_read,) if manifest.read == "releases" else ()
+    best = best_for_record(domain, manifest.epsilon_report, fits=wishes)
     try:
         error = two_way_error(mechanism, domain.radices)
     except ParameterError as known:
@@ -38,6 +40,10 @@ def choice_for_record(manifest: Manifest, domain: Record) -> Iterator[Finding]:
             f"for tables of two attributes {mechanism.id} needs about {_tenths(times)} times the "
             f"reports of {best.id}",
         )
+
+
+def _is_read(mechanism: Mechanism) -> bool:
+    return mechanism.id in RELEASED
 
 
 def _told(mechanism: Mechanism) -> str:

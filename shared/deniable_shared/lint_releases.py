@@ -7,24 +7,9 @@ from collections.abc import Iterator
 from deniable_shared import mechanisms
 from deniable_shared.finding import Finding
 from deniable_shared.manifest import Manifest
+from deniable_shared.released import RELEASED
 
-__all__ = ["RELEASED", "releases"]
-
-RELEASED = frozenset(
-    {
-        "affine/1",
-        "cyclic/1",
-        "grr/1",
-        "hadamard/1",
-        "oue/1",
-        "projective/1",
-        "rr-sampled/1",
-        "rr/1",
-        "subset/1",
-        "sue/1",
-    }
-)
-"""The mechanisms that releases read: those whose reports support labels or do not."""
+__all__ = ["releases"]
 
 
 def releases(manifest: Manifest) -> Iterator[Finding]:

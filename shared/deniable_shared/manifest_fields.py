@@ -94,6 +94,7 @@ FIELDS = (
         'of cyclic/1, projective/1 and loloha/1 {"dimension": t, "field_order": q}, '
         'of fourier/1 {"ways": k}, '
         'of discrete-piecewise/1 {"outputs": M, "window": w}, '
+        'of optimal-mean/1 {"odds": e, "outputs": M, "window": w}, '
         'of square-wave/1 {"reach": B}, of tree/1 {"fan_out": B}, '
         'of prefix-hash/1 {"base": g, "digits": m, "tables": R, "step": s}, '
         'of cms/1 and hcms/1 {"tables": k, "cells": m}, '

@@ -42,7 +42,8 @@ from deniable_shared.mechanisms.contract import Renewable
 from deniable_shared.mechanisms.dbitflip import BucketFlips
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.optimum import least_error, total_error
-from deniable_shared.record_choice import best_for_record
+from deniable_shared.record_choice import answering, best_for_record
+from deniable_shared.released import RELEASED
 
 __all__ = [
     "AS_GOOD",
@@ -78,18 +79,20 @@ def recommend_for(
     *,
     permanent: Fraction | None = None,
     linkable: bool = False,
+    released: bool = False,
 ) -> Recommendation:
     """The mechanism of a domain; see `recommend`."""
     if isinstance(domain, Text):
         return _for_text(domain, epsilon, permanent)
     if isinstance(domain, Record):
-        return _for_record(domain, epsilon, permanent, linkable)
+        return _for_record(domain, epsilon, permanent, linkable, released)
     return recommend(
         domain.type,
         domain.size,
         epsilon,
         permanent=permanent,
         linkable=linkable,
+        released=released,
         decided={name: n for name, n in domain.decides.items() if isinstance(n, int)},
     )
 
@@ -101,18 +104,22 @@ def recommend(
     *,
     permanent: Fraction | None = None,
     linkable: bool = False,
+    released: bool = False,
     decided: Mapping[str, int] = _NOTHING,
 ) -> Recommendation:
     """The mechanism for a type of domain and its size, at the ε of one report.
 
-    With `permanent` it is a chain, compared by one of its reports. `decided` are the parameters
-    that the domain decides. ParameterError if there is none.
+    With `permanent` it is a chain, compared by one of its reports. With `released` it is one that
+    central releases read, if there is any. `decided` are the parameters that the domain decides.
+    ParameterError if there is none.
     """
     parse_epsilon(epsilon)
     if permanent is not None and not epsilon < parse_epsilon(permanent, argument="permanent"):
         raise ParameterError(f"permanent must be more than epsilon = {epsilon}, got {permanent}")
     tells = "bits" if domain_type == Bits.type else "choice"
     able = list(_able(tells, domain_size, epsilon, permanent, decided))
+    if released:
+        able = [each for each in able if each.id in RELEASED] or able
     if not able:
         raise ParameterError(
             f"no mechanism answers for a {domain_type} of size {domain_size} at this epsilon: "
@@ -138,21 +145,31 @@ def _for_text(domain: Text, epsilon: Fraction, permanent: Fraction | None) -> Re
 
 
 def _for_record(
-    domain: Record, epsilon: Fraction, permanent: Fraction | None, linkable: bool
+    domain: Record, epsilon: Fraction, permanent: Fraction | None, linkable: bool, released: bool
 ) -> Recommendation:
-    """The mechanism of least error of two attributes, of those that do not point to one device."""
+    """The mechanism of least error of two attributes, of those that do not point to one device.
+
+    With `released` of those that central releases read, if there are any: these come first.
+    """
 
     def asked(once: Mechanism) -> Mechanism:
         if permanent is None:
             return once
         return mechanisms.for_domain(once.id, domain, epsilon, permanent=permanent)
 
+    readable = released and any(each.id in RELEASED for each in answering(domain, epsilon))
+
     def hides(once: Mechanism) -> bool:
         return linkable or linkage(asked(once)) <= MAX_LINKAGE
 
-    best = asked(best_for_record(domain, epsilon, fits=hides))
+    def read(once: Mechanism) -> bool:
+        return not readable or once.id in RELEASED
+
+    best = asked(best_for_record(domain, epsilon, fits=(read, hides)))
     told = "all attributes" if "choice" in best.domain_types else "some of the attributes"
     reason = f"least error of two attributes together, by telling {told}, in {_bytes(best)}"
+    if readable:
+        reason += ", of those that releases read"
     return Recommendation(best.id, reason, over_least(best), best)
 
 

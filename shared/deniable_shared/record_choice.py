@@ -13,7 +13,7 @@ Product coding also tells every table of three attributes and more, so it is tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from itertools import combinations
@@ -35,11 +35,16 @@ _TABLE = 2
 
 
 def best_for_record(
-    domain: Record, epsilon: Fraction, *, fits: Callable[[Mechanism], bool] = lambda _: True
+    domain: Record, epsilon: Fraction, *, fits: Sequence[Callable[[Mechanism], bool]] = ()
 ) -> Mechanism:
-    """Of those that answer at ε and fit, the one of least error; ParameterError if none answers."""
+    """Of those that answer at ε and fit, the one of least error; ParameterError if none answers.
+
+    A wish that none of those that are left fits is left out.
+    """
     found = [(two_way_error(each, domain.radices), each) for each in answering(domain, epsilon)]
-    fitting = [(error, each) for error, each in found if fits(each)] or found
+    fitting = found
+    for wish in fits:
+        fitting = [(error, each) for error, each in fitting if wish(each)] or fitting
     if not fitting:
         raise ParameterError(
             "domain attributes must have fewer labels: no mechanism answers for a record of which "

@@ -37,7 +37,7 @@ MINUTES = [0, 1, 7.5, 7.5, 10, 10, 10, 12.5, 15, 20, 99] * 40
 MEAN = sum(min(5 * int(value / 2.5 + 0.5) / 2, 20) for value in MINUTES) / len(MINUTES)
 TELL_LABELS = ["grr/1", "square-wave/1", "tree/1", "haar/1", "subset/1"]
 TELL_RANGES = [*TELL_LABELS, "affine/1", "hadamard/1", "oue/1", "cyclic/1", "projective/1"]
-TELL_A_MEAN = ["duchi/1", "discrete-piecewise/1"]
+TELL_A_MEAN = ["duchi/1", "discrete-piecewise/1", "optimal-mean/1"]
 
 
 @pytest.fixture(scope="module")

@@ -97,6 +97,20 @@ def test_a_table_of_two_attributes_is_near_the_truth_and_found_associated(
     assert test["p_value"] < 1e-6
 
 
+@pytest.mark.parametrize("mechanism", ["affine/1", "cyclic/1", "projective/1"])
+def test_a_table_from_a_design_has_intervals_and_says_why_it_is_not_tested(
+    world: World, mechanism: str
+) -> None:
+    """At ε = 4 and n = 4,000 a cell is off by 0.25 with probability under 1e-6."""
+    document = estimates(world, asked(world, mechanism), "?marginal=os,browser")
+    for row, true in zip(document["estimates"], (0, 0.5, 0.5, 0), strict=True):
+        assert abs(row["frequency"] - true) < 0.25
+        assert row["lower"] <= row["upper"]
+    (test,) = document["associations"]
+    assert test["p_value"] is None
+    assert "collect with grr/1, subset/1, hadamard/1 or pairs/1" in test["undecided"]
+
+
 @pytest.mark.parametrize("mechanism", ["pairs/1", "fourier/1"])
 def test_each_attribute_by_itself_is_shown_where_reports_tell_of_tables_only(
     world: World, mechanism: str

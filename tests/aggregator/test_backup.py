@@ -25,7 +25,7 @@ from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.contract import Verdict
+from deniable_aggregator.store.contract import Block, Verdict
 from deniable_aggregator.store.opening import open_store
 from deniable_aggregator.store.portable.reading import Digest, digests, snapshot
 from support import postgres_server
@@ -71,6 +71,7 @@ def fill(settings: Settings) -> None:
     store.commit(arrivals(range(30, 33), WIDE, epoch=EPOCH + 1), sums)  # waits for the roll-up
     store.commit(arrivals(range(3), b"\1", epoch=EPOCH + 2), sums)
     store.count_rejections(COLLECTION, {"cannot-open": 2, "too-early": 1})
+    store.commit_block(Block("nightly", "a.block"), [], sums)
     store.charge(charge_row(1), admitted)
     store.store_result(result_row(1), b"record 0")
     store.add_record(charge_row(1).release, 1, b"record 1")

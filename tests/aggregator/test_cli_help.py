@@ -55,6 +55,7 @@ def test_the_commands_are_those_of_the_design() -> None:
         *(("backup",), ("restore",), ("copy-store",), ("migrate",)),
         ("attack", "reconstruct"),
         ("plan",),
+        ("tally",),
         ("loadgen",),
         ("log", "verify"),
         *(("users", verb) for verb in ("add", "list", "remove", "link")),

@@ -14,7 +14,7 @@ from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import Mechanism, build
 from support.message_laws import generator
 
-IDS = ("duchi/1", "discrete-piecewise/1")
+IDS = ("duchi/1", "discrete-piecewise/1", "optimal-mean/1")
 STEPS = 10
 Counts = np.ndarray[Any, Any]
 

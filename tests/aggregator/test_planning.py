@@ -13,7 +13,7 @@ from deniable_aggregator import estimators
 from deniable_aggregator.planning import Plan, plan
 from deniable_aggregator.simulate import simulated_tally
 from deniable_shared import mechanisms
-from deniable_shared.domain import Bits, Choice, Number, Record
+from deniable_shared.domain import Bits, Choice, Number
 from deniable_shared.errors import ParameterError
 from deniable_shared.recommendation import recommend
 
@@ -143,6 +143,7 @@ def test_the_least_that_shows_up_is_above_the_noise_of_all_labels() -> None:
 def test_influence_is_that_of_the_literature_at_many_labels() -> None:
     """2·coth(ε/2): 4.3 at ε = 1; one percent of all widen an interval by .0437."""
     found = plan(60_000, "1", 10_000, mechanism="affine/1")
+    assert found.influence is not None
     assert 10_000 * found.influence == pytest.approx(2 / math.tanh(0.5), rel=1e-3)
     assert found.influence_of_one_percent == pytest.approx(0.04372, rel=1e-3)
 
@@ -194,9 +195,13 @@ def test_the_document_is_json_with_what_planners_read() -> None:
     ("arguments", "reason"),
     [
         ({"domain": 1}, "no mechanism answers for a choice of size 1"),
-        ({"domain": Record((("a", ("x", "y")), ("b", ("x", "y"))))}, "plan two of its attributes"),
+        ({"type": "record"}, "give the record itself"),
+        ({"asks": "mode"}, "asks must be one of labels, mean, ranges"),
+        ({"asks": "mean"}, "asks must be labels but for a number"),
+        ({"type": "number", "asks": "mean", "mechanism": "grr/1"}, "one of optimal-mean/1"),
+        ({"type": "number", "asks": "ranges", "domain": 5000}, "use fewer steps"),
         ({"domain": True}, "domain must be a domain or its size"),
-        ({"type": "colour"}, "type must be bits, choice or number"),
+        ({"type": "colour"}, "type must be bits, choice, number or text"),
         ({"users": 0}, "users must be at least 1, got 0"),
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"half_width": 0.0}, "half_width must lie strictly between 0 and 1"),

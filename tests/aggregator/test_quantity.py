@@ -128,7 +128,7 @@ def test_thirty_epochs_of_devices_that_never_change_are_covered_too(repeat: str)
     assert (missed <= 39).all()
 
 
-@pytest.mark.parametrize("id", ["duchi/1", "discrete-piecewise/1"])
+@pytest.mark.parametrize("id", ["duchi/1", "discrete-piecewise/1", "optimal-mean/1"])
 def test_a_mean_told_as_a_share_is_told_in_the_units_of_the_domain(id: str) -> None:
     domain = Number(*map(scale(5).value, (1, 4, 1)))
     of = estimators.for_mechanism(build(id, domain_size=domain.size, epsilon="1"))

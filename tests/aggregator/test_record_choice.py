@@ -15,6 +15,7 @@ from deniable_shared.linter import lint
 from deniable_shared.manifest import Manifest
 from deniable_shared.mechanisms import for_domain
 from deniable_shared.record_choice import answering, best_for_record, is_product, two_way_error
+from deniable_shared.released import RELEASED
 from support.record_domains import labels, record
 from support.records import RecordLaw, floats, law, table_of
 
@@ -83,7 +84,7 @@ def test_the_error_compared_is_the_variance_of_the_cells_where_all_are_equal(
     total, cells = 0.0, 0
     for axes in ((0, 1), (0, 2), (1, 2)):
         true = floats(table_of(equal, given.domain, axes))
-        total += given.tabular.source(tally, n, axes).variances(true, 1).sum() * n
+        total += given.source(tally, n, axes).variances(true, 1).sum() * n
         cells += len(true)
     error = two_way_error(given.mechanism, given.domain.radices)
     assert total / cells == pytest.approx(float(error), rel=1e-6)
@@ -138,9 +139,26 @@ def test_the_linter_says_what_a_report_tells_and_what_would_need_fewer() -> None
     assert any("one of 21 parities" in text for text in parities)
 
 
+@pytest.mark.parametrize("radices", [(3, 4, 5), (2,) * 6, (2,) * 8], ids=str)
+def test_a_record_that_only_releases_read_gets_what_they_read(radices: tuple[int, ...]) -> None:
+    live = authored(*radices)
+    released = authored(*radices, more='read = "releases"')
+    assert live.mechanism_id not in RELEASED
+    assert released.mechanism_id in RELEASED
+    assert not any("no release reads" in text or "times the" in text for text in said(released))
+    named = said(authored(*radices, more='read = "releases"\nmechanism = "pairs/1"'))
+    assert any("no release reads pairs/1" in text and "grr/1" in text for text in named)
+
+
+def test_a_record_that_no_mechanism_of_releases_answers_gets_one_and_a_warning() -> None:
+    told = authored(*[60] * 8, more='read = "releases"')
+    assert told.mechanism_id == "pairs/1"
+    assert any("warning" in text and "no release reads pairs/1" in text for text in said(told))
+
+
 def test_the_linter_warns_where_tables_of_two_have_no_error() -> None:
     design = said(authored(10, 10, 10, more='mechanism = "affine/1"'))
-    assert any("no error for sums of choices" in text for text in design)
+    assert any("no one error for sums of choices" in text for text in design)
 
 
 def test_a_manifest_that_names_what_does_not_keep_epsilon_is_refused_with_the_reason() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.simulate import generator, simulated_tally
+from deniable_aggregator.simulate import generator, simulated_tally, simulated_texts
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism
@@ -95,6 +95,8 @@ def test_two_people_give_every_tally_as_often_as_the_pmf_says(id: str, chain: bo
         ("haar/1", 6, {}),
         ("pairs/1", 6, {"radices": (2, 3)}),
         ("pairs/1", 8, {"radices": (2, 2, 2)}),
+        ("fourier/1", 8, {"radices": (2, 2, 2)}),
+        ("fourier/1", 16, {"radices": (2, 2, 2, 2), "ways": 3}),
     ],
 )
 def test_so_do_mechanisms_that_tell_of_one_level_or_one_pair(
@@ -106,6 +108,34 @@ def test_so_do_mechanisms_that_tell_of_one_level_or_one_pair(
         id, domain_size=size, epsilon="1", **permanent, **parameters
     )
     assert surprise(draw(mechanism), exact(mechanism)) > FALSE_ALARM
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("chain", [False, True], ids=["plain", "chain"])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"base": 2, "digits": 2, "tables": 1, "step": 1},
+        {"base": 3, "digits": 2, "tables": 2, "step": 0},
+    ],
+    ids=str,
+)
+def test_texts_give_every_message_as_often_as_the_pmf_says(
+    parameters: dict[str, int], chain: bool
+) -> None:
+    """n = 200,000 reports of one text; chi-square; false alarm 1e-8 each."""
+    permanent = {"permanent": "4"} if chain else {}
+    mechanism: Mechanism = mechanisms.build(
+        "prefix-hash/1", domain_size=2, epsilon="1", **permanent, **parameters
+    )
+    law = mechanism.pmf(tuple(b"no"))
+    expected = 200_000 * np.array([float(law[message]) for message in sorted(law)])
+    tally = simulated_texts(mechanism, [b"no", b"ja"], [200_000, 0])
+    square = float(((tally - expected) ** 2 / expected).sum())
+    assert special.chdtrc(len(expected) - 1, square) > FALSE_ALARM
+    other = simulated_texts(mechanism, [b"no", b"ja"], [0, 200_000])
+    square = float(((other - expected) ** 2 / expected).sum())
+    assert special.chdtrc(len(expected) - 1, square) < FALSE_ALARM
 
 
 @pytest.mark.statistical
@@ -154,6 +184,20 @@ def test_a_seed_repeats_and_nobody_gives_an_empty_tally() -> None:
         nobody = built(id)
         tally = simulated_tally(nobody, unequal(nobody), [0, 0])
         assert tally.tolist() == [0] * nobody.tally_size
+
+
+def test_texts_that_nobody_can_have_are_refused() -> None:
+    hashed = mechanisms.build("prefix-hash/1", domain_size=2, epsilon="1")
+    with pytest.raises(ParameterError, match="use simulated_texts"):
+        simulated_tally(hashed, [1], [1])
+    with pytest.raises(ParameterError, match=r"mechanism must be prefix-hash/1, got grr/1"):
+        simulated_texts(built("grr/1"), [b"a"], [1])
+    for text in (b"", b"abc"):
+        with pytest.raises(ParameterError, match="1 to 2 bytes"):
+            simulated_texts(hashed, [text], [1])
+    for people in ([1, 2], [-1], [0.5]):
+        with pytest.raises(ParameterError, match="people must be 1 integers"):
+            simulated_texts(hashed, [b"a"], people)
 
 
 @pytest.mark.parametrize(

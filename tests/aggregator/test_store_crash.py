@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable_aggregator.store.contract import KeyListRow
+from deniable_aggregator.store.contract import Block, KeyListRow, Part
 from support import databases
 from support.databases import KINDS, AnyStore, Database
 from support.kill_switch import Killed, KillSwitch
@@ -89,6 +89,27 @@ def test_a_retry_after_any_kill_counts_every_report_once(every_kill: EveryKill) 
         found = counted(store)
         store.close()
         assert found == {EPOCH: (12, [7] * 5_000), EPOCH + 1: (1, [1] * 5_000)}
+
+
+def test_a_block_and_its_mark_appear_together_and_a_retry_counts_it_once(
+    every_kill: EveryKill,
+) -> None:
+    block, part = Block("job", "a.block"), BATCH[:-1]
+    payloads = np.full((9, 5_000), 1, np.uint8)
+    parts = [
+        Part(
+            part[0].cell, [each.report_id for each in part], payloads, sums(part[0].cell, payloads)
+        )
+    ]
+    for left, killed in every_kill(lambda store: store.commit_block(block, parts, sums)):
+        assert rows(left, "counted_blocks") == (0 if killed else 1)
+        assert ids_kept(left) == (5 if killed else 12)
+        store = left.open()
+        again = store.commit_block(block, parts, sums)
+        found = counted(store)
+        store.close()
+        assert (again is not None) == killed
+        assert found == {EPOCH: (12, [7] * 5_000)}
 
 
 def test_a_closing_that_is_killed_closed_and_deleted_or_did_neither(every_kill: EveryKill) -> None:

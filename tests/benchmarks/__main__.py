@@ -31,6 +31,7 @@ NAMES = (
     "numbers",
     "central",
     "upload",
+    "scale",
     "ids",
     "memory",
     "pages",

@@ -59,6 +59,8 @@ def by_enumeration(chain: Chain) -> float:
         ("duchi/1", 5, {}),
         ("discrete-piecewise/1", 9, {"outputs": 7, "window": 3}),
         ("discrete-piecewise/1", 2, {"outputs": 5, "window": 1}),
+        ("optimal-mean/1", 9, {"odds": 200_000, "outputs": 5, "window": 2}),
+        ("optimal-mean/1", 2, {}),
         ("square-wave/1", 5, {"reach": 0}),
         ("square-wave/1", 5, {"reach": 2}),
         ("square-wave/1", 9, {}),

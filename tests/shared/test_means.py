@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
@@ -16,6 +17,8 @@ from deniable_shared.mechanisms.discrete_piecewise import (
     best_window,
     worst_variance,
 )
+from deniable_shared.mechanisms.optimal_mean import OptimalMean, best_shape, worst_case
+from deniable_shared.mechanisms.windowed import WindowedMean, moments
 from support.privacy import (
     EPSILONS,
     check_follows_pmf,
@@ -26,10 +29,17 @@ from support.privacy import (
     with_threshold,
 )
 
-IDS = ("duchi/1", "discrete-piecewise/1")
+IDS = ("duchi/1", "discrete-piecewise/1", "optimal-mean/1")
 SHAPES: list[dict[str, int]] = [{}, {"outputs": 3, "window": 1}, {"outputs": 7, "window": 5}]
 CASES: list[tuple[str, int, dict[str, int]]] = [("duchi/1", d, {}) for d in (2, 3, 6)]
 CASES += [("discrete-piecewise/1", d, shape) for d in (2, 4) for shape in SHAPES]
+SMALL: dict[str, dict[str, int]] = {
+    "duchi/1": {},
+    "discrete-piecewise/1": {"outputs": 5, "window": 3},
+    "optimal-mean/1": {"odds": 200_000, "outputs": 5, "window": 2},
+}
+FITTED = [{}, SMALL["optimal-mean/1"]]
+CASES += [("optimal-mean/1", d, shape) for d in (2, 4) for shape in FITTED]
 
 
 def made(id: str, d: int, shape: dict[str, int], epsilon: Fraction) -> Mechanism:
@@ -61,12 +71,13 @@ def test_the_mean_is_exactly_unbiased(id: str, steps: int) -> None:
 
 def position(mechanism: Mechanism, value: int) -> Fraction:
     """What the estimator makes of the expected output."""
-    mean = sum(payload[0] * chance for payload, chance in mechanism.pmf(value).items())
-    if not isinstance(mechanism, PiecewiseMean):
-        return (mean - mechanism.q) / (mechanism.p - mechanism.q)
-    outputs, window = mechanism.outputs, mechanism.window
-    gain = (mechanism.p - mechanism.q) * (outputs - window)
-    return Fraction(1, 2) + (mean - Fraction(outputs - 1, 2)) / gain
+    law = mechanism.pmf(value)
+    if not isinstance(mechanism, WindowedMean):
+        return (law[b"\1"] - mechanism.q) / (mechanism.p - mechanism.q)
+    scores, window = mechanism.scores, mechanism.window
+    mean = sum(scores[payload[0]] * chance for payload, chance in law.items())
+    gain = (mechanism.p - mechanism.q) / window * sum(scores[mechanism.outputs - window :])
+    return Fraction(1, 2) + mean / gain / 2
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(2), Fraction(4)], ids=str)
@@ -106,7 +117,7 @@ def test_a_manifest_pins_the_window_of_one_report_also_for_a_chain() -> None:
 
 @pytest.mark.parametrize("id", IDS)
 def test_a_chain_of_means_costs_what_it_says(id: str) -> None:
-    shape = {"outputs": 5, "window": 3} if id != "duchi/1" else {}
+    shape = SMALL[id]
     chain: Chain = build(id, domain_size=3, epsilon="1", permanent="2", **shape)
     check_private([chain.pmf(value) for value in range(3)], Fraction(1))
     check_tight([chain.pmf(value) for value in range(3)], Fraction(1))
@@ -136,6 +147,60 @@ def test_what_is_no_index_is_refused(id: str, value: object) -> None:
 def test_what_is_no_output_is_refused(id: str, payload: bytes) -> None:
     with pytest.raises(DecodeError, match="payload must be one byte"):
         build(id, domain_size=9, epsilon="1").validate(payload)
+
+
+FIT = {"odds": 200_000, "outputs": 5, "window": 2}
+
+
+@pytest.mark.parametrize(
+    ("shape", "reason"),
+    [
+        ({"outputs": 5, "window": 2}, "odds, outputs and window together"),
+        (FIT | {"outputs": 33}, r"outputs must lie in \[2, 32\], got 33"),
+        (FIT | {"window": 3}, r"window must lie in \[1, outputs/2\], got 3"),
+        (FIT | {"window": 0}, r"window must lie in \[1, outputs/2\], got 0"),
+        (FIT | {"odds": 65_536}, r"odds must lie in \(65536, 35184372088832\], got 65536"),
+        (FIT | {"odds": 2**46}, "odds must lie in"),
+        ({"odds": 10**13, "outputs": 31, "window": 13}, "scores that rise at these outputs"),
+    ],
+)
+def test_scores_that_cannot_be_are_refused(shape: dict[str, int], reason: str) -> None:
+    with pytest.raises(ParameterError, match=reason):
+        build("optimal-mean/1", domain_size=9, epsilon="1", **shape)
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "1", "4", "20"])
+def test_scores_mirror_each_other_and_no_answer_is_told_much_worse(epsilon: str) -> None:
+    mechanism = build("optimal-mean/1", domain_size=2, epsilon=epsilon)
+    assert isinstance(mechanism, OptimalMean)
+    assert list(mechanism.scores) == [-score for score in reversed(mechanism.scores)]
+    starts = moments(mechanism.scores, mechanism.window, mechanism.p)
+    variances = [moment - place * place for place, moment in starts[1:-1]]
+    worst = worst_case(Fraction(epsilon))
+    assert worst - min(variances) <= max(b[0] - a[0] for a, b in pairwise(starts)) ** 2 / 2
+    assert max(variances) <= worst
+
+
+def test_the_worst_case_is_that_of_every_answer_between_and_is_reached() -> None:
+    mechanism = build("optimal-mean/1", domain_size=2001, epsilon="2")
+    assert isinstance(mechanism, OptimalMean)
+    unit = (mechanism.p - mechanism.q) / mechanism.window * sum(mechanism.scores[-10:])
+    assert mechanism.window == 10
+    variances = []
+    for value in range(1001):
+        law = mechanism.pmf(value)
+        moment = sum(mechanism.scores[y[0]] ** 2 * chance for y, chance in law.items())
+        variances.append(moment / unit**2 - (Fraction(2 * value, 2000) - 1) ** 2)
+    assert max(variances) <= worst_case(Fraction(2)) <= max(variances) * Fraction(1001, 1000)
+
+
+def test_scores_are_those_of_one_report_also_for_a_chain() -> None:
+    chain = build("optimal-mean/1", domain_size=9, epsilon="3", permanent="6")
+    plain = build("optimal-mean/1", domain_size=9, epsilon="3")
+    first = getattr(chain, "first")  # noqa: B009 - a Chain does not promise it
+    assert isinstance(plain, OptimalMean)
+    assert first.scores == plain.scores
+    assert (first.outputs, first.window, first.odds) == best_shape(Fraction(3))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ from deniable_shared.mechanisms.discrete_piecewise import best_window, worst_var
 from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.haar import HaarResponse
 from deniable_shared.mechanisms.loloha import LocalHashing
+from deniable_shared.mechanisms.optimal_mean import OptimalMean, worst_case
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.mechanisms.rr_sampled import SampledResponse, best_sample
 from deniable_shared.mechanisms.square_wave import best_reach
@@ -35,7 +37,7 @@ def rows(id: str, columns: int) -> Iterator[list[str]]:
     """Rows of numbers in the tables of a page that have so many columns."""
     for line in page(id).splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == columns and cells[-1].startswith("0."):
+        if len(cells) == columns and re.match(r"\d+\.\d", cells[-1]):
             yield cells
 
 
@@ -343,6 +345,30 @@ def test_numbers_for_a_mean_by_a_window_are_those_of_the_mechanism(row: list[str
     assert row[1:] == [str(outputs), str(window), *numbers]
 
 
+@pytest.mark.parametrize("row", list(rows("optimal-mean/1", 6)), ids=lambda row: row[0])
+def test_numbers_for_the_least_error_of_a_mean_are_those_of_the_mechanism(row: list[str]) -> None:
+    mechanism = build("optimal-mean/1", domain_size=101, epsilon=row[0])
+    assert isinstance(mechanism, OptimalMean)
+    worst = math.sqrt(worst_case(Fraction(row[0]))) / 2
+    errors = [worst / math.sqrt(n) for n in (1000, 100_000)]
+    numbers = [f"{number:.4f}" for number in (float(mechanism.p), *errors)]
+    assert row[1:] == [str(mechanism.outputs), str(mechanism.window), *numbers]
+
+
+@pytest.mark.parametrize("row", list(rows("optimal-mean/1", 7)), ids=lambda row: row[0])
+def test_worst_cases_of_means_are_those_of_the_mechanisms(row: list[str]) -> None:
+    epsilon = Fraction(row[0])
+    windows = worst_case(epsilon), worst_variance(epsilon, *best_window(epsilon))
+    ours = float(windows[0]), 1 / math.tanh(float(epsilon) / 2) ** 2, float(windows[1])
+    assert row[1:4] == [f"{number:.4f}" for number in ours]
+
+
+def test_equal_scores_are_the_better_ones_only_above_nine() -> None:
+    for epsilon, better in (("8.9", False), ("9.5", True)):
+        equal = worst_variance(Fraction(epsilon), *best_window(Fraction(epsilon)))
+        assert (equal < worst_case(Fraction(epsilon))) is better
+
+
 @pytest.mark.skipif(
     find_spec("deniable_aggregator") is None, reason="the client alone has no estimators"
 )
@@ -379,6 +405,7 @@ def test_numbers_for_ranges_are_those_of_the_mechanisms(row: list[str]) -> None:
 
 def test_tables_of_numbers_are_there() -> None:
     counts = [("duchi/1", 4, 4), ("discrete-piecewise/1", 6, 5), ("square-wave/1", 6, 4)]
+    counts += [("optimal-mean/1", 6, 5), ("optimal-mean/1", 7, 5)]
     counts += [("tree/1", 6, 12)]
     for id, columns, count in counts:
         assert len(list(rows(id, columns))) == count

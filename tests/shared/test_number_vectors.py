@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import pytest
 
 from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
+from deniable_shared.mean_scores import scores_for
 from deniable_shared.mechanisms import build, pinned
 from support.vectors import FOLDER, vectors
 
@@ -50,3 +52,12 @@ def test_a_chain_renews_as_published(case: dict[str, object]) -> None:
     assert answer.hex() == case["answer"]
     told = [chain.renew(answer, Coins.derive(KEY, *LABELS, answer, bytes([t]))) for t in range(4)]
     assert [report.hex() for report in told] == case["reports"]
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if "scores" in c], ids=title)
+def test_scores_are_the_published_ones(case: dict[str, object]) -> None:
+    parameters = case["parameters"]
+    assert isinstance(parameters, dict)
+    ratio = Fraction(parameters["odds"], 1 << 16)
+    found = scores_for(parameters["outputs"], parameters["window"], ratio)
+    assert list(found) == case["scores"]

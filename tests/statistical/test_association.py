@@ -38,7 +38,7 @@ def title(given: RecordLaw) -> str:
 def decided(given: RecordLaw, population: list[Fraction], n: int, times: int) -> list[Association]:
     shape = (given.domain.radices[0], given.domain.radices[1])
     found = [
-        association(given.tabular.source(tally, n, (0, 1)), shape)
+        association(given.source(tally, n, (0, 1)), shape)
         for tally in given.draw(population, n, times)
     ]
     return [each for each in found if isinstance(each, Association)]
@@ -100,14 +100,14 @@ def test_too_few_reports_give_no_answer_and_say_so() -> None:
     given = law("pairs/1", 2, 2, 3)
     for n in (0, 1, 30, 300):
         for tally in given.draw(independent(2, 2, 3), n, 20):
-            found = association(given.tabular.source(tally, n, (0, 1)), (2, 2))
+            found = association(given.source(tally, n, (0, 1)), (2, 2))
             assert isinstance(found, Undecided)
             assert found.reason.startswith("too few reports")
 
 
 def test_a_table_of_too_many_cells_is_not_tested() -> None:
     given = law("grr/1", 33, 32)
-    source = given.tabular.source(given.estimator.tally(np.zeros((9, 2), np.uint8)), 9, (0, 1))
+    source = given.source(given.estimator.tally(np.zeros((9, 2), np.uint8)), 9, (0, 1))
     found = association(source, (33, 32))
     assert isinstance(found, Undecided)
     assert "at most 1,024 cells, this one has 1,056" in found.reason

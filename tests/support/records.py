@@ -11,8 +11,10 @@ from math import prod
 import numpy as np
 
 from deniable_aggregator import estimators
+from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.marginals import tabular
+from deniable_aggregator.estimate.sources import Source
 from deniable_aggregator.estimate.tables import Tabular
 from deniable_shared.domain import Record
 from deniable_shared.mechanisms import Mechanism, for_domain
@@ -35,6 +37,12 @@ class RecordLaw:
     @cached_property
     def tabular(self) -> Tabular:
         return tabular(self.estimator, self.mechanism, self.domain)
+
+    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Source:
+        """What a tally says of the table of these attributes, of a mechanism that has such laws."""
+        found = self.tabular.source(tally, n, axes)
+        assert not isinstance(found, CellSums)
+        return found
 
     @cached_property
     def messages(self) -> list[bytes]:

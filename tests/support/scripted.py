@@ -39,10 +39,11 @@ class TooManyDrawsError(Exception):
 class Branching(Coins):
     """Follows one path and notes down those that turn off it; `chance` is the path's probability.
 
-    A draw of few bits branches over all its values. A draw of many bits stays open until it is
-    compared, once, with a threshold, and branches over the two answers. The rest of `Coins` is as
-    shipped, but for two whose laws are checked on their own: each lane of a Bernoulli vector is a
-    branch (test_coins), and so is each integer below a small bound (`check_below_is_uniform`).
+    A draw of few bits branches over all its values. A draw of many bits, or below a large
+    bound, stays open until it is compared, once, with a threshold, and branches over the two
+    answers. The rest of `Coins` is as shipped, but for two whose laws are checked on their own:
+    each lane of a Bernoulli vector is a branch (test_coins), and so is each integer below a small
+    bound (`check_below_is_uniform`).
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Branching(Coins):
 
     def below(self, bound: int) -> int:
         if bound > 1 << ENUMERATED_BITS:
-            return super().below(bound)
+            return cast(int, _Open(self, bound))
         return self.choose([Fraction(1, bound)] * bound)
 
     def bernoulli_vector(self, threshold: int, length: int) -> int:

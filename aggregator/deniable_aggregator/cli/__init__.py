@@ -19,6 +19,9 @@ class Deniable(MainGroup):
         "simulate": Entry(f"{HERE}.simulate", "simulate", "Try it on your own data."),
         "init": Entry(f"{HERE}.init", "init", "Prepare a data directory: database, keys, token."),
         "serve": Entry(f"{HERE}.serve", "serve", "Run the service."),
+        "tally": Entry(
+            f"{HERE}.tally", "tally", "Count a spool's reports on many processes or on Spark."
+        ),
         "collections": Entry(
             f"{HERE}.collections", "collections", "Write, check, sign and register collections."
         ),

@@ -295,6 +295,7 @@ def _why(manifest: Manifest) -> dict[str, object]:
         manifest.epsilon_report,
         permanent=manifest.epsilon_permanent,
         linkable=manifest.linkable,
+        released=manifest.read == "releases",
     )
     ratio = over_least(manifest.mechanism())
     reason = "named in the file" if ratio is None else f"named in the file; {ratio_text(ratio)}"

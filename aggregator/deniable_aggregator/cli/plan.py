@@ -15,6 +15,7 @@ from deniable_aggregator.cli.output import console, emit, escaped, table
 if TYPE_CHECKING:
     from deniable_aggregator.planning import Plan
     from deniable_aggregator.planning.explore import Choice
+    from deniable_shared.domain import Record
 
 REPEATS = ("once", "fresh", "memoized")
 OPEN_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -24,11 +25,24 @@ def _epsilon(context: click.Context, parameter: click.Parameter, value: str | No
     return value if value is None else checked_epsilon(context, parameter, value)
 
 
+def _attributes(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    parts = value.split(",")
+    if not all(part.isascii() and part.isdigit() and len(part) <= 5 for part in parts):
+        raise click.BadParameter(f"must be numbers of labels like 3,4,2, got {value!r:.40}")
+    return tuple(map(int, parts))
+
+
 @click.command(
     epilog=example(
         "deniable plan --domain 1000 --epsilon 1 --users 100000",
         "deniable plan --domain 12 --epsilon 0.5 --users 20000 --half-width 0.02 --json",
         "deniable plan --type bits --domain 8 --epsilon 1 --users 5000 --repeat memoized",
+        "deniable plan --type number --domain 101 --asks mean --epsilon 1 --users 10000",
+        "deniable plan --type record --attributes 3,4,2 --epsilon 1 --users 100000",
         "deniable plan --explore --plot mechanisms.svg",
     )
 )
@@ -38,10 +52,24 @@ def _epsilon(context: click.Context, parameter: click.Parameter, value: str | No
 @click.option(
     "--type",
     "kind",
-    type=click.Choice(["bits", "choice", "number"]),
+    type=click.Choice(["bits", "choice", "number", "record", "text"]),
     default="choice",
     show_default=True,
-    help="bits: yes or no to each; choice: one of the labels; number: one of its steps.",
+    help="bits: yes or no to each; choice: one of the labels; number: one of its steps; record: "
+    "a label of each attribute; text: up to so many bytes.",
+)
+@click.option(
+    "--attributes",
+    callback=_attributes,
+    metavar="R,R,…",
+    help="Of a record: how many labels each attribute has, instead of --domain.",
+)
+@click.option(
+    "--asks",
+    type=click.Choice(["labels", "mean", "ranges"]),
+    default="labels",
+    show_default=True,
+    help="Of a number: which value how often, the mean alone, or ranges and quantiles.",
 )
 @click.option(
     "--half-width",
@@ -77,6 +105,7 @@ def _epsilon(context: click.Context, parameter: click.Parameter, value: str | No
 @json_option
 def plan(
     domain: int | None,
+    attributes: tuple[int, ...] | None,
     epsilon: str | None,
     users: int | None,
     kind: str,
@@ -93,27 +122,47 @@ def plan(
     shuffled. By formula: no data directory is needed, nothing is drawn.
     """
     if explore:
+        if kind not in ("bits", "choice", "number"):
+            raise click.UsageError("--explore goes with --type bits, choice or number")
         _explore(kind, plot, as_json)
         return
     if plot is not None:
         raise click.UsageError("--plot goes with --explore")
-    if domain is None or epsilon is None or users is None:
+    if (attributes is None) == (kind == "record"):
+        raise click.UsageError("--attributes goes with --type record, and --domain with the others")
+    size = domain if attributes is None else attributes
+    if size is None or epsilon is None or users is None:
         raise click.UsageError("--domain, --epsilon and --users are needed, or --explore")
-    found = _planned(domain, epsilon, users, kind, asked)
+    found = _planned(size, epsilon, users, kind, asked)
     if as_json:
         emit(found.to_json())
     else:
         _show(found)
 
 
-def _planned(domain: int, epsilon: str, users: int, kind: str, asked: dict[str, object]) -> Plan:
+def _planned(
+    size: int | tuple[int, ...], epsilon: str, users: int, kind: str, asked: dict[str, object]
+) -> Plan:
     from deniable_aggregator import planning
-    from deniable_shared.errors import ParameterError
+    from deniable_shared.errors import ManifestError, ParameterError
 
     try:
+        domain = size if isinstance(size, int) else _record(size)
         return planning.plan(domain, epsilon, users, type=kind, **asked)  # type: ignore[arg-type]
-    except ParameterError as error:
+    except (ManifestError, ParameterError) as error:
         raise CommandFailed(str(error)) from error
+
+
+def _record(radices: tuple[int, ...]) -> Record:
+    """A record of so many labels each, with names that nobody sees."""
+    from deniable_shared.domain import Record
+
+    return Record(
+        tuple(
+            (f"attribute {place + 1}", tuple(f"label {each + 1}" for each in range(radix)))
+            for place, radix in enumerate(radices)
+        )
+    )
 
 
 def _show(found: Plan) -> None:
@@ -161,21 +210,33 @@ def _rows(found: Plan) -> list[tuple[str, str]]:
     return [
         ("mechanism", f"{found.mechanism}{pinned}"),
         ("why", found.reason),
-        ("error", f"{_percent(found.std_error)} standard error near {found.frequency:g}"),
+        *([("above least", f"not known: {found.ratio_unknown}")] if found.ratio_unknown else []),
+        ("error", f"{_percent(found.std_error)} standard error of {found.about}"),
         ("interval", f"± {_percent(found.half_width)} at confidence {sure}"),
         (f"for ± {wanted}", f"{found.users_needed:,} users at this ε, or {needed} for so many"),
-        ("shows up", f"{seen}, among all at once, {found.power:.0%} of the time"),
-        (
-            "made-up reports",
-            f"one moves a share by {_percent(found.influence)}, 1% of all widen an interval "
-            f"by {_percent(found.influence_of_one_percent)}",
-        ),
+        ("shows up", f"{seen}, {_among(found)}, {found.power:.0%} of the time"),
+        ("made-up reports", _influence(found)),
         (
             "shuffled",
             f"ε = {found.shuffle_epsilon:.4g} at δ = {float(found.shuffle_delta):g}, if all are "
             "honest and nobody knows who sent what",
         ),
     ]
+
+
+def _among(found: Plan) -> str:
+    if found.asks == "mean":
+        return "from a given value"
+    return "of one range" if found.asks == "ranges" else "among all at once"
+
+
+def _influence(found: Plan) -> str:
+    if found.influence is None or found.influence_of_one_percent is None:
+        return "what they do differs from range to range: see the evidence of an estimate"
+    return (
+        f"one moves a share by {_percent(found.influence)}, 1% of all widen an interval "
+        f"by {_percent(found.influence_of_one_percent)}"
+    )
 
 
 def _explore(kind: str, plot: Path | None, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""How far a simulation, or a load, is: a bar on standard error at a terminal, silence in a pipe."""
+"""How far a simulation, load or tally is: a bar on standard error at a terminal, else silence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["watcher"]
 
 
 class Bar:
-    """Shows the stage, and how much of it is done: people who have answered, or requests."""
+    """Shows the stage, and how much of it is done: people, requests or blocks."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -30,7 +30,7 @@ class Bar:
         self._task = self._progress.add_task(what, total=None, count="")
 
     def people(self, done: int, total: int) -> None:
-        """So many have answered."""
+        """So many of them: people who have answered, blocks that are counted."""
         count = f"{done:,} of {total:,}"
         self._progress.update(self._task, completed=done, total=total, count=count)
 

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+import numpy as np
+
+from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.functionals import Linear
 from deniable_aggregator.estimate.sources import Kind, Pooled
 from deniable_aggregator.estimate.tables import Tabular
 from deniable_aggregator.estimators import Estimator
@@ -23,7 +27,9 @@ from deniable_shared.chains import Renewed
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
+from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.geometric import GeometricResponse
 
 __all__ = ["MAX_CELLS", "Product", "axes_of", "labels_of", "tabular"]
 
@@ -68,6 +74,14 @@ def labels_of(domain: Record, axes: Sequence[int]) -> tuple[str, ...]:
     )
 
 
+_DESIGNS = (AffineResponse, GeometricResponse)
+"""Where a report supports codes of a design that treats no three of them alike."""
+
+
+def _form(mechanism: Mechanism) -> Mechanism:
+    return mechanism.first if isinstance(mechanism, Renewed) else mechanism
+
+
 @dataclass(frozen=True, slots=True)
 class Product:
     """The tables of a mechanism for choices, whose choices are the combinations of a record."""
@@ -83,15 +97,27 @@ class Product:
 
     def check(self, axes: Sequence[int]) -> None:
         """ParameterError for a mechanism of which sums have no error."""
-        JointSupports.of(self.mechanism)
+        if not isinstance(_form(self.mechanism), _DESIGNS):
+            JointSupports.of(self.mechanism)
 
-    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Pooled:
+    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Pooled | CellSums:
         """The supports of each cell's combinations."""
-        law = JointSupports.of(self.mechanism)
+        self.check(axes)
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        if isinstance(self.estimator, Linear) and isinstance(_form(self.mechanism), _DESIGNS):
+            cells = prod(self.radices[axis] for axis in axes)
+            cell_of = self._cells(axes)
+            return CellSums(self.estimator, self.mechanism, counts, reports, cell_of, cells)
         cube = self.estimator.supports(counts).reshape(self.radices)
         others = tuple(axis for axis in range(len(self.radices)) if axis not in axes)
         rest = cube.transpose(*axes, *others).reshape(prod(self.radices[axis] for axis in axes), -1)
         chain = self.mechanism
+        law = JointSupports.of(chain)
         shared = JointSupports.of(chain.first) if isinstance(chain, Renewed) else None
         return Pooled((Kind(reports, rest.sum(axis=1), rest.shape[1], law, shared),))
+
+    def _cells(self, axes: Sequence[int]) -> Counts:
+        """The cell of each combination."""
+        places = np.unravel_index(np.arange(prod(self.radices)), self.radices)
+        of_axes = tuple(self.radices[axis] for axis in axes)
+        return np.ravel_multi_index(tuple(places[axis] for axis in axes), of_axes)

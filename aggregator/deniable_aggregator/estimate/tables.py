@@ -25,6 +25,7 @@ from typing import Protocol
 import numpy as np
 
 from deniable_aggregator.estimate.bounded import MANY
+from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.clusters import Clusters
 from deniable_aggregator.estimate.debias import Estimate, check_epochs, debias, tail_of
@@ -67,7 +68,7 @@ class Tabular(Protocol):
     def check(self, axes: Sequence[int]) -> None:
         """ParameterError where nothing is known of these attributes together."""
 
-    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Source:
+    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Source | CellSums:
         """What a tally of n reports says of the table of these attributes, cells in their order.
 
         ParameterError where `check` raises it, and for a tally that n reports cannot give.
@@ -79,6 +80,13 @@ def table(
 ) -> Estimate:
     """The cells of the table of these attributes; see `Tabular.source`."""
     source = tabular.source(tally, n, axes)
+    if isinstance(source, CellSums):
+        return source.estimate(
+            confidence=settings.confidence,
+            family=settings.family,
+            epochs=settings.epochs,
+            tail=settings.tail(source.cells),
+        )
     alike = 1 if tabular.repeat == "once" else settings.epochs
     if isinstance(source, Pooled) and len(source.kinds) == 1 and source.kinds[0].binary:
         return _counted(source.kinds[0], n, settings, alike)

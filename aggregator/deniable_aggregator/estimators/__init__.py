@@ -18,6 +18,7 @@ from deniable_aggregator.estimators.haar import HaarEstimator
 from deniable_aggregator.estimators.hadamard import HadamardEstimator
 from deniable_aggregator.estimators.hcms import HadamardSketchEstimator
 from deniable_aggregator.estimators.loloha import LocalHashingEstimator
+from deniable_aggregator.estimators.optimal_mean import OptimalMeanEstimator
 from deniable_aggregator.estimators.oue import OptimizedUnaryEstimator
 from deniable_aggregator.estimators.pairs import PairsEstimator
 from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
@@ -48,6 +49,7 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
         "hadamard/1": HadamardEstimator,
         "hcms/1": HadamardSketchEstimator,
         "loloha/1": LocalHashingEstimator,
+        "optimal-mean/1": OptimalMeanEstimator,
         "oue/1": OptimizedUnaryEstimator,
         "prefix-hash/1": PrefixHashEstimator,
         "pairs/1": PairsEstimator,

@@ -35,7 +35,7 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry
 
-__all__ = ["PrefixHashEstimator"]
+__all__ = ["PrefixHashEstimator", "sums"]
 
 _ROUNDING = 0.25  # of a report: a count is an integer, and this far off it is none
 
@@ -127,6 +127,18 @@ class PrefixHashEstimator:
                 added = [entry(table, place, byte) % form.codes for byte in known.tolist()]
                 codes[row, there] += np.array(added, dtype=np.int64)[where]
         return (codes % form.codes)[:, None, :]
+
+
+def sums(form: PrefixHash, point: Counts, code: Counts) -> Counts:
+    """<j, code> mod g over the digits: vectors have a leading 1, the shortest come first."""
+    sizes = form.base ** np.arange(form.digits, dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    place = np.searchsorted(starts, point, side="right") - 1
+    vector = sizes[place] + point - starts[place]
+    total = np.zeros(len(point), dtype=np.int64)
+    for size in sizes:
+        total += (vector // size % form.base) * (code // size % form.base)
+    return np.asarray(total % form.base)
 
 
 def _supports(messages: Counts, base: int, digits: int) -> Counts:

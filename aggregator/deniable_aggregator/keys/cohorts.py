@@ -43,7 +43,12 @@ class Cohorts:
             with suppress(FileExistsError):
                 secret = os.urandom(key_files.SECRET_BYTES)
                 key_files.write_private(path, secret, kind=key_files.COHORTS)
-        return cls(key_files.read_private(path, kind=key_files.COHORTS))
+        return cls.read(folder)
+
+    @classmethod
+    def read(cls, folder: Path) -> Cohorts:
+        """With the secret in `folder`, which must be there."""
+        return cls(key_files.read_private(folder / FILE_NAME, kind=key_files.COHORTS))
 
     def of(self, collection: str, report_id: bytes, cohorts: int) -> int:
         """0 … cohorts − 1, always the same for one id."""

@@ -14,19 +14,12 @@ from statistics import NormalDist
 
 from deniable_aggregator.central.account import shuffle
 from deniable_aggregator.planning.blanket import Blanket
-from deniable_aggregator.planning.variance import Precision
-from deniable_shared import mechanisms
-from deniable_shared.domain import Domain, Record
+from deniable_aggregator.planning.questions import Question
+from deniable_shared.domain import Domain
 from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.linkage import linkage
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.recommendation import (
-    Recommendation,
-    over_least,
-    ratio_text,
-    recommend,
-)
 
 __all__ = ["Plan", "Repeat", "plan"]
 
@@ -58,10 +51,13 @@ class Plan:
     epsilon: str
     users: int
     repeat: str
+    asks: str
+    about: str  # what the errors are those of
     mechanism: str
     parameters: Mapping[str, int]
     reason: str
     ratio_to_optimum: float | None
+    ratio_unknown: str | None  # why, where there is none
     payload_bytes: int
     confidence: float
     frequency: float
@@ -72,8 +68,8 @@ class Plan:
     epsilon_needed: str | None
     smallest_detectable: float | None
     power: float
-    influence: float
-    influence_of_one_percent: float
+    influence: float | None
+    influence_of_one_percent: float | None
     epochs: int
     repeats: tuple[Repeat, ...]
     shuffle_epsilon: float
@@ -84,52 +80,13 @@ class Plan:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """What does not change with ε."""
-
-    type: str
-    size: int
-    decided: Mapping[str, int]
-    named: str | None
-    linkable: bool
-
-    def answer(self, epsilon: Fraction, permanent: Fraction | None) -> Recommendation:
-        """The mechanism that is named, else the one that is recommended."""
-        if self.named is None:
-            return recommend(
-                self.type,
-                self.size,
-                epsilon,
-                permanent=permanent,
-                linkable=self.linkable,
-                decided=self.decided,
-            )
-        built = self._built(self.named, epsilon, permanent)
-        ratio = over_least(built)
-        told = "named" if ratio is None else f"named; {ratio_text(ratio)}"
-        return Recommendation(built.id, told, ratio, built)
-
-    def _built(self, id: str, epsilon: Fraction, permanent: Fraction | None) -> Mechanism:
-        able = mechanisms.for_type("bits" if self.type == "bits" else "choice")
-        if id not in able:
-            raise ParameterError(
-                f"mechanism must tell frequencies, one of {', '.join(able)}, got {id!r:.80}"
-            )
-        size = self.size
-        if permanent is None:
-            return mechanisms.build(id, domain_size=size, epsilon=epsilon, **self.decided)
-        return mechanisms.build(
-            id, domain_size=size, epsilon=epsilon, permanent=permanent, **self.decided
-        )
-
-
 def plan(
     domain: Domain | int,
     epsilon: str | int | Fraction,
     users: int,
     *,
     type: str = "choice",
+    asks: str = "labels",
     mechanism: str | None = None,
     half_width: float = 0.01,
     confidence: float = 0.95,
@@ -144,18 +101,21 @@ def plan(
 ) -> Plan:
     """What `users` reports of a domain say at ε, and what a half-width would take.
 
-    `domain` is a domain, or the size of one of `type`. Errors are those of a label of `frequency`:
-    0, or ½ of bits, if not given; of a population, or of the very people who answer. `permanent` is
-    the ε of a permanent answer, 2 ε if not given. ParameterError names what cannot be.
+    `domain` is a domain, or the size of one of `type`: the most bytes of a text. A number can be
+    asked for its "mean" or "ranges", too. Errors are those of a label of `frequency`: 0, or ½ of
+    bits, if not given; of a population, or of the very people who answer. Of means, ranges, tables
+    and texts they are those of `aims`. `permanent` is the ε of a permanent answer, 2 ε if not
+    given. ParameterError names what cannot be.
     """
-    question = _question(domain, type, mechanism, linkable)
+    question = Question.of(domain, type, asks, mechanism, linkable)
     report = parse_epsilon(epsilon)
     kept = min(2 * report, _LARGEST) if permanent is None else parse_epsilon(permanent)
     _check(users, half_width, confidence, repeat, epochs, power)
     f = (0.5 if question.type == "bits" else 0.0) if frequency is None else frequency
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     chosen = question.answer(report, kept if repeat == "memoized" else None)
-    precision = Precision(chosen.mechanism, f, population)
+    precision = question.precision(chosen.mechanism, f, population)
+    shown = question.aim is None or question.aim.influence
     ratio = chosen.ratio_to_optimum
     return Plan(
         type=question.type,
@@ -163,10 +123,13 @@ def plan(
         epsilon=format_epsilon(report),
         users=users,
         repeat=repeat,
+        asks=asks,
+        about=question.about(f),
         mechanism=chosen.id,
-        parameters=_pinned(question, chosen.id, report),
+        parameters=question.pinned(chosen.id, report),
         reason=chosen.reason,
         ratio_to_optimum=None if ratio is None else float(ratio),
+        ratio_unknown=question.unknown if ratio is None else None,
         payload_bytes=chosen.mechanism.payload_size,
         confidence=confidence,
         frequency=f,
@@ -184,29 +147,13 @@ def plan(
         ),
         smallest_detectable=precision.detectable(users, confidence=confidence, power=power),
         power=power,
-        influence=precision.influence(users),
-        influence_of_one_percent=precision.shift_by(_LIARS),
+        influence=precision.influence(users) if shown else None,
+        influence_of_one_percent=precision.shift_by(_LIARS) if shown else None,
         epochs=epochs,
         repeats=tuple(_repeats(question, report, kept, users, epochs, f, population)),
         shuffle_epsilon=_shuffled(chosen.mechanism, users, delta),
         shuffle_delta=delta,
     )
-
-
-def _question(domain: Domain | int, type: str, mechanism: str | None, linkable: bool) -> _Question:
-    if isinstance(domain, bool):
-        raise ParameterError("domain must be a domain or its size, got a bool")
-    if isinstance(domain, Record):
-        raise ParameterError(
-            "domain must be bits, a choice or a number, got a record: plan two of its attributes "
-            "as one choice of all pairs of their labels"
-        )
-    if not isinstance(domain, int):
-        decided = {name: n for name, n in domain.decides.items() if isinstance(n, int)}
-        return _Question(domain.type, domain.size, decided, mechanism, linkable)
-    if type not in ("bits", "choice", "number"):
-        raise ParameterError(f"type must be bits, choice or number, got {type!r:.40}")
-    return _Question(type, domain, {}, mechanism, linkable)
 
 
 def _check(
@@ -222,14 +169,8 @@ def _check(
         raise ParameterError(f"repeat must be one of {', '.join(REPEATS)}, got {repeat!r:.40}")
 
 
-def _pinned(question: _Question, id: str, epsilon: Fraction) -> dict[str, int]:
-    """What a manifest would pin: chosen for one report, also in a chain."""
-    once = mechanisms.build(id, domain_size=question.size, epsilon=epsilon, **question.decided)
-    return {name: getattr(once, name) for name in mechanisms.pinned(id)}
-
-
 def _epsilon_needed(
-    question: _Question,
+    question: Question,
     users: int,
     std_error: float,
     frequency: float,
@@ -245,7 +186,8 @@ def _epsilon_needed(
     def enough(thousandths: int) -> bool:
         report = Fraction(thousandths, _THOUSANDTHS)
         answer = question.answer(report, None if times is None else times * report)
-        return Precision(answer.mechanism, frequency, population).std_error(users) <= std_error
+        precision = question.precision(answer.mechanism, frequency, population)
+        return precision.std_error(users) <= std_error
 
     low, high = _FIRST - 1, int(_LAST if times is None else _LAST / times)
     if not enough(high):
@@ -257,7 +199,7 @@ def _epsilon_needed(
 
 
 def _repeats(
-    question: _Question,
+    question: Question,
     report: Fraction,
     kept: Fraction,
     users: int,
@@ -271,7 +213,7 @@ def _repeats(
         if repeat == "memoized" and kept <= report:
             continue
         chosen = question.answer(report, kept if repeat == "memoized" else None)
-        precision = Precision(chosen.mechanism, frequency, population)
+        precision = question.precision(chosen.mechanism, frequency, population)
         whole = (precision.over(epochs, repeat=repeat) / users) ** 0.5
         one, shared = precision.std_error(users), linkage(chosen.mechanism)
         found.append(Repeat(repeat, chosen.id, float(price), one, whole, shared))

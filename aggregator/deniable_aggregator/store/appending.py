@@ -11,23 +11,34 @@ the epoch's lock alone, folds what was appended, and stores the fact. `counting`
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from deniable_aggregator.store import counting, folding
+from deniable_aggregator.store import blocks, counting, folding
 from deniable_aggregator.store.contract import (
     Arrival,
     Cell,
     CellTally,
     Counts,
     EpochRow,
+    Part,
     Tally,
     Verdict,
 )
 from deniable_aggregator.store.sessions import Lock, Session
 from deniable_aggregator.store.statements import Statements
 
-__all__ = ["CellRow", "Committed", "close", "commit", "epochs", "sweep", "tallies"]
+__all__ = [
+    "CellRow",
+    "Committed",
+    "close",
+    "commit",
+    "commit_parts",
+    "epochs",
+    "sweep",
+    "tallies",
+]
 
 # Epochs have 32 bits without a sign, lock keys with one.
 _SHARE = """
@@ -116,7 +127,43 @@ def commit(
         arrival = arrivals[firsts[key]]
         verdicts[firsts[key]] = Verdict.COUNTED
         fresh.setdefault(arrival.cell, []).append(arrival.payload)
-    return Committed(verdicts, _append(db, numbers, known, fresh, tally))
+    tallied = {
+        cell: (len(payloads), counting.tallied(cell, payloads, tally))
+        for cell, payloads in fresh.items()
+    }
+    return Committed(verdicts, _append(db, numbers, known, tallied))
+
+
+def commit_parts(
+    db: Session,
+    numbers: Mapping[str, int],
+    known: Mapping[Cell, CellRow],
+    parts: Sequence[Part],
+    tally: Tally,
+) -> tuple[Counter[tuple[str, Verdict]], Mapping[Cell, CellRow]]:
+    """The same for parts of a block; the verdicts counted, and the cells met for the first time."""
+    places = sorted({(numbers[part.cell.collection], part.cell.epoch) for part in parts})
+    _share(db, places)
+    closed = _closed(db, places)
+    verdicts: Counter[tuple[str, Verdict]] = Counter()
+    open_parts: list[tuple[tuple[int, int], Part]] = []
+    for part in parts:
+        place = (numbers[part.cell.collection], part.cell.epoch)
+        if place in closed:
+            verdicts[part.cell.collection, Verdict.CLOSED] += len(part.ids)
+        else:
+            open_parts.append((place, part))
+    ids = sorted((*place, report_id) for place, part in open_parts for report_id in part.ids)
+    new: dict[tuple[int, int], set[bytes]] = {place: set() for place in places}
+    for number, epoch, report_id in _insert_new(db, ids):
+        new[number, epoch].add(report_id)
+    fresh: dict[Cell, tuple[int, Counts]] = {}
+    for place, part in open_parts:
+        n, delta = blocks.new_of(part, new[place], tally)
+        verdicts.update(blocks.verdicts_of(part, n))
+        if n:
+            fresh[part.cell] = (n, delta)
+    return verdicts, _append(db, numbers, known, fresh)
 
 
 def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
@@ -177,18 +224,16 @@ def _append(
     db: Statements,
     numbers: Mapping[str, int],
     known: Mapping[Cell, CellRow],
-    fresh: Mapping[Cell, Sequence[bytes]],
-    tally: Tally,
+    fresh: Mapping[Cell, tuple[int, Counts]],
 ) -> dict[Cell, CellRow]:
     """A delta for each cell; returns the cells that are not among the known ones."""
     met: dict[Cell, CellRow] = {}
     rows: list[tuple[object, ...]] = []
-    for cell, payloads in sorted(fresh.items(), key=lambda item: _key(numbers, item[0])):
-        delta = counting.tallied(cell, payloads, tally)
+    for cell, (n, delta) in sorted(fresh.items(), key=lambda item: _key(numbers, item[0])):
         row = known.get(cell) or met.setdefault(cell, _cell(db, _key(numbers, cell), delta))
         if row.tally_size != len(delta):
             raise counting.length_changed(cell, len(delta))
-        rows.append((row.number, len(payloads), *folding.spelled(delta)))
+        rows.append((row.number, n, *folding.spelled(delta)))
     if rows:
         db.execute(_APPEND, _columns(rows, 4))
     return met

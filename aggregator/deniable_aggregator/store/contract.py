@@ -22,6 +22,7 @@ __all__ = [
     "LOG_PAGE",
     "PAGE_SIZE",
     "Arrival",
+    "Block",
     "Cell",
     "CellTally",
     "ChargeRow",
@@ -30,6 +31,7 @@ __all__ = [
     "KeyListRow",
     "LogEntry",
     "ManifestRow",
+    "Part",
     "ResultRow",
     "ShownCollection",
     "ShownEpoch",
@@ -68,6 +70,27 @@ class Arrival:
     cell: Cell
     report_id: bytes
     payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of a spool, which a job counts once."""
+
+    job: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Opened, valid reports of one cell from one block, and their tally.
+
+    No (collection, epoch, id) is in two parts of a block, or twice in one.
+    """
+
+    cell: Cell
+    ids: Sequence[bytes]
+    payloads: Payloads
+    tally: Counts
 
 
 class Verdict(StrEnum):
@@ -226,6 +249,20 @@ class Store(AccessStore, Protocol):
 
         One verdict an arrival, in order.
         """
+        ...
+
+    def commit_block(
+        self, block: Block, parts: Sequence[Part], tally: Tally
+    ) -> Mapping[tuple[str, Verdict], int] | None:
+        """The same for a block that was tallied elsewhere; None, and nothing, if it was before.
+
+        What is known already is taken off the tallies that came along. Reports by (collection,
+        verdict).
+        """
+        ...
+
+    def blocks(self, job: str) -> frozenset[str]:
+        """Names of the blocks that a job has counted."""
         ...
 
     def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:

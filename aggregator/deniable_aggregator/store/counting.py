@@ -6,12 +6,14 @@ parts of this one that both databases share.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 import numpy as np
 
 from deniable_aggregator.errors import StoreError
+from deniable_aggregator.store import blocks
 from deniable_aggregator.store.contract import (
     PAGE_SIZE,
     Arrival,
@@ -19,6 +21,7 @@ from deniable_aggregator.store.contract import (
     CellTally,
     Counts,
     EpochRow,
+    Part,
     Tally,
     Verdict,
 )
@@ -30,6 +33,7 @@ __all__ = [
     "by_epoch",
     "close",
     "commit",
+    "commit_parts",
     "epochs",
     "expire",
     "is_closed",
@@ -107,7 +111,26 @@ def commit(
             verdicts[place] = Verdict.COUNTED
             fresh.setdefault(arrivals[place].cell, []).append(arrivals[place].payload)
     for cell, payloads in fresh.items():
-        _add(db, _number(numbers, cell.collection), cell, payloads, tally)
+        delta = tallied(cell, payloads, tally)
+        _add(db, _number(numbers, cell.collection), cell, len(payloads), delta)
+    return verdicts
+
+
+def commit_parts(
+    db: Statements, numbers: Mapping[str, int], parts: Sequence[Part], tally: Tally
+) -> Counter[tuple[str, Verdict]]:
+    """Insert the ids that are new, in their order, and add what the parts have of them."""
+    verdicts: Counter[tuple[str, Verdict]] = Counter()
+    for part in parts:
+        cell, number = part.cell, _number(numbers, part.cell.collection)
+        if is_closed(db, number, cell.epoch):
+            verdicts[part.cell.collection, Verdict.CLOSED] += len(part.ids)
+            continue
+        new = set(_insert_new(db, number, cell.epoch, sorted(part.ids)))
+        n, delta = blocks.new_of(part, new, tally)
+        verdicts.update(blocks.verdicts_of(part, n))
+        if n:
+            _add(db, number, cell, n, delta)
     return verdicts
 
 
@@ -213,10 +236,9 @@ def _number(numbers: Mapping[str, int], collection: str) -> int:
         raise StoreError(f"collection {collection!r} has no manifest in this store") from None
 
 
-def _add(db: Statements, number: int, cell: Cell, payloads: list[bytes], tally: Tally) -> None:
-    delta = tallied(cell, payloads, tally)
+def _add(db: Statements, number: int, cell: Cell, n: int, delta: Counts) -> None:
     key = (number, cell.epoch, cell.manifest_version, cell.cohort)
-    rows = db.execute(_ADD_TO_CELL, (*key, len(payloads), len(delta))).fetchall()
+    rows = db.execute(_ADD_TO_CELL, (*key, n, len(delta))).fetchall()
     if not rows:
         raise length_changed(cell, len(delta))
     add_to_pages(db, rows[0][0], delta)

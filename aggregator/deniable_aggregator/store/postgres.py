@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 import psycopg
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.store import appending, counting, folding, postgres_schema
+from deniable_aggregator.store import appending, blocks, counting, folding, postgres_schema
 from deniable_aggregator.store.auditing import carrying
 from deniable_aggregator.store.contract import (
     Arrival,
+    Block,
     Cell,
     CellTally,
     EpochRow,
+    Part,
     Tally,
     Verdict,
     Waiting,
@@ -70,6 +72,18 @@ class PostgresStore(Registers):
         if done.cells:
             self._remember(done.cells)
         return done.verdicts
+
+    def commit_block(
+        self, block: Block, parts: Sequence[Part], tally: Tally
+    ) -> Mapping[tuple[str, Verdict], int] | None:
+        numbers = {each.cell.collection: self._number(each.cell.collection) for each in parts}
+        with self._connections.begin() as db:
+            if not blocks.take(db, block):
+                return None
+            verdicts, cells = appending.commit_parts(db, numbers, self._cells, parts, tally)
+        if cells:
+            self._remember(cells)
+        return verdicts
 
     def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
         with self._connections.read() as db:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import counting, journal, releases, showing
+from deniable_aggregator.store import blocks, counting, journal, releases, showing
 from deniable_aggregator.store.access import AccessRegisters
 from deniable_aggregator.store.contract import (
     ChargeRow,
@@ -36,6 +36,10 @@ class Registers(AccessRegisters):
         super().__init__(connections)
         self._rejections = Rejections(connections)
         self._numbers = self._collection_numbers()
+
+    def blocks(self, job: str) -> frozenset[str]:
+        with self._lent.read() as db:
+            return blocks.done(db, job)
 
     def count_rejections(self, collection: str, counts: Mapping[str, int]) -> None:
         self._rejections.add(self._number(collection), counts)

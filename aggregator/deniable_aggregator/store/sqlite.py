@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.store import counting, schema
+from deniable_aggregator.store import blocks, counting, schema
 from deniable_aggregator.store.connections import Connections, Factory
 from deniable_aggregator.store.contract import (
     Arrival,
+    Block,
     CellTally,
     EpochRow,
+    Part,
     Tally,
     Verdict,
     Waiting,
@@ -55,6 +57,15 @@ class SqliteStore(Registers):
         numbers = {each.cell.collection: self._number(each.cell.collection) for each in arrivals}
         with self._connections.write() as db:
             return counting.commit(db, numbers, arrivals, tally)
+
+    def commit_block(
+        self, block: Block, parts: Sequence[Part], tally: Tally
+    ) -> Mapping[tuple[str, Verdict], int] | None:
+        numbers = {each.cell.collection: self._number(each.cell.collection) for each in parts}
+        with self._connections.write() as db:
+            if not blocks.take(db, block):
+                return None
+            return counting.commit_parts(db, numbers, parts, tally)
 
     def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
         with self._connections.read() as db:

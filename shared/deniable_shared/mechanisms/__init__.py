@@ -25,6 +25,7 @@ from deniable_shared.mechanisms.haar import HaarResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.hcms import HadamardSketch
 from deniable_shared.mechanisms.loloha import LocalHashing
+from deniable_shared.mechanisms.optimal_mean import OptimalMean
 from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.pairs import SampledPairs
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
@@ -227,6 +228,7 @@ _KINDS: tuple[Kind, ...] = (
     HadamardSketch,
     LocalHashing,
     OneBitMean,
+    OptimalMean,
     OptimizedUnary,
     PiecewiseMean,
     PrefixHash,

@@ -1,0 +1,205 @@
+"""What a question wants to know where that is no label: a mean, ranges, tables or texts.
+
+    mean     n·Var at the answer where it is largest, as a share of the range: V/4, V of [−1, 1]
+    ranges   n·Var of a range of values, the mean over all ranges (`range_error`)
+    tables   n·Var of a cell of two attributes, the mean over all tables (`record_choice`)
+    texts    that of a label near 0, told by the reports that are held out (`prefix_hash`)
+
+Means and ranges are those of the very people who answer; tables and texts of a population.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from types import MappingProxyType
+from typing import cast
+
+from deniable_aggregator.planning.variance import Precision
+from deniable_shared.chains import Renewed
+from deniable_shared.errors import ParameterError
+from deniable_shared.joint_supports import JointSupports
+from deniable_shared.lint_numbers import range_variance
+from deniable_shared.mechanisms import Mechanism
+from deniable_shared.mechanisms.fourier import FourierMarginals
+from deniable_shared.mechanisms.windowed import WindowedMean, worst_variance
+from deniable_shared.record_choice import is_product, two_way_error
+
+__all__ = ["AIMS", "CANDIDATES", "EQUAL_FROM", "Aim", "worst_mean"]
+
+EQUAL_FROM: Mapping[str, Fraction] = MappingProxyType({"discrete-piecewise/1": Fraction(9)})
+"""Mechanisms that are never best at an ε of one report up to this, and take long to set up."""
+
+CANDIDATES = 1_000
+"""Texts among which one is to show up."""
+
+
+@dataclass(frozen=True, slots=True)
+class _OfMean(Precision):
+    """Of a mean, as a share of the range."""
+
+    def _of(self, mechanism: Mechanism) -> float:
+        return float(worst_mean(mechanism))
+
+    @property
+    def _people(self) -> float:
+        return 0.0
+
+    @property
+    def _gap(self) -> float:
+        form = _form(self.mechanism)
+        gap = float(self.mechanism.p - self.mechanism.q)
+        if not isinstance(form, WindowedMean):
+            return gap
+        last = sum(form.scores[form.outputs - form.window :])
+        return gap * last / form.window / max(form.scores)
+
+    def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
+        """How far a mean must be from a given value to be told from it; None if out of reach."""
+        return _two_sided(self.std_error(reports), confidence, power)
+
+
+@dataclass(frozen=True, slots=True)
+class _OfRanges(Precision):
+    """Of a range of values."""
+
+    def _of(self, mechanism: Mechanism) -> float:
+        found = range_variance(mechanism)
+        if found is None:
+            raise ParameterError(f"mechanism must be tree/1 or haar/1, got {mechanism.id}")
+        return float(found)
+
+    @property
+    def _people(self) -> float:
+        return 0.0
+
+    def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
+        """The share that a range must have to be told from 0; None if more than 1."""
+        return _two_sided(self.std_error(reports), confidence, power)
+
+
+@dataclass(frozen=True, slots=True)
+class _OfTables(Precision):
+    """Of a cell of two attributes; `radices` are those of the record."""
+
+    radices: tuple[int, ...] = ()
+
+    def _of(self, mechanism: Mechanism) -> float:
+        return float(two_way_error(mechanism, self.radices))
+
+    @property
+    def _people(self) -> float:
+        cells = self._cells
+        return sum(1 - 1 / size for size in cells) / sum(cells)
+
+    @property
+    def _gap(self) -> float:
+        """One report supports some of a cell's combinations, or tells one of three parities."""
+        gap = float(self.mechanism.p - self.mechanism.q)
+        if isinstance(_form(self.mechanism), FourierMarginals):
+            return 2 * gap
+        if not is_product(self.mechanism):
+            return gap
+        of_cell = self.mechanism.domain_size // min(self._cells)
+        return gap / min(of_cell, JointSupports.of(self.mechanism).most)
+
+    @property
+    def _cells(self) -> list[int]:
+        every = range(len(self.radices))
+        return [self.radices[i] * self.radices[j] for j in every for i in range(j)]
+
+    def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
+        """The least share of a cell told from 0 among all of the largest table."""
+        return _least(self.std_error(reports), max(self._cells), confidence, power)
+
+
+@dataclass(frozen=True, slots=True)
+class _OfTexts(Precision):
+    """Of how often one text occurs."""
+
+    def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
+        """The least share of a text told from 0 among a thousand candidates."""
+        error = math.sqrt(Precision(self.mechanism, 0.0).variance / reports)
+        return _least(error, CANDIDATES, confidence, power)
+
+
+def worst_mean(mechanism: Mechanism) -> Fraction:
+    """n·Var of a mean given who answered, as a share of the range, at its worst answer."""
+    form = _form(mechanism)
+    if isinstance(form, WindowedMean):
+        return worst_variance(form.scores, form.window, mechanism.p) / 4
+    return 1 / (4 * (mechanism.p - mechanism.q) ** 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What is compared: the mechanisms, their precision, and what is said of both."""
+
+    told: str
+    best: str
+    unknown: str
+    ids: tuple[str, ...]
+    precision: Callable[..., Precision]
+    influence: bool = True
+
+    def of(
+        self, mechanism: Mechanism, frequency: float, population: bool, radices: tuple[int, ...]
+    ) -> Precision:
+        """The precision of a mechanism for this."""
+        more = {"radices": radices} if self.precision is _OfTables else {}
+        return self.precision(mechanism, frequency, population, **more)
+
+
+AIMS: Mapping[str, Aim] = MappingProxyType(
+    {
+        "mean": Aim(
+            "the mean at its worst answer, in shares of the range",
+            "least variance at the worst answer",
+            "the least there is has no closed form; optimal-mean/1 is within 3% of what a linear "
+            "program finds, up to ε = 6",
+            ("optimal-mean/1", "discrete-piecewise/1", "duchi/1"),
+            _OfMean,
+        ),
+        "ranges": Aim(
+            "a range of values, the mean over all ranges",
+            "least mean variance of a range",
+            "nobody knows the least error of ranges",
+            ("haar/1", "tree/1"),
+            _OfRanges,
+            influence=False,
+        ),
+        "tables": Aim(
+            "a cell of two attributes, the mean over all tables",
+            "",
+            "nobody knows the least error of tables",
+            ("grr/1", "subset/1", "hadamard/1", "pairs/1", "fourier/1"),
+            _OfTables,
+        ),
+        "texts": Aim(
+            "a text near 0, of a list or among what is found",
+            "",
+            "nobody knows the least error of search and count together",
+            ("prefix-hash/1",),
+            _OfTexts,
+        ),
+    }
+)
+
+
+def _form(mechanism: Mechanism) -> Mechanism:
+    return cast(Mechanism, mechanism.first) if isinstance(mechanism, Renewed) else mechanism
+
+
+def _two_sided(error: float, confidence: float, power: float) -> float | None:
+    law = NormalDist()
+    least = (law.inv_cdf((1 + confidence) / 2) + law.inv_cdf(power)) * error
+    return least if least <= 1 else None
+
+
+def _least(error: float, among: int, confidence: float, power: float) -> float | None:
+    law = NormalDist()
+    least = (law.inv_cdf(1 - (1 - confidence) / among) + law.inv_cdf(power)) * error
+    return least if least <= 1 else None

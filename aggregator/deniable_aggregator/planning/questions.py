@@ -1,0 +1,169 @@
+"""What is planned for, before ε: a domain, what it is to tell, and which mechanism then answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+
+from deniable_aggregator.planning.aims import AIMS, EQUAL_FROM, Aim
+from deniable_aggregator.planning.variance import Precision
+from deniable_shared import mechanisms
+from deniable_shared.domain import Domain, Number, Record, Text
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms import Mechanism
+from deniable_shared.recommendation import (
+    Recommendation,
+    over_least,
+    ratio_text,
+    recommend,
+    recommend_for,
+)
+
+__all__ = ["ASKS", "Question"]
+
+ASKS = ("labels", "mean", "ranges")
+"""What a number can be asked for."""
+
+_SIZED = ("bits", "choice", "number", "text")
+_OF_TYPE = {"record": "tables", "text": "texts"}
+_UNKNOWN = "no least error is known of several bits"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What does not change with ε; `domain` is there where a mechanism must know it."""
+
+    type: str
+    size: int
+    decided: Mapping[str, int]
+    named: str | None
+    linkable: bool
+    aim: Aim | None = None
+    domain: Domain | None = None
+
+    @classmethod
+    def of(
+        cls, domain: Domain | int, type: str, asks: str, mechanism: str | None, linkable: bool
+    ) -> Question:
+        """ParameterError for what cannot be planned."""
+        if isinstance(domain, bool):
+            raise ParameterError("domain must be a domain or its size, got a bool")
+        if asks not in ASKS:
+            raise ParameterError(f"asks must be one of {', '.join(ASKS)}, got {asks!r:.40}")
+        if isinstance(domain, int) and type not in _SIZED:
+            cure = ": give the record itself" if type == "record" else ""
+            raise ParameterError(
+                f"type must be bits, choice, number or text, got {type!r:.40}{cure}"
+            )
+        if isinstance(domain, int) and type == Text.type:
+            domain = Text(domain)
+        kind = type if isinstance(domain, int) else domain.type
+        if asks != "labels" and kind != Number.type:
+            raise ParameterError(f"asks must be labels but for a number, got {asks} of a {kind}")
+        aim = AIMS.get(_OF_TYPE.get(kind, asks))
+        if isinstance(domain, int):
+            return cls(kind, domain, {}, mechanism, linkable, aim)
+        decided = {name: n for name, n in domain.decides.items() if isinstance(n, int)}
+        known = domain if kind in _OF_TYPE else None
+        return cls(kind, _size(domain), decided, mechanism, linkable, aim, known)
+
+    @property
+    def radices(self) -> tuple[int, ...]:
+        """Of a record, how many labels each attribute has."""
+        return self.domain.radices if isinstance(self.domain, Record) else ()
+
+    @property
+    def unknown(self) -> str:
+        """Why there is no ratio to the optimum, where there is none."""
+        return self.aim.unknown if self.aim else _UNKNOWN
+
+    def about(self, frequency: float) -> str:
+        """What the errors are those of."""
+        return self.aim.told if self.aim else f"a label near {frequency:g}"
+
+    def precision(self, mechanism: Mechanism, frequency: float, population: bool) -> Precision:
+        """The errors of what is asked."""
+        if self.aim is None:
+            return Precision(mechanism, frequency, population)
+        return self.aim.of(mechanism, frequency, population, self.radices)
+
+    def answer(self, epsilon: Fraction, permanent: Fraction | None) -> Recommendation:
+        """The mechanism that is named, else the one that is recommended."""
+        if self.named is not None:
+            built = self._built(self._able(self.named), epsilon, permanent)
+            ratio = None if self.aim else over_least(built)
+            told = "named" if ratio is None else f"named; {ratio_text(ratio)}"
+            return Recommendation(built.id, told, ratio, built)
+        if self.domain is not None:
+            found = recommend_for(self.domain, epsilon, permanent=permanent, linkable=self.linkable)
+            return Recommendation(found.id, found.reason, None, found.mechanism)
+        if self.aim is not None:
+            return self._least(self.aim, epsilon, permanent)
+        return recommend(
+            self.type,
+            self.size,
+            epsilon,
+            permanent=permanent,
+            linkable=self.linkable,
+            decided=self.decided,
+        )
+
+    def pinned(self, id: str, epsilon: Fraction) -> dict[str, int]:
+        """What a manifest would pin: chosen for one report, also in a chain."""
+        once = self._built(id, epsilon, None)
+        return {name: getattr(once, name) for name in mechanisms.pinned(id)}
+
+    def _able(self, id: str) -> str:
+        """The id, if that mechanism tells what is asked."""
+        able = self.aim.ids if self.aim else mechanisms.for_type(self._tells)
+        if id not in able:
+            raise ParameterError(
+                f"mechanism must tell {'this' if self.aim else 'frequencies'}, one of "
+                f"{', '.join(able)}, got {id!r:.80}"
+            )
+        return id
+
+    @property
+    def _tells(self) -> str:
+        return "bits" if self.type == "bits" else "choice"
+
+    def _least(self, aim: Aim, epsilon: Fraction, permanent: Fraction | None) -> Recommendation:
+        """Of the least variance; the first in a tie."""
+        built = list(self._each(aim, epsilon, permanent))
+        if not built:
+            raise ParameterError(
+                f"no mechanism tells this of {self.size:,} values at this epsilon: use fewer steps"
+            )
+        best = min(built, key=lambda each: self.precision(each, 0.5, False).variance)
+        size = best.payload_size
+        reason = f"{aim.best}, in {size:,} byte{'s' if size > 1 else ''} a report"
+        return Recommendation(best.id, reason, None, best)
+
+    def _each(self, aim: Aim, epsilon: Fraction, permanent: Fraction | None) -> Iterator[Mechanism]:
+        for id in aim.ids:
+            if epsilon < EQUAL_FROM.get(id, 0):
+                continue
+            with suppress(ParameterError):  # too many values for some
+                yield self._built(id, epsilon, permanent)
+
+    def _built(self, id: str, epsilon: Fraction, permanent: Fraction | None) -> Mechanism:
+        if self.domain is not None:
+            if permanent is None:
+                return mechanisms.for_domain(id, self.domain, epsilon)
+            return mechanisms.for_domain(id, self.domain, epsilon, permanent=permanent)
+        size = self.size
+        if permanent is None:
+            return mechanisms.build(id, domain_size=size, epsilon=epsilon, **self.decided)
+        return mechanisms.build(
+            id, domain_size=size, epsilon=epsilon, permanent=permanent, **self.decided
+        )
+
+
+def _size(domain: Domain) -> int:
+    """Combinations of a record, bytes of a text, else labels."""
+    if isinstance(domain, Record):
+        return prod(domain.radices)
+    return domain.max_bytes if isinstance(domain, Text) else domain.size

@@ -1,0 +1,89 @@
+"""The spool's format: whole or refused, no order, no time, on disk before it has its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable_aggregator.errors import SpoolError
+from deniable_aggregator.spool import (
+    MAX_RECORDS,
+    Spooled,
+    blocks,
+    decode_block,
+    encode_block,
+    read_block,
+    write_block,
+)
+
+records = st.lists(
+    st.builds(
+        Spooled,
+        st.from_regex(r"[a-z0-9-]{1,64}", fullmatch=True),
+        st.binary(min_size=1, max_size=80),
+    ),
+    min_size=1,
+    max_size=8,
+)
+TWO = [Spooled("settings-aaaaaa", b"\x01" * 40), Spooled("b", b"\x02")]
+
+
+@given(records)
+def test_a_block_reads_back_as_it_was_written(given_records: list[Spooled]) -> None:
+    assert decode_block(encode_block(given_records)) == given_records
+
+
+def test_no_byte_of_a_block_can_change_and_none_can_miss() -> None:
+    block = encode_block(TWO)
+    for at in range(len(block)):
+        damaged = block[:at] + bytes([block[at] ^ 1]) + block[at + 1 :]
+        for other in (damaged, block[:at], block + block[: at + 1]):
+            with pytest.raises(SpoolError):
+                decode_block(other)
+
+
+@pytest.mark.parametrize("count", [0, MAX_RECORDS + 1])
+def test_a_block_holds_neither_nothing_nor_too_much(count: int) -> None:
+    with pytest.raises(SpoolError, match=r"must hold 1…100000 records"):
+        encode_block(TWO[:1] * count)
+
+
+@pytest.mark.parametrize(
+    ("collection", "report"), [("", b"x"), ("a" * 65, b"x"), ("a", b""), ("a", bytes(2**17 + 1))]
+)
+def test_a_record_that_no_block_can_hold_is_refused(collection: str, report: bytes) -> None:
+    with pytest.raises(SpoolError, match="bytes long, got"):
+        Spooled(collection, report)
+
+
+def test_the_largest_record_fits() -> None:
+    largest = [Spooled("a" * 64, bytes(2**17))]
+    assert decode_block(encode_block(largest)) == largest
+
+
+def test_a_written_block_is_private_and_says_no_time_and_no_order(tmp_path: Path) -> None:
+    many = [Spooled("c", index.to_bytes(2, "big")) for index in range(1_000)]
+    path = write_block(tmp_path, many)
+    found, status = read_block(path), path.stat()
+    assert sorted(found, key=lambda each: each.report) == many
+    assert found != many  # false alarm: 1/1000!
+    assert (status.st_mode & 0o777, status.st_mtime) == (0o600, 0)
+
+
+def test_a_block_that_is_being_written_is_none_yet(tmp_path: Path) -> None:
+    seen: list[list[Path]] = []
+    with patch("os.fsync", lambda descriptor: seen.append(blocks(tmp_path))):
+        path = write_block(tmp_path, TWO)
+    assert seen == [[], [path]]  # the file is synced before it has its name, the name afterwards
+    assert blocks(tmp_path) == [path]
+
+
+def test_a_damaged_file_is_refused_by_name(tmp_path: Path) -> None:
+    path = write_block(tmp_path, TWO)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(SpoolError, match=path.name):
+        read_block(path)

@@ -1,0 +1,197 @@
+"""The same tally on processes of one machine and on Spark, side by side, to the last integer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from benchmarks import cluster, spooling
+from benchmarks.measure import Effort, Line
+from benchmarks.results import Case, Result, at_least_share
+from benchmarks.world import Deployment, deployment
+from deniable_aggregator.scale import Engine, tally_spool
+from deniable_aggregator.scale.local import LocalEngine
+from deniable_aggregator.scale.spark import SparkEngine
+from deniable_aggregator.service import Service
+from deniable_aggregator.spool import blocks
+
+SEALED, SEALED_BLOCKS = 1_200_000, 12
+UNARY, UNARY_FILES = 100_000_000, 100
+SHARE = 0.8
+LOCAL, SPARK, OPEN, ONE = "local processes", "Spark", "HPKE open alone", "one process"
+Sums = list[tuple[int, int, list[int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One engine's way: seconds on the wall and of processor time, what it counted."""
+
+    reports: int
+    wall: float
+    spent: float
+    sums: Sums
+    kept: float = 0.0  # bytes in the store
+
+
+def run(effort: Effort) -> Result:
+    """Spark has a master and two workers on loopback, where it can be had."""
+    absent = cluster.missing()
+    cores = effort.sized(os.cpu_count() or 1)
+    with ExitStack() as stack:
+        engines: dict[str, Engine] = {LOCAL: LocalEngine(cores)}
+        if effort.peers and not absent:
+            master = stack.enter_context(cluster.standalone(max(1, cores // cluster.WORKERS)))
+            stack.enter_context(cluster.session(master))
+            engines[SPARK] = SparkEngine()
+        unary = stack.enter_context(_payloads(effort, cores))
+        if SPARK in engines:  # its workers load numpy once
+            _plain(engines[SPARK], unary[: 2 * cores])
+        plain = {name: _plain(engine, unary) for name, engine in engines.items()}
+        plain[ONE] = _plain(lambda work, paths: map(work, paths), unary)
+        sealed, alone, spooled = _sealed(effort, engines, cores, stack)
+    _require_same([each.sums for each in plain.values()])
+    _require_same([each.sums for each in sealed.values()])
+    return _result(plain, sealed, alone, spooled, cores)
+
+
+@contextmanager
+def _payloads(effort: Effort, cores: int) -> Iterator[list[str]]:
+    """Files of opened payloads: 16 bytes a report, nothing else."""
+    count = effort.sized(UNARY // UNARY_FILES, least=1_000)
+    files = effort.sized(UNARY_FILES, least=4)
+    with TemporaryDirectory() as folder:
+        made = LocalEngine(cores)(
+            partial(spooling.write_payloads, folder, count), list(map(str, range(files)))
+        )
+        yield [str(Path(folder) / f"{number.decode()}.payloads") for number in made]
+
+
+def _plain(engine: Engine, paths: list[str]) -> Run:
+    started, own = time.perf_counter(), time.process_time()
+    spent, reports, total = 0.0, 0, np.zeros(spooling.BITS, np.int64)
+    for data in engine(spooling.count_payloads, paths):
+        seconds, n, tally = json.loads(data)
+        spent, reports = spent + seconds, reports + n
+        total += np.array(tally)
+    wall, own = time.perf_counter() - started, time.process_time() - own
+    return Run(reports, wall, max(spent, own), [(0, reports, total.tolist())])
+
+
+def _sealed(
+    effort: Effort, engines: dict[str, Engine], cores: int, stack: ExitStack
+) -> tuple[dict[str, Run], Line, Line]:
+    """Each engine counts the same spool into a copy of the same empty store."""
+    made = stack.enter_context(deployment())
+    folder = Path(stack.enter_context(TemporaryDirectory()))
+    spool = folder / "spool"
+    spool.mkdir()
+    number = effort.sized(SEALED_BLOCKS, least=2)
+    size = effort.sized(SEALED // SEALED_BLOCKS, least=250)
+    seal = partial(spooling.seal_block, made.target, str(spool), size)
+    list(LocalEngine(cores)(seal, list(map(str, range(number)))))
+    keys = made.settings.data / "keys"
+    paths = [str(path) for path in blocks(spool)]
+    rates: list[float] = []
+    runs: dict[str, Run] = {}
+    for name, engine in engines.items():
+        rates.append(_alone(made, keys, paths, cores))
+        runs[name] = _tallied(made, folder / name.replace(" ", "-"), spool, engine)
+        rates.append(_alone(made, keys, paths, cores))
+    alone = Line(OPEN, "limit", "reports/s", (sum(rates) / len(rates),), "a core", True)
+    size = sum(path.stat().st_size for path in blocks(spool)) / runs[LOCAL].reports
+    return runs, alone, Line("in the spool", "ours", "bytes", (size,), "until it is counted")
+
+
+def _alone(made: Deployment, keys: Path, paths: list[str], cores: int) -> float:
+    """Opens a second of processor time, under the same load: as many processes at once."""
+    work = partial(spooling.open_alone, made.target, str(keys))
+    found = [json.loads(data) for data in LocalEngine(cores)(work, paths[:cores])]
+    return sum(n for _, n in found) / sum(seconds for seconds, _ in found)
+
+
+def _tallied(made: Deployment, data: Path, spool: Path, engine: Engine) -> Run:
+    shutil.copytree(made.settings.data, data)
+    service = Service.open(replace(made.settings, data=data))
+    try:
+        started, own = time.perf_counter(), time.process_time()
+        summary = tally_spool(service, spool, engine, watch=lambda done, total: None)
+        wall, own = time.perf_counter() - started, time.process_time() - own
+        rows = service.store.tallies(made.manifest.collection, 0, 2**32 - 1)
+        sums = [(row.cell.epoch, row.n, row.tally.tolist()) for row in rows]
+    finally:
+        service.close()
+    if summary.refused or summary.damaged or summary.counted != summary.records:
+        raise RuntimeError(f"not everything was counted: {summary}")
+    kept = sum(path.stat().st_size for path in data.glob("deniable.db*"))
+    return Run(summary.records, wall, summary.seconds + own, sums, kept)
+
+
+def _require_same(found: list[Sums]) -> None:
+    if any(sums != found[0] for sums in found):
+        raise RuntimeError("the engines do not give the same integers")
+
+
+def _lines(runs: dict[str, Run], note: str) -> tuple[list[Line], list[Line]]:
+    """Throughput on the wall, and for each second of processor time."""
+    wall, core = [], []
+    for name, each in runs.items():
+        role = "limit" if name == ONE else "ours"
+        wall.append(Line(name, role, "reports/s", (each.reports / each.wall,), note, True))
+        core.append(Line(name, role, "reports/s", (each.reports / each.spent,), note, True))
+    return wall, core
+
+
+def _result(
+    plain: dict[str, Run], sealed: dict[str, Run], alone: Line, spooled: Line, cores: int
+) -> Result:
+    opened, counted = plain[LOCAL].reports, sealed[LOCAL].reports
+    plain_wall, plain_core = _lines(plain, "")
+    sealed_wall, sealed_core = _lines(sealed, "")
+    sealed_core.append(alone)
+    kept = Line(
+        "in the store",
+        "ours",
+        "bytes",
+        (sealed[LOCAL].kept / counted,),
+        "its id, until its epoch closes",
+    )
+    verdict = at_least_share(
+        f"sealed spool, a core ≥ {SHARE} × {OPEN}",
+        SHARE,
+        sealed_core[0],
+        alone,
+        bound="checks, dealing with ids, one transaction a block",
+    )
+    absent = "" if SPARK in sealed else f" Spark did not run: {cluster.missing() or 'quick run'}."
+    return Result(
+        title="Scale",
+        cases=(
+            Case(
+                f"unary, {spooling.BITS} bits, {opened:,} opened, on {cores} cores",
+                tuple(plain_wall),
+            ),
+            Case(f"unary, {spooling.BITS} bits, {opened:,} opened, a core", tuple(plain_core)),
+            Case(f"sealed, 8 bits, {counted:,} reports, on {cores} cores", tuple(sealed_wall)),
+            Case(f"sealed, 8 bits, {counted:,} reports, a core", tuple(sealed_core)),
+            Case("sealed, 8 bits, a report on disk", (spooled, kept)),
+        ),
+        verdicts=(verdict,),
+        remarks=(
+            "Both engines counted the same integers, compared to the last one. Spark is a "
+            "standalone master with two workers on loopback; its session was open before. A core: "
+            "a second of processor time of the Python processes, workers and driver, which other "
+            f"load of the machine does not change; Spark's JVMs are not in it.{absent}",
+            "Sealed reports go the whole way: spool, HPKE, checks, ids, SQLite, one durable "
+            f"transaction a block of {counted // SEALED_BLOCKS:,}.",
+        ),
+    )
