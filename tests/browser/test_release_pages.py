@@ -87,7 +87,12 @@ def test_a_viewer_sees_no_form_and_is_refused(window: Callable[..., Window], sit
     assert viewer.page.locator("#ask, #price, main form").count() == 0
     assert site.releases["settings"] in viewer.page.inner_text("main")
     token = viewer.page.locator("[name=csrf_token]").first.get_attribute("value") or ""
-    form = {"csrf_token": token, "mechanism": "histogram", "epsilon": "0.1", "epochs": "1"}
+    form: dict[str, str | float | bool] = {
+        "csrf_token": token,
+        "mechanism": "histogram",
+        "epsilon": "0.1",
+        "epochs": "1",
+    }
     answer = viewer.page.context.request.post(site.address + path, form=form)
     assert answer.status == 403
     assert spent(site, "settings") == before
