@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from support import dashboard_site
-from support.chrome import Window, opened
+from support.chrome import Window
 from support.dashboard_site import Site
 
 pytestmark = pytest.mark.processes
@@ -18,13 +17,6 @@ pytestmark = pytest.mark.processes
 @pytest.fixture
 def analyst(window: Callable[..., Window]) -> Window:
     return window(role="analyst")
-
-
-@pytest.fixture(scope="session")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A site whose budgets nobody else spends."""
-    with dashboard_site.served(tmp_path_factory.mktemp("own")) as served:
-        yield served
 
 
 def account(site: Site, name: str) -> dict[str, Any]:
@@ -47,26 +39,28 @@ def priced(site: Site, tab: Window, name: str, epsilon: str) -> None:
     tab.settle()
 
 
-def test_a_release_is_spent_once_after_reload_and_double_click(chrome: Any, own: Site) -> None:
-    with opened(chrome, own, role="analyst") as tab:
-        priced(own, tab, "settings", "0.2")
-        assert spent(own, "settings") == ("0.1", 1)
-        tab.page.dblclick("text=Release, and spend ε = 0.2")
-        tab.page.wait_for_url(lambda url: len(urlsplit(url).path.split("/")) == 5)
-        tab.settle()
-        address = tab.page.url
-        assert spent(own, "settings") == ("0.3", 2)
-        told = tab.numbers("estimates")
-        tab.page.reload()
-        tab.settle()
-        assert tab.page.url == address
-        assert tab.numbers("estimates") == told
-        assert spent(own, "settings") == ("0.3", 2)
-        priced(own, tab, "settings", "0.2")
-        assert "paid for already" in tab.page.inner_text("#price")
-        tab.open(f"/ledger?collection={own.collections['settings']}")
-        assert "ε = 1.7" in tab.page.inner_text("#view")
-        assert tab.errors == tab.violations() == []
+def test_a_release_is_spent_once_after_reload_and_double_click(analyst: Window, site: Site) -> None:
+    """Of a collection whose budget no other test here spends."""
+    tab, name = analyst, "hostile"
+    priced(site, tab, name, "0.2")
+    assert spent(site, name) == ("0.1", 1)
+    tab.page.dblclick("text=Release, and spend ε = 0.2")
+    tab.page.wait_for_url(lambda url: len(urlsplit(url).path.split("/")) == 5)
+    tab.settle()
+    address = tab.page.url
+    assert spent(site, name) == ("0.3", 2)
+    told = tab.numbers("estimates")
+    assert told
+    tab.page.reload()
+    tab.settle()
+    assert tab.page.url == address
+    assert tab.numbers("estimates") == told
+    assert spent(site, name) == ("0.3", 2)
+    priced(site, tab, name, "0.2")
+    assert "paid for already" in tab.page.inner_text("#price")
+    tab.open(f"/ledger?collection={site.collections[name]}")
+    assert "ε = 1.7" in tab.page.inner_text("#view")
+    assert tab.errors == tab.violations() == []
 
 
 def test_a_release_on_the_page_is_the_api_s(analyst: Window, site: Site) -> None:

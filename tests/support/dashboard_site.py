@@ -42,6 +42,12 @@ DAYS = 14
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'{{ 7 * 7 }}"
 
+LOOKS = {
+    "compare": ("settings", "minutes", "devices", "drinks", "quiet", "sealed", "hostile"),
+    "releases": ("settings", "quiet", "hostile"),
+}
+"""Page → the collections of which it looks different; all where it is not here."""
+
 MORE_VIEWS = {
     "compare": ["?view=table", "?family=each&confidence=0.8"],
     "ledger": ["?collection=settings", "?collection=quiet"],
@@ -153,9 +159,8 @@ class Site:
             assert set(parts) <= {"collection", "release_id"}, (
                 f"{name}: what may {parts} stand for?"
             )
-            kept = (
-                self.releases if "release_id" in parts else self.collections if parts else {"": ""}
-            )
+            of_all = self.releases if "release_id" in parts else self.collections if parts else [""]
+            kept = LOOKS.get(name, of_all)
             found[name] = [
                 page.path.replace("<collection>", self.collections.get(of, "")).replace(
                     "<release_id>", self.releases.get(of, "")

@@ -149,7 +149,10 @@ def differences(
                 for row in rows
             ],
         },
-        columns=("Answer" if points else "", "Before", "After", "Change", "Interval", ""),
+        columns=(
+            "Answer" if points else "Of all people",
+            *("Before", "After", "Change", "Interval", "Verdict"),
+        ),
         rows=[_cells(row, digits, points) for row in rows],
         unit="points" if points else "",
         digits=digits,
