@@ -18,7 +18,6 @@ from deniable_shared import dsse
 from deniable_shared.errors import DeniableError, ManifestError
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest, check_successor, parse_manifest
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.report import padded_size
 
 __all__ = ["Applied", "Collection", "Registry", "UnknownCollection"]
 
@@ -74,7 +73,7 @@ class Collection:
             estimator=estimators.for_mechanism(mechanism, repeat=manifest.repeat),
             first_epoch=manifest.first_epoch,
             last_epoch=manifest.last_epoch,
-            plaintext_size=padded_size(mechanism.payload_size),
+            plaintext_size=manifest.plaintext_size,
         )
 
     def followed_by(self, manifest: Manifest) -> Collection:

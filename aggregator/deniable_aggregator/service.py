@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Self
 from deniable_aggregator import retention
 from deniable_aggregator.errors import DataDirectoryError
 from deniable_aggregator.ingest import Ingest
+from deniable_aggregator.ingest.extensions import Vouchers
 from deniable_aggregator.keys import Keys
 from deniable_aggregator.keys.cohorts import Cohorts
+from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_aggregator.metrics import MeteredStore, Metrics
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.process.directory_lock import DirectoryLock
@@ -53,12 +55,14 @@ class Service:
         self.watch = Watch(store, clock=clock)
         self.keys = Keys(settings.data, store=store, clock=clock, shared=settings.shared)
         self.registry = Registry(store, trusted=[self.keys.trust], shared=settings.shared)
+        self.voucher_keys = VoucherKeys.open(settings.data / "keys")
         self.ingest = Ingest(
             settings,
             store=MeteredStore(store, self.metrics),
             registry=self.registry,
             keys=self.keys,
             cohorts=Cohorts.open(settings.data / "keys"),
+            verifiers={"voucher/1": Vouchers(self.voucher_keys.of)},
             clock=clock,
         )
 

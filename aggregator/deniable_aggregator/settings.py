@@ -20,7 +20,14 @@ __all__ = ["FILE_NAME", "PREFIX", "Settings", "keep"]
 PREFIX = "DENIABLE_"
 FILE_NAME = "deniable.toml"
 
-_OF_OTHERS = {"DENIABLE_DISABLE", "DENIABLE_POLICY", "DENIABLE_TOKEN", "DENIABLE_URL"}
+_OF_OTHERS = {
+    "DENIABLE_DISABLE",
+    "DENIABLE_POLICY",
+    "DENIABLE_RELAY",
+    "DENIABLE_SPOOL",
+    "DENIABLE_TOKEN",
+    "DENIABLE_URL",
+}
 _POSTGRES = ("postgresql://", "postgres://")
 _FALSE, _TRUE = ("0", "false", "no", "off"), ("1", "true", "yes", "on")
 
@@ -34,6 +41,8 @@ class Settings:
     for the disk before uploads are told to come back later. `rotate_keys_days` is how long a key
     that reports are sealed to is used before the next one is made; 0 leaves that to `keys rotate`.
     `reports_per_minute_per_collection` bounds what one collection takes from all; 0 does not.
+    `relay_batch` is the least number of reports that the relays in front pass on together: with it
+    only relays may send reports, and estimates say what that adds; 0 takes reports from anybody.
     `session_hours` is how long a person stays signed in. The `oidc_…` settings name a provider that
     people may sign in with: its claim `oidc_role_claim` must hold one of the values that
     `oidc_roles` maps to roles, as in "deniable-admins=admin, staff=viewer".
@@ -55,6 +64,7 @@ class Settings:
     trusted_proxy: bool = False
     reports_per_minute_per_prefix: int = 300_000
     reports_per_minute_per_collection: int = 0
+    relay_batch: int = 0
     max_waiting_reports: int = 50_000
     rotate_keys_days: int = 90
     metrics: str = "admin"
@@ -77,6 +87,11 @@ class Settings:
         _check_range(
             "reports_per_minute_per_collection", self.reports_per_minute_per_collection, 0, 10**9
         )
+        _check_range("relay_batch", self.relay_batch, 0, 1_000_000)
+        if self.relay_batch == 1:
+            raise SettingsError(
+                "relay_batch must be 0 or at least 2, got 1: one report is no batch"
+            )
         _check_range("session_hours", self.session_hours, 1, 720)
         _check_range("rotate_keys_days", self.rotate_keys_days, 0, 3_650)
         _check_url("public_url", self.public_url)

@@ -5,10 +5,12 @@
 | 0x0B outdated key               | fetch keys once, re-seal the same payload                |
 | 0x80 manifest unknown           | fetch the manifest; drop the report, do not re-randomize |
 | 0x09 too early                  | keep, retry after 6 h                                    |
+| 0x85 voucher invalid            | keep, ask for another voucher after 6 h                  |
 | other per-report codes          | drop, count                                              |
 | 400, 413, 415                   | drop the row, stop uploading in this process             |
 | 404, 410                        | drop the collection's queue                              |
 | 429, 503, other 5xx, no answer  | back off                                                 |
+| no voucher to send it with      | keep, ask again within 15 minutes                        |
 | anything else                   | back off: only these answers may take a report away      |
 
 The last line is for what stands between: redirects, sign-in pages, proxies that ask for a password.
@@ -29,6 +31,7 @@ __all__ = [
     "BY_CODE",
     "BY_STATUS",
     "TOO_EARLY_SECONDS",
+    "VOUCHER_SPAN_SECONDS",
     "Action",
     "back_off_span",
     "for_code",
@@ -38,6 +41,8 @@ __all__ = [
 BACK_OFF_BASE_SECONDS = 30.0
 BACK_OFF_CAP_SECONDS = 6 * 3600.0
 TOO_EARLY_SECONDS = 6 * 3600.0
+VOUCHER_SPAN_SECONDS = 900.0
+"""Seconds among which the wait is drawn where the app's backend has no voucher."""
 
 _LAST_DOUBLING = 10  # 30 s doubled ten times is past the cap
 
@@ -49,6 +54,7 @@ class Action(StrEnum):
     RESEAL = "reseal"
     FETCH_MANIFEST = "fetch-manifest"
     LATER = "later"
+    AWAIT_VOUCHER = "await-voucher"
     DROP = "drop"
     BACK_OFF = "back-off"
     DROP_AND_STOP = "drop-and-stop"
@@ -60,6 +66,7 @@ BY_CODE: Mapping[int, Action] = MappingProxyType(
         ReportError.OUTDATED_KEY: Action.RESEAL,
         ReportError.MANIFEST_UNKNOWN: Action.FETCH_MANIFEST,
         ReportError.TOO_EARLY: Action.LATER,
+        ReportError.VOUCHER_INVALID: Action.LATER,
     }
 )
 BY_STATUS: Mapping[int, Action] = MappingProxyType(

@@ -27,6 +27,7 @@ from deniable_client.shelf import Shelf
 from deniable_client.state import State
 from deniable_client.transport import HttpTransport, Transport
 from deniable_client.uploader import Uploader
+from deniable_client.vouching import Vouchers
 from deniable_client.wakeups import WakeUps
 from deniable_shared.epochs import Clock
 
@@ -48,6 +49,9 @@ class Client:
     `url` is the aggregator's, `trust` the operator's public key or keys, `manifests` the signed
     collections the app ships (paths or bytes), `state` the path of one file that belongs to this
     installation and to no image, or ":memory:", `ceiling` the most ε this app ever gives away.
+    `vouchers` is for collections that require a voucher: it is called with a collection's id and an
+    epoch when a report of theirs is about to be sent, in the thread that sends, and returns what
+    the app's own backend issued for this person, or None, and then the report waits.
     ConfigurationError for what only the developer can put right; trouble with the disk or the
     network is never raised here nor by `record`.
 
@@ -64,6 +68,7 @@ class Client:
         manifests: Sequence[str | os.PathLike[str] | bytes] = (),
         state: str | os.PathLike[str],
         ceiling: Ceiling,
+        vouchers: Vouchers | None = None,
         transport: Transport | None = None,
         clock: Clock = time.time,
         background: bool = True,
@@ -74,10 +79,16 @@ class Client:
                 "ceiling must be a Ceiling, like Ceiling(epsilon_per_report=2, "
                 f"epsilon_permanent=4, epsilon_lifetime=8), got {type(ceiling).__name__}"
             )
+        if vouchers is not None and not callable(vouchers):
+            raise ConfigurationError(
+                "vouchers must be a function of a collection's id and an epoch, "
+                f"got {type(vouchers).__name__}"
+            )
         line = HttpTransport() if transport is None else transport
         self._address = address
         self._trust = keys
         self._ceiling = ceiling
+        self._vouchers = vouchers
         self._clock = clock
         self._background = background
         self._notes: deque[ClientError] = deque(maxlen=_MOST_NOTES)
@@ -85,7 +96,12 @@ class Client:
         self._state = State(state)
         self._gate = Gate(self._state)
         self._shelf = Shelf(
-            self._state, trust=keys, origin=address.origin, ceiling=ceiling, clock=clock
+            self._state,
+            trust=keys,
+            origin=address.origin,
+            ceiling=ceiling,
+            vouchers=vouchers,
+            clock=clock,
         )
         self._recorder = Recorder(
             self._state, gate=self._gate, shelf=self._shelf, ceiling=ceiling, clock=clock
@@ -230,6 +246,7 @@ class Client:
             address=self._address,
             keyring=keyring,
             fetch_manifest=self._refresher.fetch,
+            vouchers=self._vouchers,
             clock=self._clock,
         )
 

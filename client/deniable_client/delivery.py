@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from deniable_client import actions, outbox
+from deniable_client import actions, manifests, outbox
 from deniable_client.actions import Action
 from deniable_client.address import Address
 from deniable_client.errors import (
@@ -22,6 +22,7 @@ from deniable_client.line import Line
 from deniable_client.outbox import Parcel, Waiting
 from deniable_client.state import State
 from deniable_client.transport import Reply
+from deniable_client.vouching import Vouchers, extensions_for
 from deniable_shared.coins import Coins
 from deniable_shared.envelope import seal
 from deniable_shared.epochs import Clock
@@ -30,6 +31,7 @@ from deniable_shared.keylist import PublicKey
 from deniable_shared.problems import ReportError
 from deniable_shared.report import (
     MEDIA_TYPE,
+    Extension,
     Plaintext,
     Report,
     ReportHeader,
@@ -42,7 +44,7 @@ from deniable_shared.report import (
 __all__ = ["Answer", "Courier", "Delivered"]
 
 _JITTER_STEPS = 1 << 32
-_KEEPING = (Action.BACK_OFF, Action.LATER, Action.RESEAL)
+_KEEPING = (Action.BACK_OFF, Action.LATER, Action.RESEAL, Action.AWAIT_VOUCHER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +77,14 @@ class Courier:
         address: Address,
         keyring: Keyring,
         fetch_manifest: Callable[[str, Line], ClientError | None],
+        vouchers: Vouchers | None,
         clock: Clock,
     ) -> None:
         self._state = state
         self._address = address
         self._keyring = keyring
         self._fetch_manifest = fetch_manifest
+        self._vouchers = vouchers
         self._clock = clock
 
     def deliver(self, row: Waiting, line: Line) -> Delivered:
@@ -88,19 +92,26 @@ class Courier:
         key = self._keyring.active(line)
         with self._state.reading() as db:
             parcel = outbox.open_parcel(db, row.collection, row.epoch)
+            required = parcel and manifests.required(db, row.collection, parcel.manifest_version)
         if parcel is None:
             return Delivered()
-        answer, sent = self._send(parcel, key, line)
+        try:
+            extensions = extensions_for(required or (), row.collection, row.epoch, self._vouchers)
+        except RefusedError as error:
+            return self._conclude(parcel, Answer(Action.AWAIT_VOUCHER, str(error)), 0, line)
+        answer, sent = self._send(parcel, extensions, key, line)
         if answer is not None and answer.action is Action.RESEAL:
-            answer, again = self._reseal(parcel, line)
+            answer, again = self._reseal(parcel, extensions, line)
             sent += again
         return Delivered(sent) if answer is None else self._conclude(parcel, answer, sent, line)
 
-    def _send(self, parcel: Parcel, key: PublicKey, line: Line) -> tuple[Answer | None, int]:
+    def _send(
+        self, parcel: Parcel, extensions: tuple[Extension, ...], key: PublicKey, line: Line
+    ) -> tuple[Answer | None, int]:
         """The answer and the number of requests made; None if the row may not be sent any more."""
         url = self._address.reports(parcel.collection)
         try:
-            request = _sealed(parcel, key)
+            request = _sealed(parcel, extensions, key)
         except EnvelopeError as error:
             return Answer(Action.BACK_OFF, str(error)), 0
         with self._state.transaction(durable=True) as db:
@@ -112,9 +123,11 @@ class Courier:
         except TransportError as error:
             return Answer(Action.BACK_OFF, str(error)), 1
 
-    def _reseal(self, parcel: Parcel, line: Line) -> tuple[Answer | None, int]:
+    def _reseal(
+        self, parcel: Parcel, extensions: tuple[Extension, ...], line: Line
+    ) -> tuple[Answer | None, int]:
         try:
-            return self._send(parcel, self._keyring.renew(line), line)
+            return self._send(parcel, extensions, self._keyring.renew(line), line)
         except (TransportError, RefusedError, HaltedError) as error:
             return Answer(Action.BACK_OFF, str(error)), 0
 
@@ -159,6 +172,8 @@ class Courier:
         jitter = _below(actions.back_off_span(parcel.attempts + 1))
         if answer.action is Action.RESEAL:
             jitter = 0.0  # the next wake-up is the wait
+        if answer.action is Action.AWAIT_VOUCHER:
+            jitter = _below(actions.VOUCHER_SPAN_SECONDS)
         outbox.postpone(db, parcel, retry_at=now + wait + jitter, floor=now + wait if wait else 0.0)
 
 
@@ -179,10 +194,11 @@ def read_reply(reply: Reply, report_id: bytes) -> Answer:
     return Answer(actions.for_code(code), _code_slug(code), reply.retry_after)
 
 
-def _sealed(parcel: Parcel, key: PublicKey) -> bytes:
+def _sealed(parcel: Parcel, extensions: tuple[Extension, ...], key: PublicKey) -> bytes:
     header = ReportHeader(parcel.report_id, parcel.epoch, parcel.manifest_version, key.id)
     info = seal_info(parcel.collection, parcel.manifest_digest, header)
-    plaintext = Plaintext(parcel.payload).encode(padded_size(len(parcel.payload)))
+    room = sum(len(extension.encode()) for extension in extensions)
+    plaintext = Plaintext(parcel.payload, extensions).encode(padded_size(len(parcel.payload), room))
     sealed = seal(plaintext, public_key=key.public_key, info=info, suite=key.suite)
     return encode_upload([Report(header, sealed)])
 

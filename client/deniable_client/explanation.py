@@ -39,7 +39,8 @@ class Asked:
     `told` is the chance that one thing asked is told truthfully in one report. A guesser for whom
     two answers were equally likely is at most `sure` of the right one after one report, and
     `sure_in_all` after everything this device will ever send for the collection. `linkage` is in
-    bits: how much two reports of one permanent answer share.
+    bits: how much two reports of one permanent answer share. `identified`: whose report it is can
+    be told.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Asked:
     sure: Fraction
     sure_in_all: Fraction
     linkage: float
+    identified: bool
     schedule: str
     budget: Budget
     admitted: bool
@@ -166,6 +168,7 @@ def _asked(question: Question, total: Budget) -> Asked:
         sure=_sure(manifest.epsilon_report),
         sure_in_all=_sure(question.schedule.spends),
         linkage=manifest.linkage,
+        identified=manifest.identified,
         schedule=question.schedule.words,
         budget=budget,
         admitted=question.admitted,
@@ -226,6 +229,11 @@ def _noise(question: Question) -> str:
 
 
 def _circumstances(manifest: Manifest) -> Iterable[str]:
+    if manifest.identified:
+        yield (
+            "  Reports carry a voucher that was issued for you: the operator can tell which report "
+            "is yours. Only the noise protects what you answered."
+        )
     if manifest.presence == "always":
         yield "  Every device answers, so that one answered says nothing about you."
     else:

@@ -19,7 +19,7 @@ from deniable_client.errors import LogForkedError, RefusedError
 from deniable_shared.errors import DeniableError, ManifestError
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest, check_successor, parse_manifest
 
-__all__ = ["Offer", "enroll", "newest", "read_offer", "trust_digest"]
+__all__ = ["Offer", "enroll", "newest", "read_offer", "required", "trust_digest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,11 @@ def newest(db: sqlite3.Connection, trust: bytes, origin: str) -> list[Manifest]:
     ).fetchall()
     manifests = (_parsed(body) for body, _ in rows)
     return [manifest for manifest in manifests if set(manifest.ingest) == {origin}]
+
+
+def required(db: sqlite3.Connection, collection: str, version: int) -> tuple[str, ...]:
+    """The extensions that reports of a stored manifest carry."""
+    return _stored(db, collection, version).requires
 
 
 def _check_order(db: sqlite3.Connection, manifest: Manifest) -> None:

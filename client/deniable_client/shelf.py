@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -20,6 +21,7 @@ from deniable_client.manifests import Offer
 from deniable_client.outcome import Outcome
 from deniable_client.question import Question, prepare
 from deniable_client.state import State
+from deniable_client.vouching import Vouchers, require_able
 from deniable_shared.epochs import Clock
 from deniable_shared.manifest import Manifest
 
@@ -39,6 +41,7 @@ class Shelf:
         trust: tuple[str, ...],
         origin: str,
         ceiling: Ceiling,
+        vouchers: Vouchers | None = None,
         clock: Clock = time.time,
     ) -> None:
         self._state = state
@@ -46,6 +49,7 @@ class Shelf:
         self._mark = manifests.trust_digest(trust)
         self._origin = origin
         self._ceiling = ceiling
+        self._vouchers = vouchers
         self._clock = clock
         self._all: tuple[Question, ...] = ()
         self._found: Mapping[str, tuple[Question, ...]] = {}
@@ -110,7 +114,7 @@ class Shelf:
     def add(self, envelope: bytes, asked: str) -> RefusedError | LogForkedError | None:
         """Take a manifest that was fetched under a name or id; the reason if it is refused."""
         try:
-            offer = manifests.read_offer(None, envelope, trust=self._trust, origin=self._origin)
+            offer = self._read(None, envelope)
         except RefusedError as error:
             return RefusedError(f"{asked}: {error}")
         if asked not in (offer.manifest.name, offer.manifest.collection):
@@ -134,15 +138,21 @@ class Shelf:
         envelope, label = _bytes_of(source)
         try:
             with self._state.reading() as db:
-                return manifests.read_offer(db, envelope, trust=self._trust, origin=self._origin)
+                return self._read(db, envelope)
         except StorageError:
             pass
         except RefusedError as error:
             raise ConfigurationError(f"manifest {label}: {error}") from error
         try:
-            return manifests.read_offer(None, envelope, trust=self._trust, origin=self._origin)
+            return self._read(None, envelope)
         except RefusedError as error:
             raise ConfigurationError(f"manifest {label}: {error}") from error
+
+    def _read(self, db: sqlite3.Connection | None, envelope: bytes) -> Offer:
+        """RefusedError also for what requires more of a report than this app can bring."""
+        offer = manifests.read_offer(db, envelope, trust=self._trust, origin=self._origin)
+        require_able(offer.manifest.requires, offer.manifest.collection, self._vouchers)
+        return offer
 
     def _enroll(self, offer: Offer) -> RefusedError | LogForkedError | None:
         try:
@@ -159,7 +169,7 @@ class Shelf:
     def _rearrange(self) -> None:
         with self._state.reading() as db:
             known = manifests.newest(db, self._mark, self._origin)
-        self._arrange(known)
+        self._arrange(each for each in known if self._vouchers or not each.requires)
 
     def _arrange(self, known: Iterable[Manifest]) -> None:
         questions = [prepare(manifest, self._ceiling) for manifest in known]

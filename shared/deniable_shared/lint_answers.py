@@ -21,7 +21,7 @@ from deniable_shared.mechanisms.dbitflip import BucketFlips
 from deniable_shared.recommendation import error_of, recommend_for
 from deniable_shared.record_choice import two_way_error
 
-__all__ = ["accuracy", "choice_of_mechanism", "cost", "linkage", "presence", "strength"]
+__all__ = ["accuracy", "choice_of_mechanism", "cost", "identity", "linkage", "presence", "strength"]
 
 _SCALE = 1 << 64
 _FEW, _MANY = 1_000, 100_000
@@ -255,3 +255,14 @@ def _variance_of(manifest: Manifest, mechanism: mechanisms.Mechanism) -> tuple[F
 def _tenths(number: Fraction) -> str:
     tenths = round(10 * number)
     return f"{tenths // 10}.{tenths % 10}"
+
+
+def identity(manifest: Manifest) -> Iterator[Finding]:
+    """Whom the reports can be traced to."""
+    if manifest.identified:
+        yield Finding(
+            "warning",
+            "requires",
+            f"identified: who issues {', '.join(manifest.requires)} can tell whose report is "
+            "whose. No anonymity is claimed; only the noise protects what was answered",
+        )

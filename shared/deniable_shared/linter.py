@@ -69,6 +69,7 @@ _ANSWERS: tuple[Callable[[Manifest], Iterator[Finding]], ...] = (
     lint_releases.releases,
     lint_answers.linkage,
     lint_answers.presence,
+    lint_answers.identity,
 )
 _CIRCUMSTANCES: tuple[Callable[[Manifest, float], Iterator[Finding]], ...] = (
     _dates,

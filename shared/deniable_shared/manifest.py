@@ -19,6 +19,7 @@ from deniable_shared.canonical import canonical_json, strict_json
 from deniable_shared.domain import Domain, parse_domain
 from deniable_shared.epochs import day_start, epoch_at
 from deniable_shared.errors import DecodeError, DomainError, ManifestError, ParameterError
+from deniable_shared.extensions import encoded_bytes, identifying
 from deniable_shared.field_reader import FieldReader
 from deniable_shared.linkage import linkage
 from deniable_shared.manifest_fields import (
@@ -33,6 +34,7 @@ from deniable_shared.manifest_fields import (
 from deniable_shared.manifest_rules import check_limits, check_successor
 from deniable_shared.mechanisms import Chain, Mechanism
 from deniable_shared.origins import parse_origins
+from deniable_shared.report import padded_size
 from deniable_shared.schedule import Schedule
 
 __all__ = [
@@ -83,6 +85,7 @@ class Manifest:
     presence: str
     sampling: Fraction
     linkable: bool
+    requires: tuple[str, ...]
     read: str
     central_per_epoch: Fraction
     central_per_installation: Fraction
@@ -141,6 +144,16 @@ class Manifest:
         if self.epsilon_permanent is None:
             raise ManifestError(f'a collection of repeat = "{self.repeat}" has no permanent answer')
         return cast(Chain, self._mechanism)
+
+    @property
+    def identified(self) -> bool:
+        """Whether somebody can tell whose report is whose: no anonymity is claimed."""
+        return identifying(self.requires)
+
+    @cached_property
+    def plaintext_size(self) -> int:
+        """Bytes of every sealed plaintext, the required extensions included."""
+        return padded_size(self.mechanism().payload_size, encoded_bytes(self.requires))
 
     @cached_property
     def linkage(self) -> float:
@@ -252,6 +265,7 @@ def _parse(body: bytes) -> Manifest:
         presence=read.one_of("presence", PRESENCES),
         sampling=read.share("sampling"),
         linkable=read.flag("linkable"),
+        requires=_requires(read, values),
         read=read.one_of("read", READS),
         central_per_epoch=read.epsilon("central.per_epoch", *_CENTRAL),
         central_per_installation=read.epsilon("central.per_installation", *_CENTRAL),
@@ -262,6 +276,12 @@ def _parse(body: bytes) -> Manifest:
         ingest=parse_origins(values["ingest"]),
         body=body,
     )
+
+
+def _requires(read: FieldReader, values: Mapping[str, object]) -> tuple[str, ...]:
+    if "requires" not in values:
+        return ()
+    return tuple(map(str, cast(list[object], read.supported("requires"))))
 
 
 def _previous(read: FieldReader, values: Mapping[str, object]) -> str | None:

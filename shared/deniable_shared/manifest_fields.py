@@ -52,7 +52,7 @@ SPEC = "deniable/manifest/1"
 REPEATS = ("once", "fresh", "memoized")
 READS = ("live", "closed", "releases")
 PRESENCES = ("on_event", "always")
-SUPPORTED: Mapping[str, tuple[object, ...]] = {"cohorts": (1, 64)}
+SUPPORTED: Mapping[str, tuple[object, ...]] = {"cohorts": (1, 64), "requires": (["voucher/1"],)}
 """What this version can carry out of what the protocol has; anything else is refused, by name."""
 
 EPSILON_RANGE = (Fraction(1, 100), Fraction(20))
@@ -64,12 +64,16 @@ NAME_LENGTH = 57
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field: its path in the document, the law of its change, its meaning."""
+    """One field: its path in the document, the law of its change, its meaning.
+
+    An `optional` one is left out where it says nothing: there is no other spelling of that.
+    """
 
     path: str
     change: Change
     meaning: str
     repeats: tuple[str, ...] = REPEATS
+    optional: bool = False
 
 
 FIELDS = (
@@ -144,6 +148,12 @@ FIELDS = (
     ),
     Field("sampling", Change.IDENTITY, "share of devices asked: a decimal above 0, up to 1"),
     Field("linkable", Change.IDENTITY, "consent to answers that point to one device"),
+    Field(
+        "requires",
+        Change.IDENTITY,
+        'extensions of every report: ["voucher/1"]; left out where there is none',
+        optional=True,
+    ),
     Field("read", Change.NARROW, "what analysts read besides releases: live, closed, releases"),
     Field("central.per_epoch", Change.LOWER, "central ε an epoch, 0…99"),
     Field("central.per_installation", Change.LOWER, "central ε an installation, 0…99"),
@@ -220,7 +230,7 @@ def _check_presence(field: Field, repeat: str, present: bool) -> None:
     if repeat not in field.repeats and present:
         where = " or ".join(f'"{each}"' for each in field.repeats)
         raise ManifestError(f'{field.path} belongs to repeat = {where}, not to repeat = "{repeat}"')
-    if repeat in field.repeats and not present:
+    if repeat in field.repeats and not (present or field.optional):
         raise ManifestError(f"{field.path} is missing from the manifest: {field.meaning}")
 
 

@@ -26,6 +26,9 @@ class ReportError(IntEnum):
     TOKEN_REQUIRED = 0x81
     TOKEN_INVALID = 0x82
     UNKNOWN_EXTENSION = 0x83
+    VOUCHER_REQUIRED = 0x84
+    VOUCHER_INVALID = 0x85
+    VOUCHER_SPENT = 0x86
 
     @property
     def slug(self) -> str:

@@ -22,7 +22,6 @@ from deniable_shared.errors import DecodeError
 
 __all__ = [
     "ERRORS_MEDIA_TYPE",
-    "KNOWN_EXTENSIONS",
     "MAX_REPORTS",
     "MAX_UPLOAD_BYTES",
     "MEDIA_TYPE",
@@ -47,9 +46,6 @@ ERRORS_MEDIA_TYPE = "application/vnd.deniable;message=upload-errors;version=1"
 MAX_REPORTS = 1000
 MAX_UPLOAD_BYTES = 262_144
 
-KNOWN_EXTENSIONS: frozenset[int] = frozenset()
-"""Extension types this version understands: any other one in a report is 0x83."""
-
 _ID_BYTES = 16
 _MAX_PAYLOAD = 24_000
 _MAX_EXTENSIONS = 4096
@@ -64,7 +60,7 @@ _STATUS_BYTES = 17
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """A typed addition; a report with a type the aggregator does not know is refused."""
+    """A typed addition; a report with one that its collection does not require is refused."""
 
     type: int
     data: bytes

@@ -44,6 +44,7 @@ presence = "on_event"     # that a device answered is visible; always: it answer
 # default = …             # of always: what it answers when nothing was recorded
 sampling = "1"            # share of the devices that are asked, above 0
 linkable = false          # true: reports of one device may be recognised as such
+# requires = ["voucher/1"]   # one report a person, vouched for by your backend: not anonymous
 cohorts = 1               # 1 or 64 disjoint groups, for errors of statistics that are no sums
 # ingest = ["https://telemetry.example.org"]   # where reports go; default: the server's own address
 

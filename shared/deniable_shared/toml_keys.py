@@ -198,6 +198,7 @@ KEYS: Mapping[str, Key] = {
     "default": Key("default", _as_written),
     "sampling": Key("sampling", _decimal),
     "linkable": Key("linkable", _plain),
+    "requires": Key("requires", _plain),
     "read": Key("read", _plain),
     "central.per_epoch": Key("central.per_epoch", _decimal),
     "central.per_installation": Key("central.per_installation", _decimal),

@@ -23,6 +23,8 @@ FIELDS = [
     "epsilon",
     "repeat",
     "read",
+    "requires",
+    "identified",
     "epoch_seconds",
     "valid_from",
     "expires",

@@ -95,7 +95,6 @@ def test_what_is_refused_and_what_only_reads_is_no_act(world: World) -> None:
         ("POST", f"/v1/collections/settings/epochs/{TODAY}/close"),
     ):
         world.send(method, path)
-    Browser.at(world.app).sign_in("nobody")
     assert entries(world) == []
 
 

@@ -138,7 +138,9 @@ def test_an_expiry_in_the_past_is_refused(tokens: Tokens) -> None:
 
 @pytest.mark.parametrize("role", ["", "root", "Admin", "admin "])
 def test_an_unknown_role_is_refused_with_those_that_are_known(tokens: Tokens, role: str) -> None:
-    with pytest.raises(ValueError, match="role must be one of viewer, analyst, admin, relay"):
+    with pytest.raises(
+        ValueError, match="role must be one of viewer, analyst, admin, relay, metrics"
+    ):
         tokens.create(role, "x")
 
 
@@ -148,7 +150,7 @@ def test_a_label_that_is_not_short_and_printable_is_refused(tokens: Tokens, labe
         tokens.create("viewer", label)
 
 
-def test_roles_rise_from_viewer_to_admin_and_relay_stands_apart() -> None:
+def test_roles_rise_from_viewer_to_admin_and_machines_stand_apart() -> None:
     allowed = {(role, needed) for role in ROLES for needed in ROLES if allows(role, needed)}
     assert allowed == {
         ("viewer", "viewer"),
@@ -157,7 +159,9 @@ def test_roles_rise_from_viewer_to_admin_and_relay_stands_apart() -> None:
         ("admin", "viewer"),
         ("admin", "analyst"),
         ("admin", "admin"),
+        ("admin", "metrics"),
         ("relay", "relay"),
+        ("metrics", "metrics"),
     }
 
 

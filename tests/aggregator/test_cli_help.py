@@ -56,11 +56,13 @@ def test_the_commands_are_those_of_the_design() -> None:
         ("attack", "reconstruct"),
         ("plan",),
         ("tally",),
+        *(("open",), ("relay", "serve"), ("relay", "status")),
         ("loadgen",),
         ("log", "verify"),
         *(("users", verb) for verb in ("add", "list", "remove", "link")),
         *(("sessions", verb) for verb in ("list", "end")),
         ("audit",),
+        *(("vouchers", verb) for verb in ("key", "issue")),
         *(("tokens", verb) for verb in ("new", "list", "revoke")),
     }
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 
@@ -45,7 +46,7 @@ class Queue:
     """A group commit over a gate, and threads that submit to it in a known order."""
 
     gate: Gate
-    commits: GroupCommit
+    commits: GroupCommit[Arrival, Verdict]
     pool: ThreadPoolExecutor
 
     def submit(self, *batches: Sequence[Arrival]) -> list[Future[list[Verdict]]]:
@@ -69,19 +70,19 @@ def queue(store: AnyStore) -> Callable[..., Queue]:
     def make(**limits: int) -> Queue:
         gate, pool = Gate(store), ThreadPoolExecutor(16)
         pools.append(pool)
-        return Queue(gate, GroupCommit(gate, sums, **limits), pool)
+        return Queue(gate, GroupCommit(partial(gate.commit, tally=sums), **limits), pool)
 
     return make
 
 
 def test_one_submission_alone_is_one_commit(store: AnyStore) -> None:
-    commits = GroupCommit(store, sums)
+    commits = GroupCommit(partial(store.commit, tally=sums))
     assert commits.submit(arrivals([1, 2, 2])) == [COUNTED, COUNTED, DUPLICATE]
     assert commits.submit([arrival(1)]) == [DUPLICATE]
 
 
 def test_nothing_is_submitted_in_no_time(store: AnyStore) -> None:
-    assert GroupCommit(store, sums).submit([]) == []
+    assert GroupCommit(partial(store.commit, tally=sums)).submit([]) == []
 
 
 def test_all_that_wait_are_committed_together(queue: Callable[..., Queue]) -> None:
@@ -170,13 +171,13 @@ def test_more_than_may_wait_is_told_to_come_back(queue: Callable[..., Queue]) ->
 def test_a_submission_larger_than_the_bound_is_taken_when_nothing_waits(
     store: AnyStore,
 ) -> None:
-    commits = GroupCommit(store, sums, max_waiting=3)
+    commits = GroupCommit(partial(store.commit, tally=sums), max_waiting=3)
     commits.require_room()
     assert commits.submit(arrivals(range(9))) == [COUNTED] * 9
 
 
 def test_threads_that_submit_the_same_reports_count_each_once(store: AnyStore) -> None:
-    commits = GroupCommit(store, sums)
+    commits = GroupCommit(partial(store.commit, tally=sums))
     batches = [arrivals(range(start, start + 7)) for start in range(0, 300, 3)] * 2
     with ThreadPoolExecutor(16) as pool:
         verdicts = [v for found in pool.map(commits.submit, batches) for v in found]
@@ -185,7 +186,7 @@ def test_threads_that_submit_the_same_reports_count_each_once(store: AnyStore) -
 
 
 def test_one_report_submitted_by_many_threads_at_once_is_counted_once(store: AnyStore) -> None:
-    commits = GroupCommit(store, sums)
+    commits = GroupCommit(partial(store.commit, tally=sums))
     start = threading.Barrier(16)
 
     def submit(_: int) -> list[Verdict]:

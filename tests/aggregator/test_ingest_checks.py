@@ -10,6 +10,7 @@ import pytest
 from deniable_aggregator.ingest import checks
 from deniable_aggregator.ingest.batch import Upload, judged
 from deniable_aggregator.ingest.checks import Candidate, Circumstances, first_error
+from deniable_aggregator.ingest.extensions import Vouchers
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_shared.envelope import Opener
 from deniable_shared.problems import ReportError
@@ -29,9 +30,9 @@ def test_the_checks_stand_in_the_protocols_order() -> None:
         "epoch_is_open",
         "manifest_is_known",
         "key_is_current",
-        "header_extensions_are_known",
+        "header_has_no_extension",
         "opens",
-        "plaintext_extensions_are_known",
+        "extensions_are_those_required",
         "payload_is_possible",
     ]
 
@@ -43,6 +44,7 @@ def around(world: World, opener: Callable[[int], Opener | None] | None = None) -
         token_error=None,
         closed=frozenset({(world.manifest.collection, TODAY - 1)}),
         opener=opener or world.service.keys.opener,
+        verifiers={"voucher/1": Vouchers(world.service.voucher_keys.of)},
     )
 
 

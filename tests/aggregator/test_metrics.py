@@ -6,20 +6,24 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from deniable_aggregator.errors import SettingsError, StoreError
+from deniable_aggregator.metrics import MeteredStore
 from deniable_aggregator.metrics.state import State
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Waiting
+from deniable_aggregator.store.contract import Arrival, Cell, Verdict, Waiting
 from support.api_world import DAY, TODAY, Moment, World, authored, opened
 from support.databases import AnyStore
+from support.deniable_command import wait_until
 from support.programs import program
 from support.stores import arrivals, sums
 
@@ -68,6 +72,18 @@ def test_every_outcome_of_a_report_is_counted_once(world: World) -> None:
     assert numbers["deniable_upload_seconds_count"] == 5
 
 
+def test_a_spent_voucher_is_counted_once_as_such(world: World) -> None:
+    found = world.register(authored(more='requires = ["voucher/1"]\n'))
+    store = MeteredStore(world.service.store, world.service.metrics)
+    cell = Cell(found.id, TODAY, 1)
+    batch = [Arrival(cell, bytes([number]) * 16, b"\x80", bytes(16)) for number in range(2)]
+    assert store.commit(batch, world.service.registry.tally) == [Verdict.COUNTED, Verdict.SPENT]
+    store.count_rejections(found.id, {"voucher-spent": 1})
+    told = {n: of for n, of in scraped(world).items() if n.startswith("deniable_reports_total")}
+    labels = f'deniable_reports_total{{collection="{found.id}",outcome='
+    assert told == {f'{labels}"counted"}}': 1, f'{labels}"voucher-spent"}}': 1}
+
+
 def test_a_failed_commit_is_counted_and_none_of_its_reports(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +98,13 @@ def test_a_failed_commit_is_counted_and_none_of_its_reports(
     assert numbers["deniable_commit_failures_total"] == 1
     assert numbers['deniable_uploads_total{status="503"}'] == 1
     assert not [name for name in numbers if name.startswith("deniable_reports_total")]
+
+
+def test_a_token_for_metrics_reads_them_and_nothing_else(world: World) -> None:
+    world.register(authored())
+    assert world.get("/metrics", "metrics").status_code == 200
+    for path in ("/v1/ledger", "/v1/collections/settings/estimates", "/v1/tokens"):
+        assert world.get(path, "metrics").status_code == 403
 
 
 def test_nothing_a_stranger_sends_becomes_a_label(world: World) -> None:
@@ -148,6 +171,32 @@ def test_a_round_that_fails_is_counted_and_the_store_is_down_until_one_succeeds(
     assert numbers["deniable_housekeeping_failures_total"] == 1
     world.service.tick()
     assert scraped(world)["deniable_store_up"] == 1
+
+
+def test_reports_that_wait_for_the_disk_are_a_gauge(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = world.register(authored())
+    assert scraped(world)["deniable_reports_waiting"] == 0
+    free = threading.Event()
+    commit = world.service.store.commit
+
+    def slow(*arguments: Any) -> Any:
+        assert free.wait(30)
+        return commit(*arguments)
+
+    monkeypatch.setattr(world.service.store, "commit", slow)
+    uploads = [
+        threading.Thread(target=world.upload, args=(found, world.report(found, VALUE)))
+        for _ in range(4)
+    ]
+    for upload in uploads:
+        upload.start()
+    wait_until("three wait", lambda: scraped(world)["deniable_reports_waiting"] == 3)
+    free.set()
+    for upload in uploads:
+        upload.join()
+    assert scraped(world)["deniable_reports_waiting"] == 0
 
 
 def test_keys_tell_their_age_and_until_when_they_hold(world: World) -> None:

@@ -24,6 +24,7 @@ from support import api_world
 from support.api_world import DAY, TODAY, World, authored
 
 MEMOIZED = 'repeat = "memoized"\nepsilon_permanent = "4"\nhold_epochs = 30\nlinkable = true\n'
+VOUCHED = 'requires = ["voucher/1"]\n'
 CHOICE = {"type": "choice", "labels": ("red", "green", "blue")}
 KINDS: dict[str, tuple[dict[str, Any], Any]] = {
     "bits, once": ({}, {"dark_mode": True, "beta": False}),
@@ -64,14 +65,23 @@ class Installation:
             return permanent
         return self.question.renewed(answer, permanent, epoch_key, TODAY)
 
-    def body(self, payload: bytes, **header: int) -> bytes:
+    def vouched(self, payload: bytes, *, person: str = "ana", epoch: int = TODAY) -> bytes:
+        """One sealed report of a fresh id, with the voucher of a person for an epoch."""
+        collection = self.question.manifest.collection
+        key = self.world.service.voucher_keys.of(collection)
+        voucher = uploading.voucher(key, collection, epoch, person.encode())
+        return self.body(payload, extensions=uploading.extension(1, voucher))
+
+    def body(self, payload: bytes, *, extensions: bytes = b"", **header: int) -> bytes:
         """One sealed report of a fresh id; `header` replaces its fields."""
         manifest = self.question.manifest
         fields = {"epoch": TODAY, "version": 1, "key_id": self.key["id"]} | header
         identifier = uploading.report_id(secrets.token_bytes(32), manifest.collection, TODAY)
         head = uploading.header(identifier, **fields)
         recipient = documents.public_key(self.key["public_key"])
-        return uploading.report(manifest, head, payload, recipient, secrets.token_bytes(32))
+        return uploading.report(
+            manifest, head, payload, recipient, secrets.token_bytes(32), extensions=extensions
+        )
 
     def send(self, body: bytes, role: str | None = None) -> list[tuple[bytes, int]]:
         address = f"/v1/collections/{self.question.manifest.collection}/reports"
@@ -117,6 +127,15 @@ REFUSED: dict[ReportError, Callable[[Installation], bytes]] = {
     ReportError.UNKNOWN_EXTENSION: lambda device: extended(device.body(b"\x80")),
     ReportError.EPOCH_CLOSED: lambda device: closed(device),
 }
+VOUCHED_REFUSED: dict[ReportError, Callable[[Installation], bytes]] = {
+    ReportError.VOUCHER_REQUIRED: lambda device: device.body(b"\x80"),
+    ReportError.VOUCHER_INVALID: lambda device: device.vouched(b"\x80", epoch=TODAY + 1),
+    ReportError.VOUCHER_SPENT: lambda device: device.vouched(b"\x80", person="eve"),
+    ReportError.UNKNOWN_EXTENSION: lambda device: device.body(
+        b"\x80", extensions=uploading.extension(2, bytes(32))
+    ),
+    ReportError.INVALID_MESSAGE: lambda device: device.vouched(b"\x81"),
+}
 
 
 def extended(body: bytes) -> bytes:
@@ -146,8 +165,58 @@ def test_each_refusal_names_the_report_and_the_code(world: World, error: ReportE
     assert not world.service.store.tallies(device.question.manifest.collection, 0, 2**32)
 
 
+@pytest.mark.parametrize("error", VOUCHED_REFUSED, ids=lambda error: error.name.lower())
+def test_each_refusal_of_a_collection_that_wants_vouchers(world: World, error: ReportError) -> None:
+    device = installed(world, more=VOUCHED)
+    collection = device.question.manifest.collection
+    assert device.send(device.vouched(b"\x80", person="eve")) == []
+    body = VOUCHED_REFUSED[error](device)
+    assert device.send(body) == [(body[:16], int(error))]
+    assert world.service.store.tallies(collection, 0, 2**32)[0].n == 1
+    assert world.service.store.rejections(collection) == {error.slug: 1}
+
+
+def test_a_person_counts_once_an_epoch_whatever_is_sent_again(world: World) -> None:
+    device = installed(world, more=VOUCHED)
+    first, second = device.vouched(b"\x80"), device.vouched(b"\x80")
+    answers = [device.send(body) for body in (first, first, second, second, first)]
+    spent = [(second[:16], int(ReportError.VOUCHER_SPENT))]
+    assert answers == [[], [], spent, spent, []]
+    assert world.service.store.tallies(device.question.manifest.collection, 0, 2**32)[0].n == 1
+
+
+def test_a_relays_reports_are_redeemed_one_by_one(world: World) -> None:
+    device = installed(world, more=VOUCHED)
+    people = ["ana", "eve", "ana", "kim"]
+    bodies = [device.vouched(b"\x80", person=person) for person in people]
+    refused = device.send(b"".join(bodies), role="relay")
+    assert refused == [(bodies[2][:16], int(ReportError.VOUCHER_SPENT))]
+    assert world.service.store.tallies(device.question.manifest.collection, 0, 2**32)[0].n == 3
+
+
+def test_a_voucher_is_refused_where_none_is_required(world: World) -> None:
+    device = installed(world)
+    body = device.vouched(b"\x80")
+    assert device.send(body) == [(body[:16], int(ReportError.UNKNOWN_EXTENSION))]
+
+
+def test_a_voucher_in_the_header_is_no_voucher(world: World) -> None:
+    device = installed(world, more=VOUCHED)
+    body = extended(device.vouched(b"\x80"))
+    assert device.send(body) == [(body[:16], int(ReportError.UNKNOWN_EXTENSION))]
+
+
+def test_the_voucher_of_another_collection_is_none(world: World) -> None:
+    here, there = installed(world, more=VOUCHED), installed(world, name="other", more=VOUCHED)
+    key = world.service.voucher_keys.of(there.question.manifest.collection)
+    voucher = uploading.voucher(key, here.question.manifest.collection, TODAY, b"ana")
+    body = here.body(b"\x80", extensions=uploading.extension(1, voucher))
+    assert here.send(body) == [(body[:16], int(ReportError.VOUCHER_INVALID))]
+
+
 def test_every_code_has_a_case_here() -> None:
-    assert set(REFUSED) | {ReportError.TOKEN_INVALID} == set(ReportError)
+    cases = set(REFUSED) | set(VOUCHED_REFUSED) | {ReportError.TOKEN_INVALID}
+    assert cases == set(ReportError)
 
 
 def test_a_token_that_is_no_relays_is_refused(world: World) -> None:

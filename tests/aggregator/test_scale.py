@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing import active_children
 from pathlib import Path
 
@@ -18,10 +19,10 @@ from deniable_aggregator.scale.order import order_of
 from deniable_aggregator.scale.partials import open_block, read_partial
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool import Spooled, blocks
+from deniable_aggregator.spool import Spooled, blocks, write_block
 from deniable_shared.problems import ReportError
 from support import core_world, postgres_server
-from support.core_world import DAY, TODAY, World, prepared
+from support.core_world import DAY, TODAY, World, authored, prepared
 from support.data_directory import prepared_on_postgres
 from support.spools import Cells, cells, expected_of, here, mixed, quiet, spool, spooled, tally
 
@@ -164,6 +165,21 @@ def test_a_damaged_block_counts_nothing_and_is_tried_again(world: World, tmp_pat
     assert counted(world) == expected
 
 
+def test_a_block_with_vouchers_is_left_to_those_who_redeem_them(
+    world: World, tmp_path: Path
+) -> None:
+    made, expected = four_blocks(world, tmp_path)
+    asking = core_world.TOML.replace('"settings"', '"vouched"', 1)
+    vouched = authored('requires = ["voucher/1"]\n' + asking)
+    world.service.registry.apply(world.signed(vouched))
+    write_block(made, [Spooled(vouched.collection, world.report(manifest=vouched).encode())])
+    for name in ("first", "second"):
+        summary = tally_spool(world.service, made, here, job=name, remove=True, watch=quiet)
+        assert "with vouchers: count it with `deniable open`" in summary.damaged[0]
+        assert len(blocks(made)) == 1
+    assert counted(world) == expected
+
+
 def test_counted_blocks_are_deleted_when_asked_and_damaged_ones_stay(
     world: World, tmp_path: Path
 ) -> None:
@@ -196,6 +212,13 @@ def test_a_worker_without_the_right_keys_refuses_instead_of_losing_reports(
 def test_a_job_has_a_name_that_can_be_read(world: World, tmp_path: Path, job: str) -> None:
     with pytest.raises(ScaleError, match=r"job must be 1…100 printable"):
         tally(world.service, spool(tmp_path / "spool", []), here, job=job)
+
+
+def test_nothing_is_said_of_relays_where_a_spool_is_counted(tmp_path: Path) -> None:
+    settings = replace(prepared(tmp_path / "world"), relay_batch=100)
+    refused = pytest.raises(ScaleError, match="relay_batch must be 0")
+    with core_world.opened(tmp_path / "world", settings) as world, refused:
+        tally(world.service, spool(tmp_path / "spool", []), here)
 
 
 def test_an_empty_spool_is_no_work_and_none_at_all_is_an_error(

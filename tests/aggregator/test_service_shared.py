@@ -12,6 +12,7 @@ from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.registry import UnknownCollection
 from deniable_aggregator.store.contract import EpochRow
 from deniable_shared.problems import ReportError
+from support.browser import PASSWORD
 from support.core_world import DAY, TODAY, World
 from support.manifests import next_version
 from support.shared_services import pair
@@ -141,3 +142,40 @@ def test_the_directory_is_open_to_others_that_share_it_and_to_nobody_else(both: 
     DirectoryLock.acquire(data, shared=True).release()
     with pytest.raises(LockedError):
         DirectoryLock.acquire(data)
+
+
+def test_a_token_revoked_by_one_is_refused_by_the_other_at_once(both: Pair) -> None:
+    for one, other in (both, both[::-1]):
+        token_id, secret = one.service.tokens.create("admin", "short")
+        seen = [world.service.tokens.authenticate(f"Bearer {secret}") for world in both]
+        assert [token is not None and token.id for token in seen] == [token_id] * 2
+        assert one.service.tokens.revoke(token_id)
+        assert other.service.tokens.authenticate(f"Bearer {secret}") is None
+        assert one.service.tokens.authenticate(f"Bearer {secret}") is None
+
+
+def test_a_session_ended_by_one_is_over_for_the_other_at_once(both: Pair) -> None:
+    for one, other in (both, both[::-1]):
+        cookie = other.service.sessions.use_link(one.service.sessions.make_link("Ana", "viewer"))
+        found = [world.service.sessions.find(cookie) for world in both]
+        assert [each is not None and each[0].name for each in found] == ["Ana"] * 2
+        [row] = one.service.sessions.list()
+        assert one.service.sessions.end(row.id)
+        assert [world.service.sessions.find(cookie) for world in both] == [None, None]
+
+
+def test_a_link_used_at_one_is_used_up_at_the_other(both: Pair) -> None:
+    first, second = both
+    link = first.service.sessions.make_link("Ana", "viewer")
+    assert second.service.sessions.use_link(link) is not None
+    assert first.service.sessions.use_link(link) is None
+
+
+def test_a_person_removed_by_one_is_out_at_the_other_at_once(both: Pair) -> None:
+    first, second = both
+    first.service.users.add("ana", "viewer", PASSWORD)
+    cookie = second.service.sessions.begin("ana", "viewer", None, via="password")
+    assert first.service.sessions.find(cookie) is not None
+    assert first.service.users.remove("ana")
+    assert second.service.sessions.find(cookie) is None
+    assert second.service.users.recognize("ana", PASSWORD) is None

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable_aggregator.store.contract import Block, KeyListRow, Part
+from deniable_aggregator.store.contract import Arrival, Block, KeyListRow, Part, Verdict
 from support import databases
 from support.databases import KINDS, AnyStore, Database
 from support.kill_switch import Killed, KillSwitch
@@ -24,11 +24,14 @@ from support.stores import (
     manifest_row,
     rows,
     sums,
+    vouched,
 )
 
 Action = Callable[[AnyStore], object]
 EveryKill = Callable[[Action], Iterator[tuple[Database, bool]]]
 
+COUNTED, DUPLICATE, SPENT = Verdict.COUNTED, Verdict.DUPLICATE, Verdict.SPENT
+LATER = EPOCH + 2
 BEFORE = arrivals(range(5), bytes(5_000))
 BATCH = [*arrivals(range(3, 12), b"\x01" * 5_000), arrival(1, b"\x01" * 5_000, epoch=EPOCH + 1)]
 
@@ -89,6 +92,32 @@ def test_a_retry_after_any_kill_counts_every_report_once(every_kill: EveryKill) 
         found = counted(store)
         store.close()
         assert found == {EPOCH: (12, [7] * 5_000), EPOCH + 1: (1, [1] * 5_000)}
+
+
+@pytest.fixture
+def redeemed() -> list[Arrival]:
+    """Six people in one batch, of whom the last two bring what the first two have brought."""
+    return [*vouched(range(20, 24), epoch=LATER), *vouched([20, 21], offset=100, epoch=LATER)]
+
+
+def test_a_kill_leaves_ids_and_vouchers_together(
+    every_kill: EveryKill, redeemed: list[Arrival]
+) -> None:
+    for left, killed in every_kill(lambda store: store.commit(redeemed, sums)):
+        assert (ids_kept(left), rows(left, "vouchers")) == ((5, 0) if killed else (9, 4))
+
+
+def test_after_any_kill_each_voucher_counts_one_report(
+    every_kill: EveryKill, redeemed: list[Arrival]
+) -> None:
+    for left, killed in every_kill(lambda store: store.commit(redeemed, sums)):
+        store = left.open()
+        others = store.commit(vouched(range(20, 24), offset=200, epoch=LATER), sums)
+        verdicts = store.commit(redeemed, sums)
+        store.close()
+        expected = (COUNTED, SPENT) if killed else (SPENT, DUPLICATE)
+        assert (set(others), verdicts[0]) == ({expected[0]}, expected[1])
+        assert (ids_kept(left), rows(left, "vouchers")) == (9, 4)
 
 
 def test_a_block_and_its_mark_appear_together_and_a_retry_counts_it_once(

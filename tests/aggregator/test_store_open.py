@@ -30,12 +30,16 @@ RELEASED = {
     "postgres/0004_access.sql": "a594918ce634eb23dde06ba371a24848b4998426b91ec8dd811bc4a677d39d0f",
     "postgres/0005_views.sql": "d0515040c6a6cd514ecf373dcf7b8e014f7be36dcaf9e02b63d2a5ae7295f6d3",
     "postgres/0006_blocks.sql": "d300bc54943b4168b2fd47ff9c6b4a5654cd3e1b2fd734347a1608767d0eaac2",
+    "postgres/0007_vouchers.sql": (
+        "84b1a7cf2189c1a3548d1b73eba81f2efca02a68dfd31a15858ac8e25899f15a"
+    ),
     "sqlite/0001_spine.sql": "2eadeb17b1b579d72f5e3c30399793304dd96d0f02b211e97cd66dd439642fd1",
     "sqlite/0002_ledger.sql": "59818cb20fbb60f7d6aa3a0036177c932a8cf18cd1099c291bd691ea5bbcfbe9",
     "sqlite/0003_retention.sql": "7a5a49199a0d87605c69327c829bf17ca223229995b5b6c4045264d317068ccb",
     "sqlite/0004_access.sql": "71038f63c1f658898ec1ea6ba776284039c4f9a5d1cc6fe7292d1dd1ea192fd9",
     "sqlite/0005_views.sql": "11a9fd5152cb458c569c1ce1377aca1625cee998ba77289b69010006856e9475",
     "sqlite/0006_blocks.sql": "3a5d469c908b881b35f193f8c8f42d854504fa179e85e38930a9e472a7e589df",
+    "sqlite/0007_vouchers.sql": "733ae86a50577799990041afaec547c395f2573d0bf351a5587df25a3b174375",
 }
 """SHA-256 of every migration that a database somewhere may have had: a change is a new file."""
 

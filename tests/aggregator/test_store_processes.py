@@ -13,7 +13,7 @@ from deniable_aggregator.store.contract import Verdict
 from support import databases
 from support.databases import COLLECTION, Database
 from support.store_worker import begin, start
-from support.stores import EPOCH, arrivals, counted, ids_kept, sums
+from support.stores import EPOCH, arrivals, counted, ids_kept, rows, sums
 
 pytestmark = pytest.mark.processes
 
@@ -44,6 +44,16 @@ def test_processes_that_commit_the_same_ids_count_each_once(shared: Database) ->
     with closing(shared.open()) as store:
         assert counted(store) == {EPOCH: (total, [total])}
     assert total == ids_kept(shared) == 302
+
+
+def test_processes_that_redeem_the_same_vouchers_count_each_once(shared: Database) -> None:
+    workers = [start(shared, 0, 300, SIZE, offset=offset) for offset in (0, 1_000, 2_000)]
+    for worker in workers:
+        begin(worker)
+    total = sum(n for worker in workers for n, _ in told(worker))
+    with closing(shared.open()) as store:
+        assert counted(store) == {EPOCH: (total, [total])}
+    assert total == ids_kept(shared) == rows(shared, "vouchers") == 300
 
 
 def test_what_a_killed_process_had_told_is_counted_and_a_retry_counts_the_rest_once(

@@ -16,6 +16,7 @@ from cryptography.x509.oid import NameOID
 from support.programs import program
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+CADDYFILES = ["proxy/Caddyfile", "compose/Caddyfile", "compose/Caddyfile.relay"]
 
 
 def self_signed(folder: Path) -> tuple[Path, Path]:
@@ -62,15 +63,15 @@ def test_nginx_accepts_its_example(tmp_path: Path) -> None:
     assert answer.returncode == 0, answer.stderr
 
 
-@pytest.mark.parametrize("folder", ["proxy", "compose"])
-def test_caddy_accepts_its_example(folder: str) -> None:
+@pytest.mark.parametrize("path", CADDYFILES)
+def test_caddy_accepts_its_example(path: str) -> None:
     caddy = program("caddy")
     answer = subprocess.run(
         [
             caddy,
             "validate",
             "--config",
-            str(DEPLOY / folder / "Caddyfile"),
+            str(DEPLOY / path),
             "--adapter",
             "caddyfile",
         ],
@@ -81,9 +82,9 @@ def test_caddy_accepts_its_example(folder: str) -> None:
     assert answer.returncode == 0, answer.stderr
 
 
-@pytest.mark.parametrize("name", ["nginx.conf", "Caddyfile"])
-def test_no_proxy_example_passes_an_address_on_or_logs_reports(name: str) -> None:
-    text = (DEPLOY / "proxy" / name).read_text()
+@pytest.mark.parametrize("path", ["proxy/nginx.conf", *CADDYFILES])
+def test_no_proxy_example_passes_an_address_on_or_logs_reports(path: str) -> None:
+    text = (DEPLOY / path).read_text()
     assert "$remote_addr" not in text.replace("$binary_remote_addr zone", "")
     assert "X-Forwarded-For" in text
     assert "access_log off" in text or "output discard" in text

@@ -7,29 +7,29 @@ from pathlib import Path
 import pytest
 
 from support.mortal_postgres import mortal_postgres
-from support.storm import Storm, blow
+from support.storm import Storm, blow, gust
 
-ROUNDS, MANY_ROUNDS = 4, 20
-DEVICES, MANY_DEVICES = 45, 400
-WORKERS = 3
+ROUNDS = 20
+DEVICES, MANY_DEVICES = 24, 400
+WORKERS, MANY_WORKERS = 2, 3
 
 pytestmark = pytest.mark.processes
 
 
-def test_a_storm_over_sqlite_ends_with_the_acknowledged_counts(tmp_path: Path) -> None:
-    blow(Storm(tmp_path, devices=DEVICES), ROUNDS)
+def test_a_gust_over_sqlite_ends_with_the_acknowledged_counts(tmp_path: Path) -> None:
+    gust(Storm(tmp_path, devices=DEVICES))
 
 
-def test_a_storm_over_several_workers_on_postgresql_ends_with_the_acknowledged_counts(
+def test_a_gust_over_several_workers_on_postgresql_ends_with_the_acknowledged_counts(
     tmp_path: Path,
 ) -> None:
     with mortal_postgres() as database:
-        blow(Storm(tmp_path, database, WORKERS, DEVICES), ROUNDS)
+        gust(Storm(tmp_path, database, WORKERS, DEVICES))
 
 
 @pytest.mark.long
 def test_a_long_storm_over_sqlite_ends_with_the_acknowledged_counts(tmp_path: Path) -> None:
-    blow(Storm(tmp_path, devices=MANY_DEVICES), MANY_ROUNDS)
+    blow(Storm(tmp_path, devices=MANY_DEVICES), ROUNDS)
 
 
 @pytest.mark.long
@@ -37,4 +37,4 @@ def test_a_long_storm_over_several_workers_on_postgresql_ends_with_the_acknowled
     tmp_path: Path,
 ) -> None:
     with mortal_postgres() as database:
-        blow(Storm(tmp_path, database, WORKERS, MANY_DEVICES), MANY_ROUNDS)
+        blow(Storm(tmp_path, database, MANY_WORKERS, MANY_DEVICES), ROUNDS)

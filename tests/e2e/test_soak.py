@@ -1,6 +1,7 @@
 """Steady load for minutes: nothing is lost, refused or counted twice, and memory stays.
 
-SOAK_SECONDS=900 pytest -n0 -m long tests/e2e/test_soak.py
+SOAK_SECONDS=900 pytest -n0 -m long tests/e2e/test_soak.py                   # both databases
+SOAK_SECONDS=180 pytest -n0 -m long tests/e2e/test_soak.py -k postgresql     # one of them
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ NEVER_CHANGES = {
             "default",
             "sampling",
             "linkable",
+            "requires",
             "cohorts",
         ),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import shake_256
@@ -91,24 +92,44 @@ def report_id(key: bytes, collection: str, epoch: int) -> bytes:
 
 
 def header(identifier: bytes, epoch: int, version: int, key_id: int) -> bytes:
-    """A report's header; this version has no extensions."""
+    """A report's header, which has no extensions."""
     return identifier + uint32(epoch) + version.to_bytes(2, "big") + bytes((key_id, 0, 0))
 
 
-def plaintext(payload: bytes) -> bytes:
+def voucher(key: bytes, collection: str, epoch: int, person: bytes) -> bytes:
+    """What the operator's backend issues."""
+    place = (collection.encode(), uint32(epoch))
+    named = lp(b"deniable/1 voucher serial", *place, person)
+    serial = hmac.digest(key, named, "sha256")[:16]
+    tag = hmac.digest(key, lp(b"deniable/1 voucher tag", *place, serial), "sha256")[:16]
+    return serial + tag
+
+
+def extension(kind: int, data: bytes) -> bytes:
+    """A type, a length, data."""
+    return kind.to_bytes(2, "big") + lp(data)
+
+
+def plaintext(payload: bytes, extensions: bytes = b"") -> bytes:
     """Padded with zeros to the least 64·2^k bytes."""
     size = 64
-    while size < len(payload) + 6:
+    while size < len(payload) + 6 + len(extensions):
         size *= 2
-    return (lp(payload) + bytes(2)).ljust(size, b"\0")
+    return (lp(payload) + lp(extensions)).ljust(size, b"\0")
 
 
 def report(
-    manifest: Manifest, head: bytes, payload: bytes, public_key: bytes, ephemeral: bytes
+    manifest: Manifest,
+    head: bytes,
+    payload: bytes,
+    public_key: bytes,
+    ephemeral: bytes,
+    *,
+    extensions: bytes = b"",
 ) -> bytes:
     """The body of one upload."""
     info = lp(b"deniable/1 report", manifest.collection.encode(), manifest.digest, head)
-    return head + lp(seal(ephemeral, public_key, info, plaintext(payload)))
+    return head + lp(seal(ephemeral, public_key, info, plaintext(payload, extensions)))
 
 
 def refusals(body: bytes) -> list[tuple[bytes, int]]:

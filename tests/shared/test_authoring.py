@@ -241,7 +241,7 @@ class TestTemplate:
     @pytest.mark.parametrize("repeat", REPEATS)
     def test_it_has_a_line_for_every_field(self, repeat: str) -> None:
         text = self.write(repeat)
-        for key in ("ingest", "sampled", "default"):
+        for key in ("ingest", "sampled", "default", "requires"):
             text = text.replace(f"# {key}", key)
         table = tomllib.loads(text.replace("…", "1"))
         given = {KEYS[key].path for key in table if key in KEYS}

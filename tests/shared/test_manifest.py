@@ -332,7 +332,36 @@ def test_cohorts_count_towards_the_limit() -> None:
 
 def test_what_this_version_supports_is_what_the_example_has() -> None:
     for path, accepted in SUPPORTED.items():
-        assert EXAMPLE.values[path] in accepted
+        assert manifest_with({"requires": ["voucher/1"]}).values[path] in accepted
+
+
+def test_a_manifest_that_requires_nothing_does_not_say_so() -> None:
+    assert "requires" not in EXAMPLE.values
+    assert (EXAMPLE.requires, EXAMPLE.identified, EXAMPLE.plaintext_size) == ((), False, 64)
+
+
+def test_what_is_required_makes_another_collection_and_ends_anonymity() -> None:
+    required = manifest_with({"requires": ["voucher/1"]})
+    assert (required.requires, required.identified) == (("voucher/1",), True)
+    assert required.collection != EXAMPLE.collection
+
+
+def test_a_required_extension_has_its_room_in_every_plaintext() -> None:
+    labels = [str(each) for each in range(8 * 23)]
+    changes: dict[str, object] = {
+        "domain": {"type": "bits", "labels": labels, "constraint": "one-hot"}
+    }
+    plain, required = (manifest_with(changes | more) for more in ({}, {"requires": ["voucher/1"]}))
+    assert [each.mechanism().payload_size for each in (plain, required)] == [23, 23]
+    assert [each.plaintext_size for each in (plain, required)] == [64, 128]
+
+
+@pytest.mark.parametrize(
+    "value", [[], "voucher/1", ["voucher/2"], ["voucher/1", "voucher/1"], None, {}]
+)
+def test_what_no_report_can_carry_is_not_required(value: object) -> None:
+    reason = r"this version supports requires = \['voucher/1'\] only, got "
+    refused(body_with({"requires": value}), reason)
 
 
 class TestSigned:

@@ -23,6 +23,9 @@ def test_report_codes_are_those_of_the_protocol() -> None:
         "token-required": 0x81,
         "token-invalid": 0x82,
         "unknown-extension": 0x83,
+        "voucher-required": 0x84,
+        "voucher-invalid": 0x85,
+        "voucher-spent": 0x86,
     }
 
 

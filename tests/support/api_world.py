@@ -12,6 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from deniable_aggregator.access.roles import ROLES
 from deniable_aggregator.app import create_app
 from deniable_aggregator.keys import read_seed
 from deniable_aggregator.registry import Collection
@@ -221,9 +222,7 @@ def opened(folder: Path, now: float = NOON, **settings: Any) -> Iterator[World]:
 
 
 def _tokens(service: Service, clock: Moment) -> dict[str, str]:
-    made = {
-        role: service.tokens.create(role, role) for role in ("viewer", "analyst", "admin", "relay")
-    }
+    made = {role: service.tokens.create(role, role) for role in ROLES}
     revoked_id, revoked = service.tokens.create("admin", "revoked")
     service.tokens.revoke(revoked_id)
     _, expired = service.tokens.create("admin", "expired", expires=clock.now + 1)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from deniable_client import Ceiling, Client, Reply, TransportError
 from deniable_client.testing import FakeClock, RecordingTransport, Request
+from deniable_client.vouching import Vouchers
 from deniable_shared import dsse, envelope
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.journal import GENESIS, LOG_PAGE, LogEntry, LogPage, extend
@@ -106,7 +107,12 @@ class Received:
 
     collection: str
     report: Report
-    payload: bytes
+    plaintext: Plaintext
+
+    @property
+    def payload(self) -> bytes:
+        """The randomized answer."""
+        return self.plaintext.payload
 
 
 @dataclass
@@ -187,10 +193,10 @@ class Aggregator:
             raise answer
         return answer if isinstance(answer, Reply) else failed(report, answer)
 
-    def _open(self, collection: str, report: Report) -> bytes:
+    def _open(self, collection: str, report: Report) -> Plaintext:
         info = seal_info(collection, self.manifests[collection].digest, report.header)
         opener = envelope.Opener(*self.operator.private[report.header.key_id])
-        return Plaintext.decode(opener.open(report.sealed, info=info)).payload
+        return Plaintext.decode(opener.open(report.sealed, info=info))
 
 
 def page_of(log: Sequence[LogEntry], first: int) -> bytes:
@@ -233,6 +239,7 @@ class Device:
     aggregator: Aggregator
     shipped: Sequence[Manifest]
     clients: list[Client] = field(default_factory=list)
+    vouchers: Vouchers | None = None
     transport: RecordingTransport = field(init=False)
 
     def __post_init__(self) -> None:
@@ -253,6 +260,7 @@ class Device:
             manifests=[self.aggregator.operator.sign(each) for each in self.shipped],
             state=self.path,
             ceiling=ceiling,
+            vouchers=self.vouchers,
             transport=self.transport,
             clock=self.clock,
             background=background,

@@ -39,15 +39,17 @@ class ExactlyOnce(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="deniable-spine-"))
         self.spine = self.begin(self.folder)
-        self.devices = [
-            Device(self.spine, number, ceiling=self.ceiling) for number in range(DEVICES)
-        ]
+        self.devices = [self.device(number) for number in range(DEVICES)]
         for device in self.devices:
             device.consent("granted")
 
     def begin(self, folder: Path) -> Spine:
         """The world at the start."""
         return Spine(folder, DEVICES)
+
+    def device(self, number: int) -> Device:
+        """One of the devices."""
+        return Device(self.spine, number, ceiling=self.ceiling)
 
     def teardown(self) -> None:
         for device in self.devices:

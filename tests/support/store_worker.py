@@ -1,7 +1,8 @@
-"""A process that counts: `python store_worker.py ADDRESS FIRST LAST SIZE`.
+"""A process that counts: `python store_worker.py ADDRESS FIRST LAST SIZE [OFFSET]`.
 
 Waits for a line on stdin, commits reports FIRST … LAST in batches of SIZE, and after each commit
-prints how many reports of the batch it counted and the batch's first number.
+prints how many reports of the batch it counted and the batch's first number. With OFFSET they are
+those of people FIRST … LAST, with their vouchers.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from pathlib import Path
 
 from deniable_aggregator.store.contract import Verdict
 from support.databases import Database, at
-from support.stores import arrivals, sums
+from support.stores import arrivals, sums, vouched
 
 TESTS = Path(__file__).parent.parent
 
 
-def start(database: Database, first: int, last: int, size: int) -> subprocess.Popen[str]:
+def start(
+    database: Database, first: int, last: int, size: int, *, offset: int | None = None
+) -> subprocess.Popen[str]:
     """Such a process, ready to begin."""
     run = [sys.executable, __file__, database.address, str(first), str(last), str(size)]
+    run += [] if offset is None else [str(offset)]
     worker = subprocess.Popen(
         run,
         stdin=subprocess.PIPE,
@@ -39,12 +43,14 @@ def begin(worker: subprocess.Popen[str]) -> None:
     worker.stdin.flush()
 
 
-def main(address: str, first: str, last: str, size: str) -> None:
+def main(address: str, first: str, last: str, size: str, offset: str | None = None) -> None:
     store = at(address)
     print("ready", flush=True)
     sys.stdin.readline()
     for start in range(int(first), int(last), int(size)):
-        verdicts = store.commit(arrivals(range(start, start + int(size))), sums)
+        numbers = range(start, start + int(size))
+        batch = arrivals(numbers) if offset is None else vouched(numbers, offset=int(offset))
+        verdicts = store.commit(batch, sums)
         print(verdicts.count(Verdict.COUNTED), start, flush=True)
     store.close()
 

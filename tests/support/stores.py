@@ -24,6 +24,7 @@ __all__ = [
     "report_id",
     "rows",
     "sums",
+    "vouched",
 ]
 
 EPOCH = 20_000
@@ -41,9 +42,19 @@ def arrival(
     epoch: int = EPOCH,
     version: int = 1,
     collection: str = COLLECTION,
+    voucher: int | None = None,
 ) -> Arrival:
-    """Report `number`; its payload is a row of small integers that `sums` adds up."""
-    return Arrival(Cell(collection, epoch, version), report_id(number), payload)
+    """Report `number`; its payload is a row of small integers that `sums` adds up.
+
+    With `voucher` it carries the serial of that number.
+    """
+    serial = None if voucher is None else sha256(b"voucher %d" % voucher).digest()[:16]
+    return Arrival(Cell(collection, epoch, version), report_id(number), payload, serial)
+
+
+def vouched(numbers: Iterable[int], *, offset: int = 0, epoch: int = EPOCH) -> list[Arrival]:
+    """Reports of these people: of another `offset` other reports with the same vouchers."""
+    return [arrival(number + offset, voucher=number, epoch=epoch) for number in numbers]
 
 
 def arrivals(

@@ -6,12 +6,14 @@ A storm is one data directory, its server process, the fleets' processes and wha
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,12 +36,14 @@ from support.families import family
 from support.fault_proxy import Fault, FaultProxy
 from support.mortal_postgres import MortalPostgres
 
-__all__ = ["Storm", "blow"]
+__all__ = ["Storm", "blow", "gust"]
 
 FLEETS = 3
 LEASE_SECONDS = 31  # a device that died holds its uploader's lease so long
 PATIENCE_SECONDS = 90.0
-BROKEN_OF_8 = 2
+PAUSE_SECONDS = 0.02
+CALM = 14
+"""Beside one connection of each kind, so that 5 of 20 are broken."""
 
 
 @dataclass
@@ -55,7 +59,7 @@ class Storm:
 
     def __post_init__(self) -> None:
         self.port = free_port()
-        self.network = FaultProxy(("127.0.0.1", self.port), weather)
+        self.network = FaultProxy(("127.0.0.1", self.port), Weather())
         self.network.start()
         self.store = self.database.address if self.database else ""
         self.settings = Settings(
@@ -193,13 +197,20 @@ def _count(service: Service, manifest: Manifest) -> tuple[int, int]:
     return sum(cell.n for cell in cells), int(sum(cell.tally.sum() for cell in cells))
 
 
-def weather() -> Fault:
-    """Two of eight connections meet some fault, each kind as likely."""
-    coins = Coins.system()
-    if coins.below(8) >= BROKEN_OF_8:
-        return Fault.PASS
-    faults = [fault for fault in Fault if fault is not Fault.PASS]
-    return faults[coins.below(len(faults))]
+class Weather:
+    """Two of eight connections meet some fault, each kind as likely; of any 20 dealt together each
+    kind meets one."""
+
+    def __init__(self) -> None:
+        self._dealing = threading.Lock()
+        self._deck: list[Fault] = []
+
+    def __call__(self) -> Fault:
+        with self._dealing:
+            if not self._deck:
+                self._deck = [*Fault, *[Fault.PASS] * CALM]
+                secrets.SystemRandom().shuffle(self._deck)
+            return self._deck.pop()
 
 
 def blow(storm: Storm, rounds: int) -> None:
@@ -210,7 +221,7 @@ def blow(storm: Storm, rounds: int) -> None:
         storm.kill_the_database,
         storm.kill_everything,
     )
-    try:
+    with _over(storm):
         for round in range(rounds):
             storm.start_server()
             storm.start_fleets(round=round)
@@ -219,15 +230,55 @@ def blow(storm: Storm, rounds: int) -> None:
             _wait(Coins.system().below(300) / 1000)
             storm.kill_everything()
             _check(storm)
+        _finish(storm, round=rounds)
+
+
+def gust(storm: Storm) -> None:
+    """One round for every day: amid the load a worker dies, the database, then everything.
+
+    The first dies once some devices are told that their report is kept. With SQLite the worker is
+    the service.
+    """
+    with _over(storm):
         storm.start_server()
-        storm.start_fleets(round=rounds)
-        assert [fleet.wait(PATIENCE_SECONDS) for fleet in storm.fleets] == [0] * FLEETS
+        storm.start_fleets(round=0)
+        _await_more(storm)
+        storm.kill_a_worker()
+        if storm.database is not None:
+            _wait(Coins.system().below(300) / 1000)
+            storm.kill_the_database()
+        _wait(Coins.system().below(300) / 1000)
+        storm.kill_everything()
+        _check(storm)
+        _finish(storm, round=1)
+
+
+@contextmanager
+def _over(storm: Storm) -> Iterator[None]:
+    """However it ends nothing goes on; if it ends well each device is counted once."""
+    try:
+        yield
     finally:
         storm.kill_everything()
         storm.network.close()
     assert set(storm.counts().values()) == {(1, 1)}
     assert storm.acknowledged() == {manifest.name for manifest in storm.manifests}
     assert set(storm.network.met) == set(Fault)
+
+
+def _finish(storm: Storm, *, round: int) -> None:
+    storm.start_server()
+    storm.start_fleets(round=round)
+    assert [fleet.wait(PATIENCE_SECONDS) for fleet in storm.fleets] == [0] * FLEETS
+
+
+def _await_more(storm: Storm) -> None:
+    """Until one to four more devices are done, so that load is there whatever the machine does."""
+    wanted = len(storm.acknowledged()) + 1 + Coins.system().below(4)
+    end = time.monotonic() + PATIENCE_SECONDS
+    while len(storm.acknowledged()) < min(wanted, storm.devices):
+        assert time.monotonic() < end, "nothing was acknowledged any more"
+        time.sleep(PAUSE_SECONDS)
 
 
 def _check(storm: Storm) -> None:

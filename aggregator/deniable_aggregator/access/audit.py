@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTS",
+    "ALONE",
     "Act",
     "Entry",
     "acting",
@@ -40,21 +41,32 @@ ACTS = (
     "collection-closed",
     "epoch-closed",
     "key-rotated",
+    "keys-delegated",
     "ledger-reconciled",
     "manifest-applied",
     "question-asked",
     "release-asked",
+    "restored",
+    "schema-migrated",
     "session-ended",
     "settings-changed",
     "sign-in",
+    "sign-in-failed",
     "sign-in-link-made",
     "sign-out",
     "token-made",
     "token-revoked",
     "user-added",
     "user-removed",
+    "voucher-key-shown",
 )
 """Every privileged act there is."""
+
+ALONE = (
+    *("ledger-reconciled", "schema-migrated", "settings-changed", "sign-in-failed"),
+    "voucher-key-shown",
+)
+"""Acts that change, or may change, nothing in the database beside their entry."""
 
 Details = Mapping[str, object]
 

@@ -137,7 +137,7 @@ class AccessStore(Protocol):
         ...
 
     def record_act(self) -> None:
-        """Append the entry of the act under way, which changes nothing else here."""
+        """Append the entry of this act, if it is under way; it changes nothing else here."""
         ...
 
     def audit(self, first: int = 0) -> Sequence[AuditRow]:

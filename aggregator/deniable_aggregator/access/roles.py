@@ -1,7 +1,8 @@
-"""The four roles, and who somebody turned out to be.
+"""The five roles, and who somebody turned out to be.
 
-viewer reads estimates, analyst may also spend budget, admin may do everything; relay stands apart:
-it may only upload more than one report a request. Devices are nobody.
+viewer reads estimates, analyst may also spend budget, admin may do everything. Two are for machines
+and stand apart: relay may only upload more than one report a request, metrics may only read
+`/metrics`. Devices are nobody.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from dataclasses import dataclass
 
 __all__ = ["PEOPLE", "ROLES", "Identity", "allows", "checked_name", "checked_role", "scope_of"]
 
-ROLES = ("viewer", "analyst", "admin", "relay")
+ROLES = ("viewer", "analyst", "admin", "relay", "metrics")
 PEOPLE = ("viewer", "analyst", "admin")
-"""Roles that a person can have; a relay is a machine."""
+"""Roles that a person can have; relay and metrics are for machines."""
 
 MAX_NAME_CHARACTERS = 64
 MAX_SCOPE = 100
@@ -46,10 +47,15 @@ class Identity:
 
 
 def allows(role: str, needed: str) -> bool:
-    """Whether `role` covers `needed`: viewer < analyst < admin; relay covers only itself."""
-    if "relay" in (role, needed):
-        return role == needed
-    return _RANK[role] >= _RANK[needed]
+    """Whether `role` covers `needed`: viewer < analyst < admin; relay and metrics only themselves.
+
+    What a metrics token reads, an admin may read, too.
+    """
+    if role == needed:
+        return True
+    if role not in _RANK or needed not in _RANK:
+        return (role, needed) == ("admin", "metrics")
+    return _RANK[role] > _RANK[needed]
 
 
 def checked_role(role: str, accepted: tuple[str, ...] = ROLES) -> None:

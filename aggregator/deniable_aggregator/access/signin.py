@@ -50,9 +50,21 @@ def sign_in() -> Response:
             return shown(SLOW, 429)
         user = service().users.recognize(name, password)
     if user is None:
+        _record_failure(name)
         return shown(WRONG, 403)
     secret = service().sessions.begin(user.name, user.role, user.collections, via="password")
     return shown(WRONG, 403) if secret is None else begun(secret)
+
+
+def _record_failure(name: str) -> None:
+    """In the audit log, within its bounds; a name that nobody has may be a password: it is left
+    out."""
+    if not service().sign_ins.is_recorded(name):
+        return
+    known = any(user.name == name for user in service().users.list())
+    actor = f"{name} (password)" if known else "nobody known (password)"
+    with audit.acting("sign-in-failed", actor=actor, at=service().clock()):
+        service().store.record_act()
 
 
 @blueprint.post("/sign-out")

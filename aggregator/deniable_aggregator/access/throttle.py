@@ -21,6 +21,9 @@ OF_NETWORK, OF_NAME, OF_ALL = 20, 10, 300
 
 WINDOW_SECONDS = 60
 
+ENTRIES_OF_NAME, ENTRIES_OF_ALL = 1, 10
+"""Entries of failed sign-ins that the audit log takes in a window, of one process."""
+
 AT_ONCE = 4
 """Requests that compute or wait to: the other threads are for uploads."""
 
@@ -34,12 +37,20 @@ class SignInLimiter:
         self._networks, self._names, self._all = (
             Limiter(amount, WINDOW_SECONDS, clock=clock) for amount in (OF_NETWORK, OF_NAME, OF_ALL)
         )
+        self._entries_of_name, self._entries = (
+            Limiter(amount, WINDOW_SECONDS, clock=clock)
+            for amount in (ENTRIES_OF_NAME, ENTRIES_OF_ALL)
+        )
 
     def admits(self, address: str, name: str) -> bool:
         """Whether one more password may be tried; counted before it is known to be right."""
         if self._by_address and not self._networks.hit(network_prefix(address)):
             return False
         return self._names.hit(name) and self._all.hit("")
+
+    def is_recorded(self, name: str) -> bool:
+        """Whether a failure gets an entry; the same for a name that somebody has and any other."""
+        return self._entries_of_name.hit(name) and self._entries.hit("")
 
     @contextmanager
     def turn(self) -> Iterator[bool]:

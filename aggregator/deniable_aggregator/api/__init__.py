@@ -20,6 +20,7 @@ from deniable_aggregator.api import (
     releases,
     tokens,
     users,
+    vouchers,
 )
 
 __all__ = ["register"]
@@ -30,7 +31,7 @@ def register(app: Flask) -> None:
     errors.register(app)
     topics = (
         *(audit, collections, comparison, epochs, estimates, health, keys),
-        *(ledger, log, metrics, openapi, releases, tokens, users),
+        *(ledger, log, metrics, openapi, releases, tokens, users, vouchers),
     )
     for topic in topics:
         app.register_blueprint(topic.blueprint)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from deniable_aggregator.api.documents import Arguments
+from deniable_aggregator.api.documents import Arguments, Identifier
 
 Role = Annotated[
-    Literal["viewer", "analyst", "admin", "relay"],
-    Meta(description="viewer, analyst, admin or relay"),
+    Literal["viewer", "analyst", "admin", "relay", "metrics"],
+    Meta(description="viewer, analyst, admin, relay or metrics"),
 ]
 PersonRole = Annotated[
     Literal["viewer", "analyst", "admin"], Meta(description="viewer, analyst or admin")
@@ -43,6 +43,38 @@ class NewToken(Arguments, frozen=True, kw_only=True):
     expires_days: (
         Annotated[int, Meta(ge=1, le=3650, description="whole days from 1 to 3650, or null")] | None
     ) = None
+
+
+class NewVoucher(Arguments, frozen=True, kw_only=True):
+    """Whom a voucher is for, and for which epoch: the present one when none is named."""
+
+    person: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=256,
+            description="1 to 256 bytes: the backend's own name for somebody",
+        ),
+    ]
+    epoch: (
+        Annotated[int, Meta(ge=0, le=4294967295, description="an epoch index (0 to 4294967295)")]
+        | UnsetType
+    ) = UNSET
+
+
+class VoucherDocument(Struct, frozen=True, kw_only=True):
+    """A voucher: 43 characters that the device seals into its report of this epoch."""
+
+    collection: Identifier
+    epoch: int
+    voucher: str
+
+
+class VoucherKeyDocument(Struct, frozen=True, kw_only=True):
+    """The key of a collection's vouchers: a secret of the operator's backend."""
+
+    collection: Identifier
+    key: str
 
 
 class NewUser(Arguments, frozen=True, kw_only=True):

@@ -118,6 +118,8 @@ def summary(found: Collection) -> CollectionDocument:
             "epsilon": format_epsilon(newest.epsilon_report),
             "repeat": newest.repeat,
             "read": newest.read,
+            "requires": newest.requires,
+            "identified": newest.identified,
             "epoch_seconds": newest.epoch_seconds,
             "valid_from": newest.valid_from.isoformat(),
             "expires": newest.expires.isoformat(),

@@ -100,6 +100,10 @@ class CollectionDocument(Struct, frozen=True, kw_only=True):
     epsilon: Annotated[str, Meta(description="ε of one whole report, exact: a decimal in a string")]
     repeat: str
     read: Literal["live", "closed", "releases"]
+    requires: Annotated[list[str], Meta(description="extensions that every report carries")]
+    identified: Annotated[
+        bool, Meta(description="whose report is whose can be told: no anonymity is claimed")
+    ]
     epoch_seconds: int
     valid_from: str
     expires: str

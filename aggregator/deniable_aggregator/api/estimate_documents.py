@@ -216,6 +216,26 @@ class HoldDocument(Struct, frozen=True):
     last: int
 
 
+class AnonymityDocument(Struct, frozen=True, kw_only=True):
+    """What is left of ε for whoever sees what the relay passes on, but not who sent it."""
+
+    batch: Annotated[int, Meta(description="least reports that the relay passes on together")]
+    liars: Annotated[
+        float, Meta(description="the share of a batch that is taken for made up: `liars`, else 0.5")
+    ]
+    reports: Annotated[int, Meta(description="the honest ones of a batch")]
+    epsilon: Annotated[float, Meta(description="of one report, at `delta`")]
+    delta: float
+    epsilon_all: Annotated[
+        float,
+        Meta(
+            description="of all that one person ever sends, at `delta_all`; memoized: the local one"
+        ),
+    ]
+    delta_all: Annotated[float, Meta(description="0 where the local ε is the least there is")]
+    conditions: Annotated[list[str], Meta(description="what has to be so for it to hold")]
+
+
 class EstimatesDocument(Struct, frozen=True, kw_only=True):
     """Debiased frequencies of some epochs, pooled."""
 
@@ -301,6 +321,13 @@ class EstimatesDocument(Struct, frozen=True, kw_only=True):
         | UnsetType
     ) = UNSET
     trust: TrustDocument
+    shuffled: (
+        Annotated[
+            AnonymityDocument,
+            Meta(description="present where reports are taken from relays only (`relay_batch`)"),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class EstimatesByEpochDocument(Struct, frozen=True):

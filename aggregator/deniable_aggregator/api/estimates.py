@@ -9,6 +9,7 @@ from typing import NamedTuple, TypedDict
 from flask import Blueprint, Response, request
 from msgspec import UNSET, UnsetType
 
+from deniable_aggregator.api.anonymity import of_relay
 from deniable_aggregator.api.arguments import refuse
 from deniable_aggregator.api.estimate_documents import (
     EstimatesArguments,
@@ -104,14 +105,14 @@ def estimated_together(found: Collection, query: EstimatesArguments) -> Estimate
     """All epochs as one."""
     checked = _checked(found, query)
     reading = pooled(service().store, found, checked.span)
-    return _document(found, reading, query, checked.axes, checked.sets, checked.asked)
+    return _document(found, reading, query, checked, service().settings.relay_batch)
 
 
 def _estimated_by_epoch(found: Collection, query: EstimatesArguments) -> EstimatesByEpochDocument:
     checked = _checked(found, query)
     readings, few = by_epoch(service().store, found, checked.span)
     documents = [
-        _document(found, reading, query, checked.axes, checked.sets, checked.asked)
+        _document(found, reading, query, checked, service().settings.relay_batch)
         for reading in readings
     ]
     return EstimatesByEpochDocument(documents, list(few))
@@ -139,8 +140,10 @@ def _checked(found: Collection, query: EstimatesArguments) -> _Checked:
 def plain(collection: Collection, reading: Reading) -> EstimatesDocument:
     """The answer about these reports when nothing more is asked."""
     query = EstimatesArguments()
-    axes, asked = tables_asked(collection, []), asked_of_numbers(collection, query)
-    return _document(collection, reading, query, axes, [], asked)
+    checked = _Checked(
+        tables_asked(collection, []), [], asked_of_numbers(collection, query), Span()
+    )
+    return _document(collection, reading, query, checked, relay_batch=0)
 
 
 def _negotiated() -> str:
@@ -167,10 +170,10 @@ def _document(
     collection: Collection,
     reading: Reading,
     query: EstimatesArguments,
-    axes: Sequence[tuple[int, ...]],
-    sets: Sequence[tuple[int, ...]],
-    asked: Asked,
+    checked: _Checked,
+    relay_batch: int,
 ) -> EstimatesDocument:
+    axes, sets, asked = checked.axes, checked.sets, checked.asked
     shown = shown_of(collection, reading, query, axes)
     estimate = shown.estimate
     projection = _projection(collection, reading, query.projection, shown)
@@ -205,6 +208,7 @@ def _document(
         likelihood_short=projection.short,
         warnings=of_shape(collection, reading),
         trust=TrustDocument(_finite(influence_of(collection, estimate.influence))),
+        shuffled=of_relay(collection, relay_batch, query.liars),
     )
 
 

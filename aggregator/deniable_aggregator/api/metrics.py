@@ -33,7 +33,7 @@ def from_this_machine() -> bool:
 @blueprint.get("/metrics")
 @operation(
     tag="operations",
-    role="admin",
+    role="metrics",
     exempt=from_this_machine,
     query=None,
     answers={200: {TEXT: ()}},
@@ -43,8 +43,8 @@ def metrics() -> Response:
     """Counters and gauges in Prometheus' text format, for the operator alone.
 
     They count reports of every collection, also where `read` shows analysts none. The setting
-    `metrics` says who may read them: `admin` (a token of that role), `loopback` (also programs on
-    this machine, without a token) or `off`.
+    `metrics` says who may read them: `admin` (a token of that role, or of role metrics),
+    `loopback` (also programs on this machine, without a token) or `off`.
     """
     found = service()
     if found.settings.metrics == "off":

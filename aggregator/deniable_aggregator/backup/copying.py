@@ -7,22 +7,26 @@ whole budget is at stake, unless the operator says that nothing was.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from deniable_aggregator.access.audit import Act
 from deniable_aggregator.backup import archive, keys
 from deniable_aggregator.backup.archive import Archive, Manifest
 from deniable_aggregator.errors import DataDirectoryError, StoreError
 from deniable_aggregator.heads import file as heads_file
-from deniable_aggregator.heads.document import Heads
+from deniable_aggregator.heads.document import End, Heads
 from deniable_aggregator.keys import read_trust
 from deniable_aggregator.keys.files import make_directory, write_public
 from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.settings import Settings
+from deniable_aggregator.store import auditing
 from deniable_aggregator.store.portable.ends import Ends, ends_of, heads_of
 from deniable_aggregator.store.portable.reading import Digest, Snapshot, digests, snapshot
 from deniable_aggregator.store.portable.writing import Source, fill
+from deniable_shared.epochs import Clock
 
 __all__ = ["Restored", "back_up", "copy_store", "restore"]
 
@@ -57,8 +61,11 @@ def restore(
     *,
     passphrase: Callable[[], str],
     nothing_released_since: bool,
+    clock: Clock = time.time,
 ) -> Restored:
     """Into an empty data directory and an empty store; every row and both heads are verified.
+
+    The audit log gets one entry more, which says so.
 
     `passphrase` is asked only if the archive holds keys that the directory lacks.
     """
@@ -67,7 +74,7 @@ def restore(
         make_directory(settings.data)
         lock = DirectoryLock.acquire(settings.data)
         try:
-            return _restored(settings, found, passphrase, nothing_released_since)
+            return _restored(settings, found, passphrase, nothing_released_since, clock())
         finally:
             lock.release()
 
@@ -92,6 +99,7 @@ def _restored(
     found: Archive,
     passphrase: Callable[[], str],
     nothing_released_since: bool,
+    now: float,
 ) -> Restored:
     _keep_trust(settings.data, found.trust)
     folder = settings.data / "keys"
@@ -105,6 +113,7 @@ def _restored(
 
     def check(filled: Snapshot) -> None:
         _same_ends(manifest.ends)(filled)
+        auditing.append(filled.statements, _entry(known, now).entry())
         after.append(heads_of(filled.statements))
 
     try:
@@ -115,9 +124,17 @@ def _restored(
         raise
     if known is None:
         known = replace(after[0], unknown=not nothing_released_since)
-        heads_file.write(settings.data, known)
+    known = replace(known, audit=after[0].audit)
+    heads_file.write(settings.data, known)
     same = (known.ledger, known.log) == (after[0].ledger, after[0].log)
     return Restored(manifest, folder.is_dir(), known.unknown or not same)
+
+
+def _entry(known: Heads | None, now: float) -> Act:
+    """What the audit log says of it: also where it was known to end, which may be further on."""
+    was = known.audit if known is not None else End()
+    details = {"known_to_end": f"{was.size}:{was.head}"} if was.size else {}
+    return Act("restored", "deniable restore", now, details)
 
 
 def _same_ends(wanted: Ends) -> Callable[[Snapshot], None]:

@@ -43,6 +43,7 @@ class Deniable(MainGroup):
             f"{HERE}.keys", "keys", "List and replace the keys that reports are sealed to."
         ),
         "log": Entry(f"{HERE}.log", "log", "Verify the log of manifests, key lists and releases."),
+        "vouchers": Entry(f"{HERE}.vouchers", "vouchers", "Let a backend vouch for people"),
         "tokens": Entry(f"{HERE}.tokens", "tokens", "Give and take away access."),
         "users": Entry(f"{HERE}.users", "users", "Let people in, with a password or once."),
         "sessions": Entry(f"{HERE}.sessions", "sessions", "See who is signed in; sign them out."),
@@ -58,6 +59,12 @@ class Deniable(MainGroup):
         ),
         "migrate": Entry(
             f"{HERE}.stores", "migrate", "Bring the database to this program's schema."
+        ),
+        "open": Entry(
+            f"{HERE}.opening", "open_spool", "Count what `deniable serve --spool` has taken."
+        ),
+        "relay": Entry(
+            f"{HERE}.relay", "relay", "Pass reports on for an aggregator, shuffled in batches."
         ),
         "attack": Entry(
             f"{HERE}.attack",

@@ -31,15 +31,17 @@ def audit(
 ) -> None:
     """Show who did what that took a privilege.
 
-    Note the size and head that --verify prints somewhere else: only they show that nobody with the
-    database in hand cut the end off or wrote all of it anew.
+    On the service's machine --verify also holds it against heads.json. Note the size and head that
+    it prints somewhere else: only they show that nobody with the whole directory in hand cut the
+    end off or wrote all of it anew.
     """
-    with Target(url, data).connect() as connection:
+    target = Target(url, data)
+    with target.connect() as connection:
         entries = _every(connection)
     if not verify:
         _show(entries, as_json=as_json)
         return
-    size, head = _verified(entries, since)
+    size, head = _verified(entries, since, target.settings().data if url is None else None)
     if as_json:
         emit({"size": size, "head": head})
     else:
@@ -72,10 +74,13 @@ def _row(entry: dict[str, object]) -> list[str]:
     return [moment(int(str(entry["at"]))), *(visible(str(text)) for text in texts)]
 
 
-def _verified(entries: list[dict[str, object]], since: str | None) -> tuple[int, str]:
+def _verified(
+    entries: list[dict[str, object]], since: str | None, data: Path | None
+) -> tuple[int, str]:
     """(size, head) of the chain; ForkError where it is broken or is not the one noted before."""
     from deniable_aggregator.access import audit as chain
     from deniable_aggregator.access.contract import AuditRow
+    from deniable_aggregator.inspection import acts
     from deniable_shared.errors import ForkError
 
     rows = [
@@ -83,6 +88,8 @@ def _verified(entries: list[dict[str, object]], since: str | None) -> tuple[int,
         for entry in entries
     ]
     size, head = chain.verify(rows)
+    if data is not None:
+        acts.require_end(rows, acts.known_end(data))
     if since is not None:
         noted, _, wanted = since.partition(":")
         heads = ["00" * 32, *(row.head.hex() for row in rows)]

@@ -197,6 +197,9 @@ def list_collections(url: str | None, data: Path | None, as_json: bool) -> None:
     columns = ["collection", "version", "state", "mechanism", "epsilon", "expires", "purpose"]
     rows = rows_of(document["collections"])
     plain_table(columns, [[str(row.get(column, "")) for column in columns] for row in rows])
+    for row in rows:
+        if row.get("identified"):
+            click.echo(f"{row['collection']} is identified: whose report is whose can be told.")
 
 
 @collections.command(epilog=example("deniable collections close settings-4kqz0m"))
@@ -261,6 +264,8 @@ def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[
                 "repeat": manifest.repeat,
                 "answers": manifest.answers,
                 "linkage": manifest.linkage,
+                "requires": list(manifest.requires),
+                "identified": manifest.identified,
                 "findings": [
                     {"level": finding.level, "field": finding.field, "message": finding.message}
                     for finding in found
@@ -281,6 +286,8 @@ def _tell(manifests: list[Manifest], findings: list[list[Finding]]) -> None:
         )
         click.echo(f"  {manifest.mechanism_id}: {_why(manifest)['reason']}")
         click.echo(f"  {manifest.repeat}: a device {manifest.answers}")
+        if manifest.identified:
+            click.echo(f"  identified: every report carries {', '.join(manifest.requires)}")
         for finding in found:
             click.echo(f"  {finding.level:<8}{finding.field}: {finding.message}")
     click.echo(f"The least ceiling that admits it: {_ceiling(manifests)}")

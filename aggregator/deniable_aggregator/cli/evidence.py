@@ -50,9 +50,21 @@ def sentences_of(document: dict[str, object]) -> Iterator[str]:
     short = document.get("likelihood_short")
     if isinstance(short, (int, float)):
         yield f"The log-likelihood is within {short:.2g} of the most that any frequencies have."
+    yield from _anonymity(document.get("shuffled"))
     for warning in rows_of(document.get("warnings")):
         seen = f"{warning['seen']:,} times, where {_whole(warning['expected'])} are expected"
         yield escaped(f"Warning: {_WARNED[str(warning['kind'])]} {seen}. {warning['meaning']}")
+
+
+def _anonymity(found: object) -> Iterator[str]:
+    if not isinstance(found, dict):
+        return
+    yield (
+        f"Through the relay, in batches of {found['batch']:,}: ε = {found['epsilon']:.3g} at "
+        f"δ = {found['delta']:g} a report, if at most {found['liars']:.0%} of a batch is made up; "
+        f"ε = {found['epsilon_all']:.3g} at δ = {found['delta_all']:g} for all that one sends "
+        "(conditions: --json)."
+    )
 
 
 def _share(name: str, found: dict[str, object]) -> str:

@@ -41,6 +41,7 @@ def _attributes(
         "deniable plan --domain 1000 --epsilon 1 --users 100000",
         "deniable plan --domain 12 --epsilon 0.5 --users 20000 --half-width 0.02 --json",
         "deniable plan --type bits --domain 8 --epsilon 1 --users 5000 --repeat memoized",
+        "deniable plan --domain 16 --epsilon 4 --users 100000 --batch 2000 --liars 0.2",
         "deniable plan --type number --domain 101 --asks mean --epsilon 1 --users 10000",
         "deniable plan --type record --attributes 3,4,2 --epsilon 1 --users 100000",
         "deniable plan --explore --plot mechanisms.svg",
@@ -95,6 +96,19 @@ def _attributes(
 )
 @click.option("--linkable", is_flag=True, help="Reports of one device may be recognised as such.")
 @click.option("--mechanism", metavar="ID", help="Take this one instead of the one chosen.")
+@click.option(
+    "--batch",
+    type=click.IntRange(2),
+    metavar="B",
+    help="What a relay passes on together, at least.",
+)
+@click.option(
+    "--liars",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.5,
+    show_default=True,
+    help="With --batch: the share of a batch that is made up.",
+)
 @click.option("--explore", is_flag=True, help="Show what is chosen over a grid of sizes and ε.")
 @click.option(
     "--plot",
@@ -221,6 +235,21 @@ def _rows(found: Plan) -> list[tuple[str, str]]:
             f"ε = {found.shuffle_epsilon:.4g} at δ = {float(found.shuffle_delta):g}, if all are "
             "honest and nobody knows who sent what",
         ),
+        *_through_relay(found),
+    ]
+
+
+def _through_relay(found: Plan) -> list[tuple[str, str]]:
+    if found.relay is None:
+        return []
+    way = found.relay
+    life = f"ε = {way.epsilon_all:.4g}" + (f" at δ = {way.delta_all:g}" if way.delta_all else "")
+    return [
+        (
+            "through a relay",
+            f"ε = {way.epsilon:.4g} at δ = {way.delta:g} a report, in batches of {way.batch:,} of "
+            f"which {way.liars:.3g} is made up; all of a person's reports: {life}",
+        )
     ]
 
 

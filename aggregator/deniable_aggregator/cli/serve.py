@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    epilog=example("deniable serve", "deniable serve --data /var/lib/deniable --port 9000")
+    epilog=example(
+        "deniable serve",
+        "deniable serve --data /var/lib/deniable --port 9000",
+        "deniable serve --spool /srv/spool",
+    )
 )
 @data_option
 @click.option("--host", metavar="ADDRESS", help="Address to listen on. [default: 127.0.0.1]")
@@ -31,13 +35,27 @@ if TYPE_CHECKING:
     help="Processes that serve; more than one needs PostgreSQL. [default: 1]",
 )
 @click.option("--access-log", is_flag=True, help="Log requests, without addresses.")
+@click.option(
+    "--spool",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIRECTORY",
+    help="Take reports without any key and put them there, for `deniable open`.",
+)
 def serve(
-    data: Path | None, host: str | None, port: int | None, workers: int | None, access_log: bool
+    data: Path | None,
+    host: str | None,
+    port: int | None,
+    workers: int | None,
+    access_log: bool,
+    spool: Path | None,
 ) -> None:
     """Run the service.
 
     It listens on this machine only and speaks plain HTTP: put a proxy that ends TLS in front.
     Ctrl-C or SIGTERM lets requests under way finish. Commands find it by the data directory.
+
+    With --spool it needs no data directory: it takes uploads and answers what is public, as
+    `deniable open` has written it there, and nothing else.
     """
     from deniable_aggregator.process import serving
 
@@ -50,6 +68,8 @@ def serve(
             f"Warning: plain HTTP on {settings.host} can be read on the way: "
             "let a proxy end TLS in front of it."
         )
+    if spool is not None:
+        _take_without_keys(settings, spool, access_log=access_log)
     with serving.signals_as_interrupt(), serving.running(settings, access_log=access_log) as server:
         click.echo(f"Serving {settings.data} at {server.address} (Ctrl-C stops)")
         if server.link is not None:
@@ -61,6 +81,25 @@ def serve(
             say("Stopping: requests under way finish first.")
             return
     raise CommandFailed(f"the service stopped by itself (exit code {code})")
+
+
+def _take_without_keys(settings: Settings, spool: Path, *, access_log: bool) -> NoReturn:
+    """Granian takes this process over, with an application that has no key."""
+    import os
+    import sys
+
+    from deniable_aggregator.process.serving import granian_arguments, require_free
+    from deniable_aggregator.spool.door import FACTORY, VARIABLE
+
+    if not spool.is_dir():
+        raise CommandFailed(f"there is no directory {spool} for the spool: make one")
+    require_free(settings.host, settings.port)
+    arguments = granian_arguments(settings, access_log=access_log, factory=FACTORY)
+    environ = {**os.environ, **settings.environ(), VARIABLE: str(spool.absolute())}
+    say(f"Taking reports for {spool} at http://{settings.host}:{settings.port} (Ctrl-C stops)")
+    os.chdir(spool)  # granian imports from where it stands
+    command = [sys.executable, "-P", "-m", "granian", *arguments]
+    os.execve(sys.executable, command, environ)  # noqa: S606  (our own interpreter and module)
 
 
 def _listening(settings: Settings, host: str | None, port: int | None) -> Settings:

@@ -11,7 +11,7 @@ from deniable_aggregator.cli.access_tables import cell, collection_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
 
-ROLES = ("viewer", "analyst", "admin", "relay")
+ROLES = ("viewer", "analyst", "admin", "relay", "metrics")
 
 
 @click.group()
@@ -19,7 +19,7 @@ def tokens() -> None:
     """Give and take away access.
 
     viewer reads estimates, analyst may also spend privacy budget, admin may do everything, relay
-    may only pass on many reports at once. Devices need no token.
+    may only pass on many reports at once, metrics may only read /metrics. Devices need no token.
     """
 
 
@@ -27,6 +27,7 @@ def tokens() -> None:
     epilog=example(
         "deniable tokens new --role viewer --label Grafana --expires 365",
         "deniable tokens new --role analyst --label Ana --collection settings",
+        "deniable tokens new --role metrics --label Prometheus",
     )
 )
 @click.option("--role", type=click.Choice(ROLES), required=True, help="What it may do.")

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil, exp, floor, log10
 
+from msgspec import UNSET, UnsetType
+
+from deniable_aggregator.api.anonymity import of_relay
 from deniable_aggregator.api.estimate_documents import EstimatesDocument, LabelEstimate
 from deniable_aggregator.dashboard.words import amount, plural, share
 from deniable_aggregator.registry import Collection
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.recommendation import over_least, ratio_text
 
-__all__ = ["fakes", "over_optimum", "revealed"]
+__all__ = ["fakes", "hidden", "over_optimum", "revealed"]
 
 _SURE = 4.0
 _LARGE = 1e6
@@ -22,6 +25,11 @@ def revealed(found: Collection) -> Iterator[str]:
     """What one report says of whoever sent it, and all of them together."""
     manifest = found.manifest
     report = float(manifest.epsilon_report)
+    if manifest.identified:
+        yield (
+            "Identified: who issues the vouchers that reports carry can tell whose report is "
+            "whose. No anonymity is claimed; what protects an answer is what follows."
+        )
     yield (
         f"Whatever a report says, it is at most {_times(report)} as likely under one answer as "
         f"under any other (ε = {format_epsilon(manifest.epsilon_report)}, all of the report "
@@ -44,6 +52,20 @@ def revealed(found: Collection) -> Iterator[str]:
             f"Everything a device ever answers here: at most {_times(lifetime)} "
             f"(ε = {format_epsilon(manifest.epsilon_lifetime)}). It {manifest.schedule.words}."
         )
+
+
+def hidden(found: Collection, batch: int) -> Iterator[str]:
+    """What a relay that passes on so many reports together adds; nothing where there is none."""
+    shuffled = of_relay(found, batch, UNSET)
+    if isinstance(shuffled, UnsetType):
+        return
+    yield (
+        f"Reports come through a relay, at least {amount(shuffled.batch, 0)} together: whoever "
+        f"sees them but not who sent them has ε = {shuffled.epsilon:.3g} at δ = {shuffled.delta:g} "
+        f"of one report, if at most {share(shuffled.liars)} of a batch is made up and the relay "
+        f"keeps its word; of all that one person sends ε = {shuffled.epsilon_all:.3g} at "
+        f"δ = {shuffled.delta_all:g}."
+    )
 
 
 def fakes(

@@ -2,6 +2,7 @@
 
     ledger     size and head of all charges       charges    the last of them, whole
     log        size and head                      totals     collection → how many charges it has
+    audit      size and head of the audit log
     sessions   release → records                  unknown    restored without knowing what is lost
 
 The charges say what a gap has cost, the totals which collections a longer gap concerns. Requests
@@ -71,6 +72,7 @@ class Heads:
 
     ledger: End = End()
     log: End = End()
+    audit: End = End()
     charges: tuple[Charged, ...] = ()
     totals: dict[str, int] = field(default_factory=dict)
     sessions: dict[str, int] = field(default_factory=dict)

@@ -24,7 +24,16 @@ from deniable_aggregator.heads.document import End, Heads
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.store.contract import GENESIS, Store
 
-__all__ = ["BEHIND", "UNWATCHED", "Keeper", "Witness", "is_behind"]
+__all__ = [
+    "BEHIND",
+    "UNWATCHED",
+    "Keeper",
+    "Witness",
+    "begun",
+    "followed",
+    "has_audit",
+    "is_behind",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +139,16 @@ def followed(heads: Heads, store: Store) -> Heads:
     """With everything that the store has beyond them."""
     for row in store.ledger(heads.ledger.size):
         heads = heads.after(row)
-    return replace(heads, log=End(*store.log_head()))
+    found = replace(heads, log=End(*store.log_head()))
+    return replace(found, audit=End(*store.audit_head())) if has_audit(heads, store) else found
+
+
+def has_audit(heads: Heads, store: Store) -> bool:
+    """Whether the audit log goes on from what the file has seen; where not, the file stays."""
+    if not heads.audit.size:
+        return True
+    rows = store.audit(heads.audit.size - 1)[:1]
+    return bool(rows) and rows[0].head.hex() == heads.audit.head
 
 
 def begun(store: Store) -> Heads:

@@ -7,7 +7,8 @@
                       one, so it is charged a second time
 
 Nothing here asks a budget: what was shown was spent. Charging is idempotent: names are derived, so
-that an interrupted run is finished by the next.
+that an interrupted run is finished by the next. An audit log that has lost entries goes on from
+what is there, with an entry that says where it was known to end.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
+from deniable_aggregator.access import audit
 from deniable_aggregator.heads import file
 from deniable_aggregator.heads.chain import head_of
-from deniable_aggregator.heads.document import Charged, Heads
-from deniable_aggregator.heads.keeper import followed, is_behind
+from deniable_aggregator.heads.document import Charged, End, Heads
+from deniable_aggregator.heads.keeper import followed, has_audit, is_behind
 from deniable_aggregator.heads.names import is_substitute, request_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.account import budget_of
@@ -47,7 +49,15 @@ def reconcile(data: Path, store: Store, collections: Sequence[Collection], now: 
     """Charge the gap and take the file along; nothing where there is none."""
     with file.exclusive(data):
         heads = file.read(data)
-        if heads is None or not is_behind(heads, store):
+        if heads is None:
+            return Gap((), ())
+        cut = not has_audit(heads, store)
+        if cut:
+            audit.tell(audit_log=f"goes on without {heads.audit.size}:{heads.audit.head}")
+        if not is_behind(heads, store):
+            if cut:
+                store.record_act()
+                file.write(data, followed(replace(heads, audit=End()), store))
             return Gap((), ())
         rows = store.ledger()
         whole = _exhausted(heads, rows, [each.id for each in collections])

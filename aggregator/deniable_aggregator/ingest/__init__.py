@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.ingest.batch import Upload, judged
 from deniable_aggregator.ingest.checks import Circumstances
-from deniable_aggregator.ingest.commit import Committer, GroupCommit
+from deniable_aggregator.ingest.commit import GroupCommit
+from deniable_aggregator.ingest.extensions import Verifier
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.store.contract import Verdict
+from deniable_aggregator.store.contract import Arrival, Tally, Verdict
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
@@ -25,9 +27,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Ingest"]
 
+_REFUSED = {
+    Verdict.CLOSED: ReportError.EPOCH_CLOSED,
+    Verdict.SPENT: ReportError.VOUCHER_SPENT,
+}
 
-class Counting(Committer, Protocol):
+
+class Counting(Protocol):
     """The part of a store that takes reports and notes refusals."""
+
+    def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]: ...
 
     def count_rejections(self, collection: str, counts: Mapping[str, int]) -> None: ...
 
@@ -43,17 +52,27 @@ class Ingest:
         registry: Registry,
         keys: Keys,
         cohorts: Cohorts,
+        verifiers: Mapping[str, Verifier],
         clock: Clock,
     ) -> None:
         self._store = store
         self._registry = registry
         self._keys = keys
         self._cohorts = cohorts
+        self._verifiers = verifiers
         self._clock = clock
         self._limiter = PrefixLimiter(settings.reports_per_minute_per_prefix, clock=clock)
         self._shares = CollectionLimiter(settings.reports_per_minute_per_collection, clock=clock)
-        self._commits = GroupCommit(store, registry.tally, max_waiting=settings.max_waiting_reports)
+        self._commits = GroupCommit(
+            partial(store.commit, tally=registry.tally), max_waiting=settings.max_waiting_reports
+        )
+        self._relays_only = settings.relay_batch > 0
         self._closed: set[tuple[str, int]] = set()
+
+    @property
+    def waiting(self) -> int:
+        """Opened reports that wait for the disk."""
+        return self._commits.waiting
 
     def upload(
         self,
@@ -76,12 +95,29 @@ class Ingest:
         _require_open(found, now)
         self._shares.admit(found.id, len(sent.frames))
         self._commits.require_room()
+        token_error = self._token_error(len(sent.frames), relay=relay, refused=token_refused)
+        return self._decided(sent, found, now, token_error)
+
+    def count(self, collection: str, body: bytes, *, now: float) -> list[ReportStatus]:
+        """Count reports that were taken before, at a time when they were judged by the clock.
+
+        What rates and the collection's end have to say was said then. `now` is a moment at which
+        they were neither too early nor too late; an epoch that is closed in the store stays closed.
+        """
+        sent = Upload.decode(body)
+        found = self._registry.get(collection, version=sent.newest)
+        return self._decided(sent, found, now, None)
+
+    def _decided(
+        self, sent: Upload, found: Collection, now: float, token_error: ReportError | None
+    ) -> list[ReportStatus]:
         around = Circumstances(
             collection=found,
             now=now,
-            token_error=_token_error(len(sent.frames), relay=relay, refused=token_refused),
+            token_error=token_error,
             closed=self._closed,
             opener=self._keys.opener,
+            verifiers=self._verifiers,
         )
         failed = self._counted(sent, around)
         if failed:
@@ -106,8 +142,15 @@ class Ingest:
         for arrival, verdict in zip(arrivals, self._commits.submit(arrivals), strict=True):
             if verdict is Verdict.CLOSED:
                 self._closed.add((arrival.cell.collection, arrival.cell.epoch))
-                failed.append(ReportStatus(arrival.report_id, ReportError.EPOCH_CLOSED))
+            if verdict in _REFUSED:
+                failed.append(ReportStatus(arrival.report_id, _REFUSED[verdict]))
         return failed
+
+    def _token_error(self, reports: int, *, relay: bool, refused: bool) -> ReportError | None:
+        if refused:
+            return ReportError.TOKEN_INVALID
+        needed = reports > 1 or self._relays_only
+        return ReportError.TOKEN_REQUIRED if needed and not relay else None
 
 
 def _require_open(collection: Collection, now: float) -> None:
@@ -116,9 +159,3 @@ def _require_open(collection: Collection, now: float) -> None:
         raise Problem("collection-closed", f"{collection.id} was closed by its operator")
     if now > closes_at(collection.last_epoch, newest.epoch_seconds, newest.grace_seconds):
         raise Problem("collection-closed", f"{collection.id} expired on {newest.expires}")
-
-
-def _token_error(reports: int, *, relay: bool, refused: bool) -> ReportError | None:
-    if refused:
-        return ReportError.TOKEN_INVALID
-    return ReportError.TOKEN_REQUIRED if reports > 1 and not relay else None

@@ -1,7 +1,8 @@
 """The reports of one request together: a header is judged once for all reports that share it.
 
     lane      reports whose headers differ in nothing but the id
-    plain     an inside of the collection's one payload size, without extensions, padded with zeros
+    plain     an inside of the collection's one payload size, which requires no extension and has
+              none, padded with zeros
     other     an inside that goes through the checks one by one, which say what is wrong
 
 What cannot be shared is left for each report: to open it, and to look at its payload.
@@ -98,7 +99,8 @@ class _Lane:
         except EnvelopeError:
             return ReportError.CANNOT_OPEN
         if (
-            len(opened) != self._size
+            self._extended
+            or len(opened) != self._size
             or opened[: len(self._start)] != self._start
             or (not opened.endswith(self._end))
         ):
@@ -117,6 +119,7 @@ class _Lane:
         self._open = self._candidate.opener.open
         self._validate = found.mechanism.validate
         self._size = found.plaintext_size
+        self._extended = bool(self._candidate.manifest.requires)
         self._start, self._end = _around_plain(found.mechanism.payload_size, self._size)
 
     def _other(self, report_id: bytes, opened: bytes) -> Arrival | ReportError:
@@ -127,7 +130,10 @@ class _Lane:
         error = first_error(self._candidate, PLAINTEXT_CHECKS)
         if error is not None:
             return error
-        return Arrival(self._cell(report_id), report_id, self._candidate.plaintext.payload)
+        candidate = self._candidate
+        return Arrival(
+            self._cell(report_id), report_id, candidate.plaintext.payload, candidate.serial
+        )
 
     def _cell(self, report_id: bytes) -> Cell:
         found, header = self._found, self._header

@@ -7,9 +7,10 @@ them share the outcome: see `batch`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 
+from deniable_aggregator.ingest.extensions import Verifier, checked_serial
 from deniable_aggregator.ingest.opener import open_report
 from deniable_aggregator.registry import Collection
 from deniable_shared.envelope import Opener
@@ -17,7 +18,7 @@ from deniable_shared.epochs import closes_at, starts_too_early
 from deniable_shared.errors import DecodeError, EnvelopeError
 from deniable_shared.manifest import Manifest
 from deniable_shared.problems import ReportError
-from deniable_shared.report import KNOWN_EXTENSIONS, Extension, Plaintext, Report
+from deniable_shared.report import Plaintext, Report
 
 __all__ = [
     "HEADER_CHECKS",
@@ -43,6 +44,7 @@ class Circumstances:
     token_error: ReportError | None
     closed: Container[tuple[str, int]]
     opener: Callable[[int], Opener | None]
+    verifiers: Mapping[str, Verifier]
 
 
 @dataclass(slots=True)
@@ -54,6 +56,7 @@ class Candidate:
     manifest: Manifest = field(init=False)
     opener: Opener = field(init=False)
     plaintext: Plaintext = field(init=False)
+    serial: bytes | None = field(init=False, default=None)
 
 
 Check = Callable[[Candidate], ReportError | None]
@@ -105,8 +108,8 @@ def key_is_current(candidate: Candidate) -> ReportError | None:
     return None
 
 
-def header_extensions_are_known(candidate: Candidate) -> ReportError | None:
-    return _unknown_extension(candidate.report.header.extensions)
+def header_has_no_extension(candidate: Candidate) -> ReportError | None:
+    return ReportError.UNKNOWN_EXTENSION if candidate.report.header.extensions else None
 
 
 def opens(candidate: Candidate) -> ReportError | None:
@@ -122,8 +125,21 @@ def opens(candidate: Candidate) -> ReportError | None:
     return None
 
 
-def plaintext_extensions_are_known(candidate: Candidate) -> ReportError | None:
-    return _unknown_extension(candidate.plaintext.extensions)
+def extensions_are_those_required(candidate: Candidate) -> ReportError | None:
+    given, required = candidate.plaintext.extensions, candidate.manifest.requires
+    if not given and not required:
+        return None
+    found = checked_serial(
+        given,
+        required,
+        candidate.around.verifiers,
+        collection=candidate.manifest.collection,
+        epoch=candidate.report.header.epoch,
+    )
+    if isinstance(found, ReportError):
+        return found
+    candidate.serial = found
+    return None
 
 
 def payload_is_possible(candidate: Candidate) -> ReportError | None:
@@ -142,9 +158,9 @@ HEADER_CHECKS: tuple[Check, ...] = (
     epoch_is_open,
     manifest_is_known,
     key_is_current,
-    header_extensions_are_known,
+    header_has_no_extension,
 )
-PLAINTEXT_CHECKS: tuple[Check, ...] = (plaintext_extensions_are_known, payload_is_possible)
+PLAINTEXT_CHECKS: tuple[Check, ...] = (extensions_are_those_required, payload_is_possible)
 REPORT_CHECKS: tuple[Check, ...] = (*HEADER_CHECKS, opens, *PLAINTEXT_CHECKS)
 
 
@@ -157,10 +173,3 @@ def first_error(
         if error is not None:
             return error
     return None
-
-
-def _unknown_extension(extensions: tuple[Extension, ...]) -> ReportError | None:
-    if not extensions:
-        return None
-    known = all(extension.type in KNOWN_EXTENSIONS for extension in extensions)
-    return None if known else ReportError.UNKNOWN_EXTENSION

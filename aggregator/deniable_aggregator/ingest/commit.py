@@ -9,13 +9,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
 
 from deniable_aggregator.problem import Problem, jittered
-from deniable_aggregator.store.contract import Arrival, Tally, Verdict
 
-__all__ = ["Committer", "GroupCommit"]
+__all__ = ["GroupCommit"]
+
+A = TypeVar("A")
+V = TypeVar("V")
 
 MAX_BATCH = 4_000
 """Reports in one transaction: bounds how long the last to wait has to wait."""
@@ -25,45 +27,48 @@ RETRY_SECONDS = 5.0
 logger = logging.getLogger(__name__)
 
 
-class Committer(Protocol):
-    """The part of a store that counts."""
-
-    def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]: ...
-
-
-class _Ticket:
+class _Ticket(Generic[A, V]):
     """One submission on its way; `turn` is released when it is settled or its holder is to lead."""
 
     __slots__ = ("arrivals", "error", "leads", "turn", "verdicts")
 
-    def __init__(self, arrivals: Sequence[Arrival]) -> None:
+    def __init__(self, arrivals: Sequence[A]) -> None:
         self.arrivals = arrivals
-        self.verdicts: list[Verdict] | None = None
+        self.verdicts: list[V] | None = None
         self.error: BaseException | None = None
         self.leads = False
         self.turn = threading.Lock()
         self.turn.acquire()
 
 
-class GroupCommit:
+class GroupCommit(Generic[A, V]):
     """Many threads submit, one at a time commits. Keeps no thread of its own."""
 
-    def __init__(self, store: Committer, tally: Tally, *, max_waiting: int = 50_000) -> None:
-        """`max_waiting` bounds the reports that wait besides those being committed."""
-        self._store = store
-        self._tally = tally
+    def __init__(
+        self, commit: Callable[[Sequence[A]], list[V]], *, max_waiting: int = 50_000
+    ) -> None:
+        """`commit` gives a verdict on each of a batch once they are durable.
+
+        `max_waiting` bounds those that wait besides a batch that is being committed.
+        """
+        self._verdicts_on = commit
         self._max_waiting = max_waiting
         self._lock = threading.Lock()
-        self._queue: deque[_Ticket] = deque()
+        self._queue: deque[_Ticket[A, V]] = deque()
         self._waiting = 0
         self._busy = False
+
+    @property
+    def waiting(self) -> int:
+        """Reports that wait besides those being committed."""
+        return self._waiting
 
     def require_room(self) -> None:
         """Problem("unavailable") when too much waits: cheaper to say before reports are opened."""
         if self._waiting > self._max_waiting:
             raise self._full()
 
-    def submit(self, arrivals: Sequence[Arrival]) -> list[Verdict]:
+    def submit(self, arrivals: Sequence[A]) -> list[V]:
         """One verdict an arrival, once they are durable.
 
         Problem("unavailable") when too much waits, and when the commit failed: then nothing of the
@@ -71,7 +76,7 @@ class GroupCommit:
         """
         if not arrivals:
             return []
-        ticket = _Ticket(arrivals)
+        ticket: _Ticket[A, V] = _Ticket(arrivals)
         if not self._enter(ticket):
             self._await(ticket)
         if ticket.leads:
@@ -84,7 +89,7 @@ class GroupCommit:
             ) from ticket.error
         return ticket.verdicts
 
-    def _enter(self, ticket: _Ticket) -> bool:
+    def _enter(self, ticket: _Ticket[A, V]) -> bool:
         """Queue the ticket; True if its holder leads."""
         with self._lock:
             if self._waiting and self._waiting + len(ticket.arrivals) > self._max_waiting:
@@ -102,14 +107,14 @@ class GroupCommit:
             retry_after=jittered(RETRY_SECONDS),
         )
 
-    def _await(self, ticket: _Ticket) -> None:
+    def _await(self, ticket: _Ticket[A, V]) -> None:
         try:
             ticket.turn.acquire()
         except BaseException:  # an interrupted waiter must not inherit the lead, nor drop it
             self._leave(ticket)
             raise
 
-    def _leave(self, ticket: _Ticket) -> None:
+    def _leave(self, ticket: _Ticket[A, V]) -> None:
         with self._lock:
             if ticket in self._queue and not ticket.leads:
                 self._queue.remove(ticket)
@@ -131,7 +136,7 @@ class GroupCommit:
             for ticket in heirs + batch[1:]:
                 ticket.turn.release()
 
-    def _take(self) -> list[_Ticket]:
+    def _take(self) -> list[_Ticket[A, V]]:
         with self._lock:
             batch = [self._queue.popleft()]
             size = len(batch[0].arrivals)
@@ -141,10 +146,10 @@ class GroupCommit:
             self._waiting -= size
             return batch
 
-    def _commit(self, batch: list[_Ticket]) -> None:
+    def _commit(self, batch: list[_Ticket[A, V]]) -> None:
         arrivals = [arrival for ticket in batch for arrival in ticket.arrivals]
         try:
-            verdicts = iter(self._store.commit(arrivals, self._tally))
+            verdicts = iter(self._verdicts_on(arrivals))
         except BaseException as error:
             logger.exception("a commit of %d reports failed", len(arrivals))
             for ticket in batch:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from deniable_aggregator import readiness
 from deniable_aggregator.errors import AggregatorError, LockedError
 from deniable_aggregator.inspection import installation
+from deniable_aggregator.inspection.acts import audit_check
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.process import server_file
 from deniable_aggregator.process.connection import Connection, RefusedError, UnreachableError
@@ -62,7 +63,7 @@ def of_machine() -> Iterator[Check]:
 
 
 def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> Iterator[Check]:
-    """Permissions, keys, schema, lock, leftovers, proxy, disk, clock; PostgreSQL's server."""
+    """Permissions, keys, schema, audit log, lock, proxy, disk, clock; PostgreSQL's server."""
     data = settings.data
     if not (data / "trust").is_file():
         yield Check("fail", "data", f"{data} is not prepared: deniable init --data {data}")
@@ -74,6 +75,7 @@ def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> It
     yield from _delegation(data, now())
     yield installation.key_age(settings, now())
     yield installation.schema_check(settings)
+    yield from audit_check(settings)
     yield _server(settings)
     yield from installation.proxies(settings)
     if settings.shared:

@@ -6,13 +6,13 @@ import importlib.metadata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.store import schema
+from deniable_aggregator.store.migrating import revision
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
@@ -111,7 +111,7 @@ def proxies(settings: Settings) -> Iterator[Check]:
 def schema_check(settings: Settings) -> Check:
     """Whether the database has this program's schema."""
     try:
-        found = _revision(settings)
+        found = revision(settings)
         schema.refuse_newer(found, "the database")
     except AggregatorError as error:
         return Check("fail", "schema", str(error))
@@ -136,20 +136,6 @@ def key_age(settings: Settings, now: float) -> Check:
             "warn", "key age", f"the newest key is {days:.0f} days old: deniable keys rotate"
         )
     return Check("ok", "key age", f"the newest key is {max(0, days):.0f} days old")
-
-
-def _revision(settings: Settings) -> str | None:
-    if not settings.shared:
-        path: Path = settings.database
-        return schema.revision_of(path) if path.is_file() else None
-    from deniable_aggregator.store.opening import read_beside
-
-    with read_beside(settings) as db:
-        [[there]] = db.execute("select to_regclass('alembic_version') is not null").fetchall()
-        if not there:
-            return None
-        [[found]] = db.execute("select version_num from alembic_version").fetchall()
-    return str(found)
 
 
 def _is_loopback(host: str) -> bool:

@@ -7,6 +7,7 @@ operator key (beside the data directory, offline later) → delegation → onlin
     data/keys/delegation.json   the operator's word for the online key (DSSE, public)
     data/keys/report-<id>.key   opens reports
     data/keys/cohorts.key       tells which cohort a report belongs to
+    data/keys/vouchers.key      makes the keys of vouchers
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from deniable_aggregator.keys import files as key_files
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.keys.files import SEED, read_seed, read_trust
 from deniable_aggregator.keys.keyring import Keys
+from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_shared import dsse, envelope
 from deniable_shared.keylist import delegate
 
@@ -129,6 +131,7 @@ def _prepare_files(data: Path, operator_key: Path, now: float) -> str:
         private, _ = envelope.generate()
         key_files.write_private(folder / _FIRST_REPORT_KEY, private, kind=_HPKE)
     Cohorts.open(folder)
+    VoucherKeys.open(folder)
     trust = dsse.public_key(operator_seed)
     key_files.write_public(data / "trust", f"{trust}\n".encode())
     renew_delegation(data, operator_seed=operator_seed, now=now)

@@ -20,6 +20,7 @@ __all__ = [
     "COHORTS",
     "SECRET_BYTES",
     "SEED",
+    "VOUCHERS",
     "destroy",
     "make_directory",
     "read_private",
@@ -32,6 +33,7 @@ __all__ = [
 
 SEED = "ed25519-seed"
 COHORTS = "cohort-secret"
+VOUCHERS = "voucher-secret"
 SECRET_BYTES = 32
 """Length of every private key."""
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
+from deniable_aggregator.access import audit
 from deniable_aggregator.errors import KeyFileError, StoreError
 from deniable_aggregator.keys.rotation import Standing
 from deniable_aggregator.store.contract import KeyListRow, Store
@@ -39,6 +41,7 @@ LOG_MOVED_SECONDS = 3_600
 
 WARNING_SECONDS = 60 * 86_400
 ATTEMPTS = 10
+DELEGATOR = "deniable keys delegate"
 
 logger = logging.getLogger(__name__)
 
@@ -211,13 +214,22 @@ class KeyLists:
             digest=hashlib.sha256(key_list.encode()).digest(),
             envelope=envelope,
         )
-        if not self._store.add_key_list(row, log_size=log_size):
+        with self._act(issued):
+            added = self._store.add_key_list(row, log_size=log_size)
+        if not added:
             return False
         before = set(self._last.keys) if self._last else set()
         self._since = {key.id: self._since[key.id] if key in before else issued for key in keys}
         self._last, self._envelope = key_list, envelope
         logger.info("signed key list %d over %d log entries", key_list.version, log_size)
         return True
+
+    def _act(self, now: int) -> AbstractContextManager[object]:
+        """The first list under another delegation says in the audit log that there was one."""
+        if self._last is None or self._signer.signed(self._envelope):
+            return nullcontext()
+        until = self._delegated_until
+        return audit.acting("keys-delegated", actor=DELEGATOR, at=now, until=until)
 
     def _signed(self, key_list: KeyList) -> bytes:
         """Checked as a device does: a list that is refused must not use up a version."""

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from deniable_aggregator.load.plan import LoadError
 from deniable_aggregator.process.connection import Connection
 from deniable_shared import dsse
 from deniable_shared.epochs import epoch_at
@@ -34,15 +35,22 @@ class Target:
 def target_of(connection: Connection, collection: str) -> Target:
     """Ask for the manifest and the keys. Believes whoever signed the manifest: answers are made up.
 
-    RefusedError for a collection the service does not know.
+    RefusedError for a collection the service does not know, LoadError for one whose reports nobody
+    can make up.
     """
     envelope = connection.get(
         f"/v1/collections/{quote(collection, safe='')}/manifest", accept=dsse.MEDIA_TYPE
     )
     signers = [each.keyid for each in dsse.decode(envelope, payload_type=MANIFEST_TYPE).signatures]
     body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=signers)
+    manifest = parse_manifest(body)
+    if manifest.requires:
+        raise LoadError(
+            f"{manifest.collection} requires {', '.join(manifest.requires)}, and made-up reports "
+            "have none: use a collection that requires nothing"
+        )
     now = time.time()
     listed = connection.get("/v1/keys", accept=dsse.MEDIA_TYPE)
     key = verify_key_list(listed, trusted=signers, now=now).active
-    epoch = epoch_at(now, parse_manifest(body).epoch_seconds)
+    epoch = epoch_at(now, manifest.epoch_seconds)
     return Target(body, epoch, key.id, key.suite, key.public_key)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MeteredStore"]
 
+_ACCEPTED = (Verdict.COUNTED, Verdict.DUPLICATE)
+
 
 class MeteredStore:
     """What an ingest needs of a store: `commit` and `count_rejections`, measured.
@@ -25,7 +27,7 @@ class MeteredStore:
         self._metrics = metrics
 
     def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
-        """As the store's; reports of a closed epoch are told by `count_rejections`."""
+        """As the store's; what is refused is told by `count_rejections`."""
         metrics = self._metrics
         metrics.commit_reports.observe(len(arrivals))
         with metrics.commit_seconds.time(), metrics.commit_failures.count_exceptions():
@@ -33,7 +35,7 @@ class MeteredStore:
         found = Counter(
             (arrival.cell.collection, verdict.value)
             for arrival, verdict in zip(arrivals, verdicts, strict=True)
-            if verdict is not Verdict.CLOSED
+            if verdict in _ACCEPTED
         )
         for labels, n in found.items():
             metrics.reports.labels(*labels).inc(n)

@@ -36,6 +36,11 @@ class State(Collector):
             "The program that runs.",
             {"version": version("deniable-aggregator")},
         )
+        yield GaugeMetricFamily(
+            "deniable_reports_waiting",
+            "Opened reports that wait for the commit under way to end.",
+            self._service.ingest.waiting,
+        )
         yield from self._of_store()
         yield from self._of_keys()
         yield self._collections()

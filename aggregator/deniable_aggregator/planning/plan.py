@@ -12,14 +12,12 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
-from deniable_aggregator.central.account import shuffle
-from deniable_aggregator.planning.blanket import Blanket
+from deniable_aggregator.planning.anonymity import DELTA, LIARS, Anonymity, among, shuffled_epsilon
 from deniable_aggregator.planning.questions import Question
 from deniable_shared.domain import Domain
 from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.linkage import linkage
-from deniable_shared.mechanisms import Mechanism
 
 __all__ = ["Plan", "Repeat", "plan"]
 
@@ -74,6 +72,7 @@ class Plan:
     repeats: tuple[Repeat, ...]
     shuffle_epsilon: float
     shuffle_delta: str
+    relay: Anonymity | None
 
     def to_json(self) -> dict[str, object]:
         """The same as one JSON object."""
@@ -97,7 +96,9 @@ def plan(
     epochs: int = 30,
     linkable: bool = False,
     power: float = 0.8,
-    delta: str = "0.000001",
+    delta: str = DELTA,
+    batch: int | None = None,
+    liars: float = LIARS,
 ) -> Plan:
     """What `users` reports of a domain say at ε, and what a half-width would take.
 
@@ -105,7 +106,8 @@ def plan(
     asked for its "mean" or "ranges", too. Errors are those of a label of `frequency`: 0, or ½ of
     bits, if not given; of a population, or of the very people who answer. Of means, ranges, tables
     and texts they are those of `aims`. `permanent` is the ε of a permanent answer, 2 ε if not
-    given. ParameterError names what cannot be.
+    given. With `batch`, also what is left of ε where a relay passes on so many reports together, a
+    share `liars` of them made up. ParameterError names what cannot be.
     """
     question = Question.of(domain, type, asks, mechanism, linkable)
     report = parse_epsilon(epsilon)
@@ -151,8 +153,18 @@ def plan(
         influence_of_one_percent=precision.shift_by(_LIARS) if shown else None,
         epochs=epochs,
         repeats=tuple(_repeats(question, report, kept, users, epochs, f, population)),
-        shuffle_epsilon=_shuffled(chosen.mechanism, users, delta),
+        shuffle_epsilon=shuffled_epsilon(chosen.mechanism, users, delta),
         shuffle_delta=delta,
+        relay=None
+        if batch is None
+        else among(
+            chosen.mechanism,
+            batch=batch,
+            liars=liars,
+            repeat=repeat,
+            lifetime=_prices(report, kept, epochs)[repeat],
+            delta=delta,
+        ),
     )
 
 
@@ -198,6 +210,11 @@ def _epsilon_needed(
     return format_epsilon(Fraction(high, _THOUSANDTHS))
 
 
+def _prices(report: Fraction, kept: Fraction, epochs: int) -> dict[str, Fraction]:
+    """What a device pays over so many epochs."""
+    return {"once": report, "fresh": epochs * report, "memoized": kept}
+
+
 def _repeats(
     question: Question,
     report: Fraction,
@@ -207,7 +224,7 @@ def _repeats(
     frequency: float,
     population: bool,
 ) -> list[Repeat]:
-    prices = {"once": report, "fresh": epochs * report, "memoized": kept}
+    prices = _prices(report, kept, epochs)
     found = []
     for repeat, price in prices.items():
         if repeat == "memoized" and kept <= report:
@@ -218,12 +235,3 @@ def _repeats(
         one, shared = precision.std_error(users), linkage(chosen.mechanism)
         found.append(Repeat(repeat, chosen.id, float(price), one, whole, shared))
     return found
-
-
-def _shuffled(mechanism: Mechanism, users: int, delta: str) -> float:
-    """The least of two bounds: that of every randomizer, and the blanket of this one."""
-    local = mechanism.epsilon
-    bounds = [float(shuffle.shuffled_epsilon(local=local, reports=users, delta=delta))]
-    if blanket := Blanket.of(mechanism):
-        bounds.append(blanket.epsilon(users, float(delta)))
-    return min(bounds)

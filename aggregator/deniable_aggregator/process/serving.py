@@ -22,6 +22,7 @@ from deniable_aggregator.access import audit, changes
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.process import server_file
 from deniable_aggregator.process.connection import remote
+from deniable_aggregator.store import migrating
 from deniable_aggregator.wsgi import ACCESS_LOG_FORMAT
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ __all__ = [
     "signals_as_interrupt",
 ]
 
+SERVICE = "deniable_aggregator.wsgi:app"
 READY_SECONDS = 30.0
 DRAIN_SECONDS = 20.0
 POLL_SECONDS = 0.05
@@ -145,7 +147,7 @@ def running(
         server.stop()
 
 
-def granian_arguments(settings: Settings, *, access_log: bool) -> list[str]:
+def granian_arguments(settings: Settings, *, access_log: bool, factory: str = SERVICE) -> list[str]:
     """Everything granian is told; every limit it would otherwise leave open is set."""
     return [
         *("--interface", "wsgi", "--http", "1", "--no-ws", "--factory"),
@@ -160,7 +162,7 @@ def granian_arguments(settings: Settings, *, access_log: bool) -> list[str]:
         *("--log-config", str(LOGGING)),
         *("--access-log-fmt", ACCESS_LOG_FORMAT),
         "--access-log" if access_log else "--no-access-log",
-        "deniable_aggregator.wsgi:app",
+        factory,
     ]
 
 
@@ -200,8 +202,10 @@ def _local_access(settings: Settings) -> tuple[str, str, str | None]:
     from deniable_aggregator.service import Service
 
     label = _local_label(settings)
+    before = migrating.revision(settings)
     service = Service.open(settings)
     try:
+        migrating.record(service.store, before, actor=LOCAL_TOKEN, at=service.clock())
         changes.record(service)
         for token in service.tokens.list():
             if token.label == label and token.revoked is None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from deniable_aggregator.errors import ScaleError
 from deniable_aggregator.scale.order import order_of
 from deniable_aggregator.scale.partials import UNKNOWN, Partial, open_block, read_partial
-from deniable_aggregator.spool import blocks
+from deniable_aggregator.spool import UNRELAYED, blocks
 from deniable_aggregator.store.contract import Block, Verdict
 from deniable_shared.problems import ReportError
 
@@ -71,6 +71,8 @@ def tally_spool(
     hears how many of the blocks are done.
     """
     _check(spool, job)
+    if service.settings.relay_batch:
+        raise ScaleError(UNRELAYED)
     found = blocks(spool)
     done = service.store.blocks(job)
     left = [path for path in found if path.name not in done]

@@ -93,6 +93,7 @@ def bench(order: Order) -> Bench:
             token_error=None,
             closed=order.closed,
             opener=openers.get,
+            verifiers={},
         )
         for each in collections.values()
     }

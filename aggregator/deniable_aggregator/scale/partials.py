@@ -71,7 +71,11 @@ def open_block(order: Order, path: str) -> bytes:
             records = read_block(Path(path))
         except (OSError, SpoolError) as error:
             return msgspec.msgpack.encode(Partial(process, damaged=str(error)))
-        came = partial(bench(order), records, process)
+        ready = bench(order)
+        vouched = _vouched(ready, records)
+        if vouched is not None:
+            return msgspec.msgpack.encode(Partial(process, damaged=f"{path} {vouched}"))
+        came = partial(ready, records, process)
         spent = time.process_time() - started
         return msgspec.msgpack.encode(msgspec.structs.replace(came, seconds=spent))
 
@@ -105,6 +109,15 @@ def partial(ready: Bench, records: Iterable[Spooled], process: str) -> Partial:
         parts=[_part(ready, cell, reports) for cell, reports in cells.items()],
         refused=[(*key, n) for key, n in refused.items()],
     )
+
+
+def _vouched(ready: Bench, records: Iterable[Spooled]) -> str | None:
+    """What keeps a block for those who redeem vouchers, which a partial cannot."""
+    for collection in {record.collection for record in records}:
+        around = ready.circumstances.get(collection)
+        if around is not None and around.collection.manifest.requires:
+            return f"has reports of {collection} with vouchers: count it with `deniable open`"
+    return None
 
 
 def _frame(data: bytes, headers: dict[bytes, bool]) -> Frame | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from deniable_aggregator.spool.block import (
     MAX_RECORDS,
+    UNRELAYED,
     Spooled,
     blocks,
     decode_block,
@@ -14,6 +15,7 @@ from deniable_aggregator.spool.block import (
 
 __all__ = [
     "MAX_RECORDS",
+    "UNRELAYED",
     "Spooled",
     "blocks",
     "decode_block",

@@ -25,6 +25,7 @@ from deniable_shared.errors import DecodeError
 __all__ = [
     "MAX_RECORDS",
     "SUFFIX",
+    "UNRELAYED",
     "Spooled",
     "blocks",
     "decode_block",
@@ -37,6 +38,12 @@ MAGIC = b"deniable spool/1\n"
 SUFFIX = ".block"
 MAX_RECORDS = 100_000
 """Most records of one block."""
+
+UNRELAYED = (
+    "relay_batch must be 0 where a spool is opened: a block does not say whether its reports came "
+    "through a relay"
+)
+"""Why nothing can be promised of a relay's batches where reports come by a spool."""
 
 _CHECKSUM_BYTES = 32
 _MAX_COLLECTION = 64

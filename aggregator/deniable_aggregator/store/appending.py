@@ -3,10 +3,12 @@
     lock (collection, epoch) shared   so that none of them closes before this transaction ends
     closed?                           read behind the lock: it sees every closing before it
     insert ids, on conflict nothing   waits for whoever inserts the same id: counted there, or here
+    insert serials of the new ones    waits likewise: see `redeeming`
     append a delta for each cell      no two writers touch one row
 
-Locks, ids and cells are taken in one order by all, so that none waits in a circle. Closing takes
-the epoch's lock alone, folds what was appended, and stores the fact. `counting` is SQLite's way.
+Locks, ids, serials and cells are taken in one order by all, so that none waits in a circle. Closing
+takes the epoch's lock alone, folds what was appended, and stores the fact. `counting` is SQLite's
+way.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from deniable_aggregator.store import blocks, counting, folding
+from deniable_aggregator.store import blocks, counting, folding, redeeming
 from deniable_aggregator.store.contract import (
     Arrival,
     Cell,
@@ -52,6 +54,13 @@ _INSERT_IDS = """
 insert into seen (collection, epoch, id)
 select * from unnest(?::integer[], ?::bigint[], ?::bytea[])
 on conflict do nothing returning collection, epoch, id"""
+_REDEEM = """
+insert into vouchers (collection, epoch, serial)
+select * from unnest(?::integer[], ?::bigint[], ?::bytea[])
+on conflict do nothing returning collection, epoch, serial"""
+_TAKE_BACK = """
+delete from seen using unnest(?::integer[], ?::bigint[], ?::bytea[]) as refused (c, e, i)
+where collection = c and epoch = e and id = i"""
 _INSERT_CELL = """
 insert into cells (collection, epoch, manifest_version, cohort, tally_size)
 values (?, ?, ?, ?, ?) on conflict do nothing"""
@@ -77,9 +86,14 @@ select epoch, sum(n)::bigint, max(closed_at), max(expired_at) from (
     union all
     select epoch, 0, null, expired_at from expired_epochs where collection = ?
 ) as found group by epoch order by epoch"""
-_SWEEP = """
+_SWEPT = (
+    """
 delete from seen where ctid = any(array(
-    select ctid from seen where collection = ? and epoch = ? limit ?))"""
+    select ctid from seen where collection = ? and epoch = ? limit ?))""",
+    """
+delete from vouchers where ctid = any(array(
+    select ctid from vouchers where collection = ? and epoch = ? limit ?))""",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +119,7 @@ def commit(
     arrivals: Sequence[Arrival],
     tally: Tally,
 ) -> Committed:
-    """Insert the ids that are new, then append the tally of their reports, cell by cell.
+    """Insert ids and serials that are new, then append the tally of their reports, cell by cell.
 
     The cells that are returned may be relied on once the transaction is committed.
     """
@@ -122,11 +136,14 @@ def commit(
             verdicts[place] = Verdict.CLOSED if (number, epoch) in closed else Verdict.DUPLICATE
             firsts[number, epoch, arrivals[place].report_id] = place
     open_ids = sorted(key for key in firsts if key[:2] not in closed)
+    new = {key: firsts[key] for key in _insert_new(db, open_ids)}
+    for key in _take_back(db, arrivals, new):
+        del new[key]
+        counting.refuse_spent(verdicts, arrivals, places[key[:2]], [key])
     fresh: dict[Cell, list[bytes]] = {}
-    for key in _insert_new(db, open_ids):
-        arrival = arrivals[firsts[key]]
-        verdicts[firsts[key]] = Verdict.COUNTED
-        fresh.setdefault(arrival.cell, []).append(arrival.payload)
+    for place in new.values():
+        verdicts[place] = Verdict.COUNTED
+        fresh.setdefault(arrivals[place].cell, []).append(arrivals[place].payload)
     tallied = {
         cell: (len(payloads), counting.tallied(cell, payloads, tally))
         for cell, payloads in fresh.items()
@@ -193,9 +210,10 @@ def close(db: Session, number: int, epoch: int, now: float) -> bool:
 
 
 def sweep(db: Statements, number: int, epoch: int) -> bool:
-    """Delete up to SWEEP_IDS ids of a closed epoch; True when none is left."""
+    """Delete up to SWEEP_IDS ids, then serials, of a closed epoch; True when none is left."""
     counting.require_closed(db, number, epoch)
-    return db.execute(_SWEEP, (number, epoch, counting.SWEEP_IDS)).rowcount < counting.SWEEP_IDS
+    most = counting.SWEEP_IDS
+    return all(db.execute(each, (number, epoch, most)).rowcount < most for each in _SWEPT)
 
 
 def _share(db: Statements, epochs: Sequence[tuple[int, int]]) -> None:
@@ -213,6 +231,18 @@ def _insert_new(
 ) -> list[tuple[int, int, bytes]]:
     """Insert those of the ids that are not there; returns them."""
     return db.execute(_INSERT_IDS, _columns(ids, 3)).fetchall() if ids else []
+
+
+def _take_back(
+    db: Statements, arrivals: Sequence[Arrival], new: Mapping[redeeming.Key, int]
+) -> list[redeeming.Key]:
+    """Redeem what the new ones carry, and delete the ids of those refused; returns these."""
+    refused = redeeming.turned_away(
+        arrivals, new, lambda serials: db.execute(_REDEEM, _columns(serials, 3)).fetchall()
+    )
+    if refused:
+        db.execute(_TAKE_BACK, _columns(refused, 3))
+    return refused
 
 
 def _columns(rows: Sequence[tuple[object, ...]], width: int) -> list[list[object]]:

@@ -65,11 +65,12 @@ Tally = Callable[[Cell, Payloads], Counts]
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """An opened, valid report on its way into a cell; lives in memory only."""
+    """An opened, valid report on its way into a cell, and its voucher's serial; never stored."""
 
     cell: Cell
     report_id: bytes
     payload: bytes
+    serial: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +95,11 @@ class Part:
 
 
 class Verdict(StrEnum):
-    """What became of an arrival. Only COUNTED changed a number; a DUPLICATE was counted before."""
+    """COUNTED alone changed a number; a DUPLICATE was before; another's voucher is SPENT."""
 
     COUNTED = "counted"
     DUPLICATE = "duplicate"
+    SPENT = "spent"
     CLOSED = "closed"
 
 
@@ -247,7 +249,7 @@ class Store(AccessStore, Protocol):
     def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
         """Count the ids that are new, in one transaction that re-reads which epochs are closed.
 
-        One verdict an arrival, in order.
+        Serials are redeemed in the same transaction. One verdict an arrival, in order.
         """
         ...
 
@@ -274,7 +276,7 @@ class Store(AccessStore, Protocol):
         ...
 
     def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
-        """For good: refuse later reports, delete ids, freeze counts. False if it was closed."""
+        """For good: refuse reports, delete ids and serials, freeze counts. False if it was."""
         ...
 
     def expire_epoch(self, collection: str, epoch: int, now: float) -> bool:

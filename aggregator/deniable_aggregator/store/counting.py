@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import blocks
+from deniable_aggregator.store import blocks, redeeming
 from deniable_aggregator.store.contract import (
     PAGE_SIZE,
     Arrival,
@@ -39,6 +39,7 @@ __all__ = [
     "is_closed",
     "leftovers",
     "length_changed",
+    "refuse_spent",
     "require_closed",
     "sweep",
     "tallied",
@@ -88,15 +89,32 @@ select epoch, sum(n), max(closed_at), max(expired_at) from (
 _LEFTOVERS = """
 select collection, epoch from closed_epochs where exists (
     select 1 from seen where seen.collection = closed_epochs.collection
-    and seen.epoch = closed_epochs.epoch)"""
-_BOUND = "select id from seen where collection = ? and epoch = ? order by id limit 1 offset ?"
-_SWEEP = "delete from seen where collection = ? and epoch = ?"
+    and seen.epoch = closed_epochs.epoch)
+or exists (
+    select 1 from vouchers where vouchers.collection = closed_epochs.collection
+    and vouchers.epoch = closed_epochs.epoch)"""
+_SWEPT = (
+    (
+        "select id from seen where collection = ? and epoch = ? order by id limit 1 offset ?",
+        "delete from seen where collection = ? and epoch = ?",
+        " and id < ?",
+    ),
+    (
+        "select serial from vouchers where collection = ? and epoch = ?"
+        " order by serial limit 1 offset ?",
+        "delete from vouchers where collection = ? and epoch = ?",
+        " and serial < ?",
+    ),
+)
+_TAKE_BACK = "delete from seen where collection = ? and epoch = ? and id = ?"
+_REDEEM = """
+insert into vouchers (collection, epoch, serial) values (?, ?, ?) on conflict do nothing"""
 
 
 def commit(
     db: Statements, numbers: Mapping[str, int], arrivals: Sequence[Arrival], tally: Tally
 ) -> list[Verdict]:
-    """Insert the ids that are new, then add the tally of their reports, cell by cell."""
+    """Insert ids and serials that are new, then add the tally of their reports, cell by cell."""
     verdicts = [Verdict.DUPLICATE] * len(arrivals)
     fresh: dict[Cell, list[bytes]] = {}
     for (collection, epoch), places in by_epoch(arrivals).items():
@@ -105,9 +123,7 @@ def commit(
             for place in places:
                 verdicts[place] = Verdict.CLOSED
             continue
-        firsts = {arrivals[place].report_id: place for place in reversed(places)}
-        for report_id in _insert_new(db, number, epoch, list(firsts)):
-            place = firsts[report_id]
+        for place in _admit(db, number, epoch, arrivals, places, verdicts):
             verdicts[place] = Verdict.COUNTED
             fresh.setdefault(arrivals[place].cell, []).append(arrivals[place].payload)
     for cell, payloads in fresh.items():
@@ -176,17 +192,18 @@ def expire(db: Statements, number: int, epoch: int, now: float) -> bool:
 
 
 def sweep(db: Statements, number: int, epoch: int) -> bool:
-    """Delete up to SWEEP_IDS ids of a closed epoch; True when none is left.
+    """Delete up to SWEEP_IDS ids, then serials, of a closed epoch; True when none is left.
 
     Safe because reports of a closed epoch are refused; StoreError for an open one.
     """
     require_closed(db, number, epoch)
-    bound = db.execute(_BOUND, (number, epoch, SWEEP_IDS)).fetchone()
-    if bound is None:
-        db.execute(_SWEEP, (number, epoch))
-    else:
-        db.execute(f"{_SWEEP} and id < ?", (number, epoch, *bound))
-    return bound is None
+    for find_bound, delete, below in _SWEPT:
+        bound = db.execute(find_bound, (number, epoch, SWEEP_IDS)).fetchone()
+        if bound is not None:
+            db.execute(delete + below, (number, epoch, *bound))
+            return False
+        db.execute(delete, (number, epoch))
+    return True
 
 
 def require_closed(db: Statements, number: int, epoch: int) -> None:
@@ -209,6 +226,47 @@ def by_epoch(arrivals: Sequence[Arrival]) -> dict[tuple[str, int], list[int]]:
         cell = arrival.cell
         places.setdefault((cell.collection, cell.epoch), []).append(place)
     return places
+
+
+def refuse_spent(
+    verdicts: list[Verdict],
+    arrivals: Sequence[Arrival],
+    places: Sequence[int],
+    refused: Sequence[redeeming.Key],
+) -> None:
+    """SPENT for these reports, wherever in the batch they stand: none of them is counted."""
+    spent = {report_id for _, _, report_id in refused}
+    for place in places:
+        if arrivals[place].report_id in spent:
+            verdicts[place] = Verdict.SPENT
+
+
+def _admit(
+    db: Statements,
+    number: int,
+    epoch: int,
+    arrivals: Sequence[Arrival],
+    places: Sequence[int],
+    verdicts: list[Verdict],
+) -> list[int]:
+    """Insert what is new of an open epoch; the places of the reports to count."""
+    firsts = {arrivals[place].report_id: place for place in reversed(places)}
+    new = {
+        (number, epoch, report_id): firsts[report_id]
+        for report_id in _insert_new(db, number, epoch, list(firsts))
+    }
+    refused = redeeming.turned_away(arrivals, new, lambda serials: _redeem(db, serials))
+    if refused:
+        for key in refused:
+            db.execute(_TAKE_BACK, key)
+            del new[key]
+        refuse_spent(verdicts, arrivals, places, refused)
+    return list(new.values())
+
+
+def _redeem(db: Statements, serials: Sequence[redeeming.Key]) -> list[redeeming.Key]:
+    """Insert those that are not there; returns them."""
+    return [key for key in serials if db.execute(_REDEEM, key).rowcount]
 
 
 def _insert_new(db: Statements, number: int, epoch: int, ids: list[bytes]) -> list[bytes]:

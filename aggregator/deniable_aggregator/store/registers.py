@@ -96,9 +96,10 @@ class Registers(AccessRegisters):
             return showing.show_epoch(db, number, shown)
 
     def add_key_list(self, row: KeyListRow, *, log_size: int) -> bool:
-        with self._lent.write("key-rotated") as db:
+        acts = ("key-rotated", "keys-delegated")
+        with self._lent.write(*acts) as db:
             if journal.head(db)[0] != log_size:
-                audit.nothing_done("key-rotated")
+                audit.nothing_done(*acts)
                 return False
             journal.add_key_list(db, row)
         return True

@@ -22,7 +22,7 @@ from deniable_aggregator.dashboard.asking import (
 )
 from deniable_aggregator.dashboard.charts import Chart
 from deniable_aggregator.dashboard.estimate_charts import bars, crossed, lines, quantity_rows
-from deniable_aggregator.dashboard.guarantees import fakes, over_optimum, revealed
+from deniable_aggregator.dashboard.guarantees import fakes, hidden, over_optimum, revealed
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import paged
 from deniable_aggregator.dashboard.series import MEAN, series_of
@@ -73,7 +73,7 @@ def _about(asked: Asked) -> Context:
         "manifest": manifest,
         "epsilon": format_epsilon(manifest.epsilon_report),
         "optimum": over_optimum(found),
-        "revealed": list(revealed(found)),
+        "revealed": [*revealed(found), *hidden(found, service().settings.relay_batch)],
         "query": asked.query,
         "show": asked.show,
         "usual_show": usual_show(found),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.heads.chain import head_of
 from deniable_aggregator.heads.document import End, Heads
-from deniable_aggregator.store import journal, releases
+from deniable_aggregator.store import auditing, journal, releases
 from deniable_aggregator.store.contract import GENESIS, LOG_PAGE
 from deniable_aggregator.store.statements import Statements
 from deniable_shared.journal import extend
@@ -38,7 +38,12 @@ def ends_of(db: Statements) -> Ends:
 def heads_of(db: Statements) -> Heads:
     """What a file beside this database would hold."""
     size, head = journal.head(db)
-    found = Heads(log=End(size, bytes(head).hex()), sessions=releases.session_sizes(db))
+    acts, last = auditing.head(db)
+    found = Heads(
+        log=End(size, bytes(head).hex()),
+        audit=End(acts, bytes(last).hex()),
+        sessions=releases.session_sizes(db),
+    )
     for row in releases.ledger(db, 0):
         found = found.after(row)
     return found

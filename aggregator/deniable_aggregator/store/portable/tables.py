@@ -65,6 +65,9 @@ TABLES = (
     Table("pages", {"cell": int, "page": int, "counts": bytes}, "cell, page"),
     Table("seen", {"collection": int, "epoch": int, "id": bytes}, "collection, epoch, id"),
     Table(
+        "vouchers", {"collection": int, "epoch": int, "serial": bytes}, "collection, epoch, serial"
+    ),
+    Table(
         "closed_epochs", {"collection": int, "epoch": int, "closed_at": int}, "collection, epoch"
     ),
     Table(

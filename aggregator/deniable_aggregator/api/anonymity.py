@@ -1,0 +1,30 @@
+"""What a relay adds to the privacy of a collection's reports, for the document of estimates."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from deniable_aggregator.api.estimate_documents import AnonymityDocument
+from deniable_aggregator.planning.anonymity import LIARS, among
+from deniable_aggregator.registry import Collection
+
+__all__ = ["of_relay"]
+
+
+def of_relay(
+    collection: Collection, batch: int, liars: float | UnsetType
+) -> AnonymityDocument | UnsetType:
+    """UNSET where reports are taken from anybody (`batch` 0) or say whose they are (vouchers)."""
+    if not batch or collection.first.identified:
+        return UNSET
+    found = among(
+        collection.mechanism,
+        batch=batch,
+        liars=LIARS if isinstance(liars, UnsetType) else liars,
+        repeat=collection.manifest.repeat,
+        lifetime=collection.first.epsilon_lifetime,
+    )
+    return msgspec.convert(asdict(found), AnonymityDocument)

@@ -1,0 +1,78 @@
+"""Vouchers: the key a backend issues them with, and issuing one here."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+from msgspec import UnsetType
+
+from deniable_aggregator.api.access_documents import (
+    NewVoucher,
+    VoucherDocument,
+    VoucherKeyDocument,
+)
+from deniable_aggregator.api.arguments import refuse
+from deniable_aggregator.api.operations import JSON, answer, operation, service
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.registry import Collection
+from deniable_shared.epochs import epoch_at
+from deniable_shared.errors import ParameterError
+from deniable_shared.voucher import MAX_PERSON_BYTES, VOUCHER, format_key, issue
+
+blueprint = Blueprint("vouchers", __name__)
+
+
+@blueprint.post("/v1/collections/<collection>/voucher-key")
+@operation(
+    act="voucher-key-shown",
+    tag="admin",
+    role="admin",
+    answers={200: {JSON: (VoucherKeyDocument,)}},
+    problems=("unknown-collection", "conflict"),
+)
+def voucher_key(collection: str) -> Response:
+    """The key with which the operator's own backend issues vouchers for one collection.
+
+    It is always the same. Who has it can issue any number of vouchers, and tell whose report
+    carried which.
+    """
+    found = _requiring(collection)
+    service().store.record_act()
+    key = format_key(service().voucher_keys.of(found.id))
+    return answer(VoucherKeyDocument(collection=found.id, key=key))
+
+
+@blueprint.post("/v1/collections/<collection>/vouchers")
+@operation(
+    tag="admin",
+    role="admin",
+    body=NewVoucher,
+    answers={200: {JSON: (VoucherDocument,)}},
+    problems=("unknown-collection", "conflict"),
+)
+def issue_voucher(collection: str, body: NewVoucher) -> Response:
+    """The voucher of one person for one epoch, by default the present one.
+
+    Nothing is kept: the same person gets the same voucher again, and it counts one report.
+    """
+    found = _requiring(collection)
+    epoch = body.epoch
+    if isinstance(epoch, UnsetType):
+        epoch = epoch_at(service().clock(), found.manifest.epoch_seconds)
+    key = format_key(service().voucher_keys.of(found.id))
+    try:
+        voucher = issue(key, collection=found.id, epoch=epoch, person=body.person)
+    except ParameterError as error:
+        accepted = f"1 to {MAX_PERSON_BYTES} bytes of UTF-8"
+        raise refuse("person", accepted=accepted, given=body.person) from error
+    return answer(VoucherDocument(collection=found.id, epoch=epoch, voucher=voucher))
+
+
+def _requiring(collection: str) -> Collection:
+    found = service().registry.get(collection)
+    if VOUCHER.id not in found.manifest.requires:
+        raise Problem(
+            "conflict",
+            f"reports of {found.id} carry no voucher: a collection that wants them says "
+            f'requires = ["{VOUCHER.id}"], and is another one',
+        )
+    return found

@@ -1,0 +1,83 @@
+"""`deniable open`: count what a door without keys has spooled."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from deniable_aggregator.cli.options import data_option, example, settings_for
+from deniable_aggregator.cli.output import say
+
+TURN_SECONDS = 30.0
+
+logger = logging.getLogger(__name__)
+
+
+@click.command(
+    "open",
+    epilog=example(
+        "deniable open --spool /srv/spool --once",
+        "deniable open --spool /srv/spool --least 10000 --seconds 3600",
+    ),
+)
+@data_option
+@click.option(
+    "--spool",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIRECTORY",
+    help="Where `deniable serve --spool` puts reports.",
+)
+@click.option(
+    "--least",
+    type=click.IntRange(1),
+    default=1_000,
+    show_default=True,
+    help="Count once so many reports wait, in random order …",
+)
+@click.option(
+    "--seconds",
+    type=click.IntRange(1, 86_400),
+    default=3_600,
+    show_default=True,
+    help="… or once so long has passed.",
+)
+@click.option("--once", is_flag=True, help="Count all there is, and end.")
+def open_spool(data: Path | None, spool: Path, least: int, seconds: int, once: bool) -> None:
+    """Count what `deniable serve --spool` has taken.
+
+    It runs where the keys are and nobody comes in. It also writes what the door has to know beside
+    the blocks. Epochs close once all that was taken in time is counted. With SQLite it has the data
+    directory to itself: run it with --once from a timer, and other commands in between.
+    """
+    from deniable_aggregator.process.serving import signals_as_interrupt
+    from deniable_aggregator.service import Service
+    from deniable_aggregator.spool.opening import MARGIN_SECONDS, Opening, StandingClock
+
+    standing = StandingClock(time.time() - MARGIN_SECONDS)
+    service = Service.open(settings_for(data), clock=standing)
+    try:
+        opening = Opening(service, spool, standing, least=least, seconds=seconds)
+        if once:
+            click.echo(f"Drained {opening.turn():,} reports")
+            return
+        say(f"Opening {spool} (Ctrl-C stops)")
+        with signals_as_interrupt():
+            _for_ever(opening.turn)
+    except KeyboardInterrupt:
+        say("Stopping")
+    finally:
+        service.close()
+
+
+def _for_ever(turn: Callable[[], int]) -> None:
+    while True:
+        try:
+            turn()
+        except Exception:  # what was not counted stays in the spool for the next turn
+            logger.exception("opening failed; it tries again in %.0f s", TURN_SECONDS)
+        time.sleep(TURN_SECONDS)

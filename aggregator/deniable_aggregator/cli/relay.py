@@ -1,0 +1,146 @@
+"""`deniable relay`: take reports for an aggregator and pass them on in shuffled batches."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from deniable_aggregator.cli.lazy import CommandFailed, DefaultGroup
+from deniable_aggregator.cli.options import example, json_option
+from deniable_aggregator.cli.output import emit, say
+
+FACTORY = "deniable_aggregator.relay.wsgi:app"
+
+directory_option = click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("relay"),
+    show_default=True,
+    metavar="DIRECTORY",
+    help="The relay's own directory; made if it is not there.",
+)
+
+
+class RelayGroup(DefaultGroup):
+    """`deniable relay --to …` serves."""
+
+    default = "serve"
+
+
+@click.group(cls=RelayGroup)
+def relay() -> None:
+    """Pass reports on for an aggregator, shuffled in batches.
+
+    Somebody else's: so it does not see who sends what.
+    `deniable relay --to URL …` is `deniable relay serve --to URL …`.
+    """
+
+
+@relay.command(
+    epilog=example(
+        "deniable relay serve --to https://t.example.org --token-file relay.token --batch 1000"
+    )
+)
+@click.option("--to", required=True, metavar="URL", help="The aggregator's address.")
+@click.option(
+    "--token-file",
+    required=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Holds a token of the role relay, made by the aggregator's operator.",
+)
+@click.option(
+    "--batch",
+    required=True,
+    type=click.IntRange(2, 1_000_000),
+    metavar="B",
+    help="Pass on at least so many reports together, or none.",
+)
+@directory_option
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS")
+@click.option("--port", type=click.IntRange(1, 65535), default=8100, show_default=True)
+@click.option("--threads", type=click.IntRange(1, 1024), default=32, show_default=True)
+@click.option(
+    "--trusted-proxy", is_flag=True, help="A proxy in front limits by address; this does not."
+)
+@click.option(
+    "--reports-per-minute",
+    type=click.IntRange(1, 10**9),
+    default=600,
+    show_default=True,
+    help="What one network (/24, /48) may send.",
+)
+@click.option("--access-log", is_flag=True, help="Log requests, without addresses.")
+def serve(
+    to: str,
+    token_file: Path,
+    batch: int,
+    data: Path,
+    host: str,
+    port: int,
+    threads: int,
+    trusted_proxy: bool,
+    reports_per_minute: int,
+    access_log: bool,
+) -> None:
+    """Run the relay until Ctrl-C or SIGTERM.
+
+    Devices are built with the relay's address, which the manifests name among `ingest`. A report is
+    on disk before its device is told so. Reports of one collection, epoch, manifest version and key
+    are passed on together, shuffled, once there are B of them; what has not come to B when the
+    epoch closes is deleted and counted. Put a proxy that ends TLS and logs no address in front.
+    """
+    from deniable_aggregator.process.serving import granian_arguments, require_free
+    from deniable_aggregator.relay.options import Options
+    from deniable_aggregator.settings import Settings
+
+    options = Options(
+        to=to,
+        token_file=str(token_file.absolute()),
+        data=str(data.absolute()),
+        batch=batch,
+        trusted_proxy=trusted_proxy,
+        reports_per_minute=reports_per_minute,
+    )
+    require_free(host, port)
+    data.mkdir(mode=0o700, exist_ok=True)
+    if to.startswith("http://"):
+        say("Warning: over plain HTTP the token can be read on the way to the aggregator.")
+    listening = Settings(host=host, port=port, threads=threads)
+    arguments = granian_arguments(listening, access_log=access_log, factory=FACTORY)
+    say(f"Relaying to {to} at http://{host}:{port} (Ctrl-C stops)")
+    os.chdir(data)  # granian imports from where it stands: let that be ours
+    # Granian takes this process over: signals reach it, and nothing of ours is left to die apart.
+    os.execve(  # noqa: S606  (our own interpreter and module)
+        sys.executable,
+        [sys.executable, "-P", "-m", "granian", *arguments],
+        {**os.environ, **options.environ()},
+    )
+
+
+@relay.command(epilog=example("deniable relay status", "deniable relay status --json"))
+@directory_option
+@json_option
+def status(data: Path, as_json: bool) -> None:
+    """Say what became of the reports so far. The relay may run meanwhile.
+
+    accepted: on disk, its device was told so. forwarded: taken by the aggregator, or known to it.
+    refused: by the aggregator, with its reason. too-few: never came to B. too-late: the aggregator
+    could not be reached before the epoch closed.
+    """
+    from deniable_aggregator.relay.queue import NAME, counts_in
+
+    path = data / NAME
+    if not path.is_file():
+        raise CommandFailed(f"there is no relay's file {path}: has it run with this --data?")
+    counts = counts_in(path)
+    if as_json:
+        emit(counts)
+        return
+    for what, n in counts.items():
+        click.echo(f"{n:>12,}  {what}")
+    if not counts:
+        click.echo("Nothing has come yet")

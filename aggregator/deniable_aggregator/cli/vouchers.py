@@ -1,0 +1,75 @@
+"""`deniable vouchers`: one report a person, by the word of the operator's own backend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.output import emit, say
+
+
+@click.group()
+def vouchers() -> None:
+    """Let a backend vouch for people: one report each, and no anonymity.
+
+    For collections with requires = ["voucher/1"]. Your backend issues vouchers by itself, with the
+    collection's key and `deniable_shared.voucher.issue`.
+    """
+
+
+@vouchers.command(epilog=example("deniable vouchers key survey"))
+@click.argument("collection")
+@service_options
+@json_option
+def key(collection: str, url: str | None, data: Path | None, as_json: bool) -> None:
+    """Print the key that the backend of a collection needs.
+
+    It is always the same. Keep it as a password is kept: who has it can issue vouchers for
+    anybody, and tell whose report carried which.
+    """
+    with Target(url, data).connect() as connection:
+        document = connection.post(f"/v1/collections/{collection}/voucher-key")
+    if as_json:
+        emit(document)
+        return
+    say(f"For the backend that issues vouchers of {document['collection']}:")
+    click.echo(document["key"])
+
+
+@vouchers.command(
+    "issue",
+    epilog=example(
+        "deniable vouchers issue survey --person 1042",
+        "deniable vouchers issue survey --person 1042 --epoch 20801",
+    ),
+)
+@click.argument("collection")
+@click.option(
+    "--person", required=True, help="Your own name for somebody, always the same: 1 to 256 bytes."
+)
+@click.option(
+    "--epoch",
+    type=click.IntRange(0, 2**32 - 1),
+    metavar="INDEX",
+    help="Of which epoch; the present one by default.",
+)
+@service_options
+@json_option
+def issue_voucher(
+    collection: str,
+    person: str,
+    epoch: int | None,
+    url: str | None,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Issue the voucher of one person, to try it out: a backend does this by itself."""
+    body: dict[str, object] = {"person": person} | ({} if epoch is None else {"epoch": epoch})
+    with Target(url, data).connect() as connection:
+        document = connection.post(f"/v1/collections/{collection}/vouchers", body)
+    if as_json:
+        emit(document)
+    else:
+        click.echo(document["voucher"])

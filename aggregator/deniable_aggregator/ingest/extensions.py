@@ -1,0 +1,68 @@
+"""Extensions of the plaintext: who checks which, and what a checked one leaves to be redeemed.
+
+Every kind ends in a serial that counts once: the commit that inserts a report's id redeems it. A
+further kind is a Verifier more. Tokens of Privacy Pass, say, have a nonce for a serial, and their
+verifier checks a blind signature under a public key; nothing behind this module would change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from deniable_shared.extensions import EXTENSIONS
+from deniable_shared.problems import ReportError
+from deniable_shared.report import Extension
+from deniable_shared.voucher import serial_of
+
+__all__ = ["Verifier", "Vouchers", "checked_serial"]
+
+
+class Verifier(Protocol):
+    """Checks one kind of extension. `missing` and `invalid` are the codes of its refusals."""
+
+    missing: ReportError
+    invalid: ReportError
+
+    def serial(self, data: bytes, *, collection: str, epoch: int) -> bytes | None:
+        """What may be redeemed once in this epoch of this collection; None for a false one."""
+        ...
+
+
+class Vouchers:
+    """voucher/1: a code under the collection's key, which the operator's backend has too."""
+
+    missing = ReportError.VOUCHER_REQUIRED
+    invalid = ReportError.VOUCHER_INVALID
+
+    def __init__(self, key_of: Callable[[str], bytes]) -> None:
+        self._key_of = key_of
+
+    def serial(self, data: bytes, *, collection: str, epoch: int) -> bytes | None:
+        return serial_of(self._key_of(collection), data, collection=collection, epoch=epoch)
+
+
+def checked_serial(
+    given: Sequence[Extension],
+    required: Sequence[str],
+    verifiers: Mapping[str, Verifier],
+    *,
+    collection: str,
+    epoch: int,
+) -> bytes | ReportError | None:
+    """The serial to redeem, None where nothing is required, or why the report is refused.
+
+    A report carries what is required and nothing else. At most one extension has a serial so far.
+    """
+    data = {extension.type: extension.data for extension in given}
+    if data.keys() - {EXTENSIONS[id].type for id in required}:
+        return ReportError.UNKNOWN_EXTENSION
+    found: bytes | None = None
+    for id in required:
+        verifier, held = verifiers[id], data.get(EXTENSIONS[id].type)
+        if held is None:
+            return verifier.missing
+        found = verifier.serial(held, collection=collection, epoch=epoch)
+        if found is None:
+            return verifier.invalid
+    return found

@@ -1,0 +1,57 @@
+"""Whether the audit log is one chain, and goes on from where heads.json has seen it end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.access import audit
+from deniable_aggregator.access.contract import AuditRow
+from deniable_aggregator.heads import file
+from deniable_aggregator.heads.document import End
+from deniable_aggregator.inspection.check import Check
+from deniable_aggregator.store.migrating import revision
+from deniable_aggregator.store.opening import read_beside
+from deniable_shared.errors import DeniableError, ForkError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from deniable_aggregator.settings import Settings
+
+__all__ = ["audit_check", "known_end", "require_end"]
+
+CURE = "`deniable ledger reconcile` lets it go on from here, and says so in it"
+_FIRST_WITH_AUDIT = "0004"
+_ROWS = "select entry, head from audit order by position"
+
+
+def audit_check(settings: Settings) -> Iterator[Check]:
+    """One line; none for a database from before there was an audit log."""
+    if (revision(settings) or "") < _FIRST_WITH_AUDIT:
+        return
+    try:
+        with read_beside(settings) as db:
+            rows = [AuditRow(bytes(entry), bytes(head)) for entry, head in db.execute(_ROWS)]
+        size, _ = audit.verify(rows)
+        require_end(rows, known_end(settings.data))
+    except DeniableError as error:
+        yield Check("fail", "audit log", str(error))
+    else:
+        yield Check("ok", "audit log", f"{size:,} entries, unbroken")
+
+
+def known_end(data: Path) -> End:
+    """Where heads.json has seen the audit log end."""
+    heads = file.read(data)
+    return End() if heads is None else heads.audit
+
+
+def require_end(rows: Sequence[AuditRow], known: End) -> None:
+    """ForkError unless these rows lead through that end."""
+    if known.size and (len(rows) < known.size or rows[known.size - 1].head.hex() != known.head):
+        raise ForkError(
+            f"the audit log has {len(rows):,} entries and does not lead through the end that "
+            f"heads.json has seen, {known.size}:{known.head}: entries were taken away or changed, "
+            f"or the database is an older copy; {CURE}"
+        )

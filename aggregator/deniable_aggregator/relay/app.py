@@ -1,0 +1,119 @@
+"""A relay over HTTP: uploads, and the copy of what its aggregator publishes. A bare WSGI callable.
+
+Nothing it answers depends on what others have sent: how much waits is told by `deniable relay
+status` to whoever can read the file, and to nobody over HTTP.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+from deniable_aggregator.ingest.limiter import network_prefix
+from deniable_aggregator.ingest.request import Headers, body_of, collection_of, length_of, refusal
+from deniable_aggregator.ingest.stalls import Bodies
+from deniable_aggregator.problem import Problem
+from deniable_shared.report import ERRORS_MEDIA_TYPE, encode_errors
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+    from deniable_aggregator.relay.intake import Intake
+
+__all__ = ["RelayApp"]
+
+DSSE = "application/vnd.dsse.envelope+json"
+JSON = "application/json"
+BODY_SECONDS = 10
+MANIFEST = ("/v1/collections/", "/manifest")
+
+Reply = tuple[str, Headers, bytes]
+
+logger = logging.getLogger(__name__)
+
+
+class RelayApp:
+    """Answers devices from one intake."""
+
+    def __init__(self, intake: Intake, *, trusted_proxy: bool) -> None:
+        self._intake = intake
+        self._limited = not trusted_proxy
+        self.bodies = Bodies(BODY_SECONDS)
+        self._pages: dict[str, Callable[[WSGIEnvironment], Reply]] = {
+            "/v1/keys": lambda _: _ok(self._intake.ready().keys, DSSE),
+            "/v1/collections": lambda _: _ok(self._intake.ready().listing, JSON),
+            "/v1/log": self._log,
+            "/healthz": lambda _: _status("ok"),
+            "/readyz": self._readyz,
+        }
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        try:
+            status, headers, body = self._answer(environ)
+        except Problem as problem:
+            status, headers, body = refusal(problem)
+        except Exception:
+            logger.exception("a request failed")
+            status, headers, body = refusal(Problem("internal", "the relay failed: try again"))
+        headers += [("Content-Length", str(len(body))), ("Cache-Control", "no-store")]
+        start_response(status, headers)
+        return [body]
+
+    def _answer(self, environ: WSGIEnvironment) -> Reply:
+        collection = collection_of(environ)
+        if collection is not None:
+            return self._upload(collection, environ)
+        path: str = environ.get("PATH_INFO", "")
+        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            raise Problem("method-not-allowed", "a relay takes uploads and GET requests only")
+        if path.startswith(MANIFEST[0]) and path.endswith(MANIFEST[1]):
+            return self._manifest(path[len(MANIFEST[0]) : -len(MANIFEST[1])], environ)
+        if path not in self._pages:
+            raise Problem("not-found", "a relay has keys, log, collections and manifests only")
+        return self._pages[path](environ)
+
+    def _upload(self, collection: str, environ: WSGIEnvironment) -> Reply:
+        failed = self._intake.upload(
+            collection,
+            body_of(environ, length_of(environ), self.bodies),
+            prefix=network_prefix(environ.get("REMOTE_ADDR", "")) if self._limited else None,
+        )
+        if not failed:
+            return _ok(b"", None)
+        return _ok(encode_errors(failed), ERRORS_MEDIA_TYPE)
+
+    def _manifest(self, name: str, environ: WSGIEnvironment) -> Reply:
+        found = self._intake.ready().manifest(name, _number(environ, "version", 1))
+        if found is None:
+            raise Problem("unknown-collection", "no collection has this id or name and version")
+        return _ok(found, DSSE)
+
+    def _log(self, environ: WSGIEnvironment) -> Reply:
+        return _ok(self._intake.ready().log_page(_number(environ, "from", 0) or 0), JSON)
+
+    def _readyz(self, environ: WSGIEnvironment) -> Reply:
+        self._intake.ready()
+        return _status("ready")
+
+
+def _ok(body: bytes, content_type: str | None) -> Reply:
+    return "200 OK", [] if content_type is None else [("Content-Type", content_type)], body
+
+
+def _status(status: str) -> Reply:
+    return _ok(json.dumps({"status": status}).encode(), JSON)
+
+
+def _number(environ: WSGIEnvironment, name: str, least: int) -> int | None:
+    given = parse_qs(environ.get("QUERY_STRING", "")).get(name)
+    if given is None:
+        return None
+    text = given[-1]
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) >= least):
+        raise Problem(
+            "invalid-argument", f"{name} must be a number from {least} on, got {text[:40]!r}"
+        )
+    return int(text)

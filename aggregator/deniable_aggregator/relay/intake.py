@@ -1,0 +1,128 @@
+"""What is taken without a key: every check of PROTOCOL section 4 in the open, then the disk.
+
+A device that is told 200 forgets its report, so what the aggregator would refuse in the open is
+refused here, by the copy of the manifests. At a relay reports hide among each other: headers with
+extensions are refused, for nothing may tell one report of a batch from another, and a report
+sealed to a key that is no longer used is answered "outdated key", so that the device seals it again
+for the batch of the present key. Elsewhere every key that is listed will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from deniable_aggregator.ingest.commit import GroupCommit
+from deniable_aggregator.ingest.limiter import PrefixLimiter
+from deniable_aggregator.problem import Problem, jittered
+from deniable_aggregator.relay.notices import Collected, Notices
+from deniable_aggregator.relay.queue import Sealed
+from deniable_shared.epochs import Clock, closes_at, starts_too_early
+from deniable_shared.errors import DecodeError
+from deniable_shared.problems import ReportError
+from deniable_shared.report import (
+    Report,
+    ReportHeader,
+    ReportStatus,
+    decode_upload,
+)
+
+__all__ = ["Intake"]
+
+RETRY_SECONDS = 30.0
+MOST_WAITING = 5_000_000
+"""Reports kept at a time: what bounds the disk while the aggregator cannot be reached."""
+
+
+class Intake:
+    """Takes uploads. Thread-safe; an upload returns once its report is durable."""
+
+    def __init__(
+        self,
+        keep: Callable[[Sequence[Sealed]], list[bool]],
+        *,
+        reports_per_minute: int,
+        clock: Clock,
+        waiting: int = 0,
+        anonymous: bool = True,
+    ) -> None:
+        """`keep` puts reports on disk and says which were new; `waiting` of them are there.
+
+        `anonymous`: reports hide among each other.
+        """
+        self._limiter = PrefixLimiter(reports_per_minute, clock=clock)
+        self._commits = GroupCommit(keep)
+        self._clock = clock
+        self._anonymous = anonymous
+        self.notices: Notices | None = None
+        self.waiting = waiting
+
+    def upload(self, collection: str, body: bytes, *, prefix: str | None) -> list[ReportStatus]:
+        """Keep a report; its status if it is refused. A retry is accepted and kept once.
+
+        `prefix` is the sender's network, None where a proxy limits. Raises Problem for the request
+        as a whole.
+        """
+        if prefix is not None:
+            self._limiter.admit(prefix)
+        try:
+            reports = decode_upload(body)
+        except DecodeError as error:
+            raise Problem("invalid-message", str(error)) from error
+        if len(reports) > 1:
+            return [ReportStatus(r.header.report_id, ReportError.TOKEN_REQUIRED) for r in reports]
+        return self._one(collection, reports[0])
+
+    def ready(self) -> Notices:
+        """The copy of what the aggregator publishes; Problem("unavailable") before the first."""
+        if self.notices is None:
+            raise Problem(
+                "unavailable",
+                "the relay has not reached its aggregator yet",
+                retry_after=jittered(RETRY_SECONDS),
+            )
+        return self.notices
+
+    def _one(self, collection: str, report: Report) -> list[ReportStatus]:
+        notices = self.ready()
+        found = notices.find(collection)
+        if found is None:
+            raise Problem("unknown-collection", "no collection has this id or name")
+        id, known = found
+        self._require_open(id, known)
+        self._require_room()
+        keys = notices.active if self._anonymous else notices.listed
+        error = self._error(known, report.header, keys)
+        if error is not None:
+            return [ReportStatus(report.header.report_id, error)]
+        self.waiting += sum(self._commits.submit([Sealed(id, report)]))
+        return []
+
+    def _require_open(self, id: str, known: Collected) -> None:
+        newest = known.newest
+        closes = closes_at(newest.last_epoch, newest.epoch_seconds, newest.grace_seconds)
+        if not known.open or self._clock() > closes:
+            raise Problem("collection-closed", f"{id} takes no reports any more")
+
+    def _require_room(self) -> None:
+        if self.waiting >= MOST_WAITING:
+            raise Problem(
+                "unavailable",
+                "too many reports wait for the aggregator",
+                retry_after=jittered(RETRY_SECONDS),
+            )
+
+    def _error(
+        self, known: Collected, header: ReportHeader, keys: frozenset[int]
+    ) -> ReportError | None:
+        newest, epoch, now = known.newest, header.epoch, self._clock()
+        closes = closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
+        refusals = (
+            (starts_too_early(epoch, newest.epoch_seconds, now), ReportError.TOO_EARLY),
+            (epoch < newest.first_epoch, ReportError.NOT_STARTED),
+            (epoch > newest.last_epoch, ReportError.COLLECTION_EXPIRED),
+            (now > closes, ReportError.EPOCH_CLOSED),
+            (header.manifest_version not in known.versions, ReportError.MANIFEST_UNKNOWN),
+            (header.key_id not in keys, ReportError.OUTDATED_KEY),
+            (bool(header.extensions), ReportError.UNKNOWN_EXTENSION),
+        )
+        return next((error for refused, error in refusals if refused), None)

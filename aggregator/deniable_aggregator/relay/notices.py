@@ -1,0 +1,149 @@
+"""A relay's copy of what an aggregator publishes: keys, log, collections, manifests.
+
+Devices are answered from the copy, and the copy is made anew by the clock alone: the aggregator
+never sees a request that a device caused, so it learns neither who asks nor when. The relay
+verifies none of it; devices verify all of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from deniable_shared import dsse
+from deniable_shared.errors import DecodeError
+from deniable_shared.keylist import KEYS_TYPE
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest, parse_manifest
+
+__all__ = ["Collected", "Fetch", "Notices", "fetched"]
+
+LOG_PAGE = 1_000
+
+Fetch = Callable[[str], bytes]
+"""The body of a successful GET of a path of the aggregator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """A collection by its manifests; `newest` says when epochs close."""
+
+    versions: Mapping[int, Manifest]
+    open: bool
+
+    @property
+    def newest(self) -> Manifest:
+        return self.versions[max(self.versions)]
+
+
+@dataclass(frozen=True, slots=True)
+class Notices:
+    """All of it at one moment; the log reaches at least as far as the key list says.
+
+    `active` are the ids of the keys that devices seal to now, `listed` of all that may still open.
+    """
+
+    keys: bytes
+    active: frozenset[int]
+    listed: frozenset[int]
+    log: Sequence[object]
+    log_head: str
+    listing: bytes
+    collections: Mapping[str, Collected]
+    names: Mapping[str, str]
+    envelopes: Mapping[tuple[str, int], bytes]
+
+    def find(self, id_or_name: str) -> tuple[str, Collected] | None:
+        """A collection's id and what is known of it, by id or name."""
+        id = id_or_name if id_or_name in self.collections else self.names.get(id_or_name, "")
+        found = self.collections.get(id)
+        return None if found is None else (id, found)
+
+    def manifest(self, id_or_name: str, version: int | None) -> bytes | None:
+        """A signed manifest, by default the newest."""
+        found = self.find(id_or_name)
+        if found is None:
+            return None
+        return self.envelopes.get((found[0], version or found[1].newest.version))
+
+    def log_page(self, first: int) -> bytes:
+        """What `GET /v1/log` answers."""
+        page = self.log[first : first + LOG_PAGE]
+        document = {"size": len(self.log), "head": self.log_head, "entries": list(page)}
+        return json.dumps(document, separators=(",", ":")).encode()
+
+
+def fetched(fetch: Fetch, before: Notices | None) -> Notices:
+    """The copy of now. Only what can have changed since `before` is asked for.
+
+    DecodeError for answers that are not an aggregator's.
+    """
+    keys = fetch("/v1/keys")
+    log, head = _log(fetch, list(before.log) if before else [])
+    listing = fetch("/v1/collections")
+    envelopes = dict(before.envelopes) if before else {}
+    collections, names = {}, {}
+    for item in _items(listing):
+        id, version = str(item["collection"]), _integer(item["version"])
+        for each in range(1, version + 1):
+            if (id, each) not in envelopes:
+                envelopes[id, each] = fetch(f"/v1/collections/{id}/manifest?version={each}")
+        versions = {each: _manifest(envelopes[id, each]) for each in range(1, version + 1)}
+        collections[id] = Collected(versions, item["state"] == "open")
+        name = str(item["name"])
+        names[name] = id if name not in names else _meant(fetch, name)
+    return Notices(keys, *_key_ids(keys), log, head, listing, collections, names, envelopes)
+
+
+def _log(fetch: Fetch, known: list[object]) -> tuple[list[object], str]:
+    while True:
+        page = _object(fetch(f"/v1/log?from={len(known)}"))
+        entries, size = page.get("entries"), _integer(page.get("size"))
+        if not isinstance(entries, list) or (not entries and len(known) != size):
+            raise DecodeError(f"the log has {size} entries, and none after {len(known)}")
+        known = known + entries
+        if len(known) >= size:
+            return known, str(page.get("head"))
+
+
+def _items(listing: bytes) -> list[dict[str, object]]:
+    found = _object(listing).get("collections")
+    if not isinstance(found, list):
+        raise DecodeError("the list of collections has no collections")
+    return found
+
+
+def _meant(fetch: Fetch, name: str) -> str:
+    """Which of several collections of one name it means now."""
+    return _manifest(fetch(f"/v1/collections/{name}/manifest")).collection
+
+
+def _manifest(envelope: bytes) -> Manifest:
+    return parse_manifest(dsse.unverified_payload(envelope, payload_type=MANIFEST_TYPE))
+
+
+def _key_ids(envelope: bytes) -> tuple[frozenset[int], frozenset[int]]:
+    extra = frozenset({"delegation"})
+    body = _object(dsse.decode(envelope, payload_type=KEYS_TYPE, extra=extra).payload)
+    keys = body.get("keys")
+    if not isinstance(keys, list):
+        raise DecodeError("the key list has no keys")
+    states = {_integer(key["id"]): key["state"] for key in keys}
+    active = frozenset(id for id, state in states.items() if state == "active")
+    return active, frozenset(states)
+
+
+def _object(body: bytes) -> dict[str, object]:
+    try:
+        found = json.loads(body)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise DecodeError("the aggregator's answer is no JSON object: is this its address?")
+    return found
+
+
+def _integer(value: object) -> int:
+    if type(value) is not int:
+        raise DecodeError(f"a number was expected, got {value!r:.40}")
+    return value

@@ -1,0 +1,116 @@
+"""A relay as a process: its queue, its housekeeping thread, its application.
+
+granian --interface wsgi --factory deniable_aggregator.relay.wsgi:app
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from functools import cache
+from multiprocessing.util import Finalize
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.errors import DataDirectoryError
+from deniable_aggregator.process.directory_lock import DirectoryLock
+from deniable_aggregator.relay.app import RelayApp
+from deniable_aggregator.relay.forwarder import Forwarder
+from deniable_aggregator.relay.intake import Intake
+from deniable_aggregator.relay.notices import fetched
+from deniable_aggregator.relay.options import Options
+from deniable_aggregator.relay.queue import NAME, Queue
+from deniable_aggregator.relay.upstream import Upstream
+from deniable_shared.epochs import Clock
+from deniable_shared.errors import DeniableError
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["Relay", "app"]
+
+TICK_SECONDS = 30.0
+NOTICES_SECONDS = 60.0
+
+logger = logging.getLogger(__name__)
+
+
+class Relay:
+    """All of a relay over its directory. `tick` often, from one thread; `close` at the end."""
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        clock: Clock = time.time,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        """LockedError where another relay has the directory; `transport` is Upstream's."""
+        folder = options.directory
+        if not folder.is_dir():
+            raise DataDirectoryError(f"there is no directory {folder}: make one for the relay")
+        self._lock = DirectoryLock.acquire(folder)
+        self._clock = clock
+        self._fetched_at = -math.inf
+        self.queue = Queue(folder / NAME)
+        self.intake = Intake(
+            self.queue.accept,
+            reports_per_minute=options.reports_per_minute,
+            clock=clock,
+            waiting=self.queue.waiting(),
+        )
+        self._upstream = Upstream(
+            options.to, token_file=Path(options.token_file), transport=transport
+        )
+        self._forwarder = Forwarder(
+            self.queue, self._upstream.post, batch=options.batch, clock=clock
+        )
+        self.app = RelayApp(self.intake, trusted_proxy=options.trusted_proxy)
+
+    def tick(self) -> None:
+        """Copy what the aggregator publishes, if that is due, and pass on what may be."""
+        self._renew_notices()
+        if self.intake.notices is not None:
+            self._forwarder.run(self.intake.notices)
+            self.intake.waiting = self.queue.waiting()
+
+    def close(self) -> None:
+        """Close the file, let the directory go."""
+        self._upstream.close()
+        self.queue.close()
+        self._lock.release()
+
+    def _renew_notices(self) -> None:
+        if self._clock() < self._fetched_at + NOTICES_SECONDS:
+            return
+        try:
+            self.intake.notices = fetched(self._upstream.get, self.intake.notices)
+        except DeniableError as error:
+            logger.warning("what the aggregator publishes cannot be read: %s", error)
+            return
+        self._fetched_at = self._clock()
+
+
+@cache
+def app() -> RelayApp:
+    """The relay of this process, with the options its starter gave."""
+    from deniable_aggregator.wsgi import LOOK_SECONDS, Housekeeping, ended_at_once
+
+    with ended_at_once():
+        relay = Relay(Options.load())
+    threads = (
+        Housekeeping(relay.tick, every_seconds=TICK_SECONDS),
+        Housekeeping(relay.app.bodies.cut_off, every_seconds=LOOK_SECONDS),
+    )
+
+    def finish() -> None:
+        for thread in threads:
+            thread.stop()
+        relay.close()
+
+    # Runs at exit of a worker process too, where atexit does not.
+    Finalize(None, finish, exitpriority=10)
+    for thread in threads:
+        thread.start()
+    return relay.app

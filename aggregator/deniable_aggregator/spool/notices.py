@@ -1,0 +1,60 @@
+"""What a door without keys has to know, written by the opener beside the blocks.
+
+One JSON file: the answers to the GETs that `relay.notices` makes of an aggregator, as the opener's
+own application gives them. All of it is public and signed; the file is replaced in one step.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from deniable_aggregator.errors import SpoolError
+from deniable_aggregator.relay.notices import Fetch, fetched
+
+__all__ = ["NAME", "publish", "reader"]
+
+NAME = "notices.json"
+
+
+def publish(directory: Path, fetch: Fetch) -> None:
+    """Write what a door needs to copy everything from nothing."""
+    answers: dict[str, str] = {}
+
+    def noted(path: str) -> bytes:
+        body = fetch(path)
+        answers[path] = base64.b64encode(body).decode()
+        return body
+
+    fetched(noted, None)
+    draft = directory / f".{NAME}.draft"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        json.dump(answers, file)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(directory / NAME)
+
+
+def reader(directory: Path) -> Callable[[], Fetch]:
+    """Gives a `Fetch` that answers from one reading of the file; SpoolError where it cannot."""
+
+    def opened() -> Fetch:
+        try:
+            answers = json.loads((directory / NAME).read_bytes())
+        except (OSError, ValueError) as error:
+            raise SpoolError(
+                f"{directory / NAME} cannot be read: has `deniable open` run with this spool?"
+            ) from error
+
+        def fetch(path: str) -> bytes:
+            if path not in answers:
+                raise SpoolError(f"{directory / NAME} has no answer to {path}")
+            return base64.b64decode(answers[path])
+
+        return fetch
+
+    return opened

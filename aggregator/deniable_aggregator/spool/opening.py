@@ -1,0 +1,201 @@
+"""The opener: has the key and no way in, and counts what the door has spooled.
+
+Blocks are counted in random order with the reports of all of them mixed, through the same ingest as
+uploads, and deleted once what they hold is durable: a kill in between counts them again, and an id
+counts once. A report was judged by the clock at the door, so it is counted at the last moment at
+which its epoch took reports; and the service's own clock, by which epochs close, stands still until
+all that had been spooled before is counted.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.errors import SpoolError
+from deniable_aggregator.registry import UnknownCollection
+from deniable_aggregator.spool import notices
+from deniable_aggregator.spool.block import UNRELAYED, Spooled, blocks, read_block
+from deniable_shared.epochs import Clock, closes_at
+from deniable_shared.errors import DecodeError
+from deniable_shared.report import MAX_REPORTS, MAX_UPLOAD_BYTES, decode_upload
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from deniable_aggregator.service import Service
+
+__all__ = ["MARGIN_SECONDS", "Opening", "StandingClock"]
+
+MARGIN_SECONDS = 60.0
+"""How long the door may take between looking at its clock and having the report in the spool."""
+
+DAMAGED = ".damaged"
+_MOST_BYTES = 1 << 26
+_HEAD_BYTES = 21
+
+Place = tuple[str, int]
+"""Collection and epoch."""
+
+logger = logging.getLogger(__name__)
+_random = secrets.SystemRandom()
+
+
+class StandingClock:
+    """Stands where it was moved to, which is never back."""
+
+    def __init__(self, now: float) -> None:
+        self._now = now
+
+    def __call__(self) -> float:
+        return self._now
+
+    def move(self, now: float) -> None:
+        self._now = max(self._now, now)
+
+
+class Opening:
+    """Drains one spool into one service, whose clock is `standing`."""
+
+    def __init__(
+        self,
+        service: Service,
+        directory: Path,
+        standing: StandingClock,
+        *,
+        least: int = 1_000,
+        seconds: float = 3_600.0,
+        clock: Clock = time.time,
+    ) -> None:
+        """Drain once there are `least` reports, or some and the last time is `seconds` ago."""
+        if not directory.is_dir():
+            raise SpoolError(f"there is no directory {directory} for the spool")
+        if service.settings.relay_batch:
+            raise SpoolError(UNRELAYED)
+        self._service = service
+        self._directory = directory
+        self._standing = standing
+        self._least = least
+        self._seconds = seconds
+        self._clock = clock
+        self._drained_at = -math.inf
+
+    def turn(self) -> int:
+        """Drain if it is due, keep house, publish what the door needs; how many were drained."""
+        begun, drained = self._clock(), 0
+        if self._due(begun):
+            drained = self._drain(blocks(self._directory))
+            self._drained_at = begun
+            self._standing.move(begun - MARGIN_SECONDS)
+        self._service.tick()
+        self.publish()
+        return drained
+
+    def publish(self) -> None:
+        """Write the notices anew."""
+        notices.publish(self._directory, self._answer)
+
+    def _answer(self, path: str) -> bytes:
+        answer = self._app.test_client(use_cookies=False).get(path)
+        if answer.status_code != 200:
+            raise SpoolError(f"GET {path} answered {answer.status_code}")
+        return bytes(answer.data)
+
+    @cached_property
+    def _app(self) -> Flask:
+        from deniable_aggregator.app import create_app
+
+        return create_app(self._service)
+
+    def _due(self, now: float) -> bool:
+        if now >= self._drained_at + self._seconds:
+            return True
+        return sum(map(_announced, blocks(self._directory))) >= self._least
+
+    def _drain(self, paths: Sequence[Path]) -> int:
+        shuffled, drained = list(paths), 0
+        _random.shuffle(shuffled)
+        for part in _parts(shuffled):
+            reports = [report for path in part for report in self._read(path)]
+            _random.shuffle(reports)
+            self._count(reports)
+            for path in part:
+                path.unlink(missing_ok=True)
+            drained += len(reports)
+        return drained
+
+    def _read(self, path: Path) -> list[tuple[Place, bytes]]:
+        """What a block holds, by place; nothing, and the file set aside, where that is damaged."""
+        try:
+            return [(_place(record), record.report) for record in read_block(path)]
+        except (DecodeError, SpoolError) as error:
+            logger.error("a block cannot be read and is set aside: %s", error)
+            path.rename(path.with_name(path.name + DAMAGED))
+            return []
+
+    def _count(self, reports: Sequence[tuple[Place, bytes]]) -> None:
+        ordered = sorted(reports, key=_first)  # keeps the random order within a place
+        for (collection, epoch), group in groupby(ordered, key=_first):
+            for body in _bodies([report for _, report in group]):
+                try:
+                    moment = self._moment(collection, epoch)
+                    self._service.ingest.count(collection, body, now=moment)
+                except UnknownCollection as error:
+                    logger.error("spooled reports belong to nothing here: %s", error)
+
+    def _moment(self, collection: str, epoch: int) -> float:
+        """When such reports were taken at the latest."""
+        newest = self._service.registry.get(collection).manifest
+        closes = closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
+        return min(self._clock(), closes)
+
+
+def _first(report: tuple[Place, bytes]) -> Place:
+    return report[0]
+
+
+def _place(record: Spooled) -> Place:
+    [report] = decode_upload(record.report)
+    return record.collection, report.header.epoch
+
+
+def _announced(path: Path) -> int:
+    """How many records a block says it holds."""
+    with path.open("rb") as file:
+        return int.from_bytes(file.read(_HEAD_BYTES)[-4:], "big")
+
+
+def _parts(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Blocks of at most 64 MiB together, and at least one."""
+    part: list[Path] = []
+    size = 0
+    for path in paths:
+        length = path.stat().st_size
+        if part and size + length > _MOST_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(path)
+        size += length
+    if part:
+        yield part
+
+
+def _bodies(reports: Sequence[bytes]) -> Iterator[bytes]:
+    """As many reports a body as one upload may hold."""
+    body: list[bytes] = []
+    size = 0
+    for report in reports:
+        if body and (len(body) == MAX_REPORTS or size + len(report) > MAX_UPLOAD_BYTES):
+            yield b"".join(body)
+            body, size = [], 0
+        body.append(report)
+        size += len(report)
+    if body:
+        yield b"".join(body)

@@ -1,0 +1,60 @@
+"""Devices before a relay or a door that is killed with -9: real processes, each report once."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.deniable_command import wait_until
+from support.long_way import LongWay, kill
+
+BATCH = 4
+
+
+@pytest.fixture
+def way(tmp_path: Path) -> Iterator[LongWay]:
+    way = LongWay(tmp_path)
+    yield way
+    for process in way.processes:
+        kill(process)
+
+
+def started_relay(way: LongWay) -> subprocess.Popen[bytes]:
+    to = ("--to", way.url, "--token-file", "relay.token", "--batch", str(BATCH))
+    return way.start(way.front, "relay", *to)
+
+
+@pytest.mark.processes
+def test_reports_that_a_killed_relay_had_acknowledged_are_counted_once(way: LongWay) -> None:
+    token = way.deniable.json("tokens", "new", "--role", "relay", "--label", "a relay")
+    (way.folder / "relay.token").write_text(str(token["token"]))
+    way.start(way.url, "serve")
+    relay = started_relay(way)
+    assert [way.answer(device) for device in range(BATCH + 1)] == [1] * (BATCH + 1)
+    kill(relay)
+    assert way.counted() == 0  # its first look was before there was a batch
+    relay = started_relay(way)
+    wait_until("the batch is counted", lambda: way.counted() == BATCH + 1, seconds=60)
+    kill(relay)
+    started_relay(way)
+    assert way.counted() == BATCH + 1
+    counts = way.deniable.json("relay", "status", "--data", way.folder / "relay")
+    assert counts == {"accepted": BATCH + 1, "forwarded": BATCH + 1}
+
+
+@pytest.mark.processes
+def test_reports_that_a_killed_door_had_acknowledged_are_counted_once(way: LongWay) -> None:
+    spool = way.folder / "spool"
+    spool.mkdir()
+    opening = ("open", "--spool", spool, "--once")
+    assert way.deniable.done(*opening) == "Drained 0 reports\n"
+    door = way.start(way.front, "serve", "--spool", str(spool), "--data", "nowhere")
+    assert [way.answer(device) for device in range(3)] == [1] * 3
+    kill(door)
+    assert way.deniable.done(*opening) == "Drained 3 reports\n"
+    assert way.deniable.done(*opening) == "Drained 0 reports\n"
+    assert way.counted() == 3
+    assert not (way.folder / "nowhere").exists()
