@@ -121,6 +121,7 @@ OTHER_COMMANDS = {
     ("plan",),
     ("loadgen",),
     ("tally",),
+    *(("open",), ("relay", "serve"), ("relay", "status")),
 }
 
 

@@ -63,7 +63,7 @@ def _part(size: int, page: int) -> Part[Row]:
     last = size - (page - 1) * ROWS
     first = max(last - ROWS, 0)
     entries = service().store.log(first)[: last - first]
-    known = _known() if entries else {}
+    known = _known(releases=any(entry.type == "release" for entry in entries))
     rows = [_row(first + place, entry, known) for place, entry in enumerate(entries)]
     return Part(rows[::-1], page, pages, (page - 1) * ROWS + 1, size)
 
@@ -74,7 +74,7 @@ def _row(index: int, entry: LogEntry, known: dict[str, tuple[str, str]]) -> Row:
     return Row(index, entry.type, entry.body_hash.hex(), about, href)
 
 
-def _known() -> dict[str, tuple[str, str]]:
+def _known(*, releases: bool) -> dict[str, tuple[str, str]]:
     """Manifests by their digest, releases by their place: a salt hides what their hash is of."""
     visitor, found = current_identity(), {}
     for collection in service().registry.all():
@@ -83,7 +83,7 @@ def _known() -> dict[str, tuple[str, str]]:
         for version, manifest in collection.versions.items():
             href = url_for("collections.manifest", collection=collection.id, version=version)
             found[manifest.digest.hex()] = (f"{manifest.name}, version {version}", href)
-        for row in service().store.results(collection.id):
+        for row in service().store.results(collection.id) if releases else ():
             href = url_for("dashboard.release", collection=collection.id, release_id=row.release)
             about = f"{collection.name}: release {row.release}"
             found[f"{(row.position or 1) - 1}"] = (about, href)
