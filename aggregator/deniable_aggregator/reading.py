@@ -15,10 +15,13 @@ from deniable_aggregator.store.contract import CellTally, EpochRow, Store
 
 __all__ = [
     "LAST_EPOCH",
+    "MAX_ROWS",
+    "Page",
     "Reading",
     "Span",
     "by_epoch",
     "cells_of",
+    "page_of",
     "pooled",
     "refuse_releases_only",
     "visible",
@@ -95,6 +98,30 @@ def by_epoch(
         )
     few = tuple(row.epoch for row in rows if row.n < _needed(collection))
     return (_added_up(store, collection, [row]) for row in enough), few
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Page:
+    """Some epochs, one by one; `following` is the epoch that the next page begins with."""
+
+    readings: Iterator[Reading]
+    too_few: tuple[int, ...]
+    following: int | None
+
+
+def page_of(store: Store, collection: Collection, span: Span, most: int) -> Page:
+    """The first `most` readable epochs of the span; raises read-refused.
+
+    Readings are of those that have enough reports, which may be none.
+    """
+    rows = _readable(store, collection, span)
+    page, after = rows[:most], rows[most:]
+    needed = _needed(collection)
+    return Page(
+        (_added_up(store, collection, [row]) for row in page if row.n >= needed),
+        tuple(row.epoch for row in page if row.n < needed),
+        after[0].epoch if after else None,
+    )
 
 
 def _readable(store: Store, collection: Collection, span: Span) -> list[EpochRow]:

@@ -107,7 +107,7 @@ def test_csv_has_the_same_columns_and_the_sets_behind(world: World, browser: Col
     path = f"/v1/collections/{browser.id}/estimates?significant=holm&liars=0.01&set=l1,l2"
     rows = list(csv.DictReader(io.StringIO(world.get(path, Accept="text/csv").text)))
     assert [row["label"] for row in rows] == [*LABELS, "l1 + l2"]
-    assert rows[2]["significant"] == "True"
+    assert rows[2]["significant"] == "true"
     assert rows[-1]["significant"] == rows[-1]["liars_to_zero"] == ""
     assert float(rows[-1]["frequency"]) > 0
 

@@ -35,6 +35,7 @@ VIEWER = [
     ("GET", "/v1/collections/{collection}/comparison"),
     ("GET", "/v1/collections/{collection}/epochs"),
     ("GET", "/v1/collections/{collection}/releases"),
+    ("GET", "/v1/collections/{collection}/series"),
     ("GET", "/v1/collections/{collection}/releases/{release_id}"),
     ("GET", "/v1/ledger"),
 ]

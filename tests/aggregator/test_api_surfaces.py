@@ -64,6 +64,7 @@ READING = {
         f"?before_to={TODAY - 2}&from={TODAY - 1}&family=each",
     ],
     "/v1/collections/{collection}/epochs": [""],
+    "/v1/collections/{collection}/series": ["", "?label=beta", f"?to={TODAY - 1}"],
     "/v1/collections/{collection}/releases": [""],
     "/v1/collections/{collection}/releases/{release_id}": [""],
     "/v1/collections": [""],
@@ -95,15 +96,19 @@ WAYS_IN = {"/sign-in", "/sign-in/provider", "/sign-in/provider/done"}
 OPERATORS = {"/metrics"}
 """Addresses that count reports for the operator, whom `read` hides nothing from."""
 COMMANDS = {
-    ("estimates",): [[], ["--json"], ["--csv"], ["--by-epoch"], ["--projection", "clip"]],
-    ("epochs", "list"): [[], ["--json"]],
+    ("estimates",): [
+        *([], ["--json"], ["--csv"], ["--by-epoch"], ["--projection", "clip"]),
+        *(["--plot"], ["--plot", "--by-epoch"], ["--parquet", "-"], ["--arrow", "-"]),
+    ],
+    ("report",): [["--html", "-"]],
+    ("epochs", "list"): [[], ["--json"], ["--csv"]],
     ("collections", "list"): [[], ["--json"]],
     ("release",): [
         ["--mechanism", "histogram", "--epsilon", "0.1", "--cost"],
         ["--mechanism", "exponential", "--epsilon", "0.1", "--cost", "--json"],
     ],
-    ("releases",): [[], ["--json"], ["0" * 16]],
-    ("ledger", "show"): [[], ["--json"]],
+    ("releases",): [[], ["--json"], ["--csv"], ["0" * 16]],
+    ("ledger", "show"): [[], ["--json"], ["--csv"]],
 }
 """Commands that read."""
 OTHER_COMMANDS = {
@@ -120,8 +125,7 @@ OTHER_COMMANDS = {
     ("attack", "reconstruct"),
     ("plan",),
     ("loadgen",),
-    ("tally",),
-    *(("open",), ("relay", "serve"), ("relay", "status")),
+    *(("open",), ("relay", "serve"), ("relay", "status"), ("tally",)),
 }
 
 

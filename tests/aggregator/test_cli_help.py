@@ -44,7 +44,15 @@ def test_the_list_of_commands_says_what_each_command_says_first(group: LazyGroup
 
 def test_the_commands_are_those_of_the_design() -> None:
     assert set(commands(main)) == {
-        *(("demo",), ("simulate",), ("init",), ("serve",), ("estimates",), ("doctor",)),
+        *(
+            ("demo",),
+            ("simulate",),
+            ("init",),
+            ("serve",),
+            ("estimates",),
+            ("doctor",),
+            ("report",),
+        ),
         *(
             ("collections", verb)
             for verb in ("new", "lint", "apply", "export", "list", "close", "codegen")

@@ -51,6 +51,7 @@ WITH_ARGUMENTS = [
     ("/v1/collections/{collection}/releases", "POST"),
     ("/v1/collections/{collection}/releases/{release_id}", "GET"),
     ("/v1/collections/{collection}/releases/{release_id}/questions", "POST"),
+    ("/v1/collections/{collection}/series", "GET"),
     ("/v1/keys/rotate", "POST"),
     ("/v1/ledger", "GET"),
     ("/v1/log", "GET"),

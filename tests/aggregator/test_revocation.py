@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from deniable_aggregator.process.connection import remote
 from deniable_aggregator.process.serving import Server, free_port, running
 from support import postgres_server
 from support.browser import FORM_TOKEN
-from support.data_directory import prepared, prepared_on_postgres
+from support.data_directory import prepared_at
 
 pytestmark = pytest.mark.processes
 
@@ -29,9 +30,10 @@ def server(
     """Two threads over SQLite, which one process has open; two workers over PostgreSQL."""
     folder: Path = tmp_path_factory.mktemp("revocation")
     if request.param == "sqlite":
-        settings = replace(prepared(folder), threads=2, port=free_port())
+        settings = replace(prepared_at(folder, time.time()), threads=2, port=free_port())
     else:
-        settings = replace(prepared_on_postgres(folder), workers=2, port=free_port())
+        store = postgres_server.empty()
+        settings = replace(prepared_at(folder, time.time(), store), workers=2, port=free_port())
     with running(settings) as started:
         yield started
     if settings.shared:

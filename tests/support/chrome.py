@@ -19,7 +19,7 @@ from support.dashboard_site import Site
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
-__all__ = ["CHROMIUM", "MISSING", "THEMES", "WIDTHS", "Window", "chromium", "opened"]
+__all__ = ["CHROMIUM", "MISSING", "THEMES", "WIDTHS", "Window", "axe_found", "chromium", "opened"]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 MISSING = "no browser here: `apt-get install chromium` brings the one that these tests drive"
@@ -79,15 +79,7 @@ class Window:
 
     def unreadable(self) -> list[str]:
         """What axe finds: a line for each rule and element."""
-        self.page.evaluate(_axe())
-        found: dict[str, Any] = self.page.evaluate(
-            "axe.run(document, {resultTypes: ['violations']})"
-        )
-        return [
-            f"{rule['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
-            for rule in found["violations"]
-            for node in rule["nodes"]
-        ]
+        return axe_found(self.page)
 
     def overflow(self) -> int:
         """Pixels that the page is wider than its window."""
@@ -112,6 +104,17 @@ class Window:
             table,
         )
         return found
+
+
+def axe_found(page: Page) -> list[str]:
+    """What axe finds on a page: a line for each rule and element."""
+    page.evaluate(_axe())
+    found: dict[str, Any] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{rule['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
+        for rule in found["violations"]
+        for node in rule["nodes"]
+    ]
 
 
 @contextmanager

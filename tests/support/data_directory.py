@@ -40,10 +40,11 @@ def prepared(folder: Path) -> Settings:
     return Settings(data=folder / "data")
 
 
-def prepared_at(folder: Path, now: float) -> Settings:
+def prepared_at(folder: Path, now: float, store: str = "") -> Settings:
     """As `prepared`, made at that moment: for real processes, whose clock is the machine's."""
-    initialise(Settings(data=folder / "data"), operator_key=folder / "operator.key", now=now)
-    return Settings(data=folder / "data")
+    settings = Settings(data=folder / "data", store=store)
+    initialise(settings, operator_key=folder / "operator.key", now=now)
+    return settings
 
 
 def prepared_on_postgres(folder: Path) -> Settings:

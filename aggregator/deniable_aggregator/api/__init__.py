@@ -18,6 +18,7 @@ from deniable_aggregator.api import (
     metrics,
     openapi,
     releases,
+    series,
     tokens,
     users,
     vouchers,
@@ -31,7 +32,8 @@ def register(app: Flask) -> None:
     errors.register(app)
     topics = (
         *(audit, collections, comparison, epochs, estimates, health, keys),
-        *(ledger, log, metrics, openapi, releases, tokens, users, vouchers),
+        *(ledger, log, metrics, openapi, releases),
+        *(series, tokens, users, vouchers),
     )
     for topic in topics:
         app.register_blueprint(topic.blueprint)

@@ -11,23 +11,35 @@ from deniable_aggregator.api.access_documents import (
     AuditDocument,
     AuditEntryDocument,
 )
-from deniable_aggregator.api.operations import JSON, answer, operation, service
+from deniable_aggregator.api.formats import answered, linked, tables
+from deniable_aggregator.api.lists import AUDIT_COLUMNS, audit_rows
+from deniable_aggregator.api.operations import operation, service
 
 blueprint = Blueprint("audit", __name__)
 
 
 @blueprint.get("/v1/audit")
-@operation(tag="admin", role="admin", query=AuditArguments, answers={200: {JSON: (AuditDocument,)}})
+@operation(
+    tag="admin",
+    role="admin",
+    query=AuditArguments,
+    answers=tables(AuditDocument),
+    problems=("not-acceptable",),
+)
 def audit(query: AuditArguments) -> Response:
     """Who did what that took a privilege: at most 1,000 entries from index `from` on.
 
     The head after an entry is SHA-256(head before ‖ "act" ‖ SHA-256(entry)), at first 32 zero
     bytes. Size and head, kept elsewhere, show later that nothing before them was changed.
+    Of a table the header `Link` leads to the next page.
     """
     size, head = service().store.audit_head()
     # What was appended since is left to the next page: the head speaks of the first `size`.
     rows = service().store.audit(query.first)[: max(0, size - query.first)]
-    return answer(AuditDocument(size=size, head=head, entries=[_shown(row) for row in rows]))
+    document = AuditDocument(size=size, head=head, entries=[_shown(row) for row in rows])
+    response = answered(document, lambda: audit_rows(document.entries), AUDIT_COLUMNS)
+    after = query.first + len(rows)
+    return linked(response, after if rows and after < size else None)
 
 
 def _shown(row: AuditRow) -> AuditEntryDocument:

@@ -15,6 +15,8 @@ from deniable_aggregator.api.documents import (
     EpochDocument,
     EpochsDocument,
 )
+from deniable_aggregator.api.formats import answered, tables
+from deniable_aggregator.api.lists import EPOCH_COLUMNS, listed_epochs
 from deniable_aggregator.api.operations import JSON, answer, operation, service
 from deniable_aggregator.api.spans import epoch_index
 from deniable_aggregator.problem import Problem
@@ -33,8 +35,8 @@ MOST_LISTED = 1000
 @operation(
     tag="analysts",
     role="viewer",
-    answers={200: {JSON: (EpochsDocument,)}},
-    problems=("unknown-collection",),
+    answers=tables(EpochsDocument),
+    problems=("unknown-collection", "not-acceptable"),
 )
 def epochs(collection: str) -> Response:
     """The epochs that have reports or are closed, and the reports that were rejected, by reason.
@@ -43,18 +45,19 @@ def epochs(collection: str) -> Response:
     `n`, whether or not they have reports. Where only releases may be read, every epoch of the
     calendar is listed (the newest 1,000), without `n` and without rejections: nothing here then
     depends on who reported.
+
+    CSV, Arrow and Parquet have a row an epoch, and no rejections.
     """
     found = service().registry.get(collection)
     releases_only = found.manifest.read == "releases"
-    return answer(
-        EpochsDocument(
-            collection=found.id,
-            epoch_seconds=found.manifest.epoch_seconds,
-            grace_seconds=found.manifest.grace_seconds,
-            epochs=_LISTED[found.manifest.read](found, service().store.epochs(found.id)),
-            rejections=UNSET if releases_only else service().store.rejections(found.id),
-        )
+    document = EpochsDocument(
+        collection=found.id,
+        epoch_seconds=found.manifest.epoch_seconds,
+        grace_seconds=found.manifest.grace_seconds,
+        epochs=_LISTED[found.manifest.read](found, service().store.epochs(found.id)),
+        rejections=UNSET if releases_only else service().store.rejections(found.id),
     )
+    return answered(document, lambda: listed_epochs(document.epochs), EPOCH_COLUMNS)
 
 
 @blueprint.post("/v1/collections/<collection>/epochs/<epoch>/close")

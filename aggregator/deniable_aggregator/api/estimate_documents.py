@@ -6,17 +6,29 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from deniable_aggregator.api.documents import Arguments, EpochOrDate, Identifier
+from deniable_aggregator.api.documents import Arguments, Identifier
+
+Confidence = Annotated[float, Meta(ge=0.5, le=0.9999, description="a number from 0.5 to 0.9999")]
+Family = Annotated[
+    Literal["each", "all"],
+    Meta(description="each (an interval a label) or all (intervals that hold together)"),
+]
+EpochOrMoment = Annotated[
+    str,
+    Meta(
+        pattern="^([0-9]{1,10}|[0-9]{11,14}|[0-9]{4}-[0-9]{2}-[0-9]{2})$",
+        description="an epoch index (0 to 4294967295), a date (YYYY-MM-DD, UTC) or unix "
+        "milliseconds of 11 to 14 digits",
+    ),
+]
 
 
 class EstimatesArguments(Arguments, frozen=True):
     """What to estimate and how to show it."""
 
-    first: EpochOrDate | UnsetType = field(default=UNSET, name="from")
-    last: EpochOrDate | UnsetType = field(default=UNSET, name="to")
-    confidence: Annotated[
-        float, Meta(ge=0.5, le=0.9999, description="a number from 0.5 to 0.9999")
-    ] = 0.95
+    first: EpochOrMoment | UnsetType = field(default=UNSET, name="from")
+    last: EpochOrMoment | UnsetType = field(default=UNSET, name="to")
+    confidence: Confidence = 0.95
     projection: Annotated[
         Literal["none", "simplex", "clip", "mle", "ems", "top-down", "base-cut"],
         Meta(
@@ -24,10 +36,7 @@ class EstimatesArguments(Arguments, frozen=True):
             "base-cut"
         ),
     ] = "none"
-    family: Annotated[
-        Literal["each", "all"],
-        Meta(description="each (an interval a label) or all (intervals that hold together)"),
-    ] = "each"
+    family: Family = "each"
     group_by: Annotated[Literal["epoch"], Meta(description="epoch")] | UnsetType = UNSET
     marginal: Annotated[
         list[str],
@@ -82,6 +91,53 @@ class EstimatesArguments(Arguments, frozen=True):
         ]
         | UnsetType
     ) = UNSET
+
+
+class SeriesArguments(Arguments, frozen=True):
+    """Which labels, and which epochs the page begins and ends with."""
+
+    labels: Annotated[
+        list[str],
+        Meta(
+            max_length=100,
+            description="a label of the collection; once for each of up to 100 labels",
+        ),
+    ] = field(default_factory=list, name="label")
+    first: EpochOrMoment | UnsetType = field(default=UNSET, name="from")
+    last: EpochOrMoment | UnsetType = field(default=UNSET, name="to")
+    confidence: Confidence = 0.95
+    family: Family = "each"
+
+
+class SeriesRow(Struct, frozen=True, kw_only=True):
+    """One label in one epoch, which begins at `time`: raw, with its interval."""
+
+    time: Annotated[str, Meta(description="as 2027-01-15T00:00:00Z")]
+    epoch: int
+    label: str
+    frequency: float | None
+    value: (
+        Annotated[
+            float | None,
+            Meta(description="numbers: of mean and quantiles, in the units of the domain"),
+        ]
+        | UnsetType
+    ) = UNSET
+    lower: float | None
+    upper: float | None
+    std_error: float | None
+    n: int
+    provisional: bool
+
+
+class SeriesDocument(Struct, frozen=True, kw_only=True):
+    """A page of flat rows, epoch by epoch."""
+
+    collection: Identifier
+    confidence: float
+    rows: list[SeriesRow]
+    too_few_reports: Annotated[list[int], Meta(description="epochs that have no rows, for that")]
+    next: Annotated[int | None, Meta(description="`from` of the next page; null: there is none")]
 
 
 class LabelEstimate(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Debiased estimates as JSON or CSV."""
+"""Debiased estimates as JSON, CSV, Arrow or Parquet."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.api.anonymity import of_relay
@@ -29,14 +29,14 @@ from deniable_aggregator.api.evidence import (
     presented,
     sets_asked,
 )
+from deniable_aggregator.api.formats import as_table, negotiated, tables
 from deniable_aggregator.api.numbers import Asked, asked_of_numbers, influence_of, of_numbers
 from deniable_aggregator.api.operations import CSV, JSON, answer, operation, service
-from deniable_aggregator.api.spans import span_of
-from deniable_aggregator.api.spreadsheet import csv_text, epoch_rows, label_rows
+from deniable_aggregator.api.spans import moments_span
+from deniable_aggregator.api.spreadsheet import epoch_rows, label_rows
 from deniable_aggregator.api.tables import Shown, shown_tables, tables_asked
 from deniable_aggregator.api.texts import check_candidates, shown_texts
 from deniable_aggregator.estimate.trust import UNREACHABLE
-from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Reading, Span, by_epoch, pooled, refuse_releases_only
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Text
@@ -51,14 +51,15 @@ blueprint = Blueprint("estimates", __name__)
     tag="analysts",
     role="viewer",
     query=EstimatesArguments,
-    answers={200: {JSON: (EstimatesDocument, EstimatesByEpochDocument), CSV: ()}},
+    answers=tables(EstimatesDocument, EstimatesByEpochDocument),
     problems=("unknown-collection", "read-refused", "too-few-reports", "not-acceptable"),
 )
 def estimates(collection: str, query: EstimatesArguments) -> Response:
     """Debiased frequencies with standard errors and intervals, raw: they may lie outside [0, 1].
 
-    `from` and `to` are inclusive; a date means all epochs that start on that UTC day. With
-    `group_by=epoch` there is one document an epoch. `Accept: text/csv` gives one row a label.
+    `from` and `to` are inclusive; a date means all epochs that start on that UTC day, unix
+    milliseconds the epoch they are in. With `group_by=epoch` there is one document an epoch. CSV,
+    Arrow and Parquet give one row a label.
 
     Numbers have a mean and quantiles, in the units of the domain, if the mechanism tells them.
     `quantile=0.5` asks for this one instead of five, `range=10..20` for the share of people between
@@ -87,9 +88,9 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
     """
     found = service().registry.get(collection)
     refuse_releases_only(found)
-    media_type = _negotiated()
+    media_type = negotiated()
     told = estimated(found, query)
-    return answer(told) if media_type == JSON else csv_of(told)
+    return answer(told) if media_type == JSON else table_of(told, media_type)
 
 
 def estimated(
@@ -133,24 +134,19 @@ def _checked(found: Collection, query: EstimatesArguments) -> _Checked:
     check_candidates(found, query.candidate)
     sets, asked = sets_asked(found, query.sets), asked_of_numbers(found, query)
     _check_projection(found, query.projection, tables=bool(axes))
-    span = span_of(query.first, query.last, found.manifest.epoch_seconds)
+    span = moments_span(query.first, query.last, found.manifest.epoch_seconds)
     return _Checked(axes, sets, asked, span)
 
 
-def plain(collection: Collection, reading: Reading) -> EstimatesDocument:
-    """The answer about these reports when nothing more is asked."""
-    query = EstimatesArguments()
+def plain(
+    collection: Collection, reading: Reading, query: EstimatesArguments | None = None
+) -> EstimatesDocument:
+    """The answer about these reports when no tables, sets or numbers are asked for."""
+    query = query or EstimatesArguments()
     checked = _Checked(
         tables_asked(collection, []), [], asked_of_numbers(collection, query), Span()
     )
     return _document(collection, reading, query, checked, relay_batch=0)
-
-
-def _negotiated() -> str:
-    best = request.accept_mimetypes.best_match([JSON, CSV]) if request.accept_mimetypes else JSON
-    if best is None:
-        raise Problem("not-acceptable", f"Accept must allow {JSON} or {CSV}")
-    return best
 
 
 def _check_projection(collection: Collection, projection: str, *, tables: bool) -> None:
@@ -286,5 +282,18 @@ def _finite(value: float) -> float | None:
 
 def csv_of(told: EstimatesDocument | EstimatesByEpochDocument) -> Response:
     """The same as CSV, one row a label."""
-    rows = epoch_rows(told) if isinstance(told, EstimatesByEpochDocument) else label_rows(told)
-    return Response(csv_text(rows), content_type=f"{CSV}; charset=utf-8; header=present")
+    return table_of(told, CSV)
+
+
+def table_of(told: EstimatesDocument | EstimatesByEpochDocument, kind: str) -> Response:
+    """The same as a table of this media type, one row a label."""
+    if isinstance(told, EstimatesByEpochDocument):
+        first = told.epochs[:1]
+        return as_table(kind, epoch_rows(told), (), about(*first) if first else {})
+    return as_table(kind, label_rows(told), (), about(told))
+
+
+def about(document: EstimatesDocument) -> dict[str, str]:
+    """What a table of estimates is of, beside its rows."""
+    names = ("collection", "mechanism", "epsilon", "repeat", "target")
+    return {f"deniable.{name}": str(getattr(document, name)) for name in names}

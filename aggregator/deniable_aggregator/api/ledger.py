@@ -8,6 +8,8 @@ import msgspec
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
+from deniable_aggregator.api.formats import answered, tables
+from deniable_aggregator.api.lists import LEDGER_COLUMNS, spent_rows
 from deniable_aggregator.api.operations import (
     JSON,
     answer,
@@ -36,13 +38,14 @@ blueprint = Blueprint("ledger", __name__)
     role="viewer",
     narrows=True,
     query=LedgerArguments,
-    answers={200: {JSON: (LedgerDocument,)}},
-    problems=("unknown-collection",),
+    answers=tables(LedgerDocument),
+    problems=("unknown-collection", "not-acceptable"),
 )
 def ledger(query: LedgerArguments) -> Response:
     """What releases have cost and what is left, an epoch and an installation, and who spent it.
 
-    A token that is limited to collections is shown these.
+    A token that is limited to collections is shown these. CSV, Arrow and Parquet have a row for
+    each account; who spent it stands in the list of releases.
     """
     registry = service().registry
     if isinstance(query.collection, UnsetType):
@@ -50,7 +53,8 @@ def ledger(query: LedgerArguments) -> Response:
     else:
         wanted = [registry.get(query.collection)]
         require_collection(wanted[0].id)
-    return answer(LedgerDocument(accounts_of(wanted)))
+    document = LedgerDocument(accounts_of(wanted))
+    return answered(document, lambda: spent_rows(document), LEDGER_COLUMNS)
 
 
 def accounts_of(wanted: Iterable[Collection]) -> list[AccountDocument]:

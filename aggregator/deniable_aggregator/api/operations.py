@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 JSON = "application/json"
 DSSE = "application/vnd.dsse.envelope+json"
 CSV = "text/csv"
+ARROW = "application/vnd.apache.arrow.stream"
+PARQUET = "application/vnd.apache.parquet"
 HTML = "text/html"
 
 MAX_JSON_BYTES = 16_384

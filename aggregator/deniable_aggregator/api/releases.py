@@ -10,6 +10,8 @@ from flask import Blueprint, Response
 from msgspec import UnsetType
 
 from deniable_aggregator.api.arguments import Open, refuse
+from deniable_aggregator.api.formats import answered, tables
+from deniable_aggregator.api.lists import RELEASE_COLUMNS, listed_releases
 from deniable_aggregator.api.operations import JSON, answer, operation, service
 from deniable_aggregator.api.release_documents import (
     AnswerDocument,
@@ -85,13 +87,14 @@ def made(found: Collection, wanted: Request) -> Shown:
 @operation(
     tag="analysts",
     role="viewer",
-    answers={200: {JSON: (ReleasesDocument,)}},
-    problems=("unknown-collection",),
+    answers=tables(ReleasesDocument),
+    problems=("unknown-collection", "not-acceptable"),
 )
 def releases(collection: str) -> Response:
     """Every release that was charged, oldest first, without its result."""
     found = service().registry.get(collection)
-    return answer(ReleasesDocument(found.id, summaries_of(found)))
+    document = ReleasesDocument(found.id, summaries_of(found))
+    return answered(document, lambda: listed_releases(document.releases), RELEASE_COLUMNS)
 
 
 def summaries_of(found: Collection) -> list[ReleaseSummary]:

@@ -1,4 +1,4 @@
-"""`from` and `to`: epoch indices or days, inclusive, as a span of epochs."""
+"""`from` and `to`: epoch indices, days or moments, inclusive, as a span of epochs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from msgspec import UnsetType
 
 from deniable_aggregator.api.arguments import refuse
 from deniable_aggregator.reading import LAST_EPOCH, Span
-from deniable_shared.epochs import day_start
+from deniable_shared.epochs import day_start, epoch_at
 
 DAY_SECONDS = 86_400
+MILLISECOND_DIGITS = 11
 ACCEPTED = "an epoch index (0 to 4294967295) or a date (YYYY-MM-DD, UTC)"
 
 
@@ -24,6 +25,18 @@ def span_of(first: str | UnsetType, last: str | UnsetType, epoch_seconds: int) -
     if low > high:
         raise refuse("to", accepted=_not_before(first, low), given=last)
     return Span(low, high)
+
+
+def moments_span(first: str | UnsetType, last: str | UnsetType, epoch_seconds: int) -> Span:
+    """The same, where either may be unix milliseconds, too: the epoch that moment is in."""
+    begins, ends = (_of_moment(text, epoch_seconds) for text in (first, last))
+    return span_of(begins, ends, epoch_seconds)
+
+
+def _of_moment(text: str | UnsetType, epoch_seconds: int) -> str | UnsetType:
+    if isinstance(text, UnsetType) or "-" in text or len(text) < MILLISECOND_DIGITS:
+        return text
+    return str(min(epoch_at(int(text) / 1000, epoch_seconds), LAST_EPOCH))
 
 
 def epoch_index(argument: str, text: str) -> int:

@@ -1,4 +1,4 @@
-"""Estimates as CSV (RFC 4180), one row a label, safe to open in a spreadsheet.
+"""Estimates as rows, one a label, and rows as CSV (RFC 4180) that is safe to open in a spreadsheet.
 
 Numbers have rows of their mean and quantiles in front, and a column `value` in the units of the
 domain, which the rows of single values leave empty. Sets of labels have rows behind those of the
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import UnsetType
 
@@ -34,7 +34,7 @@ def label_rows(document: EstimatesDocument) -> Iterator[Row]:
     rests_on: Row = {
         "n": document.n,
         "confidence": document.confidence,
-        "provisional": str(document.provisional).lower(),
+        "provisional": document.provisional,
     }
     numbers = not isinstance(document.clipped, UnsetType)
     projected = any(not isinstance(row.projected, UnsetType) for row in document.estimates)
@@ -42,7 +42,7 @@ def label_rows(document: EstimatesDocument) -> Iterator[Row]:
     for quantity in _quantities(document):
         yield _quantity_row(quantity, projected=projected) | dict.fromkeys(asked) | rests_on
     for estimate in document.estimates:
-        row: Row = {"label": inert(estimate.label)}
+        row: Row = {"label": estimate.label}
         row |= {"value": None} if numbers else {}
         row |= {name: getattr(estimate, name) for name in _OF_A_LABEL}
         row |= {"projected": estimate.projected} if projected else {}
@@ -65,11 +65,11 @@ def _asked(document: EstimatesDocument) -> list[str]:
 def _set_rows(document: EstimatesDocument, columns: Iterable[str], rests_on: Row) -> Iterator[Row]:
     for found in () if isinstance(document.sets, UnsetType) else document.sets:
         row: Row = dict.fromkeys(columns)
-        row["label"] = inert(" + ".join(found.labels))
+        row["label"] = " + ".join(found.labels)
         yield row | {name: getattr(found, name) for name in _OF_A_LABEL} | rests_on
     for span in () if isinstance(document.ranges, UnsetType) else document.ranges:
         row = dict.fromkeys(columns)
-        row["label"] = inert(f"{span.low} to {span.high}")
+        row["label"] = f"{span.low} to {span.high}"
         yield row | {name: getattr(span, name) for name in _OF_A_LABEL} | rests_on
 
 
@@ -94,19 +94,30 @@ def epoch_rows(grouped: EstimatesByEpochDocument) -> Iterator[Row]:
             yield {"epoch": document.epochs[0], **row}
 
 
-def inert(label: str) -> str:
-    """A label no spreadsheet takes for a formula: a leading apostrophe says it is text."""
-    starts = label.startswith(FORMULA_STARTS) or label.lstrip().startswith(FORMULA_STARTS)
-    return f"'{label}" if starts else label
+def inert(text: str) -> str:
+    """A text no spreadsheet takes for a formula: a leading apostrophe says it is text."""
+    starts = text.startswith(FORMULA_STARTS) or text.lstrip().startswith(FORMULA_STARTS)
+    return f"'{text}" if starts else text
 
 
-def csv_text(rows: Iterable[Row]) -> str:
-    """Header and rows; what is unknown is empty."""
+def csv_text(rows: Iterable[Row], columns: Sequence[str] = ()) -> str:
+    """Header and rows; what is unknown is empty. `columns` are those of the first row."""
     text = io.StringIO()
-    writer: csv.DictWriter[str] | None = None
+    writer: csv.DictWriter[str] | None = _begun(text, columns) if columns else None
     for row in rows:
         if writer is None:
-            writer = csv.DictWriter(text, fieldnames=list(row))
-            writer.writeheader()
-        writer.writerow(row)
+            writer = _begun(text, list(row))
+        writer.writerow({name: _cell(value) for name, value in row.items()})
     return text.getvalue()
+
+
+def _begun(text: io.StringIO, columns: Sequence[str]) -> csv.DictWriter[str]:
+    writer = csv.DictWriter(text, fieldnames=columns)
+    writer.writeheader()
+    return writer
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return inert(value) if isinstance(value, str) else value

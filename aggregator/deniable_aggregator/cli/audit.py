@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from deniable_aggregator.cli.access_tables import moment
-from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.options import (
+    Target,
+    csv_option,
+    example,
+    json_option,
+    one_form,
+    service_options,
+)
 from deniable_aggregator.cli.output import emit, plain_table, rows_of, visible
 
 if TYPE_CHECKING:
@@ -26,8 +36,14 @@ if TYPE_CHECKING:
 )
 @service_options
 @json_option
+@csv_option
 def audit(
-    verify: bool, since: str | None, url: str | None, data: Path | None, as_json: bool
+    verify: bool,
+    since: str | None,
+    url: str | None,
+    data: Path | None,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Show who did what that took a privilege.
 
@@ -35,8 +51,12 @@ def audit(
     it prints somewhere else: only they show that nobody with the whole directory in hand cut the
     end off or wrote all of it anew.
     """
+    one_form(json=as_json, csv=as_csv, verify=verify and as_csv)
     target = Target(url, data)
     with target.connect() as connection:
+        if as_csv:
+            _print_csv(connection)
+            return
         entries = _every(connection)
     if not verify:
         _show(entries, as_json=as_json)
@@ -57,6 +77,20 @@ def _every(connection: Connection) -> list[dict[str, object]]:
         entries += found
         if not found or len(entries) >= int(str(page["size"])):
             return entries
+
+
+def _print_csv(connection: Connection) -> None:
+    """Page after page, as the service writes it; the header once."""
+    printed = 0
+    while True:
+        page = connection.get("/v1/audit", accept="text/csv", **{"from": printed}).decode()
+        rows = list(csv.reader(io.StringIO(page, newline="")))
+        header, entries = rows[:1], rows[1:]
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerows(entries if printed else [*header, *entries])
+        if not entries:
+            return
+        printed += len(entries)
 
 
 def _show(entries: list[dict[str, object]], *, as_json: bool) -> None:

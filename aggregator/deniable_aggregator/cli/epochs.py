@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable_aggregator.cli.lazy import CommandFailed
-from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.options import (
+    Target,
+    csv_option,
+    example,
+    json_option,
+    one_form,
+    service_options,
+)
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
 
 if TYPE_CHECKING:
@@ -25,10 +32,18 @@ def epochs() -> None:
 @click.argument("collection")
 @service_options
 @json_option
-def list_epochs(collection: str, url: str | None, data: Path | None, as_json: bool) -> None:
+@csv_option
+def list_epochs(
+    collection: str, url: str | None, data: Path | None, as_json: bool, as_csv: bool
+) -> None:
     """Show the epochs that hold reports, and how many reports were turned away and why."""
+    one_form(json=as_json, csv=as_csv)
+    path = f"/v1/collections/{collection}/epochs"
     with Target(url, data).connect() as connection:
-        document = connection.get_json(f"/v1/collections/{collection}/epochs")
+        if as_csv:
+            click.echo(connection.get(path, accept="text/csv"), nl=False)
+            return
+        document = connection.get_json(path)
     if as_json:
         emit(document)
         return

@@ -1,14 +1,27 @@
-"""`deniable estimates`: debiased frequencies with their intervals."""
+"""`deniable estimates`: debiased frequencies with their intervals, printed, drawn or as a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
-from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.options import (
+    Target,
+    csv_option,
+    example,
+    json_option,
+    one_form,
+    service_options,
+)
 from deniable_aggregator.cli.output import emit, rows_of
 from deniable_aggregator.cli.tables import estimates_table
+
+CSV = "text/csv"
+ARROW = "application/vnd.apache.arrow.stream"
+PARQUET = "application/vnd.apache.parquet"
+OUTPUT = click.File("wb", lazy=True)
 
 
 @click.command(
@@ -16,6 +29,8 @@ from deniable_aggregator.cli.tables import estimates_table
         "deniable estimates settings",
         "deniable estimates settings --from 2026-12-01 --projection clip --json",
         "deniable estimates settings --csv > settings.csv",
+        "deniable estimates settings --plot --by-epoch",
+        "deniable estimates settings --by-epoch --parquet settings.parquet",
         "deniable estimates fleet --marginal os,browser",
         "deniable estimates words --candidate tea --candidate coffee",
         "deniable estimates minutes --range 0..30 --quantile 0.5 --quantile 0.99",
@@ -90,7 +105,10 @@ from deniable_aggregator.cli.tables import estimates_table
 @click.option("--by-epoch", is_flag=True, help="One table an epoch.")
 @service_options
 @json_option
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one row a label.")
+@csv_option
+@click.option("--plot", is_flag=True, help="Draw the intervals, as wide as the screen.")
+@click.option("--arrow", type=OUTPUT, metavar="FILE", help="Write an Apache Arrow stream.")
+@click.option("--parquet", type=OUTPUT, metavar="FILE", help="Write a Parquet file.")
 def estimates(
     collection: str,
     first: str | None,
@@ -110,14 +128,16 @@ def estimates(
     data: Path | None,
     as_json: bool,
     as_csv: bool,
+    plot: bool,
+    arrow: BinaryIO | None,
+    parquet: BinaryIO | None,
 ) -> None:
     """Read debiased frequencies with their intervals.
 
     Frequencies are raw and unbiased, so a rare label's may be negative. Exit code 75: too few
     reports yet.
     """
-    if as_json and as_csv:
-        raise click.UsageError("--json and --csv exclude each other")
+    one_form(json=as_json, csv=as_csv, plot=plot, arrow=arrow, parquet=parquet)
     params = {
         "from": first,
         "to": last,
@@ -136,11 +156,20 @@ def estimates(
     path = f"/v1/collections/{collection}/estimates"
     with Target(url, data).connect() as connection:
         if as_csv:
-            click.echo(connection.get(path, accept="text/csv", **params), nl=False)
+            click.echo(connection.get(path, accept=CSV, **params), nl=False)
             return
+        for kind, file in ((ARROW, arrow), (PARQUET, parquet)):
+            if file is not None:
+                answer = connection.get(path, accept=kind, **params)
+                file.write(answer)  # which opens it
+                return
         document = connection.get_json(path, **params)
     if as_json:
         emit(document)
+    elif plot:
+        from deniable_aggregator.cli.plots import plotted
+
+        plotted(document)
     else:
         _show(document)
 

@@ -7,7 +7,14 @@ from pathlib import Path
 import click
 
 from deniable_aggregator.cli.lazy import DefaultGroup
-from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.options import (
+    Target,
+    csv_option,
+    example,
+    json_option,
+    one_form,
+    service_options,
+)
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
 from deniable_aggregator.cli.releases import release_list
 from deniable_aggregator.releases.words import cost_words, epochs_words
@@ -33,12 +40,20 @@ def ledger() -> None:
 @click.argument("collection", required=False)
 @service_options
 @json_option
-def show(collection: str | None, url: str | None, data: Path | None, as_json: bool) -> None:
+@csv_option
+def show(
+    collection: str | None, url: str | None, data: Path | None, as_json: bool, as_csv: bool
+) -> None:
     """See what releases have cost and what is left.
 
     Of every collection, or of one: per epoch, per installation, and by which releases.
     """
+    one_form(json=as_json, csv=as_csv)
     with Target(url, data).connect() as connection:
+        if as_csv:
+            rows = connection.get("/v1/ledger", accept="text/csv", collection=collection)
+            click.echo(rows, nl=False)
+            return
         document = connection.get_json("/v1/ledger", collection=collection)
     if as_json:
         emit(document)

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Target",
     "checked_epsilon",
+    "csv_option",
     "data_option",
     "epsilon_option",
     "example",
     "json_option",
+    "one_form",
     "service_options",
     "settings_for",
 ]
@@ -85,6 +87,18 @@ def json_option(command: Callable[P, R]) -> Callable[P, R]:
     return click.option(
         "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
     )(command)
+
+
+def csv_option(command: Callable[P, R]) -> Callable[P, R]:
+    """--csv."""
+    return click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one row a line.")(command)
+
+
+def one_form(**given: object) -> None:
+    """Wrong usage where more than one of these options is given."""
+    named = [f"--{name}" for name, value in given.items() if value]
+    if len(named) > 1:
+        raise click.UsageError(f"{' and '.join(named)} exclude each other")
 
 
 def example(*lines: str) -> str:

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import click
 
-from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.options import (
+    Target,
+    csv_option,
+    example,
+    json_option,
+    one_form,
+    service_options,
+)
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
 from deniable_aggregator.releases.words import asked_words, cost_words, epochs_words, moment
 
@@ -18,15 +25,27 @@ from deniable_aggregator.releases.words import asked_words, cost_words, epochs_w
 @click.argument("release", required=False)
 @service_options
 @json_option
+@csv_option
 def releases(
-    collection: str, release: str | None, url: str | None, data: Path | None, as_json: bool
+    collection: str,
+    release: str | None,
+    url: str | None,
+    data: Path | None,
+    as_json: bool,
+    as_csv: bool,
 ) -> None:
     """List what was released, or show one release again.
 
     Nothing is charged. One that was charged and not made is made by the same request, for nothing.
     """
+    one_form(json=as_json, csv=as_csv)
+    if as_csv and release is not None:
+        raise click.UsageError("--csv is of the list: name no release, or use --json")
     path = f"/v1/collections/{collection}/releases"
     with Target(url, data).connect() as connection:
+        if as_csv:
+            click.echo(connection.get(path, accept="text/csv"), nl=False)
+            return
         document = connection.get_json(path if release is None else f"{path}/{release}")
     if as_json:
         emit(document)

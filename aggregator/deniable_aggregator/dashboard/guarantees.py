@@ -12,6 +12,7 @@ from deniable_aggregator.api.estimate_documents import EstimatesDocument, LabelE
 from deniable_aggregator.dashboard.words import amount, plural, share
 from deniable_aggregator.registry import Collection
 from deniable_shared.dyadic import format_epsilon
+from deniable_shared.manifest import Manifest
 from deniable_shared.recommendation import over_least, ratio_text
 
 __all__ = ["fakes", "hidden", "over_optimum", "revealed"]
@@ -21,9 +22,8 @@ _LARGE = 1e6
 _HARDLY = 0.0005
 
 
-def revealed(found: Collection) -> Iterator[str]:
+def revealed(manifest: Manifest) -> Iterator[str]:
     """What one report says of whoever sent it, and all of them together."""
-    manifest = found.manifest
     report = float(manifest.epsilon_report)
     if manifest.identified:
         yield (

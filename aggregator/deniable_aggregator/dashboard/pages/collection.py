@@ -73,7 +73,7 @@ def _about(asked: Asked) -> Context:
         "manifest": manifest,
         "epsilon": format_epsilon(manifest.epsilon_report),
         "optimum": over_optimum(found),
-        "revealed": [*revealed(found), *hidden(found, service().settings.relay_batch)],
+        "revealed": [*revealed(manifest), *hidden(found, service().settings.relay_batch)],
         "query": asked.query,
         "show": asked.show,
         "usual_show": usual_show(found),

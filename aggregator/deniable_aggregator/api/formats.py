@@ -1,0 +1,72 @@
+"""One answer in the media type that was asked for: the JSON document, or its rows as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from urllib.parse import urlencode
+
+import msgspec
+from flask import Response, request
+
+from deniable_aggregator.api import columnar
+from deniable_aggregator.api.operations import ARROW, CSV, JSON, PARQUET, Answers, answer
+from deniable_aggregator.api.spreadsheet import Row, csv_text
+from deniable_aggregator.problem import Problem
+
+__all__ = ["answered", "as_table", "linked", "negotiated", "tables"]
+
+COLUMNAR = (ARROW, PARQUET)
+_WRITERS: Mapping[str, Callable[[Iterable[Row], Sequence[str], Mapping[str, str]], bytes]] = {
+    ARROW: columnar.arrow_bytes,
+    PARQUET: columnar.parquet_bytes,
+}
+
+
+def tables(*documents: type[msgspec.Struct]) -> Answers:
+    """What an operation answers that negotiates."""
+    return {200: {JSON: documents, CSV: (), ARROW: (), PARQUET: ()}}
+
+
+def negotiated() -> str:
+    """The best media type that can be given; raises not-acceptable, with what to install."""
+    accepted = request.accept_mimetypes
+    if not accepted:
+        return JSON
+    here = [JSON, CSV, *(COLUMNAR if columnar.is_installed() else ())]
+    best = accepted.best_match(here)
+    if best is not None:
+        return best
+    if accepted.best_match(COLUMNAR) is not None:
+        raise Problem("not-acceptable", f"Arrow and Parquet are not to be had: {columnar.CURE}")
+    raise Problem("not-acceptable", f"Accept must allow one of {', '.join(here)}")
+
+
+def answered(
+    document: msgspec.Struct,
+    rows: Callable[[], Iterable[Row]],
+    columns: Sequence[str] = (),
+    about: Mapping[str, str] | None = None,
+) -> Response:
+    """The document, or its rows where another type than JSON is asked for."""
+    kind = negotiated()
+    return answer(document) if kind == JSON else as_table(kind, rows(), columns, about or {})
+
+
+def as_table(
+    kind: str, rows: Iterable[Row], columns: Sequence[str], about: Mapping[str, str]
+) -> Response:
+    """Rows as CSV, Arrow or Parquet; `columns` where there may be no row."""
+    if kind == CSV:
+        return Response(
+            csv_text(rows, columns), content_type=f"{CSV}; charset=utf-8; header=present"
+        )
+    return Response(_WRITERS[kind](rows, columns, about), content_type=kind)
+
+
+def linked(response: Response, following: int | None) -> Response:
+    """With the address of the next page, which a table has no place for."""
+    if following is not None:
+        asked = [(name, value) for name, value in request.args.items(multi=True) if name != "from"]
+        query = urlencode([*asked, ("from", following)])
+        response.headers["Link"] = f'<{request.path}?{query}>; rel="next"'
+    return response

@@ -1,0 +1,97 @@
+"""Epochs, releases, ledger and audit log as rows: one a line of what the JSON documents nest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+
+from msgspec import UnsetType
+
+from deniable_aggregator.api.access_documents import AuditEntryDocument
+from deniable_aggregator.api.documents import EpochDocument
+from deniable_aggregator.api.release_documents import (
+    AccountDocument,
+    CostDocument,
+    LedgerDocument,
+    ReleaseSummary,
+)
+from deniable_aggregator.api.spreadsheet import Row
+
+__all__ = [
+    "AUDIT_COLUMNS",
+    "EPOCH_COLUMNS",
+    "LEDGER_COLUMNS",
+    "RELEASE_COLUMNS",
+    "audit_rows",
+    "listed_epochs",
+    "listed_releases",
+    "spent_rows",
+]
+
+COSTS = ("epsilon", "rho", "delta")
+EPOCH_COLUMNS = ("epoch", "start", "end", "closes", "state", "expired", "n")
+RELEASE_COLUMNS = (
+    *("release", "created", "mechanism", "version", "parameters", "epochs", "adjacency"),
+    *(*COSTS, "state"),
+)
+LEDGER_COLUMNS = (
+    *("collection", "name", "account", "first", "last"),
+    *(f"{what}_{cost}" for what in ("limit", "spent", "left") for cost in COSTS),
+)
+AUDIT_COLUMNS = ("at", "act", "actor", "details", "entry", "head")
+
+
+def listed_epochs(epochs: Iterable[EpochDocument]) -> Iterator[Row]:
+    """Their counts are empty where they may not be read."""
+    for epoch in epochs:
+        row: Row = {name: getattr(epoch, name) for name in EPOCH_COLUMNS}
+        yield row | {"n": None if isinstance(epoch.n, UnsetType) else epoch.n}
+
+
+def listed_releases(releases: Iterable[ReleaseSummary]) -> Iterator[Row]:
+    """Parameters as JSON, epochs with spaces between, costs as exact decimal texts."""
+    for release in releases:
+        row: Row = {
+            "release": release.release,
+            "created": release.created,
+            "mechanism": release.mechanism,
+            "version": release.version,
+            "parameters": json.dumps(release.parameters, ensure_ascii=False),
+            "epochs": " ".join(map(str, release.epochs)),
+            "adjacency": release.adjacency,
+        }
+        yield row | _costs(release.guarantee) | {"state": release.state}
+
+
+def spent_rows(ledger: LedgerDocument) -> Iterator[Row]:
+    """A row for each run of epochs that was charged, for all others, and for an installation."""
+    for account in ledger.collections:
+        whose: Row = {"collection": account.collection, "name": account.name}
+        for row in _accounts(account):
+            yield whose | row
+
+
+def _accounts(account: AccountDocument) -> Iterator[Row]:
+    for run in account.epochs:
+        named: Row = {"account": "epoch", "first": run.first, "last": run.last}
+        yield named | _three(run.limit, run.spent, run.left)
+    none: Row = {"account": "every other epoch", "first": None, "last": None}
+    untouched = CostDocument(epsilon="0", rho="0", delta="0")
+    yield none | _three(account.per_epoch, untouched, account.per_epoch)
+    whole = account.installation
+    yield none | {"account": "installation"} | _three(whole.limit, whole.spent, whole.left)
+
+
+def _three(limit: CostDocument, spent: CostDocument, left: CostDocument) -> Row:
+    return _costs(limit, "limit_") | _costs(spent, "spent_") | _costs(left, "left_")
+
+
+def _costs(cost: CostDocument, before: str = "") -> Row:
+    return {f"{before}{name}": getattr(cost, name) for name in COSTS}
+
+
+def audit_rows(entries: Iterable[AuditEntryDocument]) -> Iterator[Row]:
+    """Details as JSON."""
+    for entry in entries:
+        row: Row = {name: getattr(entry, name) for name in AUDIT_COLUMNS}
+        yield row | {"details": json.dumps(entry.details, ensure_ascii=False)}

@@ -1,0 +1,142 @@
+"""Estimates drawn in the terminal: an interval a line, as wide as the screen, all on one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.cli.bars import Scale, scale_over
+from deniable_aggregator.cli.evidence import sentences_of
+from deniable_aggregator.cli.output import console, escaped, rows_of, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["plotted"]
+
+NARROWEST, WIDEST = 16, 100
+LONGEST_NAME = 28
+MARK = "bold cyan"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One line: what it is of, where its interval lies, and the same in figures."""
+
+    name: str
+    value: float | None
+    lower: float | None
+    upper: float | None
+    said: str
+
+
+def plotted(document: dict[str, object]) -> None:
+    """One document of estimates, or all epochs label by label."""
+    if "estimates" in document:
+        _plot_one(document)
+        return
+    epochs = rows_of(document["epochs"])
+    for title, lines in _by_label(epochs):
+        _plot(title, lines)
+    _end(epochs[0])
+
+
+def _plot_one(document: dict[str, object]) -> None:
+    clipped = document.get("clipped")
+    quantities = [_quantity(row) for row in _quantities(document)]
+    if quantities and isinstance(clipped, dict):
+        ends = (str(clipped["low"]), str(clipped["high"]))
+        _plot(_title(document), quantities, ends)
+    labels = [_label(str(row["label"]), row) for row in rows_of(document["estimates"])]
+    if labels:
+        _plot(_title(document), labels)
+    for sentence in sentences_of(document):
+        console().print(sentence)
+    _end(document)
+
+
+def _quantities(document: dict[str, object]) -> list[dict[str, object]]:
+    return [*rows_of([document.get("mean")]), *rows_of(document.get("quantiles"))]
+
+
+def _by_label(
+    epochs: Sequence[dict[str, object]],
+) -> Iterator[tuple[str, list[Drawn]]]:
+    found: dict[str, list[Drawn]] = {}
+    for document in epochs:
+        numbers = document["epochs"]
+        epoch = f"epoch {numbers[0]}" if isinstance(numbers, list) else ""
+        for row in rows_of(document["estimates"]):
+            found.setdefault(str(row["label"]), []).append(_label(epoch, row))
+    for label, lines in found.items():
+        yield f"{epochs[0]['collection']}: {visible(label)}", lines
+
+
+def _label(name: str, row: dict[str, object]) -> Drawn:
+    value, lower, upper = (_number(row[key]) for key in ("frequency", "lower", "upper"))
+    said = "nothing was reported"
+    if value is not None and lower is not None and upper is not None:
+        said = f"{value * 100:.1f}%  ({lower * 100:.1f} to {upper * 100:.1f})"
+    return Drawn(visible(name), value, lower, upper, said)
+
+
+def _quantity(row: dict[str, object]) -> Drawn:
+    value, lower, upper = (_number(row[key]) for key in ("value", "lower", "upper"))
+    said = "nothing was reported"
+    if value is not None and lower is not None and upper is not None:
+        said = f"{value:.5g}  ({lower:.5g} to {upper:.5g})"
+    return Drawn(str(row["name"]), value, lower, upper, said)
+
+
+def _plot(title: str, lines: Sequence[Drawn], ends: tuple[str, str] | None = None) -> None:
+    from rich.text import Text
+
+    screen = console()
+    names = min(max(len(line.name) for line in lines), LONGEST_NAME)
+    figures = max(len(line.said) for line in lines)
+    scale = _scale(screen, screen.width - names - figures - 4, lines, ends)
+    axis = scale.ends() if ends is None else ends[0] + ends[1].rjust(scale.width - len(ends[0]))
+    screen.print(f"\n[bold]{escaped(title)}[/bold]\n", soft_wrap=True)
+    screen.print(Text(f"{'':{names}}  {axis}", style="dim"))
+    for line in lines:
+        bar = "" if line.lower is None or line.upper is None else _bar(scale, line)
+        drawn = Text(f"{_cut(line.name):{names}}  ")
+        drawn.append(f"{bar:{scale.width}}", style=MARK)
+        drawn.append(f"  {line.said}")
+        screen.print(drawn, no_wrap=True, crop=False)
+
+
+def _bar(scale: Scale, line: Drawn) -> str:
+    return scale.bar(line.lower or 0.0, line.upper or 0.0, line.value)
+
+
+def _scale(
+    screen: Console, room: int, lines: Sequence[Drawn], ends: tuple[str, str] | None
+) -> Scale:
+    width = min(max(room, NARROWEST), WIDEST)
+    plain = not screen.encoding.lower().startswith("utf")
+    if ends is not None:
+        return Scale(float(ends[0]), float(ends[1]), width, plain)
+    ends_of = ((line.lower, line.value, line.upper) for line in lines)
+    known = [each for found in ends_of for each in found if each is not None]
+    return scale_over(known, width=width, ascii_only=plain)
+
+
+def _end(document: dict[str, object]) -> None:
+    confidence = _number(document["confidence"]) or 0.0
+    console().print(f"\nEach line is an interval at confidence {confidence:.4g}.")
+
+
+def _title(document: dict[str, object]) -> str:
+    state = ", provisional: an epoch is open" if document.get("provisional") else ""
+    made = f"{document['mechanism']}, ε = {document['epsilon']}"
+    return f"{document['collection']}: {made}, n = {document['n']:,}{state}"
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None

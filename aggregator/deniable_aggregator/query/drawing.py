@@ -1,0 +1,79 @@
+"""Estimates with their doubt, in matplotlib: error bars by label, bands over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.query.rows import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["bands", "bars"]
+
+
+def bars(ax: Axes, rows: Sequence[Row], about: Mapping[str, object]) -> None:
+    """A dot a label, with its interval; what nothing is known of is left out.
+
+    The interval is drawn for itself: a raw estimate may lie outside it.
+    """
+    name = _column(rows)
+    known = [row for row in rows if _known(row, name)]
+    for place, row in enumerate(known):
+        ax.plot([_number(row, "lower"), _number(row, "upper")], [place, place], "|-", color="C0")
+        ax.plot([_number(row, name)], [place], "o", color="C0")
+    ax.set_yticks(range(len(known)), [_plain(str(row["label"])) for row in known])
+    ax.invert_yaxis()
+    ax.set_xlabel(name)
+    _finish(ax, about, "x", shares=name == "frequency")
+
+
+def bands(ax: Axes, rows: Sequence[Row], about: Mapping[str, object]) -> None:
+    """A line a label, with the band of its intervals."""
+    by_label: dict[str, list[Row]] = {}
+    name = _column(rows)
+    for row in rows:
+        if _known(row, name):
+            by_label.setdefault(str(row["label"]), []).append(row)
+    for label, found in by_label.items():
+        times = [datetime.fromisoformat(str(row["time"])) for row in found]
+        lower, middle, upper = (
+            [_number(row, key) for row in found] for key in ("lower", name, "upper")
+        )
+        (line,) = ax.plot(times, middle, marker=".", label=_plain(label))  # type: ignore[arg-type]
+        ax.fill_between(times, lower, upper, alpha=0.2, color=line.get_color())  # type: ignore[arg-type]
+    ax.set_ylabel(name)
+    ax.legend()
+    ax.tick_params(axis="x", rotation=30)
+    _finish(ax, about, "y", shares=name == "frequency")
+
+
+def _finish(ax: Axes, about: Mapping[str, object], axis: str, *, shares: bool) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    if shares:
+        getattr(ax, f"{axis}axis").set_major_formatter(PercentFormatter(1.0))
+    confidence = about.get("confidence")
+    ax.set_title(_plain(f"{about.get('collection', '')}, intervals at confidence {confidence}"))
+    ax.grid(visible=True, axis="x" if axis == "x" else "y", alpha=0.3)
+
+
+def _column(rows: Sequence[Row]) -> str:
+    """Of numbers mean and quantiles are drawn, in their units; else frequencies."""
+    return "value" if any(row.get("value") is not None for row in rows) else "frequency"
+
+
+def _known(row: Row, name: str) -> bool:
+    return all(isinstance(row.get(key), (int, float)) for key in (name, "lower", "upper"))
+
+
+def _number(row: Row, name: str) -> float:
+    value = row.get(name)
+    return float(value) if isinstance(value, (int, float)) else float("nan")
+
+
+def _plain(text: str) -> str:
+    """A dollar sign is no formula."""
+    return text.replace("$", r"\$")

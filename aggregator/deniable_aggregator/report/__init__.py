@@ -1,0 +1,1 @@
+"""One self-contained page about a collection: no script, no address it would load from."""

@@ -1,0 +1,164 @@
+"""The page itself: what was asked, what came out with its doubt, what it reveals of anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.resources import files
+
+from deniable_aggregator.dashboard.guarantees import revealed
+from deniable_aggregator.report.facts import Facts, rows_of
+from deniable_aggregator.report.markup import Child, Element, element, written
+from deniable_aggregator.report.tables import MOST_LABELS, courses, label_table, quantity_table
+from deniable_aggregator.report.wording import moved
+from deniable_shared.epochs import epoch_end, epoch_start
+from deniable_shared.manifest import Manifest
+from deniable_shared.recommendation import over_least, ratio_text
+
+__all__ = ["page"]
+
+
+def page(facts: Facts, *, now: float) -> str:
+    """HTML with everything in it."""
+    manifest = facts.manifest
+    style = (files("deniable_aggregator.report") / "page.css").read_text(encoding="utf-8")
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element(
+            "meta",
+            http_equiv="Content-Security-Policy",
+            content="default-src 'none'; style-src 'unsafe-inline'",
+        ),
+        element("title", f"{manifest.name}: {manifest.purpose}"),
+        element("style", style),
+    )
+    sections = [*_opening(facts), *_estimates(facts), *_over_time(facts), *_promises(facts)]
+    main = element("main", *sections, _ending(facts, now))
+    return written(element("html", head, element("body", main), lang="en"))
+
+
+def _opening(facts: Facts) -> Iterator[Element]:
+    estimates, manifest = facts.estimates, facts.manifest
+    yield element("h1", manifest.purpose)
+    yield element("p", f"{manifest.name}, asked by {manifest.owner}", class_="soft")
+    shown: dict[str, Sequence[Child]] = {
+        "Reports": [f"{estimates['n']:,}"],
+        "Days" if manifest.epoch_seconds == 86_400 else "Epochs": _span(facts),
+        "Privacy of one report": [f"ε = {estimates['epsilon']}"],
+        "Mechanism": [str(estimates["mechanism"])],
+        "Confidence": [f"{estimates['confidence']}"],
+    }
+    pairs = (element("div", element("dt", k), element("dd", *v)) for k, v in shown.items())
+    yield element("dl", *pairs, class_="facts")
+    if estimates["provisional"]:
+        yield element(
+            "p",
+            "Provisional: an epoch is still open, and reports of it may arrive.",
+            class_="warning",
+        )
+    for warning in rows_of(estimates.get("warnings")):
+        yield element("p", f"These reports look made up: {warning['meaning']}", class_="warning")
+
+
+def _estimates(facts: Facts) -> Iterator[Element]:
+    estimates = facts.estimates
+    quantities = quantity_table(estimates)
+    if quantities is not None:
+        yield element("h2", "Mean and quantiles")
+        yield _scrolled(quantities, "Mean and quantiles")
+    rows = rows_of(estimates["estimates"])
+    if rows:
+        yield element("h2", "What people answer")
+        yield _scrolled(label_table(estimates, together=facts.together), "Estimates")
+    elif quantities is None:
+        yield element("p", "No text stands out from chance yet.")
+    if len(rows) > MOST_LABELS:
+        yield element(
+            "p", f"The first {MOST_LABELS:,} of {len(rows):,} labels; the API and CSV have all."
+        )
+
+
+def _scrolled(table: Element, name: str) -> Element:
+    """A table that may be wider than a phone, for the keyboard, too."""
+    return element(
+        "div", table, class_="card", role="region", tabindex=0, aria_label=f"{name}, as a table"
+    )
+
+
+def _over_time(facts: Facts) -> Iterator[Element]:
+    made = courses(facts.series, lambda row: _begins(facts.manifest, int(str(row["epoch"]))))
+    if made is None:
+        return
+    drawn, table = made
+    yield element("h2", "Over time")
+    yield element("div", *drawn, class_="courses")
+    yield element(
+        "details",
+        element("summary", "The same as a table"),
+        _scrolled(table, "Estimates by epoch"),
+    )
+    once = facts.manifest.repeat == "once"
+    why = "" if once else " Do not average them: one device may have reported in each."
+    said = f"Each epoch stands for itself.{why} The estimates above are of all of them together."
+    yield element("p", said, class_="soft")
+
+
+def _promises(facts: Facts) -> Iterator[Element]:
+    manifest = facts.manifest
+    yield element("h2", "What one report reveals")
+    yield element("ul", *(element("li", sentence) for sentence in revealed(manifest)))
+    yield element("h2", "How far to trust it")
+    yield element("ul", *(element("li", sentence) for sentence in _trusted(facts)))
+
+
+def _trusted(facts: Facts) -> Iterator[str]:
+    mechanism = facts.manifest.mechanism_id
+    ratio = over_least(facts.manifest.mechanism())
+    if ratio is not None:
+        yield f"{mechanism}: {ratio_text(ratio)}."
+    trust = facts.estimates["trust"]
+    influence = trust.get("influence") if isinstance(trust, dict) else None
+    if isinstance(influence, (int, float)):
+        yield moved(influence, shares=bool(rows_of(facts.estimates["estimates"])))
+    yield (
+        "Intervals speak of chance alone: who was asked, and the noise that every device adds to "
+        "its answer. They are about the people the reporters stand for and know nothing of lies."
+    )
+
+
+def _ending(facts: Facts, now: float) -> Element:
+    when = datetime.fromtimestamp(now, UTC)
+    written_by: list[Child] = [
+        f"Written {when:%Y-%m-%d %H:%M} UTC by deniable {version('deniable-aggregator')} "
+        f"from {facts.estimates['collection']}, version {facts.manifest.version}. "
+        "This page loads nothing and runs nothing.",
+    ]
+    return element("footer", *written_by)
+
+
+def _span(facts: Facts) -> list[Child]:
+    epochs = facts.estimates["epochs"]
+    numbers = [int(str(epoch)) for epoch in epochs] if isinstance(epochs, list) else []
+    first, last = _begins(facts.manifest, numbers[0]), _ends(facts.manifest, numbers[-1])
+    begins, ends = (element("span", moment, class_="whole") for moment in (first, last))
+    return [begins] if first == last else [begins, " to ", ends]
+
+
+def _begins(manifest: Manifest, epoch: int) -> str:
+    return _moment(manifest, epoch_start(epoch, manifest.epoch_seconds))
+
+
+def _ends(manifest: Manifest, epoch: int) -> str:
+    """The last day; of shorter epochs the end."""
+    end = epoch_end(epoch, manifest.epoch_seconds)
+    return _moment(manifest, end - 1 if manifest.epoch_seconds % 86_400 == 0 else end)
+
+
+def _moment(manifest: Manifest, second: int) -> str:
+    moment = datetime.fromtimestamp(second, UTC)
+    whole = manifest.epoch_seconds % 86_400 == 0
+    return f"{moment:%Y-%m-%d}" if whole else f"{moment:%Y-%m-%d %H:%M}"

@@ -1,0 +1,128 @@
+"""A real service over fourteen closed days of a theme and of minutes, for what reads it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from deniable_aggregator.keys import initialise, read_seed
+from deniable_aggregator.process.serving import free_port, running
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.releases import Request, Selection
+from deniable_aggregator.service import Service
+from deniable_aggregator.settings import Settings
+from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_shared import dsse
+from deniable_shared.authoring import manifest_from_toml
+from deniable_shared.coins import Coins
+from deniable_shared.manifest import MANIFEST_TYPE
+
+__all__ = ["DAYS", "Published", "filled", "published", "registered"]
+
+DAY = 86_400
+DAYS = 14
+PEOPLE = 600
+COMMON = """\
+owner = "privacy@example.org"
+epsilon = "2"
+min_batch = 100
+valid_from = 2026-01-01
+expires = 2099-01-01
+"""
+THEME = f"""\
+name = "theme"
+purpose = "Which theme do people use?"
+{COMMON}
+central = {{ per_epoch = "1", per_installation = "1", delta = "0.00001" }}
+[domain]
+type = "choice"
+labels = ["light", "dark", "auto", "high contrast"]
+"""
+MINUTES = f"""\
+name = "minutes"
+purpose = "How many minutes a day do people read?"
+mechanism = "tree/1"
+{COMMON}
+[domain]
+type = "number"
+low = 0
+high = 60
+step = 5
+"""
+
+
+@dataclass(frozen=True)
+class Published:
+    """Where it answers, and a viewer's token."""
+
+    url: str
+    token: str
+    settings: Settings
+
+
+def themes(day: int) -> list[str]:
+    """Dark wins people from light, day by day; nobody needs high contrast."""
+    dark = 0.3 + 0.025 * day
+    shares = {"light": 0.55 - 0.02 * day, "dark": dark}
+    people = [label for label, share in shares.items() for _ in range(round(share * PEOPLE))]
+    return people + ["auto"] * (PEOPLE - len(people))
+
+
+def minutes(day: int) -> list[int]:
+    return [5 * ((person * person + day) % 9) for person in range(PEOPLE)]
+
+
+def registered(service: Service, operator: Path, toml: str) -> Collection:
+    manifest = manifest_from_toml(toml, ingest=[service.settings.public_url])
+    signed = dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=read_seed(operator))
+    service.registry.apply(signed)
+    return service.registry.get(manifest.collection)
+
+
+def counted(service: Service, found: Collection, epoch: int, values: Sequence[object]) -> None:
+    manifest, coins = found.manifest, Coins.system()
+    cell = Cell(found.id, epoch, manifest.version)
+    arrivals = [
+        Arrival(
+            cell,
+            coins.bytes(16),
+            found.mechanism.randomize(manifest.domain.encode(value), coins),
+        )
+        for value in values
+    ]
+    service.store.commit(arrivals, lambda _, rows: found.estimator.tally(rows))
+
+
+def filled(service: Service, operator: Path) -> None:
+    """Both collections, closed, shown in the views, one release, some rejections."""
+    last = int(time.time()) // DAY - 1
+    theme, read = (registered(service, operator, toml) for toml in (THEME, MINUTES))
+    for day in range(DAYS):
+        epoch = last - DAYS + 1 + day
+        counted(service, theme, epoch, themes(day))
+        counted(service, read, epoch, minutes(day))
+        for found in (theme, read):
+            service.close_epoch(found, epoch)
+    service.store.count_rejections(theme.id, {"cannot-open": 3})
+    wanted = Request("histogram", {"epsilon": "0.25"}, Selection(listed=(last,)))
+    service.releases.release(theme, wanted)
+    service.tick()
+
+
+@contextmanager
+def published(folder: Path, store: str = "") -> Iterator[Published]:
+    """Started over a new data directory and stopped at the end."""
+    settings = Settings(data=folder / "data", port=free_port(), store=store)
+    operator = folder / "operator.key"
+    initialise(settings, operator_key=operator, now=time.time())
+    service = Service.open(settings)
+    try:
+        filled(service, operator)
+        _, token = service.tokens.create("viewer", "reader")
+    finally:
+        service.close()
+    with (folder / "server.log").open("wb") as log, running(settings, log=log) as server:
+        yield Published(server.address, token, settings)

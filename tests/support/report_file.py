@@ -1,0 +1,26 @@
+"""The page that `deniable report` writes, of a service in this process."""
+
+from __future__ import annotations
+
+import httpx
+
+from deniable_aggregator.process.connection import Connection, Parameter
+from deniable_aggregator.report.facts import Facts, gathered
+from deniable_aggregator.report.page import page
+from support.api_world import NOON, World
+
+__all__ = ["facts_of", "report_of"]
+
+
+def facts_of(world: World, name: str, **asked: Parameter) -> Facts:
+    client = httpx.Client(
+        base_url="http://deniable.test",
+        headers=world.authorization("viewer"),
+        transport=httpx.WSGITransport(app=world.app.wsgi_app),
+    )
+    with Connection(client, address="http://deniable.test") as connection:
+        return gathered(connection, name, **asked)
+
+
+def report_of(world: World, name: str, **asked: Parameter) -> str:
+    return page(facts_of(world, name, **asked), now=NOON)
