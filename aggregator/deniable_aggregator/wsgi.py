@@ -90,8 +90,10 @@ def _opened() -> Flask:
     from deniable_aggregator.app import create_app
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
+    from deniable_aggregator.tracing.exporting import tracer_from_environment
 
-    service = Service.open(Settings.load())
+    tracer = tracer_from_environment()
+    service = Service.open(Settings.load(), tracer=tracer)
     created = create_app(service)
     bodies = created.extensions["deniable_bodies"]
     threads = (
@@ -103,6 +105,8 @@ def _opened() -> Flask:
         for thread in threads:
             thread.stop()
         service.close()
+        if tracer is not None:
+            tracer.close()
 
     # Runs at exit of a worker process too, where atexit does not.
     Finalize(None, finish, exitpriority=10)
