@@ -36,7 +36,7 @@ def arrive(chrome: Browser) -> Iterator[Arrive]:
     with ExitStack() as windows:
 
         def open_one(address: str) -> Window:
-            site = Site(address, "", {}, "", {})
+            site = Site(address, "", {}, "", {}, {})
             return windows.enter_context(opened(chrome, site, known=False))
 
         yield open_one

@@ -22,6 +22,7 @@ from deniable_aggregator.dashboard.pages import pages
 from deniable_aggregator.keys import initialise, read_seed
 from deniable_aggregator.process import server_file
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.releases import Request
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.simulate import simulated_tally
@@ -41,12 +42,27 @@ DAYS = 14
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'{{ 7 * 7 }}"
 
-FURTHER = {
+LOOKS = {
+    "compare": ("settings", "minutes", "devices", "drinks", "quiet", "sealed", "hostile"),
+    "releases": ("settings", "quiet", "hostile"),
+}
+"""Page → the collections of which it looks different; all where it is not here."""
+
+MORE_VIEWS = {
     "audit": ["?verify=yes"],
+    "compare": ["?view=table", "?family=each&confidence=0.8"],
     "health": ["?live=off"],
+    "ledger": ["?collection=settings", "?collection=quiet"],
+    "log": ["?verify=true"],
+    "releases": [
+        "?cost=true&epsilon=0.1",
+        "?cost=true&epsilon=3",
+        "?cost=true&epsilon=x",
+        "?mechanism=mwem",
+    ],
     "set_up": ["?name=lunch&labels=soup%0Asalad&repeat=memoized", "?labels=soup&epsilon=50"],
 }
-"""Page → views of it that look different."""
+"""Page → what more it is looked at with."""
 
 HEAD = """\
 name = "{name}"
@@ -109,6 +125,11 @@ class Filler:
             if age:
                 self.service.store.close_epoch(collection.id, today - age, time.time())
 
+    def release(self, name: str, mechanism: str, arguments: dict[str, object]) -> str:
+        """Make a release from every closed epoch; its id."""
+        found = self.service.registry.get(name)
+        return self.service.releases.release(found, Request(mechanism, arguments)).row.release
+
     def add(self, collection: Collection, epoch: int, n: int, tally: object) -> None:
         """n reports with this tally, under ids of their own."""
         cell = Cell(collection.id, epoch, collection.manifest.version)
@@ -130,16 +151,26 @@ class Site:
     """A one-time link: its secret."""
     collections: Mapping[str, str]
     """Name → id."""
+    releases: Mapping[str, str]
+    """Name of a collection → id of a release of it."""
 
     def views(self) -> dict[str, list[str]]:
         """Page → addresses to look at: one for each collection where the page is about one."""
         found = {}
         for name, page in pages().items():
             parts = re.findall(r"<(?:\w+:)?(\w+)>", page.path)
-            assert set(parts) <= {"collection"}, f"{name}: say here what {parts} may stand for"
-            ids = self.collections.values() if parts else [""]
-            found[name] = [page.path.replace("<collection>", id) for id in ids]
-            found[name] += [page.path + query for query in FURTHER.get(name, ())]
+            assert set(parts) <= {"collection", "release_id"}, (
+                f"{name}: what may {parts} stand for?"
+            )
+            of_all = self.releases if "release_id" in parts else self.collections if parts else [""]
+            kept = LOOKS.get(name, of_all)
+            found[name] = [
+                page.path.replace("<collection>", self.collections.get(of, "")).replace(
+                    "<release_id>", self.releases.get(of, "")
+                )
+                for of in kept
+            ]
+            found[name] += [found[name][0] + query for query in MORE_VIEWS.get(name, ())]
         return found
 
     def get(self, path: str) -> httpx.Response:
@@ -168,12 +199,23 @@ def served(folder: Path) -> Iterator[Site]:
         token = filler.service.tokens.create("viewer", "a viewer")[1]
         sessions = {role: _session(filler.service, role) for role in PEOPLE}
         link = filler.service.sessions.make_link("Grace", "viewer")
+        releases = {
+            name: filler.release(name, kind, arguments) for name, kind, arguments in _RELEASES
+        }
     deniable = Deniable(folder)
     with deniable.process("serve", "--port", "0"):
         wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
         live = server_file.read(deniable.data)
         assert live is not None
-        yield Site(live.address, token, sessions, link, made)
+        yield Site(live.address, token, sessions, link, made, releases)
+
+
+_RELEASES: tuple[tuple[str, str, dict[str, object]], ...] = (
+    ("settings", "histogram", {"epsilon": "0.1"}),
+    ("browsers", "top-k", {"epsilon": "0.1", "k": "3"}),
+    ("hostile", "exponential", {"epsilon": "0.1", "score": "mode"}),
+)
+"""One of each look: estimates with intervals, labels in order, a single answer."""
 
 
 def _session(service: Service, role: str) -> str:

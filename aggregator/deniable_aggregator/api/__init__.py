@@ -7,6 +7,7 @@ from flask import Flask
 from deniable_aggregator.api import (
     audit,
     collections,
+    comparison,
     epochs,
     errors,
     estimates,
@@ -30,7 +31,7 @@ def register(app: Flask) -> None:
     """Give the application every endpoint of the API and its error documents."""
     errors.register(app)
     topics = (
-        *(audit, collections, epochs, estimates, health, keys),
+        *(audit, collections, comparison, epochs, estimates, health, keys),
         *(ledger, log, metrics, openapi, releases),
         *(series, tokens, users, vouchers),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 from flask import Blueprint, Response
 from msgspec import UnsetType
@@ -22,6 +24,7 @@ from deniable_aggregator.api.release_documents import (
     LedgerDocument,
     ReconciledDocument,
 )
+from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import archive
 from deniable_aggregator.releases.account import guarantee_of
 from deniable_aggregator.releases.document import guaranteed
@@ -50,9 +53,14 @@ def ledger(query: LedgerArguments) -> Response:
     else:
         wanted = [registry.get(query.collection)]
         require_collection(wanted[0].id)
-    accounts = [archive.ledger(service().store, found) for found in wanted]
-    document = LedgerDocument(msgspec.convert(accounts, list[AccountDocument]))
+    document = LedgerDocument(accounts_of(wanted))
     return answered(document, lambda: spent_rows(document), LEDGER_COLUMNS)
+
+
+def accounts_of(wanted: Iterable[Collection]) -> list[AccountDocument]:
+    """The ledger of each collection, also for pages."""
+    accounts = [archive.ledger(service().store, found) for found in wanted]
+    return msgspec.convert(accounts, list[AccountDocument])
 
 
 @blueprint.post("/v1/ledger/reconcile")

@@ -27,7 +27,7 @@ from deniable_aggregator.api.release_documents import (
 from deniable_aggregator.api.spans import span_of
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases import Request, Selection
+from deniable_aggregator.releases import Request, Selection, Shown
 from deniable_aggregator.releases.archive import listed, result_named
 from deniable_aggregator.store.contract import ResultRow
 
@@ -65,11 +65,22 @@ def release(collection: str, query: ReleaseArguments, body: Open[NewRelease]) ->
     found = service().registry.get(collection)
     wanted = Request(body.known.mechanism, body.further, _selection(found, body.known))
     if query.cost or body.known.cost:
-        return answer(msgspec.convert(service().releases.quote(found, wanted), QuoteDocument))
+        return answer(quoted(found, wanted))
+    shown = made(found, wanted)
+    return answer(document_of(shown.row), 201 if shown.new else 200)
+
+
+def quoted(found: Collection, wanted: Request) -> QuoteDocument:
+    """What a release would cost, also for pages; raises what the address refuses."""
+    return msgspec.convert(service().releases.quote(found, wanted), QuoteDocument)
+
+
+def made(found: Collection, wanted: Request) -> Shown:
+    """The release, charged and drawn unless it was before, also for pages; it is counted."""
     with _counted() as outcome:
         shown = service().releases.release(found, wanted)
         outcome.append("made" if shown.new else "repeated")
-    return answer(_document(shown.row), 201 if shown.new else 200)
+    return shown
 
 
 @blueprint.get("/v1/collections/<collection>/releases")
@@ -82,9 +93,13 @@ def release(collection: str, query: ReleaseArguments, body: Open[NewRelease]) ->
 def releases(collection: str) -> Response:
     """Every release that was charged, oldest first, without its result."""
     found = service().registry.get(collection)
-    summaries = msgspec.convert(listed(service().store, found), list[ReleaseSummary])
-    document = ReleasesDocument(found.id, summaries)
-    return answered(document, lambda: listed_releases(summaries), RELEASE_COLUMNS)
+    document = ReleasesDocument(found.id, summaries_of(found))
+    return answered(document, lambda: listed_releases(document.releases), RELEASE_COLUMNS)
+
+
+def summaries_of(found: Collection) -> list[ReleaseSummary]:
+    """Oldest first, also for pages."""
+    return msgspec.convert(listed(service().store, found), list[ReleaseSummary])
 
 
 @blueprint.get("/v1/collections/<collection>/releases/<release_id>")
@@ -97,7 +112,7 @@ def releases(collection: str) -> Response:
 def stored_release(collection: str, release_id: str) -> Response:
     """A release as it was made. Reading it is free."""
     found = service().registry.get(collection)
-    return answer(_document(result_named(service().store, found, release_id)))
+    return answer(document_of(result_named(service().store, found, release_id)))
 
 
 @blueprint.post("/v1/collections/<collection>/releases/<release_id>/questions")
@@ -155,7 +170,8 @@ def _text(bound: str | int | UnsetType) -> str | UnsetType:
     return str(bound) if isinstance(bound, int) else bound
 
 
-def _document(row: ResultRow) -> ReleaseDocument:
+def document_of(row: ResultRow) -> ReleaseDocument:
+    """As it was made, and where the log has it."""
     kept = msgspec.json.decode(row.document, type=ReleaseDocument)
     place = LogPlaceDocument((row.position or 1) - 1, row.salt.hex())
     return msgspec.structs.replace(kept, log=place)

@@ -16,8 +16,8 @@ from deniable_aggregator.cli.options import (
     service_options,
 )
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
-from deniable_aggregator.cli.release_words import cost_words, epochs_words
 from deniable_aggregator.cli.releases import release_list
+from deniable_aggregator.releases.words import cost_words, epochs_words
 
 
 class LedgerGroup(DefaultGroup):

@@ -12,7 +12,7 @@ import click
 
 from deniable_aggregator.cli.bars import Scale, scale_over
 from deniable_aggregator.cli.output import console, escaped, plain_table, rows_of, table
-from deniable_aggregator.cli.release_words import (
+from deniable_aggregator.releases.words import (
     asked_words,
     cost_words,
     epochs_words,

@@ -15,7 +15,7 @@ from deniable_aggregator.cli.options import (
     service_options,
 )
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
-from deniable_aggregator.cli.release_words import asked_words, cost_words, epochs_words, moment
+from deniable_aggregator.releases.words import asked_words, cost_words, epochs_words, moment
 
 
 @click.command(

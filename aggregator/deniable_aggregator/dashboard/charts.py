@@ -34,7 +34,9 @@ class Chart:
     columns   the same, drawn side by side: for what has an order
     lines     drawing: ticks, and lines of {label, value, lower, upper}, a list each
     heat      drawing: across, down, and values row by row
-    `unit` is "share" for shares of 1, else what stands behind a number; `digits` its decimals.
+    `unit` is "share" for shares of 1, "points" for differences of shares in percentage points, else
+    what stands behind a number; `digits` its decimals. A drawing that is `signed` has a + before
+    what is more, one with `most` ends there.
     `key` names the lines.
     """
 

@@ -1,7 +1,8 @@
 """A page: an address, whom it lets in, what its query may say, and the function that fills it.
 
 A view takes `query` (the page's Struct) and the parts of the address. It returns what the template
-`templates/pages/<name>.html` is given, or a response of its own: a file, or where to go next.
+`templates/pages/<name>.html` is given (`status` in it is that of the answer, 200 if there is none),
+or a response of its own: a file, or where to go next.
 A view of GET reads and never spends; what changes something is `post`, with a role of its own,
 and its form carries `csrf_token()`.
 """

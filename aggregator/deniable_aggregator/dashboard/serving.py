@@ -14,7 +14,7 @@ from flask import Blueprint, Response, make_response, render_template, request
 from deniable_aggregator.access.guard import current_identity, require
 from deniable_aggregator.api.arguments import from_given
 from deniable_aggregator.api.operations import service
-from deniable_aggregator.dashboard import assets, words
+from deniable_aggregator.dashboard import assets, release_charts, words
 from deniable_aggregator.dashboard.page import Page, View
 from deniable_aggregator.dashboard.pages import menu, pages
 from deniable_aggregator.problem import Problem
@@ -37,7 +37,7 @@ def blueprint() -> Blueprint:
             made.add_url_rule(page.path, f"{name}_post", act, methods=["POST"])
     made.app_context_processor(_for_every_template)
     made.add_app_template_global(assets.address, "asset")
-    for told in words.FILTERS:
+    for told in (*words.FILTERS, *release_charts.FILTERS):
         made.add_app_template_filter(told)
     return made
 
@@ -82,7 +82,9 @@ def _rendered(name: str, page: Page, view: View, **arguments: object) -> Respons
     found = view(**arguments)
     if isinstance(found, Response):
         return found
-    return _html("pages/" + name + ".html", title=page.title, current=name, **found)
+    response = _html("pages/" + name + ".html", title=page.title, current=name, **found)
+    response.status_code = found.get("status", 200)  # type: ignore[assignment]
+    return response
 
 
 def _asked(page: Page) -> object:

@@ -8,11 +8,11 @@ import msgspec
 from flask import Response
 from msgspec import UnsetType
 
-from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.api.estimate_documents import EstimatesDocument, LabelEstimate
 from deniable_aggregator.api.estimates import csv_of, estimated, estimated_together
 from deniable_aggregator.api.operations import answer, service
 from deniable_aggregator.dashboard import spans
+from deniable_aggregator.dashboard.about import collection_of
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.asking import (
     CollectionArguments,
@@ -36,7 +36,6 @@ from deniable_aggregator.dashboard.showing import (
     lines_of,
 )
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.registry import UnknownCollection
 from deniable_shared.domain import Record
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.epochs import epoch_start
@@ -47,10 +46,7 @@ _SAID_AS_STATES = ("too-few-reports", "read-refused")
 
 def view(query: CollectionArguments, collection: str) -> Context | Response:
     """The page, or with `format` the document or the rows that it shows."""
-    found = service().registry.get(collection)
-    visitor = current_identity()
-    if visitor is not None and not visitor.may_see(found.id):
-        raise UnknownCollection(f"no collection {collection[:100]!r} is among those you may see")
+    found = collection_of(collection)
     asked = Asked(found, query, here("dashboard.collection", query, collection=found.id))
     if query.format != "html":
         return _file(asked)

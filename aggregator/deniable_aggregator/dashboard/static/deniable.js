@@ -18,15 +18,17 @@
 
   // ── numbers, as the server writes them
   const grouped = (text) => text.replaceAll(",", "\u202f").replace("-", "−");
+  const inHundred = (chart) => chart.unit === "share" || chart.unit === "points";
   const written = (value, chart) => {
     if (value === null || value === undefined) return "–";
     const digits = { minimumFractionDigits: chart.digits, maximumFractionDigits: chart.digits };
-    const number = (chart.unit === "share" ? 100 * value : value).toLocaleString("en-US", digits);
+    const number = (inHundred(chart) ? 100 * value : value).toLocaleString("en-US", digits);
     const text = /[1-9]/.test(number) ? number : number.replace("-", "");
-    return grouped(text) + (chart.unit === "share" ? "\u202f%" : chart.unit ? ` ${chart.unit}` : "");
+    const sign = chart.signed && value > 0 && text === number && /[1-9]/.test(number) ? "+" : "";
+    return sign + grouped(text) + (chart.unit === "share" ? "\u202f%" : chart.unit.trim() && chart.unit !== "points" ? ` ${chart.unit}` : "");
   };
   const onAxis = (chart) => (value) =>
-    chart.unit === "share" ? `${grouped(String(+(100 * value).toPrecision(6)))}\u202f%` : grouped(value.toLocaleString("en-US"));
+    inHundred(chart) ? `${grouped(String(+(100 * value).toPrecision(6)))}${chart.unit === "share" ? "\u202f%" : ""}` : grouped(value.toLocaleString("en-US"));
   const spoken = (value, lower, upper, chart) =>
     `${written(value, chart)}\n${written(lower, chart)} to ${written(upper, chart)}`;
 
@@ -68,7 +70,7 @@
   });
   const told = (chart, rows) => ({ dataIndex }) => {
     const row = rows[dataIndex];
-    return `${row.label}\n${spoken(row.value, row.lower, row.upper, chart)}${row.sure === false ? "\nnot significant" : ""}`;
+    return `${row.label}\n${spoken(row.value, row.lower, row.upper, chart)}${row.sure === false ? (chart.signed ? "\nno evidence of change" : "\nnot significant") : ""}`;
   };
   const barColour = (ink, row) => ({ value: row.value, itemStyle: { color: row.sure === false ? ink.unsure : ink.bar } });
   const ends = (rows) => rows.map((row, place) => [row.lower ?? NaN, row.upper ?? NaN, place]);
@@ -81,7 +83,7 @@
         option: {
           ...base(ink),
           grid: { left: 4, right: narrow ? 62 : 84, top: 4, bottom: 4, containLabel: true },
-          xAxis: valueAxis(chart, ink),
+          xAxis: { ...valueAxis(chart, ink), ...(chart.most ? { max: chart.most } : {}) },
           yAxis: {
             type: "category", inverse: true, data: rows.map((row) => row.label),
             axisLabel: { color: ink.text, formatter: (text) => shorter(text, narrow ? 16 : 34), interval: 0 },
@@ -106,9 +108,9 @@
         ...base(ink),
         grid: { left: 4, right: 12, top: 12, bottom: 4, containLabel: true },
         xAxis: { type: "category", data: chart.rows.map((row) => row.label), axisLabel: { color: ink.muted, hideOverlap: true }, axisTick: { show: false }, axisLine: { lineStyle: { color: ink.axis } } },
-        yAxis: valueAxis(chart, ink),
+        yAxis: { ...valueAxis(chart, ink), ...(chart.most ? { max: chart.most } : {}) },
         series: [
-          { type: "bar", barCategoryGap: chart.rows.length > 60 ? "0%" : "18%", data: chart.rows.map((row) => barColour(ink, row)), tooltip: { formatter: told(chart, chart.rows) } },
+          { type: "bar", barMaxWidth: 48, barCategoryGap: chart.rows.length > 60 ? "0%" : "18%", data: chart.rows.map((row) => barColour(ink, row)), tooltip: { formatter: told(chart, chart.rows) } },
           ...(chart.rows.length * 5 < width ? [{ ...whisker(ink, false), data: ends(chart.rows) }] : []),
         ],
       },

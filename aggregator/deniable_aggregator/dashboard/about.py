@@ -1,0 +1,24 @@
+"""Which collection a page is about, if the visitor may see it."""
+
+from __future__ import annotations
+
+from deniable_aggregator.access.guard import current_identity
+from deniable_aggregator.api.operations import service
+from deniable_aggregator.registry import Collection, UnknownCollection
+
+__all__ = ["collection_of", "may"]
+
+
+def collection_of(name: str) -> Collection:
+    """The collection of an id or a name; UnknownCollection, too, for one that is not theirs."""
+    found = service().registry.get(name)
+    visitor = current_identity()
+    if visitor is not None and not visitor.may_see(found.id):
+        raise UnknownCollection(f"no collection {name[:100]!r} is among those you may see")
+    return found
+
+
+def may(role: str) -> bool:
+    """Whether the visitor's role covers `role`."""
+    visitor = current_identity()
+    return visitor is not None and visitor.may(role)

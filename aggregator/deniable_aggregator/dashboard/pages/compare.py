@@ -1,0 +1,129 @@
+"""Two periods of one collection: what changed, how sure that is, or that nothing says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deniable_aggregator.api.comparison import compared
+from deniable_aggregator.api.comparison_documents import (
+    ComparisonArguments,
+    ComparisonDocument,
+    DifferenceDocument,
+)
+from deniable_aggregator.api.operations import service
+from deniable_aggregator.dashboard import spans
+from deniable_aggregator.dashboard.about import collection_of
+from deniable_aggregator.dashboard.addresses import here
+from deniable_aggregator.dashboard.comparing import (
+    CompareArguments,
+    asked,
+    differences,
+    periods,
+    signed,
+)
+from deniable_aggregator.dashboard.page import Context, Page
+from deniable_aggregator.dashboard.paging import paged
+from deniable_aggregator.dashboard.words import digits_for, when
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.reading import visible
+from deniable_aggregator.registry import Collection
+from deniable_shared.domain import Record
+from deniable_shared.epochs import epoch_start
+
+ROWS = 25
+MOST_SAID = 3
+_SAID_AS_STATES = ("too-few-reports", "read-refused")
+
+
+def view(query: CompareArguments, collection: str) -> Context:
+    """The API's comparison of these two periods, or why there is none."""
+    found = collection_of(collection)
+    choices = periods(found, visible(found, service().store.epochs(found.id)))
+    domain = found.manifest.domain
+    about: Context = {
+        "found": found,
+        "manifest": found.manifest,
+        "query": query,
+        "choices": choices,
+        "attributes": domain.topics if isinstance(domain, Record) else (),
+        "address": here("dashboard.compare", query, collection=found.id),
+    }
+    if not choices or (domain.type == "text" and not query.candidate):
+        return {**about, "document": None, "missing": None, "wanted": None}
+    wanted = asked(found, query, choices[0])
+    return {**about, **_periods(found, wanted), **_shown(found, query, wanted)}
+
+
+def _periods(found: Collection, wanted: ComparisonArguments) -> Context:
+    """What the date fields show."""
+    return {
+        "wanted": wanted,
+        "days": [
+            spans.day_of(found, given)
+            for given in (wanted.before_first, wanted.before_last, wanted.first, wanted.last)
+        ],
+    }
+
+
+def _shown(found: Collection, query: CompareArguments, wanted: ComparisonArguments) -> Context:
+    try:
+        document = compared(found, wanted)
+    except Problem as problem:
+        if problem.slug not in _SAID_AS_STATES:
+            raise
+        return {"document": None, "missing": problem}
+    rows = _ordered(document)
+    part = paged(rows, query.page, ROWS)
+    return {
+        "missing": None,
+        "document": document,
+        "part": part,
+        "chart": differences(document, part.items, {}),
+        "said": [_said(document, row) for row in rows[:MOST_SAID] if row.changed],
+        "hidden": _hidden(document),
+        "spans": [_span(found, each.epochs) for each in (document.before, document.after)],
+    }
+
+
+def _ordered(document: ComparisonDocument) -> Sequence[DifferenceDocument]:
+    """What changed first, the largest change first; numbers in their order."""
+    if document.unit == "value":
+        return document.differences
+    return sorted(
+        document.differences,
+        key=lambda row: (row.changed, abs(row.difference or 0.0)),
+        reverse=True,
+    )
+
+
+def _said(document: ComparisonDocument, row: DifferenceDocument) -> tuple[str, str]:
+    """What, and by how much."""
+    points = document.unit == "share"
+    digits = digits_for([(100 if points else 1) * (row.upper - row.lower)])
+    moved, low, high = (
+        signed(each, digits, points=points) for each in (row.difference, row.lower, row.upper)
+    )
+    return row.label, f"{moved}{' points' if points else ''} ({low} to {high})"
+
+
+def _hidden(document: ComparisonDocument) -> str:
+    """The largest change that an interval without evidence leaves possible."""
+    points = document.unit == "share"
+    reach = [max(-row.lower, row.upper) for row in document.differences if not row.changed]
+    if not reach:
+        return ""
+    digits = digits_for([(200 if points else 2) * max(reach)])
+    return signed(max(reach), digits, points=points).lstrip("+") + (" points" if points else "")
+
+
+def _span(found: Collection, epochs: Sequence[int]) -> str:
+    """First to last day."""
+    first, last = (
+        when(epoch_start(epoch, found.manifest.epoch_seconds)) for epoch in (epochs[0], epochs[-1])
+    )
+    return first if first == last else f"{first} to {last}"
+
+
+PAGE = Page(
+    path="/collections/<collection>/compare", title="Compare", view=view, query=CompareArguments
+)

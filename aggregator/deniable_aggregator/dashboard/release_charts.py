@@ -1,0 +1,198 @@
+"""What is shown of a release or of its price: tables, bars with intervals, plain sentences.
+
+What a family releases is a JSON object. Lists of objects in it are tables, and charts where rows
+have an interval around a share; everything else is a fact in a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from deniable_aggregator.api.release_documents import (
+    BarDocument,
+    CostDocument,
+    PlannedDocument,
+    QuoteDocument,
+    ReleaseDocument,
+    RemainingDocument,
+)
+from deniable_aggregator.dashboard.charts import Cell, Chart
+from deniable_aggregator.dashboard.words import amount, count, digits_for, share
+from deniable_aggregator.releases.words import asked_words, cost_words, epochs_words, promise_words
+
+__all__ = [
+    "FILTERS",
+    "asked_of",
+    "charts_of",
+    "epochs_of",
+    "expected_rows",
+    "facts_of",
+    "left_rows",
+    "price_of",
+    "promised",
+    "short_price",
+]
+
+SHARES = frozenset({"frequency", "lower", "upper", "projected", "std_error", "share"})
+FIRST = ("epoch", "good", "label", "labels", "price", "prices", "frequency", "share")
+CURRENCIES = (("ε", "epsilon"), ("ρ", "rho"), ("δ", "delta"))
+HEADINGS = {"std_error": "standard error", "noisy": "noisy count"}
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def price_of(cost: CostDocument) -> str:
+    """ε = 0.1, and what else is not zero."""
+    return cost_words(msgspec.to_builtins(cost))
+
+
+def short_price(cost: CostDocument) -> str:
+    """Without ρ where there is an ε: it is in the document, and there is seldom a limit to it."""
+    document = msgspec.to_builtins(cost)
+    return cost_words(document if cost.epsilon is None else {**document, "rho": "0"})
+
+
+def epochs_of(epochs: Sequence[int]) -> str:
+    """Runs by their ends."""
+    return epochs_words(list(epochs))
+
+
+def asked_of(document: object) -> str:
+    """A family and what it was asked with."""
+    return asked_words(msgspec.to_builtins(document))
+
+
+def promised(document: PlannedDocument) -> Iterator[str]:
+    """What it guarantees to whom."""
+    return promise_words(msgspec.to_builtins(document))
+
+
+def left_rows(quote: QuoteDocument) -> list[tuple[str, str, str, str, str]]:
+    """Account, currency, limit, left before and after; a row for each currency with a limit."""
+    after = quote.after
+    return [
+        *_left("The epoch with least left", quote.budget.epoch, after.epoch if after else None),
+        *_left(
+            "One installation", quote.budget.installation, after.installation if after else None
+        ),
+    ]
+
+
+def _left(
+    name: str, before: RemainingDocument, after: RemainingDocument | None
+) -> Iterator[tuple[str, str, str, str, str]]:
+    for symbol, key in CURRENCIES:
+        limit, left = getattr(before.limit, key), getattr(before.left, key)
+        if limit is not None and (key == "epsilon" or limit != "0"):
+            then = "–" if after is None else str(getattr(after.left, key))
+            yield name, symbol, limit, str(left), then
+
+
+def expected_rows(bars: Iterable[BarDocument]) -> list[tuple[str, str, str, str]]:
+    """How far off, from, to, in so many cases."""
+    return [
+        (bar.quantity, _end(bar.lower), _end(bar.upper), share(bar.confidence, 0)) for bar in bars
+    ]
+
+
+def _end(value: float | None) -> str:
+    """Four digits that mean something."""
+    if value is None:
+        return "–"
+    return f"{value:,.4g}".replace(",", "\u202f").replace("-", "−")
+
+
+def facts_of(document: ReleaseDocument) -> list[tuple[str, str]]:
+    """What is no table."""
+    return [
+        (_named(name), _text(name, document.result[name]))
+        for name in _ordered(document.result)
+        if not _rows_of(document.result[name])
+    ]
+
+
+def charts_of(document: ReleaseDocument) -> list[Chart]:
+    """A table each; drawn where its rows have an interval."""
+    found = ((name, _rows_of(document.result[name])) for name in _ordered(document.result))
+    return [_chart(name, rows) for name, rows in found if rows]
+
+
+def _chart(name: str, rows: Rows) -> Chart:
+    columns = _ordered(rows[0])
+    widths = [100 * (_number(r, "upper") - _number(r, "lower")) for r in rows if _interval(r)]
+    digits = digits_for(widths)
+    drawn = [_drawn(row, columns[0]) for row in rows if _interval(row)]
+    title = {"estimates": "What was released"}.get(name, _named(name).capitalize())
+    return Chart(
+        name=name.replace("_", "-"),
+        title=title,
+        summary=f"{title}: {len(rows)} rows; the table has every number",
+        kind="bars",
+        drawing={"rows": drawn},
+        columns=[_named(column).capitalize() for column in columns],
+        rows=[[_cell(column, row.get(column), digits) for column in columns] for row in rows],
+        digits=digits,
+    )
+
+
+def _drawn(row: Mapping[str, Any], first: str) -> dict[str, object]:
+    middle = row.get("frequency", row.get("share"))
+    return {
+        "label": _text(first, row[first]),
+        "value": middle,
+        "lower": row["lower"],
+        "upper": row["upper"],
+    }
+
+
+def _interval(row: Mapping[str, Any]) -> bool:
+    """Around a share."""
+    known = (row.get("lower"), row.get("upper"), row.get("frequency", row.get("share")))
+    return all(isinstance(each, int | float) for each in known)
+
+
+def _number(row: Mapping[str, Any], name: str) -> float:
+    return float(row[name])
+
+
+def _cell(name: str, value: object, digits: int) -> Cell:
+    if isinstance(value, float) and name in SHARES:
+        return Cell(share(value, digits), value)
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return Cell(_text(name, value), number)
+
+
+def _text(name: str, value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return str(value) if name == "epoch" else count(value)
+    if isinstance(value, float):
+        return share(value) if name in SHARES else amount(value)
+    if isinstance(value, list):
+        return ", ".join(_text(name, each) for each in value)
+    return str(value)
+
+
+def _rows_of(value: object) -> Rows:
+    """A list of objects; nothing of anything else."""
+    rows = value if isinstance(value, list) else []
+    return rows if rows and all(isinstance(row, dict) for row in rows) else ()
+
+
+def _ordered(names: Iterable[str]) -> list[str]:
+    known = [*names]
+    return [*(n for n in FIRST if n in known), *(n for n in known if n not in FIRST)]
+
+
+def _named(name: str) -> str:
+    return HEADINGS.get(name, name.replace("_", " "))
+
+
+FILTERS: tuple[Callable[..., str], ...] = (asked_of, epochs_of, price_of, short_price)
+"""What templates may use."""

@@ -1,0 +1,164 @@
+"""What the page of releases is asked: a family, its arguments, epochs; and the request of it.
+
+The fields of arguments are those that `central.aggregate.parameters` lists, so a new family brings
+its own. What is confirmed names the very epochs that were priced: the same form sent twice is the
+same request, and that is charged once, whatever closed in between.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType, field
+
+from deniable_aggregator.api.arguments import refuse
+from deniable_aggregator.api.documents import Arguments, EpochOrDate
+from deniable_aggregator.api.spans import span_of
+from deniable_aggregator.central.aggregate import FAMILIES, parameters
+from deniable_aggregator.central.aggregate.contract import Parameter
+from deniable_aggregator.dashboard.paging import PageNumber
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.releases import Request, Selection
+from deniable_aggregator.releases.words import epochs_words
+
+__all__ = [
+    "Family",
+    "ReleasesArguments",
+    "ReleasesQuery",
+    "confirmed",
+    "families",
+    "fields_of",
+    "given",
+    "hidden",
+    "priced",
+]
+
+USUAL = "histogram"
+MOST_EPOCHS = 1_000
+_LONGEST = 1 << 16
+
+
+class ReleasesArguments(Arguments, frozen=True):
+    """A release to price or to make; the arguments of all families stand beside it."""
+
+    mechanism: Annotated[
+        str, Meta(max_length=64, description=f"one of {', '.join(sorted(FAMILIES))}")
+    ] = USUAL
+    first: EpochOrDate | UnsetType = field(default=UNSET, name="from")
+    last: EpochOrDate | UnsetType = field(default=UNSET, name="to")
+    epochs: Annotated[
+        str,
+        Meta(
+            pattern=r"^[0-9]{1,10}( to [0-9]{1,10})?(, [0-9]{1,10}( to [0-9]{1,10})?)*$",
+            max_length=32_000,
+            description="the epochs that were priced, like 20001 to 20007, 20010",
+        ),
+    ] = ""
+    cost: Annotated[bool, Meta(description="true or false")] = False
+    page: PageNumber = 1
+
+
+def _with_arguments() -> type[ReleasesArguments]:
+    """One more field for each argument that some family takes."""
+    names = sorted({each.name for family in FAMILIES for each in parameters(family)})
+    text = Annotated[str, Meta(max_length=_LONGEST, description="as the family takes it")]
+    found: Any = msgspec.defstruct(
+        "ReleasesQuery",
+        [(name, text, "") for name in names],
+        bases=(ReleasesArguments,),
+        frozen=True,
+    )
+    checked: type[ReleasesArguments] = found
+    return checked
+
+
+ReleasesQuery = _with_arguments()
+"""What an address of the page may say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A kind of release, in a sentence."""
+
+    name: str
+    does: str
+
+
+def families() -> list[Family]:
+    """All of them; what each does is the first sentence of its module."""
+    found = []
+    for name, family in FAMILIES.items():
+        said = (getattr(family, "__doc__", None) or "").partition("\n")[0].partition(": ")[2]
+        found.append(Family(name, said))
+    return found
+
+
+def fields_of(mechanism: str) -> Sequence[Parameter]:
+    """The arguments of a family; none of one there is not."""
+    return parameters(mechanism) if mechanism in FAMILIES else ()
+
+
+def given(query: ReleasesArguments) -> Mapping[str, str]:
+    """The arguments of its family that were filled in, as texts."""
+    known = {each.name: getattr(query, each.name, "") for each in fields_of(query.mechanism)}
+    return {name: text for name, text in known.items() if text}
+
+
+def priced(found: Collection, query: ReleasesArguments) -> Request:
+    """The request whose price is asked for: every closed epoch unless days are chosen."""
+    span = span_of(query.first, query.last, found.manifest.epoch_seconds)
+    bounded = not isinstance(query.last, UnsetType)
+    return Request(query.mechanism, _arguments(query), Selection(span, bounded=bounded))
+
+
+def confirmed(query: ReleasesArguments) -> Request:
+    """The request that was priced; invalid-argument where it does not name its epochs."""
+    if not query.epochs:
+        raise refuse("epochs", accepted="those that were priced: see the cost first", given="none")
+    listed = tuple(_listed(query.epochs))
+    return Request(query.mechanism, _arguments(query), Selection(listed=listed))
+
+
+def hidden(query: ReleasesArguments, epochs: Sequence[int]) -> dict[str, str]:
+    """What the form carries that confirms."""
+    return {
+        "mechanism": query.mechanism,
+        **given(query),
+        "epochs": epochs_words(list(epochs)),
+    }
+
+
+def _arguments(query: ReleasesArguments) -> dict[str, object]:
+    return {name: _value(name, text) for name, text in given(query).items()}
+
+
+def _value(name: str, text: str) -> object:
+    """The text itself, or the list that it is in JSON."""
+    if not text.startswith("["):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise Problem(
+            "invalid-argument",
+            f"{name} must be a text or a JSON list, got {text[:80]!r}",
+            argument=name,
+            accepted="a text or a JSON list",
+            given=text[:80],
+        ) from error
+
+
+def _listed(text: str) -> list[int]:
+    found: list[int] = []
+    for run in text.split(", "):
+        first, _, last = run.partition(" to ")
+        epochs = range(int(first), int(last or first) + 1)
+        if len(found) + len(epochs) > MOST_EPOCHS:
+            raise refuse("epochs", accepted=f"at most {MOST_EPOCHS:,} of them", given="more")
+        found += epochs
+    return found
