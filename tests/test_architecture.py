@@ -101,6 +101,18 @@ def test_numpy_stays_where_arithmetic_on_tallies_is() -> None:
     assert users <= NUMPY_ROOMS
 
 
+def test_only_the_room_for_tracing_knows_opentelemetry() -> None:
+    package = ROOT / "aggregator" / "deniable_aggregator"
+    users = {
+        str(path.relative_to(ROOT))
+        for member in MEMBERS
+        for path in modules(member)
+        if "opentelemetry" in top_level(path.read_text())
+    }
+    room = (package / "tracing").relative_to(ROOT)
+    assert users == {f"{room}/exporting.py", f"{room}/tracer.py"}
+
+
 def test_a_local_mechanism_is_two_files_of_one_name() -> None:
     def names(folder: Path) -> set[str]:
         return {path.stem for path in folder.glob("*.py")} - {"__init__", "contract"}

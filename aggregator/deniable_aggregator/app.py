@@ -65,10 +65,20 @@ def create_app(
         app.register_blueprint(blueprint)
     app.after_request(_with_security_headers)
     app.after_request(partial(_counted, settings.metrics))
-    uploads = UploadEndpoint(settings, app.wsgi_app)
+    uploads = _uploads(settings, app)
     app.extensions["deniable_bodies"] = uploads.bodies
     _put_in_front(uploads, app)
     return app
+
+
+def _uploads(service: Service, app: Flask) -> UploadEndpoint:
+    """With a tracer the parts that make spans take their places here."""
+    if service.tracer is None:
+        return UploadEndpoint(service, app.wsgi_app)
+    from deniable_aggregator.tracing.traced import TracedUploads, trace_estimates
+
+    trace_estimates(app, service.registry, service.tracer)
+    return TracedUploads(service, app.wsgi_app, service.tracer)
 
 
 def _put_in_front(uploads: UploadEndpoint, app: Flask) -> None:

@@ -142,16 +142,21 @@ class Registry:
 
         With `version` its versions up to that one are looked for, too.
         """
-        found = self._find(id_or_name)
+        found = self.known(id_or_name)
         if found is None or found.manifest.version < version:
             self.refresh()
-            found = self._find(id_or_name)
+            found = self.known(id_or_name)
         if found is None:
             raise UnknownCollection(
                 f"no collection has the id or name {id_or_name[:SHOWN_CHARACTERS]!r}; "
                 "GET /v1/collections lists them"
             )
         return found
+
+    def known(self, id_or_name: str) -> Collection | None:
+        """The same from memory alone, which may not have taken up yet what others registered."""
+        found = self._collections.get(id_or_name)
+        return found or self._collections.get(self._names.get(id_or_name, ""))
 
     def manifest(self, collection: str, version: int) -> Manifest | None:
         """One version of a collection, by id."""
@@ -183,10 +188,6 @@ class Registry:
     def tally(self, cell: Cell, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
         """The kernel the store counts with."""
         return self._collections[cell.collection].estimator.tally(payloads)
-
-    def _find(self, id_or_name: str) -> Collection | None:
-        found = self._collections.get(id_or_name)
-        return found or self._collections.get(self._names.get(id_or_name, ""))
 
     def _take_up(self) -> None:
         """Read what the store has and memory has not; nothing where the log has not grown."""

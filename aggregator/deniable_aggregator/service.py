@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from deniable_aggregator.access.users import Users
     from deniable_aggregator.heads import Keeper
     from deniable_aggregator.heads.reconcile import Gap
+    from deniable_aggregator.ingest import Counting
     from deniable_aggregator.releases import Releases
+    from deniable_aggregator.tracing.tracer import Tracer
 
 __all__ = ["Service"]
 
@@ -46,9 +48,16 @@ class Service:
     """Store, registry, keys, tokens and ingest of one data directory. Use `open`, then `close`."""
 
     def __init__(
-        self, settings: Settings, *, store: Store, clock: Clock, lock: DirectoryLock
+        self,
+        settings: Settings,
+        *,
+        store: Store,
+        clock: Clock,
+        lock: DirectoryLock,
+        tracer: Tracer | None = None,
     ) -> None:
         self.settings = settings
+        self.tracer = tracer
         self.clock = clock
         self.store = store
         self._lock = lock
@@ -60,7 +69,7 @@ class Service:
         self.voucher_keys = VoucherKeys.open(settings.data / "keys")
         self.ingest = Ingest(
             settings,
-            store=MeteredStore(store, self.metrics),
+            store=self._counting(),
             registry=self.registry,
             keys=self.keys,
             cohorts=Cohorts.open(settings.data / "keys"),
@@ -70,13 +79,19 @@ class Service:
 
     @classmethod
     def open(
-        cls, settings: Settings, *, clock: Clock = time.time, store: Store | None = None
+        cls,
+        settings: Settings,
+        *,
+        clock: Clock = time.time,
+        store: Store | None = None,
+        tracer: Tracer | None = None,
     ) -> Self:
         """Take the directory's lock, bring the database up to date, read keys and manifests.
 
         With PostgreSQL other processes may have it open, too. Raises LockedError where another
         process holds it alone, DataDirectoryError where nothing was prepared, KeyFileError and
-        StoreError. A given `store` is closed with the service.
+        StoreError. A given `store` is closed with the service; a `tracer`, without which there are
+        no spans, stays the caller's.
         """
         if not settings.data.is_dir():
             raise DataDirectoryError(f"there is no directory {settings.data}: run `deniable init`")
@@ -84,7 +99,7 @@ class Service:
         opened = store
         try:
             opened = opened or _open_store(settings)
-            return cls(settings, store=opened, clock=clock, lock=lock)
+            return cls(settings, store=opened, clock=clock, lock=lock, tracer=tracer)
         except BaseException:
             if opened is not None:
                 opened.close()
@@ -146,7 +161,17 @@ class Service:
         from deniable_aggregator.central import aggregate
         from deniable_aggregator.releases import Releases
 
-        return Releases(self.store, clock=self.clock, plan=aggregate.plan, heads=self.heads)
+        if self.tracer is None:
+            return Releases(self.store, clock=self.clock, plan=aggregate.plan, heads=self.heads)
+        from deniable_aggregator.tracing.traced import TracedReleases
+
+        return TracedReleases(
+            self.store,
+            clock=self.clock,
+            plan=aggregate.plan,
+            heads=self.heads,
+            tracer=self.tracer,
+        )
 
     def tick(self) -> None:
         """What has to be done again and again. Call often.
@@ -180,6 +205,15 @@ class Service:
         if closed:
             self.metrics.epochs_closed.labels(collection.id).inc()
         return closed
+
+    def _counting(self) -> Counting:
+        """The store as uploads see it."""
+        metered = MeteredStore(self.store, self.metrics)
+        if self.tracer is None:
+            return metered
+        from deniable_aggregator.tracing.traced import TracedStore
+
+        return TracedStore(metered, self.tracer)
 
     def _keep_house(self) -> None:
         self.store.roll_up()

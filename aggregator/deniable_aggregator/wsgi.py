@@ -91,9 +91,10 @@ def _opened() -> Flask:
     from deniable_aggregator.process.awaiting import once_available
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
+    from deniable_aggregator.tracing.exporting import tracer_from_environment
 
-    settings = Settings.load()
-    service = once_available(lambda: Service.open(settings))
+    settings, tracer = Settings.load(), tracer_from_environment()
+    service = once_available(lambda: Service.open(settings, tracer=tracer))
     created = create_app(service)
     bodies = created.extensions["deniable_bodies"]
     threads = (
@@ -105,6 +106,8 @@ def _opened() -> Flask:
         for thread in threads:
             thread.stop()
         service.close()
+        if tracer is not None:
+            tracer.close()
 
     # Runs at exit of a worker process too, where atexit does not.
     Finalize(None, finish, exitpriority=10)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from support import api_world, relay_world
 from support.data_directory import DAY, TODAY
 from support.relay_world import BATCH, RelayWorld
 
-RELAYED = {"relay_batch": 1_000}
+RELAYED: dict[str, Any] = {"relay_batch": 1_000}
 BUSY = ("503 Service Unavailable", [("Retry-After", "120")])
 YES = {"dark_mode": True, "beta": False}
 

@@ -1,4 +1,8 @@
-"""A server and a browser for all tests of pages; both are started once a process."""
+"""A server and a browser for all tests of pages.
+
+The server is started once a process; the browser once a module, for while it is open its library's
+event loop counts as running in this thread, and tests of other modules start one of their own.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chrome() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip(MISSING)

@@ -64,12 +64,13 @@ def test_a_report_is_either_done_or_dropped_or_still_waiting(name: str, device: 
 
 
 @pytest.mark.parametrize("code", range(256))
-def test_every_code_has_an_action_and_all_but_three_drop(code: int) -> None:
+def test_every_code_has_an_action_and_all_but_four_drop(code: int) -> None:
     reply = Reply(200, encode_errors([ReportStatus(ID, code)]))
     expected: dict[int, Action] = {
         ReportError.OUTDATED_KEY: Action.RESEAL,
         ReportError.MANIFEST_UNKNOWN: Action.FETCH_MANIFEST,
         ReportError.TOO_EARLY: Action.LATER,
+        ReportError.VOUCHER_INVALID: Action.LATER,
     }
     assert read_reply(reply, ID).action is expected.get(code, Action.DROP)
 

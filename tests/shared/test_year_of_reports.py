@@ -41,6 +41,7 @@ SMALL: dict[str, tuple[int, Shape]] = {
     "hadamard/1": (5, {}),
     "hcms/1": (1, {"tables": 1, "cells": 8}),
     "loloha/1": (5, {"field_order": 3, "dimension": 2}),
+    "optimal-mean/1": (5, {"odds": 200_000, "outputs": 5, "window": 2}),
     "oue/1": (4, {}),
     "pairs/1": (12, {"radices": (2, 2, 3)}),
     "prefix-hash/1": (1, {"base": 3, "digits": 2, "tables": 1, "step": 1}),

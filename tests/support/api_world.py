@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flask import Flask
 from flask.testing import FlaskClient
@@ -35,6 +35,9 @@ from deniable_shared.report import (
 )
 from support.browser import Browser
 from support.data_directory import DAY, NOON, TODAY, Moment, prepared, prepared_at
+
+if TYPE_CHECKING:
+    from deniable_aggregator.tracing.tracer import Tracer
 
 __all__ = [
     "DAY",
@@ -204,11 +207,13 @@ class World:
 
 
 @contextmanager
-def opened(folder: Path, now: float = NOON, **settings: Any) -> Iterator[World]:
+def opened(
+    folder: Path, now: float = NOON, *, tracer: Tracer | None = None, **settings: Any
+) -> Iterator[World]:
     """A new world in an empty folder; at another moment than NOON it is prepared anew."""
     made = prepared(folder) if now == NOON else prepared_at(folder, now)
     clock = Moment(now)
-    service = Service.open(replace(made, **settings), clock=clock)
+    service = Service.open(replace(made, **settings), clock=clock, tracer=tracer)
     try:
         yield World(
             service,
