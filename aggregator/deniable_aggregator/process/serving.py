@@ -46,7 +46,8 @@ DRAIN_SECONDS = 20.0
 POLL_SECONDS = 0.05
 HEADER_MILLISECONDS = 10_000
 LOGGING = Path(__file__).parent.parent / "logging.json"
-WORKER_KILL_SECONDS = 15
+WORKER_KILL_SECONDS = 12
+"""A worker that does not end by itself is killed after that, so that the server ends within 15."""
 SPARE_THREADS = 8
 """For whoever does not upload, and to refuse uploads while all threads wait for the disk."""
 
