@@ -40,7 +40,7 @@ def check_problem(answer: TestResponse, slug: str) -> dict[str, object]:
         "/v1",
         "/v1/",
         "/v1/collections/",
-        "//v1/keys",
+        "//v1/nope",
         "/v1//keys",
         "/static/",
         "/%00",
