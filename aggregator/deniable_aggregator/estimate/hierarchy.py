@@ -8,6 +8,7 @@ and for show; biased, without an interval.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -34,7 +35,7 @@ _AT_ONCE = 1 << 20  # numbers of a block of functionals
 
 
 @dataclass(frozen=True, slots=True)
-class HierarchyEstimator:
+class HierarchyEstimator(ABC):
     """An estimator by levels; `_strata` and `_fan_out` are those of the mechanism."""
 
     default_projection: ClassVar[str] = "simplex"
@@ -43,16 +44,16 @@ class HierarchyEstimator:
     repeat: str = "once"
 
     @property
-    def _fan_out(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def _fan_out(self) -> int: ...
 
+    @abstractmethod
     def tally(self, payloads: Payloads) -> Counts:
         """See `Estimator`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _strata(self, rows: Floats, counts: Counts, n: int) -> Strata:
         """What a tally says of some functionals."""
-        raise NotImplementedError
 
     def supports(self, tallies: Counts) -> Counts:
         """(…, 0): what is supported are nodes, not values."""

@@ -17,6 +17,7 @@ padded to the longest.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -34,7 +35,7 @@ _MAX_PAYLOADS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class OneOfChoices:
+class OneOfChoices(ABC):
     """`choices` are the best for one report; `narrowest` is that of least w/d."""
 
     thing: ClassVar[str] = "choice"
@@ -55,14 +56,14 @@ class OneOfChoices:
         longest = max(choice.payload_size for choice in told.values())
         object.__setattr__(self, "payload_size", head + longest)
 
+    @abstractmethod
     def code(self, index: int, place: int) -> int:
         """The code that a value has in one of the choices."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def domain_size(self) -> int:
         """Number of values."""
-        raise NotImplementedError
 
     @property
     def tally_size(self) -> int:

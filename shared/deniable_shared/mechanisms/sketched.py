@@ -17,6 +17,7 @@ Sources: Erlingsson, Pihur, Korolova 2014; Apple 2017; Pan 2024 (errors in it); 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -67,7 +68,7 @@ def check_shape(domain_size: int, tables: int, cells: int, counted: int) -> None
 
 
 @dataclass(frozen=True, slots=True)
-class SketchedBits:
+class SketchedBits(ABC):
     """A text of up to `domain_size` bytes; k = `tables`, m = `cells`."""
 
     id: ClassVar[str]
@@ -89,18 +90,18 @@ class SketchedBits:
         object.__setattr__(self, "payload_size", bytes_for(self.tables) + self.cells // 8)
 
     @property
+    @abstractmethod
     def hashes(self) -> int:
         """h: the most cells of a text in a table."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def agreeing(self) -> Fraction:
         """β: the chance that another text has one given cell."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cells_of(self, table: int, text: bytes) -> tuple[int, ...]:
         """The cells of a text in a table, each once."""
-        raise NotImplementedError
 
     @property
     def differing(self) -> int:

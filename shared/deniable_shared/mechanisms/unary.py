@@ -11,6 +11,7 @@ Sources: Erlingsson, Pihur, Korolova 2014; Wang, Blocki, Li, Jha 2017; local-dp 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -28,7 +29,7 @@ _MAX_PMF_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class UnaryEncoding:
+class UnaryEncoding(ABC):
     """d = `domain_size` choices; what `sue/1` and `oue/1` have in common."""
 
     id: ClassVar[str]
@@ -78,9 +79,9 @@ class UnaryEncoding:
         return self.domain_size
 
     @property
+    @abstractmethod
     def p(self) -> Fraction:
         """Exact probability that the bit of the choice is told as 1."""
-        raise NotImplementedError
 
     @property
     def q(self) -> Fraction:
@@ -93,9 +94,9 @@ class UnaryEncoding:
         """All d bits; DomainError unless 0 ≤ value < d."""
         return self._payload(self._tossed(self._checked(value), coins))
 
+    @abstractmethod
     def _tossed(self, shift: int, coins: Coins) -> int:
         """The d bits for the choice whose bit is `shift` places from the least significant."""
-        raise NotImplementedError
 
     def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         """Each bit kept with probability keep/2^64, else a fair coin."""
