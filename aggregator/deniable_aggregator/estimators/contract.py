@@ -25,6 +25,7 @@ __all__ = [
     "Payloads",
     "TextEstimator",
     "TextForm",
+    "checked_histogram",
     "checked_payloads",
     "checked_repeat",
     "checked_tally",
@@ -221,3 +222,11 @@ def checked_tally(tally: Counts, n: int, tally_size: int) -> tuple[Counts, int]:
             f"tally must lie in 0..n = {reports}, got {counts.min()}..{counts.max()}"
         )
     return counts.astype(np.int64, copy=False), reports
+
+
+def checked_histogram(tally: Counts, n: int, size: int) -> tuple[Counts, int]:
+    """The same of a tally that counts each report once: it must add up to n."""
+    counts, reports = checked_tally(tally, n, size)
+    if counts.sum() != reports:
+        raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
+    return counts, reports

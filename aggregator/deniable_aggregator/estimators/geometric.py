@@ -22,8 +22,8 @@ from deniable_aggregator.estimate.label_sums import LabelSums, moments_of_messag
 from deniable_aggregator.estimate.messages import law_of_messages
 from deniable_aggregator.estimators.contract import (
     Payloads,
+    checked_histogram,
     checked_payloads,
-    checked_tally,
     clusters_of,
 )
 from deniable_aggregator.estimators.grr import histogram
@@ -82,10 +82,7 @@ class GeometricEstimator(LabelSums):
         return self.codes(tallies)[..., : self.mechanism.domain_size]
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports:
-            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
-        return counts, reports
+        return checked_histogram(tally, n, self.mechanism.tally_size)
 
     def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
         return moments_of_messages(self.mechanism, law_of_messages(self.mechanism), rows, counts)

@@ -25,11 +25,11 @@ from deniable_aggregator.estimate.functionals import (
 from deniable_aggregator.estimate.quantity import isotonic
 from deniable_aggregator.estimators.contract import (
     Payloads,
+    checked_histogram,
     checked_payloads,
-    checked_tally,
     clusters_of,
 )
-from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.contract import Mechanism
 
 __all__ = ["GeneralizedEstimator", "histogram"]
@@ -75,10 +75,7 @@ class GeneralizedEstimator:
         )
 
     def _checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports:
-            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
-        return counts, reports
+        return checked_histogram(tally, n, self.mechanism.tally_size)
 
     def functionals(
         self,

@@ -24,12 +24,11 @@ from deniable_aggregator.estimate.messages import law_of_messages
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_aggregator.estimators.contract import (
     Payloads,
+    checked_histogram,
     checked_payloads,
-    checked_tally,
     clusters_of,
 )
 from deniable_aggregator.estimators.grr import histogram
-from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
 __all__ = ["HadamardEstimator"]
@@ -67,10 +66,7 @@ class HadamardEstimator(LabelSums):
         return pairs.reshape(*weights.shape[:-1], self.mechanism.tally_size)
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports:
-            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
-        return counts, reports
+        return checked_histogram(tally, n, self.mechanism.tally_size)
 
     def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
         return moments_of_messages(self.mechanism, law_of_messages(self.mechanism), rows, counts)

@@ -18,8 +18,8 @@ from deniable_aggregator.estimate.walsh import walsh
 from deniable_aggregator.estimators.contract import (
     Group,
     Payloads,
+    checked_histogram,
     checked_payloads,
-    checked_tally,
 )
 from deniable_aggregator.estimators.grr import histogram
 from deniable_aggregator.estimators.sketched import SketchForm, cells_of
@@ -82,10 +82,7 @@ class HadamardSketchEstimator:
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         """The tally and n, if it is a histogram of n reports; ParameterError otherwise."""
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports:
-            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
-        return counts, reports
+        return checked_histogram(tally, n, self.mechanism.tally_size)
 
     def reports_of(self, tally: Counts) -> int:
         """All that it counts."""

@@ -26,8 +26,8 @@ from deniable_aggregator.estimate.channel import Channel, Counts
 from deniable_aggregator.estimators.contract import (
     Group,
     Payloads,
+    checked_histogram,
     checked_payloads,
-    checked_tally,
 )
 from deniable_aggregator.estimators.grr import histogram
 from deniable_shared.chains import Renewed
@@ -85,10 +85,7 @@ class PrefixHashEstimator:
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         """The tally and n, if it is a histogram of n reports; ParameterError otherwise."""
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports:
-            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
-        return counts, reports
+        return checked_histogram(tally, n, self.mechanism.tally_size)
 
     def reports_of(self, tally: Counts) -> int:
         """All that it counts."""

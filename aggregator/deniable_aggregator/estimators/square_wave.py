@@ -39,8 +39,8 @@ from deniable_aggregator.estimate.scored import estimate_of_scores
 from deniable_aggregator.estimate.window import WindowLaw
 from deniable_aggregator.estimators.contract import (
     Payloads,
+    checked_histogram,
     checked_payloads,
-    checked_tally,
 )
 from deniable_aggregator.estimators.grr import histogram
 from deniable_shared.chains import Renewed
@@ -149,10 +149,7 @@ class SquareWaveEstimator:
         return Cumulative(band, np.cumsum(fit(self.law, counts).distribution)[:-1])
 
     def _checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports:
-            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
-        return counts, reports
+        return checked_histogram(tally, n, self.mechanism.tally_size)
 
     def _moments(self, rows: Floats, counts: Counts) -> Moments:
         scores = rows @ _scores(self.law)
