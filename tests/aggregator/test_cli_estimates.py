@@ -27,22 +27,32 @@ def deniable(tmp_path: Path) -> Deniable:
     return command
 
 
-def count(deniable: Deniable, people: int, *, epoch: int = TODAY) -> None:
-    """Reports of people who all use dark mode and no beta."""
+def count(
+    deniable: Deniable,
+    people: int,
+    *,
+    epoch: int = TODAY,
+    bits: tuple[tuple[int, int], ...] = ((1, 0),),
+) -> None:
+    """Reports of people with these bits in turn: unless said, dark mode and no beta."""
     service = Service.open(Settings(data=deniable.data))
     collection = service.registry.get("settings")
     cell = Cell(collection.id, epoch, collection.manifest.version)
     mechanism = collection.mechanism
     arrivals = [
-        Arrival(cell, Coins.system().bytes(16), mechanism.randomize((1, 0), Coins.system()))
-        for _ in range(people)
+        Arrival(
+            cell,
+            Coins.system().bytes(16),
+            mechanism.randomize(bits[person % len(bits)], Coins.system()),
+        )
+        for person in range(people)
     ]
     service.store.commit(arrivals, lambda _, rows: collection.estimator.tally(rows))
     service.close()
 
 
 def test_the_table_shows_frequency_interval_and_bar(deniable: Deniable) -> None:
-    count(deniable, 400)
+    count(deniable, 400, bits=((1, 0), (0, 1)))  # a half each: 9 deviations from either edge
     shown = deniable.done("estimates", "settings")
     assert "n = 400, provisional" in shown
     assert "95% interval" in shown
