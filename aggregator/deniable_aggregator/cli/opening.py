@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from deniable_aggregator.cli.options import data_option, example, settings_for
+from deniable_aggregator.cli.options import data_option, example, settings_for, spool_option
 from deniable_aggregator.cli.output import say
 
 TURN_SECONDS = 30.0
@@ -21,17 +21,11 @@ logger = logging.getLogger(__name__)
     "open",
     epilog=example(
         "deniable open --spool /srv/spool --once",
-        "deniable open --spool /srv/spool --least 10000 --seconds 3600",
+        "deniable open --spool s3://bucket/spool --least 10000 --seconds 3600",
     ),
 )
 @data_option
-@click.option(
-    "--spool",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIRECTORY",
-    help="Where `deniable serve --spool` puts reports.",
-)
+@spool_option(help="Where `deniable serve --spool` puts reports: a directory or an address.")
 @click.option(
     "--least",
     type=click.IntRange(1),
@@ -47,7 +41,7 @@ logger = logging.getLogger(__name__)
     help="… or once so long has passed.",
 )
 @click.option("--once", is_flag=True, help="Count all there is, and end.")
-def open_spool(data: Path | None, spool: Path, least: int, seconds: int, once: bool) -> None:
+def open_spool(data: Path | None, spool: str, least: int, seconds: int, once: bool) -> None:
     """Count what `deniable serve --spool` has taken.
 
     It runs where the keys are and nobody comes in. It also writes what the door has to know beside
@@ -65,7 +59,7 @@ def open_spool(data: Path | None, spool: Path, least: int, seconds: int, once: b
         if once:
             click.echo(f"Drained {opening.turn():,} reports")
             return
-        say(f"Opening {spool} (Ctrl-C stops)")
+        say(f"Opening {opening.where} (Ctrl-C stops)")
         with signals_as_interrupt():
             _for_ever(opening.turn)
     except KeyboardInterrupt:

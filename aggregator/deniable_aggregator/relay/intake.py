@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from deniable_aggregator.ingest.commit import GroupCommit
+from deniable_aggregator.ingest.commit import Gather, GroupCommit
 from deniable_aggregator.ingest.limiter import PrefixLimiter
 from deniable_aggregator.problem import Problem, jittered
 from deniable_aggregator.relay.notices import Collected, Notices
@@ -44,13 +44,14 @@ class Intake:
         clock: Clock,
         waiting: int = 0,
         anonymous: bool = True,
+        gather: Gather | None = None,
     ) -> None:
         """`keep` puts reports on disk and says which were new; `waiting` of them are there.
 
-        `anonymous`: reports hide among each other.
+        `anonymous`: reports hide among each other. `gather`: how long they wait for each other.
         """
         self._limiter = PrefixLimiter(reports_per_minute, clock=clock)
-        self._commits = GroupCommit(keep)
+        self._commits = GroupCommit(keep, gather=gather)
         self._clock = clock
         self._anonymous = anonymous
         self.notices: Notices | None = None

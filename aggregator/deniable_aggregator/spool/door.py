@@ -1,7 +1,9 @@
 """The door: takes uploads from the internet, without any key, and spools them.
 
 It checks what can be checked in the open, as a relay does, and answers 200 once the report is in a
-block on disk. Whether a report opens, and whether its id is new, the opener finds out.
+block that is durable. Reports that come while a block is being written go into the next one; where
+each block is dear, as in an object store, the first of a block also waits for others, for a while.
+Whether a report opens, and whether its id is new, the opener finds out.
 """
 
 from __future__ import annotations
@@ -14,13 +16,15 @@ from functools import cache
 from multiprocessing.util import Finalize
 from pathlib import Path
 
-from deniable_aggregator.errors import SpoolError
+from deniable_aggregator.ingest.commit import Gather
 from deniable_aggregator.relay.app import RelayApp
 from deniable_aggregator.relay.intake import Intake
 from deniable_aggregator.relay.notices import fetched
 from deniable_aggregator.relay.queue import Sealed
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool.block import Spooled, write_block
+from deniable_aggregator.spool.address import open_spool
+from deniable_aggregator.spool.block import Spooled
+from deniable_aggregator.spool.blocks import require_format, write_block
 from deniable_aggregator.spool.notices import reader
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
@@ -37,16 +41,18 @@ logger = logging.getLogger(__name__)
 class Door:
     """All of a door over its spool. `tick` takes up what the opener has published."""
 
-    def __init__(self, directory: Path, settings: Settings, *, clock: Clock = time.time) -> None:
-        if not directory.is_dir():
-            raise SpoolError(f"there is no directory {directory} for the spool")
-        self._directory = directory
-        self._opened = reader(directory)
+    def __init__(
+        self, address: str | Path, settings: Settings, *, clock: Clock = time.time
+    ) -> None:
+        self._spool = open_spool(address)
+        self._format = require_format(settings.spool_format)
+        self._opened = reader(self._spool)
         self.intake = Intake(
             self._spooled,
             reports_per_minute=settings.reports_per_minute_per_prefix,
             clock=clock,
             anonymous=False,
+            gather=_gather(settings) if self._spool.gathers else None,
         )
         self.app = RelayApp(self.intake, trusted_proxy=settings.trusted_proxy)
 
@@ -59,8 +65,13 @@ class Door:
 
     def _spooled(self, sealed: Sequence[Sealed]) -> list[bool]:
         records = [Spooled(each.collection, each.report.encode()) for each in sealed]
-        write_block(self._directory, records)
+        write_block(self._spool, records, format=self._format)
         return [True] * len(records)
+
+
+def _gather(settings: Settings) -> Gather:
+    """Every thread has an upload that waits: nothing more can come."""
+    return Gather(settings.threads, settings.spool_wait_ms / 1_000)
 
 
 @cache
@@ -69,7 +80,7 @@ def app() -> RelayApp:
     from deniable_aggregator.wsgi import LOOK_SECONDS, Housekeeping, ended_at_once
 
     with ended_at_once():
-        door = Door(Path(os.environ[VARIABLE]), Settings.load())
+        door = Door(os.environ[VARIABLE], Settings.load())
     threads = (
         Housekeeping(door.tick, every_seconds=TICK_SECONDS),
         Housekeeping(door.app.bodies.cut_off, every_seconds=LOOK_SECONDS),

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from collections.abc import Callable
-from pathlib import Path
 
 from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.relay.notices import Fetch, fetched
+from deniable_aggregator.spool.contract import NOTICES, Spool
 
-__all__ = ["NAME", "publish", "reader"]
-
-NAME = "notices.json"
+__all__ = ["publish", "reader"]
 
 
-def publish(directory: Path, fetch: Fetch) -> None:
+def publish(spool: Spool, fetch: Fetch) -> None:
     """Write what a door needs to copy everything from nothing."""
     answers: dict[str, str] = {}
 
@@ -30,29 +27,24 @@ def publish(directory: Path, fetch: Fetch) -> None:
         return body
 
     fetched(noted, None)
-    draft = directory / f".{NAME}.draft"
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        json.dump(answers, file)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(directory / NAME)
+    spool.publish(json.dumps(answers).encode())
 
 
-def reader(directory: Path) -> Callable[[], Fetch]:
+def reader(spool: Spool) -> Callable[[], Fetch]:
     """Gives a `Fetch` that answers from one reading of the file; SpoolError where it cannot."""
+    name = f"{spool.where}/{NOTICES}"
 
     def opened() -> Fetch:
         try:
-            answers = json.loads((directory / NAME).read_bytes())
+            answers = json.loads(spool.published())
         except (OSError, ValueError) as error:
             raise SpoolError(
-                f"{directory / NAME} cannot be read: has `deniable open` run with this spool?"
+                f"{name} cannot be read: has `deniable open` run with this spool?"
             ) from error
 
         def fetch(path: str) -> bytes:
             if path not in answers:
-                raise SpoolError(f"{directory / NAME} has no answer to {path}")
+                raise SpoolError(f"{name} has no answer to {path}")
             return base64.b64decode(answers[path])
 
         return fetch

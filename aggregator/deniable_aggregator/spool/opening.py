@@ -14,6 +14,7 @@ import math
 import secrets
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -22,7 +23,10 @@ from typing import TYPE_CHECKING
 from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.registry import UnknownCollection
 from deniable_aggregator.spool import notices
-from deniable_aggregator.spool.block import UNRELAYED, Spooled, blocks, read_block
+from deniable_aggregator.spool.address import open_spool
+from deniable_aggregator.spool.block import UNRELAYED, Spooled
+from deniable_aggregator.spool.blocks import announced, blocks, read_block
+from deniable_aggregator.spool.contract import Stored
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
 from deniable_shared.report import MAX_REPORTS, MAX_UPLOAD_BYTES, decode_upload
@@ -37,9 +41,10 @@ __all__ = ["MARGIN_SECONDS", "Opening", "StandingClock"]
 MARGIN_SECONDS = 60.0
 """How long the door may take between looking at its clock and having the report in the spool."""
 
-DAMAGED = ".damaged"
+AT_ONCE = 16
+"""Blocks that are read or deleted at a time: an object store takes long over each."""
+
 _MOST_BYTES = 1 << 26
-_HEAD_BYTES = 21
 
 Place = tuple[str, int]
 """Collection and epoch."""
@@ -67,7 +72,7 @@ class Opening:
     def __init__(
         self,
         service: Service,
-        directory: Path,
+        address: str | Path,
         standing: StandingClock,
         *,
         least: int = 1_000,
@@ -75,23 +80,26 @@ class Opening:
         clock: Clock = time.time,
     ) -> None:
         """Drain once there are `least` reports, or some and the last time is `seconds` ago."""
-        if not directory.is_dir():
-            raise SpoolError(f"there is no directory {directory} for the spool")
         if service.settings.relay_batch:
             raise SpoolError(UNRELAYED)
         self._service = service
-        self._directory = directory
+        self._spool = open_spool(address)
         self._standing = standing
         self._least = least
         self._seconds = seconds
         self._clock = clock
         self._drained_at = -math.inf
 
+    @property
+    def where(self) -> str:
+        """The spool's address, without credentials."""
+        return self._spool.where
+
     def turn(self) -> int:
         """Drain if it is due, keep house, publish what the door needs; how many were drained."""
         begun, drained = self._clock(), 0
         if self._due(begun):
-            drained = self._drain(blocks(self._directory))
+            drained = self._drain(blocks(self._spool))
             self._drained_at = begun
             self._standing.move(begun - MARGIN_SECONDS)
         self._service.tick()
@@ -100,7 +108,7 @@ class Opening:
 
     def publish(self) -> None:
         """Write the notices anew."""
-        notices.publish(self._directory, self._answer)
+        notices.publish(self._spool, self._answer)
 
     def _answer(self, path: str) -> bytes:
         answer = self._app.test_client(use_cookies=False).get(path)
@@ -117,27 +125,33 @@ class Opening:
     def _due(self, now: float) -> bool:
         if now >= self._drained_at + self._seconds:
             return True
-        return sum(map(_announced, blocks(self._directory))) >= self._least
+        waiting = blocks(self._spool)
+        return sum(announced(self._spool, block.name) for block in waiting) >= self._least
 
-    def _drain(self, paths: Sequence[Path]) -> int:
-        shuffled, drained = list(paths), 0
+    def _drain(self, waiting: Sequence[Stored]) -> int:
+        shuffled, drained = list(waiting), 0
         _random.shuffle(shuffled)
-        for part in _parts(shuffled):
-            reports = [report for path in part for report in self._read(path)]
-            _random.shuffle(reports)
-            self._count(reports)
-            for path in part:
-                path.unlink(missing_ok=True)
-            drained += len(reports)
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            for part in _parts(shuffled):
+                reports = [report for found in threads.map(self._read, part) for report in found]
+                _random.shuffle(reports)
+                self._count(reports)
+                list(threads.map(self._spool.remove, part))
+                drained += len(reports)
         return drained
 
-    def _read(self, path: Path) -> list[tuple[Place, bytes]]:
-        """What a block holds, by place; nothing, and the file set aside, where that is damaged."""
+    def _read(self, name: str) -> list[tuple[Place, bytes]]:
+        """What a block holds, by place; nothing where another opener has counted it.
+
+        Nothing, too, and the block is set aside, where that is damaged.
+        """
         try:
-            return [(_place(record), record.report) for record in read_block(path)]
+            return [(_place(record), record.report) for record in read_block(self._spool, name)]
+        except FileNotFoundError:
+            return []
         except (DecodeError, SpoolError) as error:
             logger.error("a block cannot be read and is set aside: %s", error)
-            path.rename(path.with_name(path.name + DAMAGED))
+            self._spool.set_aside(name)
             return []
 
     def _count(self, reports: Sequence[tuple[Place, bytes]]) -> None:
@@ -166,23 +180,16 @@ def _place(record: Spooled) -> Place:
     return record.collection, report.header.epoch
 
 
-def _announced(path: Path) -> int:
-    """How many records a block says it holds."""
-    with path.open("rb") as file:
-        return int.from_bytes(file.read(_HEAD_BYTES)[-4:], "big")
-
-
-def _parts(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Blocks of at most 64 MiB together, and at least one."""
-    part: list[Path] = []
+def _parts(waiting: Sequence[Stored]) -> Iterator[list[str]]:
+    """Names of blocks of at most 64 MiB together, and at least one."""
+    part: list[str] = []
     size = 0
-    for path in paths:
-        length = path.stat().st_size
-        if part and size + length > _MOST_BYTES:
+    for block in waiting:
+        if part and size + block.size > _MOST_BYTES:
             yield part
             part, size = [], 0
-        part.append(path)
-        size += length
+        part.append(block.name)
+        size += block.size
     if part:
         yield part
 
