@@ -89,8 +89,10 @@ def _take_without_keys(settings: Settings, spool: Path, *, access_log: bool) -> 
     import sys
 
     from deniable_aggregator.process.serving import granian_arguments, require_free
-    from deniable_aggregator.spool.door import FACTORY, VARIABLE
+    from deniable_aggregator.spool.door import FACTORY, VARIABLE, require_no_key, without_secrets
 
+    require_no_key(settings)
+    settings = without_secrets(settings)
     if not spool.is_dir():
         raise CommandFailed(f"there is no directory {spool} for the spool: make one")
     require_free(settings.host, settings.port)

@@ -1,15 +1,18 @@
 """The door: takes uploads from the internet, without any key, and spools them.
 
-It checks what can be checked in the open, as a relay does, and answers 200 once the report is in a
-block on disk. Whether a report opens, and whether its id is new, the opener finds out.
+It checks what can be checked in the open, as a relay does, and answers 200 once the reports are in
+a block on disk. A relay's token lets many come at once, as before an aggregator. Whether a report
+opens, and whether its id is new, the opener finds out.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -21,11 +24,12 @@ from deniable_aggregator.relay.notices import fetched
 from deniable_aggregator.relay.queue import Sealed
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool.block import Spooled, write_block
-from deniable_aggregator.spool.notices import reader
+from deniable_aggregator.spool.notices import RELAYS, reader
+from deniable_aggregator.spool.relays import NOBODY, Relays
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
 
-__all__ = ["FACTORY", "VARIABLE", "Door", "app"]
+__all__ = ["FACTORY", "VARIABLE", "Door", "app", "require_no_key", "without_secrets"]
 
 VARIABLE = "DENIABLE_SPOOL"
 FACTORY = "deniable_aggregator.spool.door:app"
@@ -38,29 +42,70 @@ class Door:
     """All of a door over its spool. `tick` takes up what the opener has published."""
 
     def __init__(self, directory: Path, settings: Settings, *, clock: Clock = time.time) -> None:
+        """SpoolError where a key of reports can be read: this is where strangers come in."""
         if not directory.is_dir():
             raise SpoolError(f"there is no directory {directory} for the spool")
+        require_no_key(settings)
         self._directory = directory
         self._opened = reader(directory)
+        self._clock = clock
+        self._relays = NOBODY
         self.intake = Intake(
             self._spooled,
             reports_per_minute=settings.reports_per_minute_per_prefix,
+            reports_per_minute_of_collection=settings.reports_per_minute_per_collection,
+            most_waiting=math.inf,
             clock=clock,
             anonymous=False,
         )
-        self.app = RelayApp(self.intake, trusted_proxy=settings.trusted_proxy)
+        self.app = RelayApp(
+            self.intake,
+            trusted_proxy=settings.trusted_proxy,
+            body_seconds=settings.body_seconds,
+            is_relay=self._is_relay,
+        )
 
     def tick(self) -> None:
         """Read the notices anew; those before stay where that fails."""
         try:
-            self.intake.notices = fetched(self._opened(), None)
+            fetch = self._opened()
+            notices, relays = fetched(fetch, None), Relays.decode(fetch(RELAYS))
         except DeniableError as error:
             logger.warning("the opener's notices cannot be taken up: %s", error)
+            return
+        self._relays, self.intake.relays_only = relays, relays.only
+        self.intake.notices = notices
+
+    def _is_relay(self, credential: str, collection: str) -> bool:
+        return self._relays.admit(credential, self.intake.find(collection), self._clock())
 
     def _spooled(self, sealed: Sequence[Sealed]) -> list[bool]:
         records = [Spooled(each.collection, each.report.encode()) for each in sealed]
         write_block(self._directory, records)
         return [True] * len(records)
+
+
+def require_no_key(settings: Settings) -> None:
+    """SpoolError where this process can read a private key in the data directory."""
+    for path in sorted((settings.data / "keys").glob("*.key")):
+        if os.access(path, os.R_OK):
+            raise SpoolError(
+                f"the door must not be able to read keys, and {path} can be read: run it on "
+                "another machine or as another user, with --data elsewhere"
+            )
+
+
+def without_secrets(settings: Settings) -> Settings:
+    """The same without what opens a database or a provider, which a door has no use for."""
+    store = "postgresql://" if settings.shared else ""  # as many processes as were asked for
+    return replace(
+        settings,
+        store=store,
+        oidc_issuer="",
+        oidc_client_id="",
+        oidc_client_secret="",
+        oidc_roles="",
+    )
 
 
 @cache

@@ -1,7 +1,8 @@
 """What a door without keys has to know, written by the opener beside the blocks.
 
 One JSON file: the answers to the GETs that `relay.notices` makes of an aggregator, as the opener's
-own application gives them. All of it is public and signed; the file is replaced in one step.
+own application gives them, all of it public and signed; and which relays the door may know. The
+file is replaced in one step, by whichever opener.
 """
 
 from __future__ import annotations
@@ -9,20 +10,24 @@ from __future__ import annotations
 import base64
 import json
 import os
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 
 from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.relay.notices import Fetch, fetched
+from deniable_aggregator.spool.relays import Relays
 
-__all__ = ["NAME", "publish", "reader"]
+__all__ = ["NAME", "RELAYS", "publish", "reader"]
 
 NAME = "notices.json"
+RELAYS = "relays"
+"""What `reader` is asked for instead of a path: `Relays.encode()`."""
 
 
-def publish(directory: Path, fetch: Fetch) -> None:
+def publish(directory: Path, fetch: Fetch, *, relays: Relays) -> None:
     """Write what a door needs to copy everything from nothing."""
-    answers: dict[str, str] = {}
+    answers = {RELAYS: base64.b64encode(relays.encode()).decode()}
 
     def noted(path: str) -> bytes:
         body = fetch(path)
@@ -30,8 +35,8 @@ def publish(directory: Path, fetch: Fetch) -> None:
         return body
 
     fetched(noted, None)
-    draft = directory / f".{NAME}.draft"
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    draft = directory / f".{NAME}.{secrets.token_hex(8)}.draft"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         json.dump(answers, file)
         file.flush()

@@ -2,27 +2,31 @@
 
 Blocks are counted in random order with the reports of all of them mixed, through the same ingest as
 uploads, and deleted once what they hold is durable: a kill in between counts them again, and an id
-counts once. A report was judged by the clock at the door, so it is counted at the last moment at
-which its epoch took reports; and the service's own clock, by which epochs close, stands still until
-all that had been spooled before is counted.
+counts once. So does an id that two openers count: a block that is gone was counted by another.
+
+A report was judged by the clock at the door, so it is counted at the last moment at which its epoch
+took reports. The store knows until when a spool is counted, and nobody who keeps house closes an
+epoch that ended later: not this opener, not another, not a service beside them.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import secrets
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deniable_aggregator.access.roles import RELAY
 from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.registry import UnknownCollection
 from deniable_aggregator.spool import notices
-from deniable_aggregator.spool.block import UNRELAYED, Spooled, blocks, read_block
+from deniable_aggregator.spool.block import Spooled, blocks, read_block
+from deniable_aggregator.spool.relays import Relays, RelayToken
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
 from deniable_shared.report import MAX_REPORTS, MAX_UPLOAD_BYTES, decode_upload
@@ -32,10 +36,10 @@ if TYPE_CHECKING:
 
     from deniable_aggregator.service import Service
 
-__all__ = ["MARGIN_SECONDS", "Opening", "StandingClock"]
+__all__ = ["MARGIN_SECONDS", "Opening"]
 
 MARGIN_SECONDS = 60.0
-"""How long the door may take between looking at its clock and having the report in the spool."""
+"""How far the door's clock may be behind this one, and the time it takes to spool a report."""
 
 DAMAGED = ".damaged"
 _MOST_BYTES = 1 << 26
@@ -48,27 +52,13 @@ logger = logging.getLogger(__name__)
 _random = secrets.SystemRandom()
 
 
-class StandingClock:
-    """Stands where it was moved to, which is never back."""
-
-    def __init__(self, now: float) -> None:
-        self._now = now
-
-    def __call__(self) -> float:
-        return self._now
-
-    def move(self, now: float) -> None:
-        self._now = max(self._now, now)
-
-
 class Opening:
-    """Drains one spool into one service, whose clock is `standing`."""
+    """Drains one spool into one service."""
 
     def __init__(
         self,
         service: Service,
         directory: Path,
-        standing: StandingClock,
         *,
         least: int = 1_000,
         seconds: float = 3_600.0,
@@ -77,30 +67,44 @@ class Opening:
         """Drain once there are `least` reports, or some and the last time is `seconds` ago."""
         if not directory.is_dir():
             raise SpoolError(f"there is no directory {directory} for the spool")
-        if service.settings.relay_batch:
-            raise SpoolError(UNRELAYED)
         self._service = service
         self._directory = directory
-        self._standing = standing
+        self._place = str(directory.absolute())
         self._least = least
         self._seconds = seconds
         self._clock = clock
-        self._drained_at = -math.inf
+        service.store.note_spool(self._place, 0)  # from now on no epoch closes before its reports
 
-    def turn(self) -> int:
+    def turn(self, *, at_once: bool = False) -> int:
         """Drain if it is due, keep house, publish what the door needs; how many were drained."""
         begun, drained = self._clock(), 0
-        if self._due(begun):
+        if at_once or self._due(begun):
             drained = self._drain(blocks(self._directory))
-            self._drained_at = begun
-            self._standing.move(begun - MARGIN_SECONDS)
+            self._service.store.note_spool(self._place, begun - MARGIN_SECONDS)
         self._service.tick()
         self.publish()
         return drained
 
+    def last(self) -> int:
+        """Drain what there is; from then on epochs close without this spool. How many."""
+        drained = self._drain(blocks(self._directory))
+        self._service.store.forget_spool(self._place)
+        self._service.tick()
+        return drained
+
     def publish(self) -> None:
         """Write the notices anew."""
-        notices.publish(self._directory, self._answer)
+        notices.publish(self._directory, self._answer, relays=self._relays())
+
+    def _relays(self) -> Relays:
+        service = self._service
+        tokens = [token for token in service.tokens.list() if token.role == RELAY]
+        known = tuple(
+            RelayToken(token.hash, token.expires, token.collections)
+            for token in tokens
+            if token.valid(self._clock())
+        )
+        return Relays(only=service.settings.relay_batch > 0, tokens=known)
 
     def _answer(self, path: str) -> bytes:
         answer = self._app.test_client(use_cookies=False).get(path)
@@ -115,7 +119,8 @@ class Opening:
         return create_app(self._service)
 
     def _due(self, now: float) -> bool:
-        if now >= self._drained_at + self._seconds:
+        counted = self._service.store.spools().get(self._place, 0)
+        if now >= counted + MARGIN_SECONDS + self._seconds:
             return True
         return sum(map(_announced, blocks(self._directory))) >= self._least
 
@@ -132,12 +137,18 @@ class Opening:
         return drained
 
     def _read(self, path: Path) -> list[tuple[Place, bytes]]:
-        """What a block holds, by place; nothing, and the file set aside, where that is damaged."""
+        """What a block holds, by place; nothing where another opener has counted it.
+
+        Nothing, too, and the file is set aside, where that is damaged.
+        """
         try:
             return [(_place(record), record.report) for record in read_block(path)]
+        except FileNotFoundError:
+            return []
         except (DecodeError, SpoolError) as error:
             logger.error("a block cannot be read and is set aside: %s", error)
-            path.rename(path.with_name(path.name + DAMAGED))
+            with suppress(FileNotFoundError):
+                path.rename(path.with_name(path.name + DAMAGED))
             return []
 
     def _count(self, reports: Sequence[tuple[Place, bytes]]) -> None:
@@ -167,9 +178,10 @@ def _place(record: Spooled) -> Place:
 
 
 def _announced(path: Path) -> int:
-    """How many records a block says it holds."""
-    with path.open("rb") as file:
+    """How many records a block says it holds; 0 for one that is gone."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
         return int.from_bytes(file.read(_HEAD_BYTES)[-4:], "big")
+    return 0
 
 
 def _parts(paths: Sequence[Path]) -> Iterator[list[Path]]:
@@ -177,7 +189,10 @@ def _parts(paths: Sequence[Path]) -> Iterator[list[Path]]:
     part: list[Path] = []
     size = 0
     for path in paths:
-        length = path.stat().st_size
+        try:
+            length = path.stat().st_size
+        except FileNotFoundError:
+            continue
         if part and size + length > _MOST_BYTES:
             yield part
             part, size = [], 0
