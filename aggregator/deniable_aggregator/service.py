@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self
 
 from deniable_aggregator import retention
@@ -217,25 +217,29 @@ class Service:
 
     def _keep_house(self) -> None:
         self.store.roll_up()
+        counted = self._counted_until()
         for collection in self.registry.all():
-            self._close_due_epochs(collection)
+            self._close_due_epochs(collection, counted)
             self._delete_old_tallies(collection)
             publish(self.store, collection, self.store.epochs(collection.id))
-        self._keep_keys()
+        self._keep_keys(counted)
         self.store.forget_access(self.clock())
 
-    def _keep_keys(self) -> None:
+    def _counted_until(self) -> float:
+        """Now, or the moment until which the last of the spools is counted."""
+        return min(self.clock(), *self.store.spools().values(), math.inf)
+
+    def _keep_keys(self, counted: float) -> None:
         if self.settings.rotate_keys_days:
             self.keys.rotate_outlived(self.settings.rotate_keys_days * DAY_SECONDS)
-        self.keys.destroy_expired(self._is_over)
+        self.keys.destroy_expired(partial(self._is_over, now=counted))
 
-    def _is_over(self, moment: int) -> bool:
+    def _is_over(self, moment: int, *, now: float) -> bool:
         """Whether every epoch that was current in that second takes no reports any more."""
-        now = self.clock()
         return all(now > _closes(found, moment) for found in self.registry.all())
 
-    def _close_due_epochs(self, collection: Collection) -> None:
-        now, manifest = self.clock(), collection.manifest
+    def _close_due_epochs(self, collection: Collection, now: float) -> None:
+        manifest = collection.manifest
         for row in self.store.epochs(collection.id):
             due = now > closes_at(row.epoch, manifest.epoch_seconds, manifest.grace_seconds)
             if due and row.closed_at is None:

@@ -96,7 +96,7 @@ class Settings:
             raise SettingsError(
                 "relay_batch must be 0 or at least 2, got 1: one report is no batch"
             )
-        _check_range("spool_wait_ms", self.spool_wait_ms, 0, 60_000)
+        _check_range("spool_wait_ms", self.spool_wait_ms, 0, 10_000)
         if self.spool_format not in ("block", "parquet"):
             raise SettingsError(f"spool_format must be block or parquet, got {self.spool_format!r}")
         _check_range("session_hours", self.session_hours, 1, 720)

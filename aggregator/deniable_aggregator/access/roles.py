@@ -10,9 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["PEOPLE", "ROLES", "Identity", "allows", "checked_name", "checked_role", "scope_of"]
+__all__ = [
+    "PEOPLE",
+    "RELAY",
+    "ROLES",
+    "Identity",
+    "allows",
+    "checked_name",
+    "checked_role",
+    "scope_of",
+]
 
-ROLES = ("viewer", "analyst", "admin", "relay", "metrics")
+RELAY = "relay"
+ROLES = ("viewer", "analyst", "admin", RELAY, "metrics")
 PEOPLE = ("viewer", "analyst", "admin")
 """Roles that a person can have; relay and metrics are for machines."""
 

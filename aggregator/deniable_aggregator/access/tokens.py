@@ -18,7 +18,7 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.access.roles import Identity, checked_name, checked_role, scope_of
 from deniable_shared.epochs import Clock
 
-__all__ = ["Token", "TokenStore", "Tokens"]
+__all__ = ["Token", "TokenStore", "Tokens", "presented"]
 
 PREFIX = "dn_"
 _LONGEST_HEADER = 128  # "Bearer dn_" and 43 characters: anything longer is not ours
@@ -102,10 +102,9 @@ class Tokens:
 
     def authenticate(self, header: str | None) -> Token | None:
         """The valid token an Authorization header carries, or None."""
-        secret = _bearer(header)
-        if secret is None:
+        wanted = presented(header)
+        if wanted is None:
             return None
-        wanted = _hash(secret)
         token = self._store.find_token(wanted)
         if token is None or not hmac.compare_digest(token.hash, wanted):
             return None
@@ -118,6 +117,12 @@ class Tokens:
     def revoke(self, token_id: str) -> bool:
         """Make a token invalid from now on; False when there is no such token."""
         return self._store.revoke_token(token_id, self._clock())
+
+
+def presented(header: str | None) -> bytes | None:
+    """The hash of the token that an Authorization header carries, of whatever worth."""
+    secret = _bearer(header)
+    return None if secret is None else _hash(secret)
 
 
 def _hash(secret: str) -> bytes:

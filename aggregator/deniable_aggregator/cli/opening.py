@@ -41,23 +41,31 @@ logger = logging.getLogger(__name__)
     help="… or once so long has passed.",
 )
 @click.option("--once", is_flag=True, help="Count all there is, and end.")
-def open_spool(data: Path | None, spool: str, least: int, seconds: int, once: bool) -> None:
+@click.option(
+    "--last",
+    is_flag=True,
+    help="The same for the last time: from then on epochs close without this spool.",
+)
+def open_spool(
+    data: Path | None, spool: str, least: int, seconds: int, once: bool, last: bool
+) -> None:
     """Count what `deniable serve --spool` has taken.
 
     It runs where the keys are and nobody comes in. It also writes what the door has to know beside
-    the blocks. Epochs close once all that was taken in time is counted. With SQLite it has the data
-    directory to itself: run it with --once from a timer, and other commands in between.
+    the blocks. Epochs close once all that was taken in time is counted, whoever closes them; a
+    spool that is given up must be opened with --last. With SQLite it has the data directory to
+    itself: run it with --once from a timer, and other commands in between.
     """
     from deniable_aggregator.process.serving import signals_as_interrupt
     from deniable_aggregator.service import Service
-    from deniable_aggregator.spool.opening import MARGIN_SECONDS, Opening, StandingClock
+    from deniable_aggregator.spool.opening import Opening
 
-    standing = StandingClock(time.time() - MARGIN_SECONDS)
-    service = Service.open(settings_for(data), clock=standing)
+    service = Service.open(settings_for(data))
     try:
-        opening = Opening(service, spool, standing, least=least, seconds=seconds)
-        if once:
-            click.echo(f"Drained {opening.turn():,} reports")
+        opening = Opening(service, spool, least=least, seconds=seconds)
+        if once or last:
+            drained = opening.last() if last else opening.turn(at_once=True)
+            click.echo(f"Drained {drained:,} reports")
             return
         say(f"Opening {opening.where} (Ctrl-C stops)")
         with signals_as_interrupt():

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from deniable_aggregator.access.roles import RELAY
 from deniable_aggregator.ingest.admission import Admission
 from deniable_aggregator.ingest.limiter import network_prefix
 from deniable_aggregator.ingest.request import Headers, body_of, collection_of, length_of, refusal
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.service import Service
 
 __all__ = ["UploadEndpoint"]
-
-RELAY = "relay"
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from deniable_aggregator.relay.intake import Intake
 
-__all__ = ["RelayApp"]
+__all__ = ["IsRelay", "RelayApp"]
 
 DSSE = "application/vnd.dsse.envelope+json"
 JSON = "application/json"
@@ -31,6 +31,8 @@ BODY_SECONDS = 10
 MANIFEST = ("/v1/collections/", "/manifest")
 
 Reply = tuple[str, Headers, bytes]
+IsRelay = Callable[[str, str], bool]
+"""Whether an Authorization header carries a relay's token for a collection."""
 
 logger = logging.getLogger(__name__)
 
@@ -38,10 +40,19 @@ logger = logging.getLogger(__name__)
 class RelayApp:
     """Answers devices from one intake."""
 
-    def __init__(self, intake: Intake, *, trusted_proxy: bool) -> None:
+    def __init__(
+        self,
+        intake: Intake,
+        *,
+        trusted_proxy: bool,
+        body_seconds: float = BODY_SECONDS,
+        is_relay: IsRelay | None = None,
+    ) -> None:
+        """Without `is_relay` nobody has a token here, and what is called one is not looked at."""
         self._intake = intake
         self._limited = not trusted_proxy
-        self.bodies = Bodies(BODY_SECONDS)
+        self._is_relay = is_relay
+        self.bodies = Bodies(body_seconds)
         self._pages: dict[str, Callable[[WSGIEnvironment], Reply]] = {
             "/v1/keys": lambda _: _ok(self._intake.ready().keys, DSSE),
             "/v1/collections": lambda _: _ok(self._intake.ready().listing, JSON),
@@ -76,10 +87,16 @@ class RelayApp:
         return self._pages[path](environ)
 
     def _upload(self, collection: str, environ: WSGIEnvironment) -> Reply:
+        length = length_of(environ)
+        address = environ.get("REMOTE_ADDR", "")
+        credential = None if self._is_relay is None else environ.get("HTTP_AUTHORIZATION")
+        relay = bool(credential and self._is_relay and self._is_relay(credential, collection))
         failed = self._intake.upload(
             collection,
-            body_of(environ, length_of(environ), self.bodies),
-            prefix=network_prefix(environ.get("REMOTE_ADDR", "")) if self._limited else None,
+            body_of(environ, length, self.bodies),
+            prefix=network_prefix(address) if self._limited else None,
+            relay=relay,
+            token_refused=credential is not None and not relay,
         )
         if not failed:
             return _ok(b"", None)

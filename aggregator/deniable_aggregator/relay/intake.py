@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from deniable_aggregator.ingest.commit import Gather, GroupCommit
-from deniable_aggregator.ingest.limiter import PrefixLimiter
+from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem, jittered
 from deniable_aggregator.relay.notices import Collected, Notices
 from deniable_aggregator.relay.queue import Sealed
@@ -42,36 +42,57 @@ class Intake:
         *,
         reports_per_minute: int,
         clock: Clock,
+        reports_per_minute_of_collection: int = 0,
         waiting: int = 0,
+        most_waiting: float = MOST_WAITING,
         anonymous: bool = True,
         gather: Gather | None = None,
     ) -> None:
         """`keep` puts reports on disk and says which were new; `waiting` of them are there.
 
-        `anonymous`: reports hide among each other. `gather`: how long they wait for each other.
+        `anonymous`: reports hide among each other. 0 reports of a collection are no limit.
+        `gather`: how long reports wait for each other.
         """
         self._limiter = PrefixLimiter(reports_per_minute, clock=clock)
+        self._shares = CollectionLimiter(reports_per_minute_of_collection, clock=clock)
         self._commits = GroupCommit(keep, gather=gather)
         self._clock = clock
         self._anonymous = anonymous
+        self._most_waiting = most_waiting
         self.notices: Notices | None = None
+        self.relays_only = False
         self.waiting = waiting
 
-    def upload(self, collection: str, body: bytes, *, prefix: str | None) -> list[ReportStatus]:
-        """Keep a report; its status if it is refused. A retry is accepted and kept once.
+    def upload(
+        self,
+        collection: str,
+        body: bytes,
+        *,
+        prefix: str | None,
+        relay: bool = False,
+        token_refused: bool = False,
+    ) -> list[ReportStatus]:
+        """Keep reports; the statuses of those that are refused. A retry is accepted and kept once.
 
-        `prefix` is the sender's network, None where a proxy limits. Raises Problem for the request
-        as a whole.
+        `prefix`, `relay` and `token_refused` are those of an aggregator's upload. Raises Problem
+        for the request as a whole.
         """
-        if prefix is not None:
-            self._limiter.admit(prefix)
-        try:
-            reports = decode_upload(body)
-        except DecodeError as error:
-            raise Problem("invalid-message", str(error)) from error
-        if len(reports) > 1:
-            return [ReportStatus(r.header.report_id, ReportError.TOKEN_REQUIRED) for r in reports]
-        return self._one(collection, reports[0])
+        reports = self._parsed(body, None if relay else prefix)
+        id, known = self._found(collection)
+        self._require_open(id, known)
+        self._shares.admit(id, len(reports))
+        self._require_room()
+        token_error = self._token_error(len(reports), relay=relay, refused=token_refused)
+        errors = [token_error or self._error(known, each.header) for each in reports]
+        kept = [
+            Sealed(id, each) for each, error in zip(reports, errors, strict=True) if error is None
+        ]
+        self.waiting += sum(self._commits.submit(kept))
+        return [
+            ReportStatus(each.header.report_id, error)
+            for each, error in zip(reports, errors, strict=True)
+            if error is not None
+        ]
 
     def ready(self) -> Notices:
         """The copy of what the aggregator publishes; Problem("unavailable") before the first."""
@@ -83,20 +104,34 @@ class Intake:
             )
         return self.notices
 
-    def _one(self, collection: str, report: Report) -> list[ReportStatus]:
-        notices = self.ready()
-        found = notices.find(collection)
+    def find(self, collection: str) -> str | None:
+        """The id of a collection by id or name; None where there is none."""
+        found = self.ready().find(collection)
+        return None if found is None else found[0]
+
+    def _parsed(self, body: bytes, prefix: str | None) -> list[Report]:
+        """One report is charged before anything is read, the others as soon as they are known."""
+        if prefix is not None:
+            self._limiter.admit(prefix)
+        try:
+            reports = decode_upload(body)
+        except DecodeError as error:
+            raise Problem("invalid-message", str(error)) from error
+        if prefix is not None and len(reports) > 1:
+            self._limiter.admit(prefix, len(reports) - 1)
+        return reports
+
+    def _found(self, collection: str) -> tuple[str, Collected]:
+        found = self.ready().find(collection)
         if found is None:
             raise Problem("unknown-collection", "no collection has this id or name")
-        id, known = found
-        self._require_open(id, known)
-        self._require_room()
-        keys = notices.active if self._anonymous else notices.listed
-        error = self._error(known, report.header, keys)
-        if error is not None:
-            return [ReportStatus(report.header.report_id, error)]
-        self.waiting += sum(self._commits.submit([Sealed(id, report)]))
-        return []
+        return found
+
+    def _token_error(self, reports: int, *, relay: bool, refused: bool) -> ReportError | None:
+        if refused:
+            return ReportError.TOKEN_INVALID
+        needed = reports > 1 or self.relays_only
+        return ReportError.TOKEN_REQUIRED if needed and not relay else None
 
     def _require_open(self, id: str, known: Collected) -> None:
         newest = known.newest
@@ -105,16 +140,16 @@ class Intake:
             raise Problem("collection-closed", f"{id} takes no reports any more")
 
     def _require_room(self) -> None:
-        if self.waiting >= MOST_WAITING:
+        if self.waiting >= self._most_waiting:
             raise Problem(
                 "unavailable",
                 "too many reports wait for the aggregator",
                 retry_after=jittered(RETRY_SECONDS),
             )
 
-    def _error(
-        self, known: Collected, header: ReportHeader, keys: frozenset[int]
-    ) -> ReportError | None:
+    def _error(self, known: Collected, header: ReportHeader) -> ReportError | None:
+        notices = self.ready()
+        keys = notices.active if self._anonymous else notices.listed
         newest, epoch, now = known.newest, header.epoch, self._clock()
         closes = closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
         refusals = (

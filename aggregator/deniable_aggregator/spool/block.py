@@ -29,10 +29,10 @@ MAX_RECORDS = 100_000
 """Most records of one block."""
 
 UNRELAYED = (
-    "relay_batch must be 0 where a spool is opened: a block does not say whether its reports came "
-    "through a relay"
+    "relay_batch must be 0 where a spool is tallied: a block does not say whether its reports came "
+    "through a relay. `deniable open` counts them, and tells the door to take no others"
 )
-"""Why nothing can be promised of a relay's batches where reports come by a spool."""
+"""Why nothing can be promised of a relay's batches where anybody may have written the blocks."""
 
 _CHECKSUM_BYTES = 32
 _MAX_COLLECTION = 64

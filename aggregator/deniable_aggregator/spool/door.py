@@ -1,21 +1,25 @@
 """The door: takes uploads from the internet, without any key, and spools them.
 
-It checks what can be checked in the open, as a relay does, and answers 200 once the report is in a
-block that is durable. Reports that come while a block is being written go into the next one; where
-each block is dear, as in an object store, the first of a block also waits for others, for a while.
-Whether a report opens, and whether its id is new, the opener finds out.
+It checks what can be checked in the open, as a relay does, and answers 200 once the reports are in
+a block that is durable. A relay's token lets many come at once, as before an aggregator. Reports
+that come while a block is being written go into the next one; where each block is dear, as in an
+object store, the first of a block also waits for others, for a while. Whether a report opens, and
+whether its id is new, the opener finds out.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from multiprocessing.util import Finalize
 from pathlib import Path
 
+from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.ingest.commit import Gather
 from deniable_aggregator.relay.app import RelayApp
 from deniable_aggregator.relay.intake import Intake
@@ -25,11 +29,12 @@ from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool.address import open_spool
 from deniable_aggregator.spool.block import Spooled
 from deniable_aggregator.spool.blocks import require_format, write_block
-from deniable_aggregator.spool.notices import reader
+from deniable_aggregator.spool.notices import RELAYS, reader
+from deniable_aggregator.spool.relays import NOBODY, Relays
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
 
-__all__ = ["FACTORY", "VARIABLE", "Door", "app"]
+__all__ = ["FACTORY", "VARIABLE", "Door", "app", "require_no_key", "without_secrets"]
 
 VARIABLE = "DENIABLE_SPOOL"
 FACTORY = "deniable_aggregator.spool.door:app"
@@ -44,24 +49,42 @@ class Door:
     def __init__(
         self, address: str | Path, settings: Settings, *, clock: Clock = time.time
     ) -> None:
+        """SpoolError where a key of reports can be read: this is where strangers come in."""
+        require_no_key(settings)
         self._spool = open_spool(address)
         self._format = require_format(settings.spool_format)
         self._opened = reader(self._spool)
+        self._clock = clock
+        self._relays = NOBODY
         self.intake = Intake(
             self._spooled,
             reports_per_minute=settings.reports_per_minute_per_prefix,
+            reports_per_minute_of_collection=settings.reports_per_minute_per_collection,
+            most_waiting=math.inf,
             clock=clock,
             anonymous=False,
             gather=_gather(settings) if self._spool.gathers else None,
         )
-        self.app = RelayApp(self.intake, trusted_proxy=settings.trusted_proxy)
+        self.app = RelayApp(
+            self.intake,
+            trusted_proxy=settings.trusted_proxy,
+            body_seconds=settings.body_seconds,
+            is_relay=self._is_relay,
+        )
 
     def tick(self) -> None:
         """Read the notices anew; those before stay where that fails."""
         try:
-            self.intake.notices = fetched(self._opened(), None)
+            fetch = self._opened()
+            notices, relays = fetched(fetch, None), Relays.decode(fetch(RELAYS))
         except DeniableError as error:
             logger.warning("the opener's notices cannot be taken up: %s", error)
+            return
+        self._relays, self.intake.relays_only = relays, relays.only
+        self.intake.notices = notices
+
+    def _is_relay(self, credential: str, collection: str) -> bool:
+        return self._relays.admit(credential, self.intake.find(collection), self._clock())
 
     def _spooled(self, sealed: Sequence[Sealed]) -> list[bool]:
         records = [Spooled(each.collection, each.report.encode()) for each in sealed]
@@ -72,6 +95,29 @@ class Door:
 def _gather(settings: Settings) -> Gather:
     """Every thread has an upload that waits: nothing more can come."""
     return Gather(settings.threads, settings.spool_wait_ms / 1_000)
+
+
+def require_no_key(settings: Settings) -> None:
+    """SpoolError where this process can read a private key in the data directory."""
+    for path in sorted((settings.data / "keys").glob("*.key")):
+        if os.access(path, os.R_OK):
+            raise SpoolError(
+                f"the door must not be able to read keys, and {path} can be read: run it on "
+                "another machine or as another user, with --data elsewhere"
+            )
+
+
+def without_secrets(settings: Settings) -> Settings:
+    """The same without what opens a database or a provider, which a door has no use for."""
+    store = "postgresql://" if settings.shared else ""  # as many processes as were asked for
+    return replace(
+        settings,
+        store=store,
+        oidc_issuer="",
+        oidc_client_id="",
+        oidc_client_secret="",
+        oidc_roles="",
+    )
 
 
 @cache

@@ -1,7 +1,8 @@
 """What a door without keys has to know, written by the opener beside the blocks.
 
 One JSON file: the answers to the GETs that `relay.notices` makes of an aggregator, as the opener's
-own application gives them. All of it is public and signed; the file is replaced in one step.
+own application gives them, all of it public and signed; and which relays the door may know. The
+file is replaced in one step, by whichever opener.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from collections.abc import Callable
 from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.relay.notices import Fetch, fetched
 from deniable_aggregator.spool.contract import NOTICES, Spool
+from deniable_aggregator.spool.relays import Relays
 
-__all__ = ["publish", "reader"]
+__all__ = ["RELAYS", "publish", "reader"]
+
+RELAYS = "relays"
+"""What `reader` is asked for instead of a path: `Relays.encode()`."""
 
 
-def publish(spool: Spool, fetch: Fetch) -> None:
+def publish(spool: Spool, fetch: Fetch, *, relays: Relays) -> None:
     """Write what a door needs to copy everything from nothing."""
-    answers: dict[str, str] = {}
+    answers = {RELAYS: base64.b64encode(relays.encode()).decode()}
 
     def noted(path: str) -> bytes:
         body = fetch(path)

@@ -2,15 +2,16 @@
 
 Blocks are counted in random order with the reports of all of them mixed, through the same ingest as
 uploads, and deleted once what they hold is durable: a kill in between counts them again, and an id
-counts once. A report was judged by the clock at the door, so it is counted at the last moment at
-which its epoch took reports; and the service's own clock, by which epochs close, stands still until
-all that had been spooled before is counted.
+counts once. So does an id that two openers count: a block that is gone was counted by another.
+
+A report was judged by the clock at the door, so it is counted at the last moment at which its epoch
+took reports. The store knows until when a spool is counted, and nobody who keeps house closes an
+epoch that ended later: not this opener, not another, not a service beside them.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import secrets
 import time
 from collections.abc import Iterator, Sequence
@@ -20,13 +21,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deniable_aggregator.access.roles import RELAY
 from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.registry import UnknownCollection
 from deniable_aggregator.spool import notices
 from deniable_aggregator.spool.address import open_spool
-from deniable_aggregator.spool.block import UNRELAYED, Spooled
+from deniable_aggregator.spool.block import Spooled
 from deniable_aggregator.spool.blocks import announced, blocks, read_block
 from deniable_aggregator.spool.contract import Stored
+from deniable_aggregator.spool.relays import Relays, RelayToken
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
 from deniable_shared.report import MAX_REPORTS, MAX_UPLOAD_BYTES, decode_upload
@@ -36,10 +39,10 @@ if TYPE_CHECKING:
 
     from deniable_aggregator.service import Service
 
-__all__ = ["MARGIN_SECONDS", "Opening", "StandingClock"]
+__all__ = ["MARGIN_SECONDS", "Opening"]
 
 MARGIN_SECONDS = 60.0
-"""How long the door may take between looking at its clock and having the report in the spool."""
+"""How far the door's clock may be behind this one, and the time it takes to spool a report."""
 
 AT_ONCE = 16
 """Blocks that are read or deleted at a time: an object store takes long over each."""
@@ -53,62 +56,61 @@ logger = logging.getLogger(__name__)
 _random = secrets.SystemRandom()
 
 
-class StandingClock:
-    """Stands where it was moved to, which is never back."""
-
-    def __init__(self, now: float) -> None:
-        self._now = now
-
-    def __call__(self) -> float:
-        return self._now
-
-    def move(self, now: float) -> None:
-        self._now = max(self._now, now)
-
-
 class Opening:
-    """Drains one spool into one service, whose clock is `standing`."""
+    """Drains one spool into one service."""
 
     def __init__(
         self,
         service: Service,
         address: str | Path,
-        standing: StandingClock,
         *,
         least: int = 1_000,
         seconds: float = 3_600.0,
         clock: Clock = time.time,
     ) -> None:
         """Drain once there are `least` reports, or some and the last time is `seconds` ago."""
-        if service.settings.relay_batch:
-            raise SpoolError(UNRELAYED)
         self._service = service
         self._spool = open_spool(address)
-        self._standing = standing
         self._least = least
         self._seconds = seconds
         self._clock = clock
-        self._drained_at = -math.inf
+        service.store.note_spool(self.where, 0)  # from now on no epoch closes before its reports
 
     @property
     def where(self) -> str:
         """The spool's address, without credentials."""
         return self._spool.where
 
-    def turn(self) -> int:
+    def turn(self, *, at_once: bool = False) -> int:
         """Drain if it is due, keep house, publish what the door needs; how many were drained."""
         begun, drained = self._clock(), 0
-        if self._due(begun):
+        if at_once or self._due(begun):
             drained = self._drain(blocks(self._spool))
-            self._drained_at = begun
-            self._standing.move(begun - MARGIN_SECONDS)
+            self._service.store.note_spool(self.where, begun - MARGIN_SECONDS)
         self._service.tick()
         self.publish()
         return drained
 
+    def last(self) -> int:
+        """Drain what there is; from then on epochs close without this spool. How many."""
+        drained = self._drain(blocks(self._spool))
+        self._service.store.forget_spool(self.where)
+        self._service.tick()
+        return drained
+
     def publish(self) -> None:
         """Write the notices anew."""
-        notices.publish(self._spool, self._answer)
+        notices.publish(self._spool, self._answer, relays=self._relays())
+
+    def _relays(self) -> Relays:
+        service = self._service
+        tokens = [token for token in service.tokens.list() if token.role == RELAY]
+        known = tuple(
+            RelayToken(token.hash, token.expires, token.collections)
+            for token in tokens
+            if token.valid(self._clock())
+        )
+        return Relays(only=service.settings.relay_batch > 0, tokens=known)
 
     def _answer(self, path: str) -> bytes:
         answer = self._app.test_client(use_cookies=False).get(path)
@@ -123,7 +125,8 @@ class Opening:
         return create_app(self._service)
 
     def _due(self, now: float) -> bool:
-        if now >= self._drained_at + self._seconds:
+        counted = self._service.store.spools().get(self.where, 0)
+        if now >= counted + MARGIN_SECONDS + self._seconds:
             return True
         waiting = blocks(self._spool)
         return sum(announced(self._spool, block.name) for block in waiting) >= self._least

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 
 import psycopg
 
-from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.spool.contract import NOTICES, Stored
 from deniable_aggregator.store.sessions import (
     Connection,
@@ -62,10 +61,10 @@ class Database:
             connection.execute(_PUT, (name, data))
 
     def files(self) -> list[Stored]:
-        """As `Spool.files`; SpoolError where no opener has made the schema."""
+        """As `Spool.files`; none where no opener has made the schema yet."""
         with self._transaction() as connection:
             if not _is_there(connection):
-                raise SpoolError(f"there is no spool at {self.where}: run `deniable open` with it")
+                return []
             return sorted(Stored(name, size) for name, size in connection.execute(_FILES))
 
     def get(self, name: str) -> bytes:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.access.contract import AccessStore
+from deniable_aggregator.store.spooled import Spools
 from deniable_shared.journal import GENESIS, LOG_PAGE, LogEntry
 
 __all__ = [
@@ -220,7 +221,7 @@ class ShownEpoch:
     rows: tuple[ShownEstimate, ...] = ()
 
 
-class Store(AccessStore, Protocol):
+class Store(AccessStore, Spools, Protocol):
     """Thread-safe. What writes is durable when it returns, or raises having changed nothing.
 
     An operation that loses its connection while the database commits raises too, and may have been

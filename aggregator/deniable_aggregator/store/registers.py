@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import blocks, counting, journal, releases, showing
+from deniable_aggregator.store import blocks, counting, journal, releases, showing, spooled
 from deniable_aggregator.store.access import AccessRegisters
 from deniable_aggregator.store.contract import (
     ChargeRow,
@@ -40,6 +40,18 @@ class Registers(AccessRegisters):
     def blocks(self, job: str) -> frozenset[str]:
         with self._lent.read() as db:
             return blocks.done(db, job)
+
+    def note_spool(self, place: str, until: float) -> None:
+        with self._lent.write() as db:
+            spooled.note(db, place, int(until))
+
+    def spools(self) -> dict[str, int]:
+        with self._lent.read() as db:
+            return spooled.counted_until(db)
+
+    def forget_spool(self, place: str) -> bool:
+        with self._lent.write() as db:
+            return spooled.forget(db, place)
 
     def count_rejections(self, collection: str, counts: Mapping[str, int]) -> None:
         self._rejections.add(self._number(collection), counts)

@@ -73,6 +73,7 @@ TABLES = (
     Table(
         "expired_epochs", {"collection": int, "epoch": int, "expired_at": int}, "collection, epoch"
     ),
+    Table("spools", {"place": str, "counted_until": int}, "place {bytes}"),
     Table("counted_blocks", {"job": str, "block": str}, "job {bytes}, block {bytes}"),
     Table("rejections", {"collection": int, "reason": str, "n": int}, "collection, reason {bytes}"),
     Table(

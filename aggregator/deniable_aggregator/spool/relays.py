@@ -1,0 +1,70 @@
+"""The relays that a door without a database may take more than one report from.
+
+The opener writes them beside what it publishes: of a token the SHA-256, which admits nobody, when
+it expires and which collections it is limited to; and whether reports come by relays alone. A token
+that is revoked is refused once the opener has written, and the door has read, the next of these.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from dataclasses import asdict, dataclass
+from typing import Self
+
+from deniable_aggregator.access.tokens import presented
+from deniable_aggregator.errors import SpoolError
+
+__all__ = ["NOBODY", "RelayToken", "Relays"]
+
+
+@dataclass(frozen=True, slots=True)
+class RelayToken:
+    """A valid token by its hash; `collections` are the ids it is limited to, None for all."""
+
+    hash: bytes
+    expires: int | None = None
+    collections: tuple[str, ...] | None = None
+
+    def admits(self, hash: bytes, collection: str | None, now: float) -> bool:
+        """Whether that is it, and good now for the collection of this id, None for an unknown."""
+        expired = self.expires is not None and now >= self.expires
+        within = self.collections is None or collection in self.collections
+        return hmac.compare_digest(self.hash, hash) and not expired and within
+
+
+@dataclass(frozen=True, slots=True)
+class Relays:
+    """`only`: nobody else may send."""
+
+    only: bool
+    tokens: tuple[RelayToken, ...] = ()
+
+    def admit(self, header: str | None, collection: str | None, now: float) -> bool:
+        """Whether an Authorization header carries one of the tokens."""
+        hash = presented(header)
+        return hash is not None and any(
+            token.admits(hash, collection, now) for token in self.tokens
+        )
+
+    def encode(self) -> bytes:
+        tokens = [{**asdict(token), "hash": token.hash.hex()} for token in self.tokens]
+        return json.dumps({"only": self.only, "tokens": tokens}).encode()
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """The inverse; SpoolError for anything else."""
+        try:
+            found = json.loads(data)
+            return cls(bool(found["only"]), tuple(_token(**each) for each in found["tokens"]))
+        except (ValueError, TypeError, KeyError) as error:
+            raise SpoolError(f"what the opener wrote of relays cannot be read: {error}") from error
+
+
+def _token(hash: str, expires: int | None, collections: list[str] | None) -> RelayToken:
+    limited = None if collections is None else tuple(collections)
+    return RelayToken(bytes.fromhex(hash), expires, limited)
+
+
+NOBODY = Relays(only=False)
+"""Before an opener has said anything."""

@@ -1,0 +1,51 @@
+"""How far each spool is counted: what was taken at its door until then is in the store.
+
+Whoever keeps house closes no epoch that a report in a spool may still be for. A moment never goes
+back, so several openers of one spool may each write theirs.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from deniable_aggregator.store.statements import Statements
+
+__all__ = ["Spools", "counted_until", "forget", "note"]
+
+_NOTE = """
+insert into spools (place, counted_until) values (?, ?)
+on conflict (place) do update set counted_until = excluded.counted_until
+where excluded.counted_until > spools.counted_until"""
+_COUNTED = "select place, counted_until from spools order by place"
+_FORGET = "delete from spools where place = ?"
+
+
+class Spools(Protocol):
+    """The part of a store that knows them."""
+
+    def note_spool(self, place: str, until: float) -> None:
+        """What was taken at this spool's door before is counted. Never moves back."""
+        ...
+
+    def spools(self) -> dict[str, int]:
+        """Place → until when it is counted: an epoch closes once every spool is past its end."""
+        ...
+
+    def forget_spool(self, place: str) -> bool:
+        """Nothing waits for it any more; False where nothing did."""
+        ...
+
+
+def note(db: Statements, place: str, until: int) -> None:
+    """All that was taken before is counted; 0 where nothing is known yet."""
+    db.execute(_NOTE, (place, until))
+
+
+def counted_until(db: Statements) -> dict[str, int]:
+    """Place → moment, of every spool there is."""
+    return dict(db.execute(_COUNTED).fetchall())
+
+
+def forget(db: Statements, place: str) -> bool:
+    """Nothing waits for this spool any more; False where nothing did."""
+    return bool(db.execute(_FORGET, (place,)).rowcount)
