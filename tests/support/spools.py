@@ -13,7 +13,7 @@ from deniable_aggregator.keys import initialise, read_seed
 from deniable_aggregator.scale import Engine, Summary, tally_spool
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool import Spooled, write_block
+from deniable_aggregator.spool import Spooled, open_spool, write_block
 from deniable_shared.manifest import Manifest
 from deniable_shared.report import Report
 from support.core_world import DAY, TODAY, TOML, Moment, World, authored
@@ -23,6 +23,7 @@ __all__ = [
     "Prepared",
     "cells",
     "expected_of",
+    "fill",
     "here",
     "mixed",
     "prepare",
@@ -44,9 +45,14 @@ def spooled(world: World, reports: Iterable[Report]) -> list[Spooled]:
 def spool(directory: Path, blocks: Sequence[Sequence[Spooled]]) -> Path:
     """A directory of these blocks."""
     directory.mkdir(exist_ok=True)
-    for block in blocks:
-        write_block(directory, block)
+    fill(directory, blocks)
     return directory
+
+
+def fill(address: str | Path, blocks: Sequence[Sequence[Spooled]], format: str = "block") -> None:
+    """Put these blocks there."""
+    for block in blocks:
+        write_block(open_spool(address), block, format=format)
 
 
 def mixed(world: World, count: int, today: int = TODAY) -> list[Report]:
@@ -113,9 +119,9 @@ def prepare(folder: Path, reports: int, blocks: int) -> Prepared:
     return Prepared(settings, manifest, made, reports, today)
 
 
-def tally(service: Service, directory: Path, engine: Engine, *, job: str = "tally") -> Summary:
+def tally(service: Service, spool: str | Path, engine: Engine, *, job: str = "tally") -> Summary:
     """A job that nobody watches."""
-    return tally_spool(service, directory, engine, job=job, watch=quiet)
+    return tally_spool(service, spool, engine, job=job, watch=quiet)
 
 
 def quiet(done: int, total: int) -> None:

@@ -74,8 +74,11 @@ class Objects:
 
     def set_aside(self, name: str) -> None:
         """As `Spool.set_aside`; on S3 a copy, then the removal."""
-        with suppress(FileNotFoundError):
+        try:
             self._files.move(self._at(name), self._at(f"{name}{DAMAGED}"))
+        except OSError:
+            if self._is_there(self._at(name)):
+                raise
 
     def publish(self, data: bytes) -> None:
         """As `Spool.publish`."""
@@ -93,12 +96,15 @@ class Objects:
         stream.write(data)
         stream.close()
 
-    def _require_place(self) -> None:
-        """An object store has no directories: an empty spool there is as none at all."""
+    def _is_there(self, path: str) -> bool:
         from pyarrow.fs import FileType
 
+        return bool(self._files.get_file_info(path).type != FileType.NotFound)
+
+    def _require_place(self) -> None:
+        """An object store has no directories: an empty spool there is as none at all."""
         place = self._root.partition("/")[0] if self._whole else self._root
-        if self._files.get_file_info(place).type == FileType.NotFound:
+        if not self._is_there(place):
             raise SpoolError(f"there is no bucket or directory {place} for the spool: make one")
 
 
@@ -110,6 +116,8 @@ def objects_at(uri: str) -> Objects:
 
     try:
         files, root = FileSystem.from_uri(_in_one_request(uri))
+        if not root.strip("/"):
+            raise ValueError("it names no bucket and no folder")
     except (ArrowException, ValueError) as error:
         raise SpoolError(
             "spool must be a directory or an address like s3://bucket/folder, "

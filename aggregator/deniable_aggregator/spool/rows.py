@@ -7,12 +7,13 @@ An opener makes the schema when it first publishes. A door's role needs `usage` 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import psycopg
 
 from deniable_aggregator.spool.contract import NOTICES, Stored
 from deniable_aggregator.store.sessions import (
+    BEGIN,
     Connection,
     Lock,
     conninfo,
@@ -86,7 +87,7 @@ class Database:
         """As `Spool.publish`; makes the schema where there is none."""
         with self._transaction() as connection:
             if not _is_there(connection):
-                connection.execute("select pg_advisory_xact_lock(%s)", (int(Lock.MIGRATION),))
+                connection.execute(b"select pg_advisory_xact_lock(%s)", (int(Lock.MIGRATION),))
                 connection.execute(SCHEMA)
             connection.execute(_PUBLISH, (data,))
 
@@ -98,9 +99,12 @@ class Database:
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
         """Durable after the block, or rolled back. StoreError if it is refused."""
-        with refusals(), psycopg.connect(conninfo(self._url)) as connection:
+        url = conninfo(self._url)
+        with refusals(), closing(psycopg.connect(url, autocommit=True)) as connection:
             make_durable(connection)
+            connection.execute(BEGIN.encode())
             yield connection
+            connection.execute(b"commit")
 
 
 def _is_there(connection: Connection) -> bool:

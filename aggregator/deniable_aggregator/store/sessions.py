@@ -23,6 +23,8 @@ from deniable_aggregator.errors import StoreError, StoreUnavailableError
 from deniable_aggregator.store.statements import Rows
 
 __all__ = [
+    "BEGIN",
+    "Connection",
     "Factory",
     "Lock",
     "Session",
