@@ -4,7 +4,10 @@ A SIGTERM is for the process. Linux wakes the main thread for it, but another on
 started, or changes its mask, may come first and take it; on a busy machine it does. Python then
 notes the signal and runs the handler once the main thread runs. The main thread of a worker of
 granian waits for a lock that only the handler releases, and nothing wakes it: the worker serves on
-until the server, at its limit, kills it. So the signal is sent again, to the main thread alone.
+until the server, at its limit, kills it.
+
+So the main thread alone is sent another signal, for which there is nothing to do but to wake. The
+same one again would not do: granian's handler, run three times, waits for ever.
 """
 
 from __future__ import annotations
@@ -15,30 +18,33 @@ import threading
 import time
 from multiprocessing import parent_process
 
-__all__ = ["pass_signals_to_main_thread"]
+__all__ = ["wake_main_thread_to_end"]
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
+WAKING = signal.SIGURG
+"""One that does nothing where nobody handles it."""
+
 TIMES, PAUSE_SECONDS = 3, 0.2
 """It may have looked for signals just before one came, and wait a moment later: not twice."""
 
 
-def pass_signals_to_main_thread() -> None:
-    """From now on, in a worker process; elsewhere signals are not ours."""
-    main = threading.current_thread() is threading.main_thread()
-    if parent_process() is None or not main:
+def wake_main_thread_to_end() -> None:
+    """From now on, in the main thread of a worker; elsewhere signals are not ours."""
+    if parent_process() is None or threading.current_thread() is not threading.main_thread():
         return
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
+    signal.signal(WAKING, lambda number, frame: None)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     ident = threading.get_ident()
-    threading.Thread(target=_pass_on, args=(reading, ident), name="signals", daemon=True).start()
+    threading.Thread(target=_watch, args=(reading, ident), name="signals", daemon=True).start()
 
 
-def _pass_on(reading: int, main: int) -> None:
-    """The first that ends it: what follows on the pipe are its own repetitions."""
+def _watch(reading: int, main: int) -> None:
+    """The system writes the number of a signal there, whichever thread it was given to."""
     number = 0
     while number not in ENDING:
         [number] = os.read(reading, 1)
     for _ in range(TIMES):
-        signal.pthread_kill(main, number)
+        signal.pthread_kill(main, WAKING)
         time.sleep(PAUSE_SECONDS)

@@ -111,7 +111,7 @@ def without_secrets(settings: Settings) -> Settings:
 @cache
 def app() -> RelayApp:
     """The door of this process, over the spool that its starter named."""
-    from deniable_aggregator.process.main_thread import pass_signals_to_main_thread
+    from deniable_aggregator.process.main_thread import wake_main_thread_to_end
     from deniable_aggregator.wsgi import LOOK_SECONDS, Housekeeping, ended_at_once
 
     with ended_at_once():
@@ -129,5 +129,5 @@ def app() -> RelayApp:
     Finalize(None, finish, exitpriority=10)
     for thread in threads:
         thread.start()
-    pass_signals_to_main_thread()
+    wake_main_thread_to_end()
     return door.app
