@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.releases.facts import settled
+from deniable_aggregator.releases.request import Selection
 from deniable_aggregator.service import Service
 from deniable_aggregator.spool.opening import MARGIN_SECONDS, Opening
 from support import split_world
@@ -98,6 +101,20 @@ def test_a_service_that_keeps_house_closes_no_epoch_before_its_spool_is_counted(
     assert opener.turn() == 3
     assert [row.n for row in beside.store.epochs(split.collection.id)] == [4]
     assert beside.store.is_closed(split.collection.id, TODAY)
+
+
+def test_a_release_does_not_close_an_epoch_whose_spool_is_not_counted(
+    split: Split, beside: Service
+) -> None:
+    split.take(3)
+    split.clock.now = GRACE_ENDS + 1.0
+    found = beside.registry.get(split.collection.id)
+    with pytest.raises(Problem) as refused:
+        settled(beside.store, found, Selection(listed=(TODAY,)), split.clock())
+    assert refused.value.slug == "epoch-open"
+    split.clock.now += 2 * MARGIN_SECONDS
+    assert split.opener.turn(at_once=True) == 3
+    assert settled(beside.store, found, Selection(listed=(TODAY,)), split.clock()) == (TODAY,)
 
 
 def test_no_key_is_destroyed_before_what_was_sealed_to_it_is_counted(

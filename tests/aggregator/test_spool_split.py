@@ -80,6 +80,14 @@ def test_the_door_answers_in_the_open_as_the_service_does(
     assert split.waiting() == []
 
 
+def test_an_epoch_that_was_closed_early_is_closed_at_the_door(split: Split) -> None:
+    split.take(1)
+    split.opener.turn(at_once=True)
+    split.world.service.store.close_epoch(split.collection.id, TODAY, split.clock())
+    split.publish()
+    assert split.upload(split.report()).codes == [ReportError.EPOCH_CLOSED]
+
+
 def test_what_does_not_open_is_counted_as_refused(split: Split) -> None:
     split.take(1)
     forged = split.report()
@@ -111,6 +119,19 @@ def test_the_opener_waits_for_enough_reports_or_for_its_time(split: Split) -> No
     assert split.new_opener(**limits).turn() == 0
     split.clock.now += 1
     assert split.new_opener(**limits).turn() == 1
+
+
+def test_when_epochs_close_does_not_depend_on_how_many_reports_came(split: Split) -> None:
+    opener = split.new_opener(least=3, seconds=600)
+    opener.turn()
+    before = split.world.service.store.spools()
+    split.clock.now += 300
+    split.take(3)
+    assert opener.turn() == 3
+    assert split.world.service.store.spools() == before
+    split.clock.now += 300
+    opener.turn()
+    assert split.world.service.store.spools() == {place: t + 600 for place, t in before.items()}
 
 
 def test_an_opener_that_is_to_count_at_once_does_not_wait(split: Split) -> None:

@@ -24,7 +24,7 @@ from deniable_aggregator.relay.notices import fetched
 from deniable_aggregator.relay.queue import Sealed
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool.block import Spooled, write_block
-from deniable_aggregator.spool.notices import RELAYS, reader
+from deniable_aggregator.spool.notices import CLOSED, RELAYS, closed_of, reader
 from deniable_aggregator.spool.relays import NOBODY, Relays
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
@@ -70,11 +70,12 @@ class Door:
         try:
             fetch = self._opened()
             notices, relays = fetched(fetch, None), Relays.decode(fetch(RELAYS))
+            closed = closed_of(fetch(CLOSED))
         except DeniableError as error:
             logger.warning("the opener's notices cannot be taken up: %s", error)
             return
         self._relays, self.intake.relays_only = relays, relays.only
-        self.intake.notices = notices
+        self.intake.notices, self.intake.closed = notices, closed
 
     def _is_relay(self, credential: str, collection: str) -> bool:
         return self._relays.admit(credential, self.intake.find(collection), self._clock())

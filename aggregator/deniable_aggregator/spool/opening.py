@@ -41,6 +41,9 @@ __all__ = ["MARGIN_SECONDS", "Opening"]
 MARGIN_SECONDS = 60.0
 """How far the door's clock may be behind this one, and the time it takes to spool a report."""
 
+MOST_CLOSED = 400
+"""So many of the last epochs of a collection the door is told of: the clock closes older ones."""
+
 DAMAGED = ".damaged"
 _MOST_BYTES = 1 << 26
 _HEAD_BYTES = 21
@@ -64,7 +67,7 @@ class Opening:
         seconds: float = 3_600.0,
         clock: Clock = time.time,
     ) -> None:
-        """Drain once there are `least` reports, or some and the last time is `seconds` ago."""
+        """Drain once there are `least` reports, and every `seconds` whatever there is."""
         if not directory.is_dir():
             raise SpoolError(f"there is no directory {directory} for the spool")
         self._service = service
@@ -76,10 +79,15 @@ class Opening:
         service.store.note_spool(self._place, 0)  # from now on no epoch closes before its reports
 
     def turn(self, *, at_once: bool = False) -> int:
-        """Drain if it is due, keep house, publish what the door needs; how many were drained."""
+        """Drain if it is due, keep house, publish what the door needs; how many were drained.
+
+        `at_once`: as if the time had come.
+        """
         begun, drained = self._clock(), 0
-        if at_once or self._due(begun):
+        timely = at_once or self._is_time(begun)
+        if timely or self._are_enough():
             drained = self._drain(blocks(self._directory))
+        if timely:  # alone: when epochs close does not depend on how many reports came
             self._service.store.note_spool(self._place, begun - MARGIN_SECONDS)
         self._service.tick()
         self.publish()
@@ -94,7 +102,16 @@ class Opening:
 
     def publish(self) -> None:
         """Write the notices anew."""
-        notices.publish(self._directory, self._answer, relays=self._relays())
+        notices.publish(self._directory, self._answer, relays=self._relays(), closed=self._closed())
+
+    def _closed(self) -> notices.Closed:
+        store = self._service.store
+        return frozenset(
+            (found.id, row.epoch)
+            for found in self._service.registry.all()
+            for row in store.epochs(found.id)[-MOST_CLOSED:]
+            if row.closed_at is not None
+        )
 
     def _relays(self) -> Relays:
         service = self._service
@@ -118,10 +135,11 @@ class Opening:
 
         return create_app(self._service)
 
-    def _due(self, now: float) -> bool:
+    def _is_time(self, now: float) -> bool:
         counted = self._service.store.spools().get(self._place, 0)
-        if now >= counted + MARGIN_SECONDS + self._seconds:
-            return True
+        return now >= counted + MARGIN_SECONDS + self._seconds
+
+    def _are_enough(self) -> bool:
         return sum(map(_announced, blocks(self._directory))) >= self._least
 
     def _drain(self, paths: Sequence[Path]) -> int:
