@@ -23,6 +23,7 @@ from deniable_aggregator.publishing import publish
 from deniable_aggregator.registry import Collection, Registry
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.spooled import counted_at
 from deniable_shared.epochs import Clock, closes_at, epoch_at
 
 if TYPE_CHECKING:
@@ -217,17 +218,13 @@ class Service:
 
     def _keep_house(self) -> None:
         self.store.roll_up()
-        counted = self._counted_until()
+        counted = counted_at(self.clock(), self.store.spools())
         for collection in self.registry.all():
             self._close_due_epochs(collection, counted)
             self._delete_old_tallies(collection)
             publish(self.store, collection, self.store.epochs(collection.id))
         self._keep_keys(counted)
         self.store.forget_access(self.clock())
-
-    def _counted_until(self) -> float:
-        """Now, or the moment until which the last of the spools is counted."""
-        return min(self.clock(), *self.store.spools().values(), math.inf)
 
     def _keep_keys(self, counted: float) -> None:
         if self.settings.rotate_keys_days:

@@ -89,6 +89,7 @@ def app() -> Flask:
 def _opened() -> Flask:
     from deniable_aggregator.app import create_app
     from deniable_aggregator.process.awaiting import once_available
+    from deniable_aggregator.process.main_thread import wake_main_thread_to_end
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
     from deniable_aggregator.tracing.exporting import tracer_from_environment
@@ -113,6 +114,7 @@ def _opened() -> Flask:
     Finalize(None, finish, exitpriority=10)
     for thread in threads:
         thread.start()
+    wake_main_thread_to_end()
     return created
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import http.client
 import os
 import signal
@@ -22,6 +23,7 @@ from deniable_shared.report import MEDIA_TYPE, Report, encode_upload
 from support import postgres_server
 from support.api_world import World, authored, opened
 from support.deniable_command import wait_until
+from support.descendants import descendants
 
 pytestmark = pytest.mark.processes
 
@@ -115,6 +117,27 @@ def test_every_report_that_was_acknowledged_before_a_sigterm_is_counted(
     told = {report.header.report_id for sender in senders for report in sender.acknowledged}
     assert ENOUGH <= len(told) <= REPORTS
     check_counted(replace(settings, workers=1), collection, told)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="says which thread a signal is for")
+def test_a_worker_ends_whichever_of_its_threads_the_sigterm_was_given_to(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path / "data", port=free_port(), threads=8)
+    with opened(tmp_path, now=time.time()):
+        pass
+    process = subprocess.Popen(
+        [sys.executable, "-m", "granian", *granian_arguments(settings, access_log=False)],
+        env={**os.environ, **settings.environ()},
+    )
+    try:
+        wait_until("ready", lambda: is_ready(settings.port), 30)
+        [worker] = descendants(process.pid)
+        *_, thread = sorted(int(each.name) for each in Path(f"/proc/{worker}/task").iterdir())
+        assert thread != worker
+        assert ctypes.CDLL(None).tgkill(worker, thread, signal.SIGTERM) == 0
+        assert process.wait(timeout=DRAIN_SECONDS) == 1  # of one that nobody told to end
+    finally:
+        process.kill()
+        process.wait()
 
 
 def check_counted(settings: Settings, collection: str, told: set[bytes]) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
@@ -16,61 +14,39 @@ from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool import Spooled, blocks, read_block, write_block
+from deniable_aggregator.spool import Spooled, read_block, write_block
 from deniable_aggregator.spool.door import Door
-from deniable_aggregator.spool.opening import DAMAGED, MARGIN_SECONDS, Opening, StandingClock
 from deniable_shared.problems import ReportError
-from deniable_shared.report import Extension, Report, ReportHeader, encode_upload
-from support import api_world
-from support.data_directory import DAY, NOON, TODAY, Moment
-from support.relay_world import Answer, tell
+from deniable_shared.report import Extension, Report, ReportHeader
+from support import split_world
+from support.data_directory import DAY, TODAY
+from support.places import Killed, killed_at
+from support.relay_world import tell
+from support.split_world import Split
 
-YES = {"dark_mode": True, "beta": False}
-
-
-class Killed(BaseException):
-    """The end of the process."""
-
-
-class Split:
-    """A door and an opener over one spool; `world` is what the opener's directory holds."""
-
-    def __init__(self, folder: Path, world: api_world.World) -> None:
-        self.spool = folder / "spool"
-        self.spool.mkdir()
-        self.world, self.clock = world, Moment()
-        self.standing = StandingClock(NOON - MARGIN_SECONDS)
-        world.service.clock = self.standing
-        self.collection = world.register(api_world.authored())
-        self.door = Door(self.spool, Settings(), clock=self.clock)
-        self.opener = self.new_opener()
-        self.opener.publish()
-        self.door.tick()
-
-    def new_opener(self, **limits: Any) -> Opening:
-        return Opening(self.world.service, self.spool, self.standing, clock=self.clock, **limits)
-
-    def report(self, **how: int) -> Report:
-        return self.world.report(self.collection, YES, **how)
-
-    def upload(self, *reports: Report) -> Answer:
-        path = f"/v1/collections/{self.collection.id}/reports"
-        return tell(self.door.app, "POST", path, body=encode_upload(reports))
-
-    def take(self, number: int, **how: int) -> list[Report]:
-        reports = [self.report(**how) for _ in range(number)]
-        for report in reports:
-            assert self.upload(report).codes == []
-        return reports
-
-    def n(self) -> int:
-        return sum(row.n for row in self.world.service.store.epochs(self.collection.id))
+SETTINGS: dict[str, dict[str, Any]] = {
+    "directory": {},
+    "moved": {"spool_wait_ms": 0},
+    "s3": {"spool_wait_ms": 0, "spool_format": "parquet"},
+    "database": {"spool_format": "parquet"},
+}
 
 
-@pytest.fixture
-def split(tmp_path: Path) -> Iterator[Split]:
-    with api_world.opened(tmp_path) as world:
-        yield Split(tmp_path, world)
+@pytest.fixture(
+    params=[
+        ("sqlite", "directory"),
+        ("postgres", "directory"),
+        ("sqlite", "moved"),
+        ("sqlite", "s3"),
+        ("sqlite", "database"),
+    ],
+    ids="-".join,
+)
+def split(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Split]:
+    """Each kind of database, each kind of place and both formats of blocks."""
+    store, place = request.param
+    with split_world.opened(tmp_path, store, place, SETTINGS[place]) as split:
+        yield split
 
 
 def test_what_the_door_took_the_opener_counts_once(split: Split) -> None:
@@ -78,14 +54,14 @@ def test_what_the_door_took_the_opener_counts_once(split: Split) -> None:
     assert split.upload(reports[0]).codes == []  # a device's retry
     assert split.n() == 0
     assert split.opener.turn() == 6
-    assert (split.n(), blocks(split.spool)) == (5, [])
+    assert (split.n(), split.waiting()) == (5, [])
 
 
 def test_the_door_has_no_key_and_no_database(split: Split) -> None:
     everything = vars(split.door) | vars(split.door.intake)
     assert not any(isinstance(part, Service) for part in everything.values())
-    assert sorted(path.name for path in split.spool.iterdir()) == ["notices.json"]
-    assert b"hpke-" not in (split.spool / "notices.json").read_bytes()
+    assert split.place.spool.files() == []
+    assert b"hpke-" not in split.place.spool.published()
 
 
 def test_devices_get_at_the_door_what_the_service_publishes(split: Split) -> None:
@@ -112,7 +88,15 @@ def test_the_door_answers_in_the_open_as_the_service_does(
     given = {"epoch": TODAY, "manifest_version": 1, "key_id": 1, **changed}
     report = Report(ReportHeader(bytes(16), **given), split.report().sealed)
     assert split.upload(report).codes == [code]
-    assert blocks(split.spool) == []
+    assert split.waiting() == []
+
+
+def test_an_epoch_that_was_closed_early_is_closed_at_the_door(split: Split) -> None:
+    split.take(1)
+    split.opener.turn(at_once=True)
+    split.world.service.store.close_epoch(split.collection.id, TODAY, split.clock())
+    split.publish()
+    assert split.upload(split.report()).codes == [ReportError.EPOCH_CLOSED]
 
 
 def test_what_does_not_open_is_counted_as_refused(split: Split) -> None:
@@ -135,45 +119,68 @@ def test_a_report_to_a_replaced_key_still_opens(split: Split) -> None:
 
 
 def test_the_opener_waits_for_enough_reports_or_for_its_time(split: Split) -> None:
-    opener = split.new_opener(least=3, seconds=600)
-    opener.turn()  # a new one does not know when the last was there
+    limits = {"least": 3, "seconds": 600}
+    split.new_opener(**limits).turn()  # nobody was there before
     split.take(2)
-    assert opener.turn() == 0
+    assert split.new_opener(**limits).turn() == 0
     split.take(1)
-    assert opener.turn() == 3
+    assert split.new_opener(**limits).turn() == 3
     split.take(1)
     split.clock.now += 599
-    assert opener.turn() == 0
+    assert split.new_opener(**limits).turn() == 0
     split.clock.now += 1
-    assert opener.turn() == 1
+    assert split.new_opener(**limits).turn() == 1
+
+
+def test_when_epochs_close_does_not_depend_on_how_many_reports_came(split: Split) -> None:
+    opener = split.new_opener(least=3, seconds=600)
+    opener.turn()
+    before = split.world.service.store.spools()
+    split.clock.now += 300
+    split.take(3)
+    assert opener.turn() == 3
+    assert split.world.service.store.spools() == before
+    split.clock.now += 300
+    opener.turn()
+    assert split.world.service.store.spools() == {place: t + 600 for place, t in before.items()}
+
+
+def test_an_opener_that_is_to_count_at_once_does_not_wait(split: Split) -> None:
+    opener = split.new_opener(least=3)
+    opener.turn()
+    split.take(1)
+    assert [opener.turn(), opener.turn(at_once=True)] == [0, 1]
 
 
 def test_an_epoch_closes_only_after_all_that_was_taken_in_time_is_counted(split: Split) -> None:
     closes = (TODAY + 1) * DAY + split.collection.manifest.grace_seconds
     opener = split.new_opener(least=1_000, seconds=3 * DAY)
+    split.take(1)
     opener.turn()
     split.clock.now = float(closes)
     split.door.tick()
     split.take(3, epoch=TODAY)  # in the last second
     split.clock.now = closes + 3_600.0
     opener.turn()
-    assert not split.world.service.store.is_closed(split.collection.id, TODAY)
+    assert not split.is_closed(TODAY)
     split.clock.now = closes + 2.0 * DAY
     assert opener.turn() == 3
-    assert split.n() == 3
-    assert split.world.service.store.is_closed(split.collection.id, TODAY)
+    assert split.n() == 4
+    assert split.is_closed(TODAY)
 
 
 def test_a_damaged_block_is_set_aside_and_the_others_are_counted(split: Split) -> None:
     split.take(2)
-    damaged = blocks(split.spool)[0]
-    damaged.write_bytes(damaged.read_bytes()[:-1])
-    write_block(split.spool, [Spooled("unheard-of", split.report().encode())])
-    write_block(split.spool, [Spooled(split.collection.id, b"no report")])
+    spool, damaged = split.place.spool, split.waiting()[0]
+    whole = spool.get(damaged)
+    split.place.replace(damaged, whole[:-1])
+    write_block(spool, [Spooled("unheard-of", split.report().encode())])
+    write_block(spool, [Spooled(split.collection.id, b"no report")])
     split.opener.turn()
     assert split.n() == 1
-    assert blocks(split.spool) == []
-    assert len(list(split.spool.glob(f"*{DAMAGED}"))) == 2
+    assert split.waiting() == []
+    assert len(split.place.set_aside()) == 2
+    assert split.place.set_aside()[damaged] == whole[:-1]
 
 
 def test_a_door_without_notices_asks_devices_to_come_later(tmp_path: Path) -> None:
@@ -184,39 +191,20 @@ def test_a_door_without_notices_asks_devices_to_come_later(tmp_path: Path) -> No
         Door(tmp_path / "nowhere", Settings())
 
 
-@contextmanager
-def killed_at(step: int) -> Iterator[list[int]]:
-    """Before its `step`-th call to the file system that changes something, the process ends."""
-    seen = [0]
-
-    def watched(call: Callable[..., Any]) -> Callable[..., Any]:
-        def counting(*arguments: Any, **named: Any) -> Any:
-            seen[0] += 1
-            if seen[0] > step:
-                raise Killed
-            return call(*arguments, **named)
-
-        return counting
-
-    with ExitStack() as stack:
-        for owner, name in ((os, "fsync"), (os, "utime"), (Path, "rename"), (Path, "unlink")):
-            stack.enter_context(patch.object(owner, name, watched(getattr(owner, name))))
-        yield seen
-
-
 def test_whatever_kills_the_door_what_it_acknowledged_is_in_whole_blocks(split: Split) -> None:
     for step in count():
         reports, acknowledged = [split.report() for _ in range(2)], []
-        with killed_at(step) as seen:
+        with killed_at(step, split.place.kind) as seen:
             try:
                 for report in reports:
                     split.upload(report)
                     acknowledged.append(report.encode())
             except Killed:
                 pass
-        split.door = Door(split.spool, Settings(), clock=split.clock)
+        split.door = split.new_door()
         split.door.tick()
-        kept = [record.report for path in blocks(split.spool) for record in read_block(path)]
+        spool = split.place.spool
+        kept = [each.report for name in split.waiting() for each in read_block(spool, name)]
         assert set(acknowledged) <= set(kept)
         if seen[0] <= step:
             assert step >= 6
@@ -228,10 +216,10 @@ def test_whatever_kills_the_opener_the_next_one_counts_each_report_once(split: S
     for step in count():
         split.take(3)
         total += 3
-        with killed_at(step) as seen, suppress(Killed):
-            split.new_opener().turn()
-        split.new_opener().turn()
-        assert (split.n(), blocks(split.spool)) == (total, [])
+        with killed_at(step, split.place.kind) as seen, suppress(Killed):
+            split.new_opener().turn(at_once=True)
+        split.new_opener().turn(at_once=True)
+        assert (split.n(), split.waiting()) == (total, [])
         if seen[0] <= step:
             assert step >= 3
             return
@@ -248,12 +236,6 @@ def test_a_database_that_refuses_loses_nothing(
         patched.setattr(split.world.service.ingest._commits, "_verdicts_on", full)
         with pytest.raises(Problem, match="could not be stored"):
             split.opener.turn()
-    assert len(blocks(split.spool)) == 3
+    assert len(split.waiting()) == 3
     split.new_opener().turn()
     assert split.n() == 3
-
-
-def test_nothing_is_said_of_relays_where_a_spool_is_opened(tmp_path: Path) -> None:
-    refused = pytest.raises(SpoolError, match="relay_batch must be 0")
-    with api_world.opened(tmp_path, relay_batch=100) as world, refused:
-        Opening(world.service, tmp_path, StandingClock(NOON))

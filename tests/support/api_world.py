@@ -17,6 +17,7 @@ from deniable_aggregator.app import create_app
 from deniable_aggregator.keys import read_seed
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.service import Service
+from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Arrival, Cell
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
@@ -33,8 +34,17 @@ from deniable_shared.report import (
     padded_size,
     seal_info,
 )
+from support import postgres_server
 from support.browser import Browser
-from support.data_directory import DAY, NOON, TODAY, Moment, prepared, prepared_at
+from support.data_directory import (
+    DAY,
+    NOON,
+    TODAY,
+    Moment,
+    prepared,
+    prepared_at,
+    prepared_on_postgres,
+)
 
 if TYPE_CHECKING:
     from deniable_aggregator.tracing.tracer import Tracer
@@ -208,12 +218,37 @@ class World:
 
 @contextmanager
 def opened(
-    folder: Path, now: float = NOON, *, tracer: Tracer | None = None, **settings: Any
+    folder: Path,
+    now: float = NOON,
+    *,
+    kind: str = "sqlite",
+    tracer: Tracer | None = None,
+    **settings: Any,
 ) -> Iterator[World]:
     """A new world in an empty folder; at another moment than NOON it is prepared anew."""
-    made = prepared(folder) if now == NOON else prepared_at(folder, now)
+    with _prepared(folder, now, kind) as made:
+        yield from _opened(folder, replace(made, **settings), now, tracer)
+
+
+@contextmanager
+def _prepared(folder: Path, now: float, kind: str) -> Iterator[Settings]:
+    if kind == "sqlite":
+        yield prepared(folder) if now == NOON else prepared_at(folder, now)
+        return
+    made = (
+        prepared_on_postgres(folder)
+        if now == NOON
+        else prepared_at(folder, now, postgres_server.empty())
+    )
+    try:
+        yield made
+    finally:
+        postgres_server.drop(made.store)
+
+
+def _opened(folder: Path, settings: Settings, now: float, tracer: Tracer | None) -> Iterator[World]:
     clock = Moment(now)
-    service = Service.open(replace(made, **settings), clock=clock, tracer=tracer)
+    service = Service.open(settings, clock=clock, tracer=tracer)
     try:
         yield World(
             service,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 import psycopg
@@ -21,6 +21,7 @@ import pytest
 
 from deniable_aggregator.spool import Spool, open_spool
 from deniable_aggregator.spool.address import opened
+from deniable_aggregator.spool.contract import DAMAGED
 from deniable_aggregator.spool.objects import Objects
 from support import postgres_server, s3_server
 
@@ -44,6 +45,17 @@ class Place:
     def spool(self) -> Spool:
         return open_spool(self.address)
 
+    def set_aside(self) -> dict[str, bytes]:
+        """What was set aside, by the name it had."""
+        if self.kind == "database":
+            asked = "select name, body from deniable_spool.blocks where damaged"
+            rows = postgres_server.execute(self.address, asked)
+            return {str(name): bytes(cast(bytes, body)) for name, body in rows}
+        spool = self.spool
+        with patch("deniable_aggregator.spool.contract.DAMAGED", "/"):
+            kept = [file.name for file in spool.files() if file.name.endswith(DAMAGED)]
+        return {name.removesuffix(DAMAGED): spool.get(name) for name in kept}
+
     def replace(self, name: str, data: bytes) -> None:
         """Other bytes under a name."""
         self.spool.remove(name)
@@ -55,6 +67,7 @@ def place_of(kind: str, folder: Path) -> Iterator[Place]:
     """Made in this folder, if it is a folder."""
     opened.cache_clear()
     with ExitStack() as stack:
+        stack.enter_context(patch.object(Objects, "__init__", _over_watched))
         if kind == "directory":
             (folder / "spool").mkdir()
             address = str(folder / "spool")
@@ -87,8 +100,8 @@ def _moved(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def killed_at(step: int) -> Iterator[list[int]]:
-    """Before its `step`-th change to any place the process ends; yields how many it came to."""
+def killed_at(step: int, kind: str) -> Iterator[list[int]]:
+    """Before its `step`-th change to a place the process ends; yields how many it came to."""
     seen = [0]
 
     def passed() -> None:
@@ -103,20 +116,22 @@ def killed_at(step: int) -> Iterator[list[int]]:
 
         return counting
 
-    made = Objects.__init__
-
-    def over_watched(spool: Objects, files: Any, root: str, where: str) -> None:
-        made(spool, _Watched(files, passed), root, where)
-
-    owners = (
-        *((os, "fsync"), (os, "utime"), (Path, "rename"), (Path, "unlink")),
-        (psycopg.Connection, "execute"),
-    )
     with ExitStack() as stack:
-        for owner, name in owners:
+        for owner, name in _CHANGES.get(kind, ()):
             stack.enter_context(patch.object(owner, name, watched(getattr(owner, name))))
-        stack.enter_context(patch.object(Objects, "__init__", over_watched))
+        stack.enter_context(patch.object(_Watched, "passed", staticmethod(passed)))
         yield seen
+
+
+_CHANGES: dict[str, tuple[tuple[Any, str], ...]] = {
+    "directory": ((os, "fsync"), (os, "utime"), (Path, "rename"), (Path, "unlink")),
+    "database": ((psycopg.Connection, "execute"),),
+}
+_made = Objects.__init__
+
+
+def _over_watched(spool: Objects, files: Any, root: str, where: str) -> None:
+    _made(spool, _Watched(files), root, where)
 
 
 class _Watched:
@@ -125,37 +140,41 @@ class _Watched:
     A process that ends closes nothing; a stream of pyarrow's that is given up does.
     """
 
-    def __init__(self, files: Any, passed: Callable[[], None]) -> None:
-        self._files, self._passed = files, passed
+    def __init__(self, files: Any) -> None:
+        self._files = files
+
+    @staticmethod
+    def passed() -> None:
+        """Called before and after every change."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._files, name)
 
     def open_output_stream(self, path: str) -> _Stream:
-        self._passed()
-        return _Stream(self._files, path, self._passed)
+        self.passed()
+        return _Stream(self._files, path)
 
     def move(self, path: str, other: str) -> None:
-        self._passed()
+        self.passed()
         self._files.move(path, other)
-        self._passed()
+        self.passed()
 
     def delete_file(self, path: str) -> None:
-        self._passed()
+        self.passed()
         self._files.delete_file(path)
 
 
 class _Stream:
-    def __init__(self, files: Any, path: str, passed: Callable[[], None]) -> None:
-        self._files, self._path, self._passed = files, path, passed
+    def __init__(self, files: Any, path: str) -> None:
+        self._files, self._path = files, path
         self._data = b""
 
     def write(self, data: bytes) -> None:
-        self._passed()
+        _Watched.passed()
         self._data += data
 
     def close(self) -> None:
-        self._passed()
+        _Watched.passed()
         with self._files.open_output_stream(self._path) as stream:
             stream.write(self._data)
-        self._passed()
+        _Watched.passed()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -142,6 +143,7 @@ def tell(
     query: str = "",
     body: bytes = b"",
     address: str = DEVICE,
+    headers: Mapping[str, str] = MappingProxyType({}),
 ) -> Answer:
     """One request to a WSGI application, with all a device's request could give away."""
     said: list[Any] = []
@@ -156,6 +158,7 @@ def tell(
         "HTTP_COOKIE": "who=me",
         "HTTP_X_FORWARDED_FOR": address,
         "wsgi.input": io.BytesIO(body),
+        **{f"HTTP_{name.upper()}": value for name, value in headers.items()},
     }
     answer = b"".join(app(environ, lambda *started: said.extend(started)))
     return Answer(int(said[0].split()[0]), dict(said[1]), answer)

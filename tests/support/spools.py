@@ -15,10 +15,11 @@ from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool import Spooled, open_spool, write_block
 from deniable_shared.manifest import Manifest
-from deniable_shared.report import Report
+from deniable_shared.report import Extension, Report, ReportHeader
 from support.core_world import DAY, TODAY, TOML, Moment, World, authored
 
 __all__ = [
+    "REPORTS",
     "Cells",
     "Prepared",
     "cells",
@@ -34,6 +35,15 @@ __all__ = [
 ]
 
 REAL = TOML.replace("2027-01-01", "2026-01-01").replace("2027-02-01", "2099-01-01")
+EXTENDED = (Extension(1, b""), Extension(2, bytes(8)))
+REPORTS = [
+    Spooled("settings-aaaaaa", Report(ReportHeader(bytes(16), 1, 1, 1), b"\x01").encode()),
+    Spooled(
+        "b", Report(ReportHeader(b"\xff" * 16, 2**32 - 1, 2**16 - 1, 255, EXTENDED), b"2").encode()
+    ),
+]
+"""The least and the most that a header can say."""
+
 Cells = dict[tuple[int, int, int], tuple[int, list[int]]]
 
 

@@ -22,6 +22,7 @@ from deniable_aggregator.api.spans import epoch_index
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import EpochRow
+from deniable_aggregator.store.spooled import counted_at
 from deniable_shared.epochs import closes_at, epoch_at, epoch_end, epoch_start
 from deniable_shared.manifest import Manifest
 
@@ -104,6 +105,7 @@ def _closed_counted(collection: Collection, rows: list[EpochRow]) -> list[EpochD
 
 def _calendar(collection: Collection, rows: list[EpochRow]) -> list[EpochDocument]:
     manifest, now = collection.manifest, service().clock()
+    counted = counted_at(now, service().store.spools())
     closed = {row.epoch for row in rows if row.closed_at is not None}
     last = min(epoch_at(now, manifest.epoch_seconds), manifest.last_epoch)
     first = max(collection.first.first_epoch, last - MOST_LISTED + 1)
@@ -111,7 +113,7 @@ def _calendar(collection: Collection, rows: list[EpochRow]) -> list[EpochDocumen
         _epoch(
             manifest,
             epoch,
-            closed=epoch in closed or now > _closes(manifest, epoch),
+            closed=epoch in closed or counted > _closes(manifest, epoch),
             expired=now > _closes(manifest, epoch) and retention.is_over(manifest, epoch, now),
         )
         for epoch in range(first, last + 1)

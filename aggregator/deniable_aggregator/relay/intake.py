@@ -9,7 +9,7 @@ for the batch of the present key. Elsewhere every key that is listed will do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from deniable_aggregator.ingest.commit import Gather, GroupCommit
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
@@ -61,6 +61,7 @@ class Intake:
         self._most_waiting = most_waiting
         self.notices: Notices | None = None
         self.relays_only = False
+        self.closed: Container[tuple[str, int]] = frozenset()
         self.waiting = waiting
 
     def upload(
@@ -83,7 +84,7 @@ class Intake:
         self._shares.admit(id, len(reports))
         self._require_room()
         token_error = self._token_error(len(reports), relay=relay, refused=token_refused)
-        errors = [token_error or self._error(known, each.header) for each in reports]
+        errors = [token_error or self._error(id, known, each.header) for each in reports]
         kept = [
             Sealed(id, each) for each, error in zip(reports, errors, strict=True) if error is None
         ]
@@ -147,7 +148,7 @@ class Intake:
                 retry_after=jittered(RETRY_SECONDS),
             )
 
-    def _error(self, known: Collected, header: ReportHeader) -> ReportError | None:
+    def _error(self, id: str, known: Collected, header: ReportHeader) -> ReportError | None:
         notices = self.ready()
         keys = notices.active if self._anonymous else notices.listed
         newest, epoch, now = known.newest, header.epoch, self._clock()
@@ -156,7 +157,7 @@ class Intake:
             (starts_too_early(epoch, newest.epoch_seconds, now), ReportError.TOO_EARLY),
             (epoch < newest.first_epoch, ReportError.NOT_STARTED),
             (epoch > newest.last_epoch, ReportError.COLLECTION_EXPIRED),
-            (now > closes, ReportError.EPOCH_CLOSED),
+            (now > closes or (id, epoch) in self.closed, ReportError.EPOCH_CLOSED),
             (header.manifest_version not in known.versions, ReportError.MANIFEST_UNKNOWN),
             (header.key_id not in keys, ReportError.OUTDATED_KEY),
             (bool(header.extensions), ReportError.UNKNOWN_EXTENSION),

@@ -95,6 +95,7 @@ class Relay:
 @cache
 def app() -> RelayApp:
     """The relay of this process, with the options its starter gave."""
+    from deniable_aggregator.process.main_thread import wake_main_thread_to_end
     from deniable_aggregator.wsgi import LOOK_SECONDS, Housekeeping, ended_at_once
 
     with ended_at_once():
@@ -113,4 +114,5 @@ def app() -> RelayApp:
     Finalize(None, finish, exitpriority=10)
     for thread in threads:
         thread.start()
+    wake_main_thread_to_end()
     return relay.app

@@ -18,6 +18,7 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.request import Selection
 from deniable_aggregator.retention import first_kept
 from deniable_aggregator.store.contract import EpochRow, Store
+from deniable_aggregator.store.spooled import counted_at
 from deniable_shared.epochs import closes_at, epoch_at
 
 __all__ = [
@@ -55,6 +56,7 @@ def epochs_of(
     store: Store, collection: Collection, selection: Selection, now: float
 ) -> tuple[int, ...]:
     """The explicit epochs, over if not closed; invalid-argument, epoch-open, too-few-reports."""
+    now = counted_at(now, store.spools())
     calendar = _Calendar(collection, {row.epoch: row for row in store.epochs(collection.id)}, now)
     asked = _asked(collection, selection, now)
     if selection.bounded or selection.listed is not None:

@@ -71,4 +71,5 @@ def require_format(format: str) -> str:
 
 
 def _format(name: str) -> str:
-    return name.rpartition(".")[2]
+    _, dot, ending = name.rpartition(".")
+    return ending if dot else ""

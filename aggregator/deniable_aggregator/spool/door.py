@@ -29,7 +29,7 @@ from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool.address import open_spool
 from deniable_aggregator.spool.block import Spooled
 from deniable_aggregator.spool.blocks import require_format, write_block
-from deniable_aggregator.spool.notices import RELAYS, reader
+from deniable_aggregator.spool.notices import CLOSED, RELAYS, closed_of, reader
 from deniable_aggregator.spool.relays import NOBODY, Relays
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
@@ -77,11 +77,12 @@ class Door:
         try:
             fetch = self._opened()
             notices, relays = fetched(fetch, None), Relays.decode(fetch(RELAYS))
+            closed = closed_of(fetch(CLOSED))
         except DeniableError as error:
             logger.warning("the opener's notices cannot be taken up: %s", error)
             return
         self._relays, self.intake.relays_only = relays, relays.only
-        self.intake.notices = notices
+        self.intake.notices, self.intake.closed = notices, closed
 
     def _is_relay(self, credential: str, collection: str) -> bool:
         return self._relays.admit(credential, self.intake.find(collection), self._clock())
@@ -123,6 +124,7 @@ def without_secrets(settings: Settings) -> Settings:
 @cache
 def app() -> RelayApp:
     """The door of this process, over the spool that its starter named."""
+    from deniable_aggregator.process.main_thread import wake_main_thread_to_end
     from deniable_aggregator.wsgi import LOOK_SECONDS, Housekeeping, ended_at_once
 
     with ended_at_once():
@@ -140,4 +142,5 @@ def app() -> RelayApp:
     Finalize(None, finish, exitpriority=10)
     for thread in threads:
         thread.start()
+    wake_main_thread_to_end()
     return door.app

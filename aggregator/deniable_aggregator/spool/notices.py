@@ -1,8 +1,8 @@
 """What a door without keys has to know, written by the opener beside the blocks.
 
 One JSON file: the answers to the GETs that `relay.notices` makes of an aggregator, as the opener's
-own application gives them, all of it public and signed; and which relays the door may know. The
-file is replaced in one step, by whichever opener.
+own application gives them, all of it public and signed; which relays the door may know; and which
+epochs are closed, as one that was closed early. The file is replaced in one step, by any opener.
 """
 
 from __future__ import annotations
@@ -16,15 +16,26 @@ from deniable_aggregator.relay.notices import Fetch, fetched
 from deniable_aggregator.spool.contract import NOTICES, Spool
 from deniable_aggregator.spool.relays import Relays
 
-__all__ = ["RELAYS", "publish", "reader"]
+__all__ = ["CLOSED", "RELAYS", "Closed", "closed_of", "publish", "reader"]
 
 RELAYS = "relays"
 """What `reader` is asked for instead of a path: `Relays.encode()`."""
+CLOSED = "closed"
+"""The same for closed epochs: `closed_of` reads them."""
+
+Closed = frozenset[tuple[str, int]]
+"""(collection, epoch)"""
 
 
-def publish(spool: Spool, fetch: Fetch, *, relays: Relays) -> None:
+def closed_of(data: bytes) -> Closed:
+    """What `publish` was given."""
+    return frozenset((str(collection), int(epoch)) for collection, epoch in json.loads(data))
+
+
+def publish(spool: Spool, fetch: Fetch, *, relays: Relays, closed: Closed) -> None:
     """Write what a door needs to copy everything from nothing."""
-    answers = {RELAYS: base64.b64encode(relays.encode()).decode()}
+    facts = {RELAYS: relays.encode(), CLOSED: json.dumps(sorted(closed)).encode()}
+    answers = {name: base64.b64encode(fact).decode() for name, fact in facts.items()}
 
     def noted(path: str) -> bytes:
         body = fetch(path)

@@ -44,6 +44,9 @@ __all__ = ["MARGIN_SECONDS", "Opening"]
 MARGIN_SECONDS = 60.0
 """How far the door's clock may be behind this one, and the time it takes to spool a report."""
 
+MOST_CLOSED = 400
+"""So many of the last epochs of a collection the door is told of: the clock closes older ones."""
+
 AT_ONCE = 16
 """Blocks that are read or deleted at a time: an object store takes long over each."""
 
@@ -68,7 +71,7 @@ class Opening:
         seconds: float = 3_600.0,
         clock: Clock = time.time,
     ) -> None:
-        """Drain once there are `least` reports, or some and the last time is `seconds` ago."""
+        """Drain once there are `least` reports, and every `seconds` whatever there is."""
         self._service = service
         self._spool = open_spool(address)
         self._least = least
@@ -82,10 +85,15 @@ class Opening:
         return self._spool.where
 
     def turn(self, *, at_once: bool = False) -> int:
-        """Drain if it is due, keep house, publish what the door needs; how many were drained."""
+        """Drain if it is due, keep house, publish what the door needs; how many were drained.
+
+        `at_once`: as if the time had come.
+        """
         begun, drained = self._clock(), 0
-        if at_once or self._due(begun):
+        timely = at_once or self._is_time(begun)
+        if timely or self._are_enough():
             drained = self._drain(blocks(self._spool))
+        if timely:  # alone: when epochs close does not depend on how many reports came
             self._service.store.note_spool(self.where, begun - MARGIN_SECONDS)
         self._service.tick()
         self.publish()
@@ -100,7 +108,16 @@ class Opening:
 
     def publish(self) -> None:
         """Write the notices anew."""
-        notices.publish(self._spool, self._answer, relays=self._relays())
+        notices.publish(self._spool, self._answer, relays=self._relays(), closed=self._closed())
+
+    def _closed(self) -> notices.Closed:
+        store = self._service.store
+        return frozenset(
+            (found.id, row.epoch)
+            for found in self._service.registry.all()
+            for row in store.epochs(found.id)[-MOST_CLOSED:]
+            if row.closed_at is not None
+        )
 
     def _relays(self) -> Relays:
         service = self._service
@@ -124,10 +141,11 @@ class Opening:
 
         return create_app(self._service)
 
-    def _due(self, now: float) -> bool:
+    def _is_time(self, now: float) -> bool:
         counted = self._service.store.spools().get(self.where, 0)
-        if now >= counted + MARGIN_SECONDS + self._seconds:
-            return True
+        return now >= counted + MARGIN_SECONDS + self._seconds
+
+    def _are_enough(self) -> bool:
         waiting = blocks(self._spool)
         return sum(announced(self._spool, block.name) for block in waiting) >= self._least
 

@@ -38,8 +38,8 @@ create table if not exists deniable_spool.notices (
 _THERE = b"select to_regclass('deniable_spool.notices') is not null"
 _PUT = b"insert into deniable_spool.blocks (name, body) values (%s, %b)"
 _FILES = b"select name, octet_length(body) from deniable_spool.blocks where not damaged"
-_GET = b"select body from deniable_spool.blocks where name = %s"
-_REMOVE = b"delete from deniable_spool.blocks where name = %s"
+_GET = b"select body from deniable_spool.blocks where name = %s and not damaged"
+_REMOVE = b"delete from deniable_spool.blocks where name = %s and not damaged"
 _SET_ASIDE = b"update deniable_spool.blocks set damaged = true where name = %s"
 _PUBLISH = b"""
 insert into deniable_spool.notices (body) values (%b)

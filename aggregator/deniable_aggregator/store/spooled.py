@@ -6,11 +6,12 @@ back, so several openers of one spool may each write theirs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from deniable_aggregator.store.statements import Statements
 
-__all__ = ["Spools", "counted_until", "forget", "note"]
+__all__ = ["Spools", "counted_at", "counted_until", "forget", "note"]
 
 _NOTE = """
 insert into spools (place, counted_until) values (?, ?)
@@ -34,6 +35,11 @@ class Spools(Protocol):
     def forget_spool(self, place: str) -> bool:
         """Nothing waits for it any more; False where nothing did."""
         ...
+
+
+def counted_at(now: float, spools: Mapping[str, int]) -> float:
+    """Now, or the moment until which the slowest spool is counted: the later nothing is over."""
+    return min((now, *spools.values()))
 
 
 def note(db: Statements, place: str, until: int) -> None:

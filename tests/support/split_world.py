@@ -1,0 +1,97 @@
+"""A door and openers over one spool, in one process, with a clock that stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from deniable_aggregator.settings import Settings
+from deniable_aggregator.spool import blocks
+from deniable_aggregator.spool.door import Door
+from deniable_aggregator.spool.opening import Opening
+from deniable_shared.report import Report, encode_upload
+from support import api_world
+from support.data_directory import Moment
+from support.places import Place, place_of
+from support.relay_world import Answer, tell
+
+__all__ = ["YES", "Split", "opened"]
+
+YES = {"dark_mode": True, "beta": False}
+
+
+class Split:
+    """`world` is what the opener's directory holds; `door_settings` are the door's own.
+
+    `spool` is the directory where `place` is one.
+    """
+
+    def __init__(
+        self, folder: Path, world: api_world.World, place: Place, **door_settings: Any
+    ) -> None:
+        self.spool, self.place = folder / "spool", place
+        self.world, self.door_settings = world, door_settings
+        self.collection = world.register(api_world.authored())
+        self.door = self.new_door()
+        self.opener = self.new_opener()
+        self.publish()
+
+    @property
+    def clock(self) -> Moment:
+        return self.world.clock
+
+    def new_opener(self, **limits: Any) -> Opening:
+        return Opening(self.world.service, self.place.address, clock=self.clock, **limits)
+
+    def new_door(self) -> Door:
+        settings = Settings(data=self.spool / "nowhere", **self.door_settings)
+        return Door(self.place.address, settings, clock=self.clock)
+
+    def publish(self) -> None:
+        """The opener says what there is, and the door hears it."""
+        self.opener.publish()
+        self.door.tick()
+
+    def report(self, **how: int) -> Report:
+        return self.world.report(self.collection, YES, **how)
+
+    def upload(self, *reports: Report, role: str | None = None) -> Answer:
+        """To the door, with the token of that role."""
+        headers = self.world.authorization(role)
+        return tell(self.door.app, "POST", self.path, body=encode_upload(reports), headers=headers)
+
+    @property
+    def path(self) -> str:
+        return f"/v1/collections/{self.collection.id}/reports"
+
+    def take(self, number: int, **how: int) -> list[Report]:
+        reports = [self.report(**how) for _ in range(number)]
+        for report in reports:
+            assert self.upload(report).codes == []
+        return reports
+
+    def waiting(self) -> list[str]:
+        """Names of the blocks in the spool."""
+        return [block.name for block in blocks(self.place.spool)]
+
+    def n(self) -> int:
+        return sum(row.n for row in self.world.service.store.epochs(self.collection.id))
+
+    def is_closed(self, epoch: int) -> bool:
+        return self.world.service.store.is_closed(self.collection.id, epoch)
+
+
+@contextmanager
+def opened(
+    folder: Path,
+    kind: str = "sqlite",
+    place: str = "directory",
+    door_settings: Mapping[str, Any] = MappingProxyType({}),
+    **settings: Any,
+) -> Iterator[Split]:
+    """Over a database and a spool of those kinds; the settings are the opener's."""
+    with place_of(place, folder) as made, api_world.opened(folder, kind=kind, **settings) as world:
+        yield Split(folder, world, made, **door_settings)
