@@ -68,7 +68,7 @@ def test_a_changed_byte_changes_no_record_or_the_block_is_refused() -> None:
             assert decode_parquet(damaged) == REPORTS
         except SpoolError:
             refused += 1
-    assert refused > len(block) // 2
+    assert refused > 200
 
 
 def test_a_block_that_ends_early_is_refused() -> None:

@@ -51,7 +51,9 @@ def encode_parquet(records: Sequence[Spooled]) -> bytes:
     sink = pa.BufferOutputStream()
     repeated = ["collection", "epoch", "manifest_version", "key_id"]
     table = pa.Table.from_arrays(arrays, schema=schema)
-    parquet.write_table(table, sink, compression="none", use_dictionary=repeated)
+    parquet.write_table(
+        table, sink, compression="none", use_dictionary=repeated, write_statistics=False
+    )
     return bytes(sink.getvalue())
 
 
