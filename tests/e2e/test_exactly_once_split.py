@@ -17,10 +17,10 @@ from support.killing import Killed
 from support.split_spine import SharedSplitExactlyOnce, SplitExactlyOnce
 
 TestSplitExactlyOnce = SplitExactlyOnce.TestCase
-TestSplitExactlyOnce.settings = settings(max_examples=8, stateful_step_count=40, deadline=None)
+TestSplitExactlyOnce.settings = settings(max_examples=6, stateful_step_count=40, deadline=None)
 TestSharedSplitExactlyOnce = SharedSplitExactlyOnce.TestCase
 TestSharedSplitExactlyOnce.settings = settings(
-    max_examples=3, stateful_step_count=40, deadline=None
+    max_examples=2, stateful_step_count=40, deadline=None
 )
 
 count = Opening._count
