@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-__all__ = ["Fault", "FaultProxy", "proxied"]
+__all__ = ["Fault", "FaultProxy", "Tap", "proxied", "tapped"]
 
 PATIENCE_SECONDS = 20.0
 DELAY_SECONDS = 0.05
@@ -99,6 +99,17 @@ class FaultProxy:
         return reply[:kept]
 
 
+@dataclass
+class Tap(FaultProxy):
+    """Notes every request that goes through."""
+
+    requests: list[bytes] = field(default_factory=list)
+
+    def _reply(self, request: bytes, fault: Fault) -> bytes:
+        self.requests.append(request)
+        return super()._reply(request, fault)
+
+
 def message(connection: socket.socket) -> bytes:
     """One request or reply, head and body; less if the other side ends it early."""
     received = b""
@@ -126,3 +137,14 @@ def proxied(target: tuple[str, int], choose: Callable[[], Fault]) -> Iterator[Fa
         yield proxy
     finally:
         proxy.close()
+
+
+@contextmanager
+def tapped(target: tuple[str, int]) -> Iterator[Tap]:
+    """Breaks nothing."""
+    tap = Tap(target, lambda: Fault.PASS)
+    tap.start()
+    try:
+        yield tap
+    finally:
+        tap.close()

@@ -23,6 +23,7 @@ class LongWay:
     """An operator's directory with one collection, and devices that know `front` alone."""
 
     folder: Path
+    store: str = ""
     trust: str = ""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -30,6 +31,7 @@ class LongWay:
         self.front, self.url = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
         self.deniable = Deniable(self.folder)
         self.deniable.environ["DENIABLE_PUBLIC_URL"] = self.front
+        self.deniable.environ["DENIABLE_STORE"] = self.store
         self.trust = str(self.deniable.json("init")["trust"])
         self.deniable.done("collections", "apply", self.deniable.write("settings.toml"))
 

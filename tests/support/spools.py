@@ -112,9 +112,10 @@ class Prepared:
         return int(n)
 
 
-def prepare(folder: Path, reports: int, blocks: int) -> Prepared:
+def prepare(folder: Path, reports: int, blocks: int, store: str = "") -> Prepared:
     """So many reports in so many blocks."""
-    settings, seed_file, now = Settings(data=folder / "data"), folder / "operator.key", time.time()
+    settings = Settings(data=folder / "data", store=store)
+    seed_file, now = folder / "operator.key", time.time()
     initialise(settings, operator_key=seed_file, now=now)
     manifest = authored(REAL)
     today = int(now) // DAY
