@@ -92,10 +92,14 @@ def server() -> Server:
     return found
 
 
-def bucket() -> str:
-    """The address of a spool in a new bucket; readers need `CREDENTIALS` in their environment."""
+def bucket(credentials: str = "") -> str:
+    """The address of a spool in a new bucket.
+
+    `credentials` are "key:secret"; without them readers need `CREDENTIALS` in their environment.
+    """
     name = f"bucket-{next(_numbers)}"
     with urlopen(Request(f"{server().origin}/{name}", method="PUT")) as answer:  # noqa: S310
         assert answer.status == 200
     endpoint = quote(server().origin, safe="")
-    return f"s3://{name}/spool?region=us-east-1&endpoint_override={endpoint}"
+    who = credentials and f"{credentials}@"
+    return f"s3://{who}{name}/spool?region=us-east-1&endpoint_override={endpoint}"
