@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.settings import Settings
+from deniable_aggregator.store.opening import open_store
 from support.deniable_command import SETTINGS_TOML, Deniable
 
 SHOWN = (
@@ -40,6 +42,20 @@ def test_a_fresh_installation_is_well(deniable: Deniable) -> None:
     assert "fail" not in answer.stdout
     for what in SHOWN:
         assert f"  {what} " in answer.stdout
+
+
+def test_a_spool_that_nobody_counts_is_told_of_until_it_is_given_up(deniable: Deniable) -> None:
+    spool = deniable.folder / "spool"
+    spool.mkdir()
+    deniable.done("open", "--spool", spool, "--once")
+    assert found(deniable, "spool", "ok") == [f"{spool} is counted"]
+    store = open_store(Settings(data=deniable.data))
+    store.forget_spool(str(spool))
+    store.note_spool(str(spool), 0)
+    store.close()
+    assert "--last" in found(deniable, "spool", "warn")[0]
+    deniable.done("open", "--spool", spool, "--last")
+    assert found(deniable, "spool", "warn") == found(deniable, "spool", "ok") == []
 
 
 def test_a_directory_nobody_prepared_fails_with_the_cure(tmp_path: Path) -> None:

@@ -18,11 +18,13 @@ from deniable_aggregator.spool import Spooled, read_block, write_block
 from deniable_aggregator.spool.door import Door
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Extension, Report, ReportHeader
+from deniable_shared.voucher import decode_voucher, format_key, issue
 from support import split_world
+from support.api_world import authored
 from support.data_directory import DAY, TODAY
 from support.places import Killed, killed_at
 from support.relay_world import tell
-from support.split_world import Split
+from support.split_world import YES, Split
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "directory": {},
@@ -97,6 +99,20 @@ def test_an_epoch_that_was_closed_early_is_closed_at_the_door(split: Split) -> N
     split.world.service.store.close_epoch(split.collection.id, TODAY, split.clock())
     split.publish()
     assert split.upload(split.report()).codes == [ReportError.EPOCH_CLOSED]
+
+
+def test_one_report_of_each_person_is_counted_where_vouchers_are_required(split: Split) -> None:
+    world = split.world
+    survey = world.register(authored("survey", more='requires = ["voucher/1"]\n'))
+    split.publish()
+    key = format_key(world.service.voucher_keys.of(survey.id))
+    for person in ("ana", "ana", "bo"):
+        voucher = decode_voucher(issue(key, collection=survey.id, epoch=TODAY, person=person))
+        report = world.report(survey, YES, extensions=(Extension(1, voucher),))
+        assert split.upload(report, to=survey).codes == []
+    split.opener.turn(at_once=True)
+    assert [row.n for row in world.service.store.epochs(survey.id)] == [2]
+    assert world.service.store.rejections(survey.id) == {"voucher-spent": 1}
 
 
 def test_what_does_not_open_is_counted_as_refused(split: Split) -> None:

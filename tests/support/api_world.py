@@ -27,11 +27,11 @@ from deniable_shared.keylist import verify_key_list
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.report import (
     MEDIA_TYPE,
+    Extension,
     Plaintext,
     Report,
     ReportHeader,
     encode_upload,
-    padded_size,
     seal_info,
 )
 from support import postgres_server
@@ -178,7 +178,14 @@ class World:
         ]
         self.service.store.commit(arrivals, lambda _, rows: collection.estimator.tally(rows))
 
-    def report(self, collection: Collection, value: object, *, epoch: int = TODAY) -> Report:
+    def report(
+        self,
+        collection: Collection,
+        value: object,
+        *,
+        epoch: int = TODAY,
+        extensions: tuple[Extension, ...] = (),
+    ) -> Report:
         """A sealed report, as a device makes it."""
         manifest = collection.manifest
         coins = Coins.system()
@@ -188,7 +195,7 @@ class World:
         )
         header = ReportHeader(coins.bytes(16), epoch, manifest.version, keys.active.id)
         sealed = seal(
-            Plaintext(payload).encode(padded_size(len(payload))),
+            Plaintext(payload, extensions).encode(collection.plaintext_size),
             public_key=keys.active.public_key,
             info=seal_info(manifest.collection, manifest.digest, header),
         )

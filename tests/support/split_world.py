@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from deniable_aggregator.registry import Collection
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool import blocks
 from deniable_aggregator.spool.door import Door
@@ -58,10 +59,13 @@ class Split:
     def report(self, **how: int) -> Report:
         return self.world.report(self.collection, YES, **how)
 
-    def upload(self, *reports: Report, role: str | None = None) -> Answer:
+    def upload(
+        self, *reports: Report, role: str | None = None, to: Collection | None = None
+    ) -> Answer:
         """To the door, with the token of that role."""
         headers = self.world.authorization(role)
-        return tell(self.door.app, "POST", self.path, body=encode_upload(reports), headers=headers)
+        path = f"/v1/collections/{to.id}/reports" if to else self.path
+        return tell(self.door.app, "POST", path, body=encode_upload(reports), headers=headers)
 
     @property
     def path(self) -> str:

@@ -75,6 +75,7 @@ def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> It
     yield from _delegation(data, now())
     yield installation.key_age(settings, now())
     yield installation.schema_check(settings)
+    yield from installation.spools(settings, now())
     yield from audit_check(settings)
     yield _server(settings)
     yield from installation.proxies(settings)

@@ -13,6 +13,8 @@ from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.migrating import revision
+from deniable_aggregator.store.opening import read_beside
+from deniable_aggregator.store.spooled import counted_until
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
@@ -23,6 +25,7 @@ __all__ = [
     "key_age",
     "proxies",
     "schema_check",
+    "spools",
     "sqlite_checks",
     "versions",
 ]
@@ -34,6 +37,8 @@ UNROTATED_DAYS = 365
 """A key in use for longer than that is told of where nothing rotates it."""
 
 DAY_SECONDS = 86_400
+UNCOUNTED_DAYS = 2
+"""An opener counts once a day, if not oftener."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +141,27 @@ def key_age(settings: Settings, now: float) -> Check:
             "warn", "key age", f"the newest key is {days:.0f} days old: deniable keys rotate"
         )
     return Check("ok", "key age", f"the newest key is {max(0, days):.0f} days old")
+
+
+def spools(settings: Settings, now: float) -> Iterator[Check]:
+    """Whether the spools that epochs wait for are counted."""
+    try:
+        if revision(settings) != schema.HEAD:
+            return
+        with read_beside(settings) as db:
+            found = counted_until(db)
+    except AggregatorError:
+        return  # other checks say what is wrong with the database
+    for place, until in found.items():
+        days = (now - until) / DAY_SECONDS
+        if days > UNCOUNTED_DAYS:
+            message = (
+                f"{place} was not counted for {UNCOUNTED_DAYS} days, and epochs wait for it: run "
+                "deniable open, and once with --last if it is given up"
+            )
+            yield Check("warn", "spool", message)
+        else:
+            yield Check("ok", "spool", f"{place} is counted")
 
 
 def _is_loopback(host: str) -> bool:
