@@ -151,3 +151,21 @@ def test_importing_the_contract_loads_neither_cryptography_nor_numpy() -> None:
     run = [sys.executable, "-c", code]
     answer = subprocess.run(run, capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+def test_any_module_of_the_estimators_can_be_the_first_that_is_imported() -> None:
+    package = ROOT / "aggregator" / "deniable_aggregator"
+    names = [
+        f"deniable_aggregator.{path.relative_to(package).with_suffix('').as_posix()}"
+        for room in ("estimate", "estimators")
+        for path in (package / room).glob("*.py")
+        if path.stem != "__init__"
+    ]
+    code = (
+        "import sys\nfrom importlib import import_module\n"
+        f"for name in {[name.replace('/', '.') for name in names]!r}:\n"
+        "    for loaded in [m for m in sys.modules if m.startswith('deniable_')]:\n"
+        "        del sys.modules[loaded]\n"
+        "    import_module(name)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
