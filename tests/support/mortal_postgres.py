@@ -23,7 +23,7 @@ from support.families import family
 
 __all__ = ["MortalPostgres", "mortal_postgres"]
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 240.0
 
 
 class MortalPostgres:

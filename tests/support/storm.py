@@ -42,7 +42,7 @@ __all__ = ["Storm", "blow", "gust"]
 
 FLEETS = 3
 LEASE_SECONDS = 31  # a device that died holds its uploader's lease so long
-PATIENCE_SECONDS = 90.0
+PATIENCE_SECONDS = 240.0
 PAUSE_SECONDS = 0.02
 PROBE = "probe"
 CALM = 14
