@@ -21,12 +21,10 @@ pytestmark = pytest.mark.processes
 PATIENCE = 120.0
 """Seconds for the file: how long a busy machine keeps others at it is no outcome of these tests."""
 
-WORKER = f"""
+WORKER = """
 import json, sys, threading
 from deniable_client import Ceiling, Client, state
-state._BUSY_SECONDS = {PATIENCE}
-""" + """\
-now, arguments = json.loads(sys.argv[1])
+now, state._BUSY_SECONDS, arguments = json.loads(sys.argv[1])
 client = Client(background=False, ceiling=Ceiling(2, 4, 8), clock=lambda: now, **arguments)
 outcomes, start = [], threading.Barrier(5)
 def answer(value):
@@ -116,7 +114,13 @@ def test_two_processes_of_four_threads_make_one_report(
         "manifests": [str(file)],
         "state": str(device.path),
     }
-    command = [sys.executable, "-I", "-c", WORKER, json.dumps([device.clock(), arguments])]
+    command = [
+        sys.executable,
+        "-I",
+        "-c",
+        WORKER,
+        json.dumps([device.clock(), PATIENCE, arguments]),
+    ]
     workers = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(2)
