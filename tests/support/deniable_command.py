@@ -39,7 +39,9 @@ class Deniable:
         self.data = folder / "data"
         self.key = folder / "operator.key"
         self.environ: dict[str, str | None] = {
-            name: None for name in os.environ if name.startswith("DENIABLE_")
+            name: None
+            for name in os.environ
+            if name.startswith("DENIABLE_") or name.lower().endswith("_proxy")
         }
         self.environ["DENIABLE_DATA"] = str(self.data)
 
@@ -80,7 +82,8 @@ class Deniable:
 
     def process_environ(self) -> dict[str, str]:
         """The environment of a real process."""
-        return {**os.environ, **{k: v for k, v in self.environ.items() if v is not None}}
+        environ = {**os.environ, **self.environ}
+        return {name: value for name, value in environ.items() if value is not None}
 
     @contextmanager
     def process(self, *arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
