@@ -27,7 +27,7 @@ from support.api_world import authored, opened
 
 pytestmark = pytest.mark.processes
 
-READY_SECONDS = 30
+READY_SECONDS = 90
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Served:
 
 
 def ask(port: int, method: str, path: str, body: bytes | None = None) -> Exchange:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=READY_SECONDS)
     try:
         connection.connect()
         client_port: int = connection.sock.getsockname()[1]

@@ -13,6 +13,8 @@ from support.deniable_command import Deniable, wait_until
 from support.descendants import alive, descendants
 from support.spools import prepare
 
+PATIENCE = 120.0
+
 
 @pytest.fixture
 def deniable(tmp_path: Path) -> Deniable:
@@ -41,14 +43,14 @@ def test_a_driver_killed_in_the_middle_leaves_no_process_and_the_next_run_ends_t
     made = prepare(tmp_path, 400, 100)
     arguments = ["tally", "--spool", str(made.spool), "--processes", "2", "--json"]
     with deniable.process(*arguments) as process:
-        wait_until("a block is counted", lambda: made.blocks_done() > 0, 60)
+        wait_until("a block is counted", lambda: made.blocks_done() > 0)
         workers = descendants(process.pid)
         process.send_signal(signal.SIGKILL)
-        process.wait(30)
+        process.wait(PATIENCE)
     done = made.blocks_done()
     assert 0 < done < 100
     assert len(workers) >= 2
-    wait_until("its workers end", lambda: not any(map(alive, workers)), 30)
+    wait_until("its workers end", lambda: not any(map(alive, workers)))
     rest = json.loads(deniable.done(*arguments))
     assert (rest["blocks_before"], rest["blocks"]) == (done, 100 - done)
     assert made.counted() == made.expected()
@@ -61,9 +63,9 @@ def test_a_killed_worker_is_an_error_that_says_what_to_do(
     made = prepare(tmp_path, 400, 100)
     arguments = ["tally", "--spool", str(made.spool), "--processes", "1"]
     with deniable.process(*arguments) as process:
-        wait_until("a block is counted", lambda: made.blocks_done() > 0, 60)
+        wait_until("a block is counted", lambda: made.blocks_done() > 0)
         os.kill(descendants(process.pid)[-1], signal.SIGKILL)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "a worker process died: give the same command again" in said
     deniable.done(*arguments)

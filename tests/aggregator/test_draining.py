@@ -99,7 +99,7 @@ def test_every_report_that_was_acknowledged_before_a_sigterm_is_counted(
         env={**os.environ, **settings.environ()},
     )
     try:
-        wait_until("ready", lambda: is_ready(settings.port), 30)
+        wait_until("ready", lambda: is_ready(settings.port))
         for sender in senders:
             sender.start()
         wait_until("uploads", lambda: sum(len(s.acknowledged) for s in senders) >= ENOUGH)

@@ -23,7 +23,7 @@ from support.api_world import DAY, TODAY, World, authored, opened
 from support.shared_services import pair
 
 BITS = {"dark_mode": True, "beta": False}
-LONG = 30.0
+LONG = 60.0
 SMALL_DISK = "4m"
 MOST_TAKEN = 1_000
 """Reports for which there is room in a database that may not grow any more."""

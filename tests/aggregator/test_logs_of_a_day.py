@@ -29,7 +29,7 @@ from support.api_world import World, authored, opened
 
 pytestmark = pytest.mark.processes
 
-READY_SECONDS = 30
+READY_SECONDS = 90
 FROM = "203.0.113.77"
 """An address that proxies and devices claim in headers."""
 
@@ -67,7 +67,7 @@ class Asker:
         }
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=READY_SECONDS)
         try:
             connection.connect()
             self.day.ports.add(connection.sock.getsockname()[1])

@@ -98,10 +98,10 @@ class Deniable:
             finally:
                 if process.poll() is None:
                     process.send_signal(signal.SIGTERM)
-                    process.wait(timeout=30)
+                    process.wait(timeout=90)
 
 
-def wait_until(what: str, holds: object, seconds: float = 20.0) -> None:
+def wait_until(what: str, holds: object, seconds: float = 120.0) -> None:
     """Poll `holds()` until it is true; AssertionError naming `what` at the deadline."""
     assert callable(holds)
     deadline = time.monotonic() + seconds

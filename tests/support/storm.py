@@ -91,7 +91,7 @@ class Storm:
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             with suppress(httpx.TransportError):
-                if httpx.get(f"http://127.0.0.1:{self.port}/readyz").status_code == 200:
+                if httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=30.0).status_code == 200:
                     return
         pytest.fail(log.read_text())
 
