@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -36,13 +38,28 @@ def test_a_tally_says_what_it_counted_and_a_second_one_that_nothing_was_left(
     assert "Counted 0 of 0 reports in 0 blocks" in again
 
 
+@contextmanager
+def held_up(spool: Path) -> Iterator[None]:
+    """Whoever reads the block in the middle waits for the end of this: no job gets past it."""
+    names = sorted(spool.iterdir())
+    middle = names[len(names) // 2]
+    aside = middle.rename(spool.parent / middle.name)
+    os.mkfifo(middle)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # nobody waits
+            os.close(os.open(middle, os.O_WRONLY | os.O_NONBLOCK))
+        aside.replace(middle)
+
+
 @pytest.mark.processes
 def test_a_driver_killed_in_the_middle_leaves_no_process_and_the_next_run_ends_the_job(
     deniable: Deniable, tmp_path: Path
 ) -> None:
     made = prepare(tmp_path, 400, 100)
     arguments = ["tally", "--spool", str(made.spool), "--processes", "2", "--json"]
-    with deniable.process(*arguments) as process:
+    with held_up(made.spool), deniable.process(*arguments) as process:
         wait_until("a block is counted", lambda: made.blocks_done() > 0)
         workers = descendants(process.pid)
         process.send_signal(signal.SIGKILL)
@@ -62,7 +79,7 @@ def test_a_killed_worker_is_an_error_that_says_what_to_do(
 ) -> None:
     made = prepare(tmp_path, 400, 100)
     arguments = ["tally", "--spool", str(made.spool), "--processes", "1"]
-    with deniable.process(*arguments) as process:
+    with held_up(made.spool), deniable.process(*arguments) as process:
         wait_until("a block is counted", lambda: made.blocks_done() > 0)
         os.kill(descendants(process.pid)[-1], signal.SIGKILL)
         _, said = process.communicate(timeout=PATIENCE)
