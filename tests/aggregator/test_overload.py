@@ -30,7 +30,7 @@ CHUNK = bytes(65_536)
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """Cuts a body off after a second, which a machine under load may take to bring an honest one."""
+    """Cuts a body off after a second, as long as an honest one may take on a busy machine."""
     folder = tmp_path_factory.mktemp("overload")
     with live(folder, threads=THREADS, body_seconds=1, connections=64) as started:
         yield started

@@ -82,9 +82,7 @@ def known(server: Server, cookie: str) -> set[bool]:
     """Whether pages take the cookie for a session's: whoever has none gets one for the form."""
     headers = {"Cookie": f"deniable-session={cookie}"}
     pages = [
-        httpx.get(
-            f"{server.address}/sign-in", headers=headers, trust_env=False, timeout=PATIENCE
-        )
+        httpx.get(f"{server.address}/sign-in", headers=headers, trust_env=False, timeout=PATIENCE)
         for _ in range(ASKED)
     ]
     return {"deniable-form" not in page.cookies for page in pages}

@@ -91,7 +91,8 @@ class Storm:
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             with suppress(httpx.TransportError):
-                if httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=30.0).status_code == 200:
+                ready = httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=30.0)
+                if ready.status_code == 200:
                     return
         pytest.fail(log.read_text())
 
