@@ -83,7 +83,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Served:
         day = datetime.now(UTC).date()
         begin, end = str(day - timedelta(9)), str(day + timedelta(99))
         collection = world.register(authored(valid_from=begin, expires=end))
-        epoch = int(world.clock.now) // collection.manifest.epoch_seconds
+        epoch = int(time.time()) // collection.manifest.epoch_seconds
         report = world.report(collection, {"dark_mode": True, "beta": False}, epoch=epoch)
     settings = Settings(data=folder / "data", port=free_port(), threads=4)
     log = folder / "log"

@@ -92,7 +92,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Day:
     with opened(folder, now=time.time()) as world:
         begin, end = str(today - timedelta(9)), str(today + timedelta(99))
         collection = world.register(authored(valid_from=begin, expires=end))
-        epoch = int(world.clock.now) // collection.manifest.epoch_seconds
+        epoch = int(time.time()) // collection.manifest.epoch_seconds
         value = {"dark_mode": True, "beta": False}
         reports = [world.report(collection, value, epoch=epoch) for _ in range(4)]
         note(found, world, reports)
