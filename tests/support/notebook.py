@@ -20,7 +20,7 @@ __all__ = ["NOTEBOOK", "executed", "stored"]
 nbformat: Any = untyped
 
 NOTEBOOK = Path(__file__).parents[2] / "aggregator" / "docs" / "query.ipynb"
-CELL_SECONDS = 60
+CELL_SECONDS = 240
 
 
 def stored() -> Any:
@@ -36,7 +36,11 @@ def executed(service: Published) -> Any:
             cell.outputs, cell.execution_count = [], None
     environ = {"DENIABLE_URL": service.url, "DENIABLE_TOKEN": service.token}
     client = NotebookClient(
-        notebook, timeout=CELL_SECONDS, kernel_name="python3", record_timing=False
+        notebook,
+        timeout=CELL_SECONDS,
+        startup_timeout=CELL_SECONDS,
+        kernel_name="python3",
+        record_timing=False,
     )
     with tempfile.TemporaryDirectory() as folder:
         client.execute(cwd=folder, env={**os.environ, **environ})

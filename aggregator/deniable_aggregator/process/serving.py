@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 SERVICE = "deniable_aggregator.wsgi:app"
-READY_SECONDS = 30.0
+READY_SECONDS = 90.0
 DRAIN_SECONDS = 20.0
 POLL_SECONDS = 0.05
 HEADER_MILLISECONDS = 10_000
