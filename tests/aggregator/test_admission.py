@@ -43,7 +43,7 @@ def test_who_comes_beyond_them_waits_for_one_to_be_free() -> None:
 
 def test_a_burst_waits_and_is_not_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight times as many uploads as places, however long the machine takes over each."""
-    monkeypatch.setitem(Admission.__init__.__kwdefaults__, "patience_seconds", LONG)
+    monkeypatch.setattr(Admission.__init__, "__kwdefaults__", {"patience_seconds": LONG})
     with opened(tmp_path, threads=4) as world, ThreadPoolExecutor(32) as pool:
         found = world.register(authored())
         value = {"dark_mode": True, "beta": False}

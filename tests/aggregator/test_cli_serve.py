@@ -80,8 +80,8 @@ def test_commands_reach_it_and_its_token_ends_with_it(
     assert live is not None
     path = deniable.write("settings.toml")
     assert deniable.json("collections", "apply", path, "--key", deniable.key)["created"]
-    path = "/v1/collections/settings/manifest"
-    manifest = httpx.get(live.address + path, timeout=PATIENCE)
+    asked = f"{live.address}/v1/collections/settings/manifest"
+    manifest = httpx.get(asked, timeout=PATIENCE)
     assert manifest.text == deniable.done("collections", "export", "settings")
     server.terminate()
     assert server.wait(timeout=PATIENCE) == 0
