@@ -91,10 +91,8 @@ class Storm:
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             with suppress(httpx.TransportError):
-                if (
-                    httpx.get(f"http://127.0.0.1:{self.port}/readyz", trust_env=False).status_code
-                    == 200
-                ):
+                url = f"http://127.0.0.1:{self.port}/readyz"
+                if httpx.get(url, timeout=30.0, trust_env=False).status_code == 200:
                     return
         pytest.fail(log.read_text())
 
