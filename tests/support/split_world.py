@@ -56,7 +56,7 @@ class Split:
         self.opener.publish()
         self.door.tick()
 
-    def report(self, **how: int) -> Report:
+    def report(self, **how: Any) -> Report:
         return self.world.report(self.collection, YES, **how)
 
     def upload(
