@@ -44,7 +44,7 @@ class Settings:
     `relay_batch` is the least number of reports that the relays in front pass on together: with it
     only relays may send reports, and estimates say what that adds; 0 takes reports from anybody.
     `spool_format` is what a door writes, "block" or "parquet", and `spool_wait_ms` how long it
-    gathers reports for one object of an object store.
+    gathers reports for one object of an object store, far less than openers allow for.
     `session_hours` is how long a person stays signed in. The `oidc_…` settings name a provider that
     people may sign in with: its claim `oidc_role_claim` must hold one of the values that
     `oidc_roles` maps to roles, as in "deniable-admins=admin, staff=viewer".

@@ -12,7 +12,7 @@ import secrets
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from deniable_aggregator.errors import ExtraError, SpoolError
 from deniable_aggregator.spool.contract import DAMAGED, NOTICES, Stored, is_file_of_spool
@@ -24,6 +24,14 @@ __all__ = ["Objects", "objects_at", "require_pyarrow", "without_credentials"]
 
 PUT_WHOLE = frozenset({"s3", "gcs"})
 """File systems of pyarrow, by `type_name`, that show a file only when it is complete."""
+
+_WITH_CONTAINER = frozenset({"abfs", "abfss"})
+"""Their addresses have a container where others have who asks."""
+
+_SAY_WHERE = frozenset(
+    {"blob_storage_authority", "dfs_storage_authority", "endpoint_override", "host", "port"}
+)
+"""Options of an address that belong to the place; others may be secrets."""
 
 _ONE_REQUEST = "allow_delayed_open"
 """Makes pyarrow write a small object to S3 in one request instead of three."""
@@ -136,9 +144,13 @@ def require_pyarrow(what: str) -> None:
 
 
 def without_credentials(uri: str) -> str:
-    """The address as it may be shown."""
+    """The address as it may be shown; two places do not have the same."""
     parts = urlsplit(uri)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
+    named, at, host = parts.netloc.rpartition("@")
+    container = f"{named.partition(':')[0]}{at}" if parts.scheme in _WITH_CONTAINER else ""
+    query = urlencode([each for each in parse_qsl(parts.query) if each[0] in _SAY_WHERE])
+    shown = parts._replace(netloc=container + host, path=parts.path.rstrip("/"), query=query)
+    return shown.geturl()
 
 
 def _in_one_request(uri: str) -> str:
