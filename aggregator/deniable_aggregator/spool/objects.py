@@ -149,8 +149,8 @@ def without_credentials(uri: str) -> str:
     named, at, host = parts.netloc.rpartition("@")
     container = f"{named.partition(':')[0]}{at}" if parts.scheme in _WITH_CONTAINER else ""
     query = urlencode([each for each in parse_qsl(parts.query) if each[0] in _SAY_WHERE])
-    shown = parts._replace(netloc=container + host, path=parts.path.rstrip("/"), query=query)
-    return shown.geturl()
+    shown = f"{parts.scheme}://{container}{host}{parts.path.rstrip('/')}"
+    return f"{shown}?{query}" if query else shown
 
 
 def _in_one_request(uri: str) -> str:
