@@ -2,6 +2,7 @@
 
 * AggregatorError
   x DataDirectoryError    a directory that `deniable init` has not prepared, or has prepared before
+  x ExtraError            a library that this takes, of an extra that is not installed
   x KeyFileError          a key file that is missing, open to others or not what it claims to be
   x LockedError           another process serves this data directory
   x ScaleError            workers of a tally that died, or an engine that is not here
@@ -19,6 +20,7 @@ from deniable_shared.errors import DeniableError
 __all__ = [
     "AggregatorError",
     "DataDirectoryError",
+    "ExtraError",
     "KeyFileError",
     "LockedError",
     "ScaleError",
@@ -36,6 +38,10 @@ class AggregatorError(DeniableError):
 
 class DataDirectoryError(AggregatorError):
     """A directory that `deniable init` has not prepared, or has prepared before."""
+
+
+class ExtraError(AggregatorError):
+    """A library that this takes, of an extra that is not installed."""
 
 
 class KeyFileError(AggregatorError):

@@ -43,6 +43,8 @@ class Settings:
     `reports_per_minute_per_collection` bounds what one collection takes from all; 0 does not.
     `relay_batch` is the least number of reports that the relays in front pass on together: with it
     only relays may send reports, and estimates say what that adds; 0 takes reports from anybody.
+    `spool_format` is what a door writes, "block" or "parquet", and `spool_wait_ms` how long it
+    gathers reports for one object of an object store.
     `session_hours` is how long a person stays signed in. The `oidc_…` settings name a provider that
     people may sign in with: its claim `oidc_role_claim` must hold one of the values that
     `oidc_roles` maps to roles, as in "deniable-admins=admin, staff=viewer".
@@ -66,6 +68,8 @@ class Settings:
     reports_per_minute_per_collection: int = 0
     relay_batch: int = 0
     max_waiting_reports: int = 50_000
+    spool_format: str = "block"
+    spool_wait_ms: int = 1_000
     rotate_keys_days: int = 90
     metrics: str = "admin"
     session_hours: int = 12
@@ -92,6 +96,9 @@ class Settings:
             raise SettingsError(
                 "relay_batch must be 0 or at least 2, got 1: one report is no batch"
             )
+        _check_range("spool_wait_ms", self.spool_wait_ms, 0, 10_000)
+        if self.spool_format not in ("block", "parquet"):
+            raise SettingsError(f"spool_format must be block or parquet, got {self.spool_format!r}")
         _check_range("session_hours", self.session_hours, 1, 720)
         _check_range("rotate_keys_days", self.rotate_keys_days, 0, 3_650)
         _check_url("public_url", self.public_url)

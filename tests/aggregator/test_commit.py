@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.ingest import commit
-from deniable_aggregator.ingest.commit import GroupCommit
+from deniable_aggregator.ingest.commit import Gather, GroupCommit
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.store.contract import Arrival, Tally, Verdict
 from support.databases import AnyStore
@@ -67,7 +69,7 @@ class Queue:
 def queue(store: AnyStore) -> Callable[..., Queue]:
     pools = []
 
-    def make(**limits: int) -> Queue:
+    def make(**limits: Any) -> Queue:
         gate, pool = Gate(store), ThreadPoolExecutor(16)
         pools.append(pool)
         return Queue(gate, GroupCommit(partial(gate.commit, tally=sums), **limits), pool)
@@ -196,3 +198,32 @@ def test_one_report_submitted_by_many_threads_at_once_is_counted_once(store: Any
     with ThreadPoolExecutor(16) as pool:
         verdicts = [found for [found] in pool.map(submit, range(16))]
     assert sorted(verdicts) == [COUNTED] + [DUPLICATE] * 15
+
+
+def test_a_leader_that_gathers_begins_when_enough_have_come(queue: Callable[..., Queue]) -> None:
+    waiting = queue(gather=Gather(3, 60.0))
+    first, second = waiting.submit(arrivals([1]), arrivals([2]))
+    assert waiting.size() == (2, 0)
+    [third] = waiting.submit(arrivals([3]))
+    waiting.gate.arrived.acquire(timeout=LONG)
+    assert waiting.gate.batches == [3]
+    waiting.gate.through.release()
+    assert [each.result(LONG) for each in (first, second, third)] == [[COUNTED]] * 3
+
+
+def test_a_leader_that_gathers_waits_for_nobody_longer_than_its_time(store: AnyStore) -> None:
+    for seconds in (0.0, 0.01):
+        commits = GroupCommit(partial(store.commit, tally=sums), gather=Gather(1_000, seconds))
+        assert len(commits.submit(arrivals([1]))) == 1
+
+
+def test_a_leader_that_is_interrupted_while_it_gathers_commits_first(store: AnyStore) -> None:
+    commits = GroupCommit(partial(store.commit, tally=sums), gather=Gather(2, 60.0))
+
+    def interrupted(holds: object, seconds: float) -> bool:
+        raise KeyboardInterrupt
+
+    with patch.object(commits._entered, "wait_for", interrupted), pytest.raises(KeyboardInterrupt):
+        commits.submit(arrivals([1]))
+    assert counted(store) == {EPOCH: (1, [1])}
+    assert (commits.waiting, commits._busy) == (0, False)

@@ -134,7 +134,7 @@ def test_a_worker_ends_whichever_of_its_threads_the_sigterm_was_given_to(tmp_pat
         *_, thread = sorted(int(each.name) for each in Path(f"/proc/{worker}/task").iterdir())
         assert thread != worker
         assert ctypes.CDLL(None).tgkill(worker, thread, signal.SIGTERM) == 0
-        assert process.wait(timeout=DRAIN_SECONDS) == 1  # of one that nobody told to end
+        assert process.wait(timeout=PATIENCE) == 1  # of one that nobody told to end
     finally:
         process.kill()
         process.wait()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.errors import KeyFileError, ScaleError
+from deniable_aggregator.errors import KeyFileError, ScaleError, SpoolError
 from deniable_aggregator.keys.report_keys import ReportKeys
 from deniable_aggregator.scale import tally_spool
 from deniable_aggregator.scale.local import LocalEngine
@@ -19,7 +19,7 @@ from deniable_aggregator.scale.order import order_of
 from deniable_aggregator.scale.partials import open_block, read_partial
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool import Spooled, blocks, write_block
+from deniable_aggregator.spool import Spooled, open_spool, write_block
 from deniable_shared.problems import ReportError
 from support import core_world, postgres_server
 from support.core_world import DAY, TODAY, World, authored, prepared
@@ -38,6 +38,10 @@ def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
         yield opened
     if on_postgres:
         postgres_server.drop(settings.store)
+
+
+def blocks(made: Path) -> list[Path]:
+    return sorted(made.iterdir())
 
 
 def counted(world: World) -> Cells:
@@ -144,8 +148,9 @@ def test_cohorts_are_those_of_uploads(tmp_path: Path) -> None:
         assert world.upload(*reports, relay=True) == []
         before = cells(world.service, manifest.collection)
         order = order_of(world.service, world.service.settings.data / "keys")
-        [path] = blocks(spool(tmp_path / "spool", [spooled(world, reports)]))
-        parts = read_partial(open_block(order, str(path))).in_cells()
+        made = spool(tmp_path / "spool", [spooled(world, reports)])
+        [path] = blocks(made)
+        parts = read_partial(open_block(order, str(made), path.name)).in_cells()
     assert {part.cell.cohort: (len(part.ids), part.tally.tolist()) for part in parts} == {
         cohort: found for (_, _, cohort), found in before.items()
     }
@@ -172,7 +177,9 @@ def test_a_block_with_vouchers_is_left_to_those_who_redeem_them(
     asking = core_world.TOML.replace('"settings"', '"vouched"', 1)
     vouched = authored('requires = ["voucher/1"]\n' + asking)
     world.service.registry.apply(world.signed(vouched))
-    write_block(made, [Spooled(vouched.collection, world.report(manifest=vouched).encode())])
+    write_block(
+        open_spool(made), [Spooled(vouched.collection, world.report(manifest=vouched).encode())]
+    )
     for name in ("first", "second"):
         summary = tally_spool(world.service, made, here, job=name, remove=True, watch=quiet)
         assert "with vouchers: count it with `deniable open`" in summary.damaged[0]
@@ -225,7 +232,7 @@ def test_an_empty_spool_is_no_work_and_none_at_all_is_an_error(
     world: World, tmp_path: Path
 ) -> None:
     assert tally(world.service, spool(tmp_path / "spool", []), here).blocks == 0
-    with pytest.raises(ScaleError, match="there is none"):
+    with pytest.raises(SpoolError, match="there is no directory"):
         tally(world.service, tmp_path / "elsewhere", here)
 
 

@@ -16,9 +16,12 @@ from deniable_aggregator.spool import (
     blocks,
     decode_block,
     encode_block,
+    open_spool,
     read_block,
     write_block,
 )
+from deniable_aggregator.spool.blocks import announced
+from support.spools import REPORTS
 
 records = st.lists(
     st.builds(
@@ -66,24 +69,47 @@ def test_the_largest_record_fits() -> None:
 
 
 def test_a_written_block_is_private_and_says_no_time_and_no_order(tmp_path: Path) -> None:
-    many = [Spooled("c", index.to_bytes(2, "big")) for index in range(1_000)]
-    path = write_block(tmp_path, many)
-    found, status = read_block(path), path.stat()
+    many, spool = [Spooled("c", index.to_bytes(2, "big")) for index in range(1_000)], open_spool
+    name = write_block(spool(tmp_path), many)
+    found, status = read_block(spool(tmp_path), name), (tmp_path / name).stat()
     assert sorted(found, key=lambda each: each.report) == many
     assert found != many  # false alarm: 1/1000!
     assert (status.st_mode & 0o777, status.st_mtime) == (0o600, 0)
 
 
 def test_a_block_that_is_being_written_is_none_yet(tmp_path: Path) -> None:
-    seen: list[list[Path]] = []
-    with patch("os.fsync", lambda descriptor: seen.append(blocks(tmp_path))):
-        path = write_block(tmp_path, TWO)
-    assert seen == [[], [path]]  # the file is synced before it has its name, the name afterwards
-    assert blocks(tmp_path) == [path]
+    spool, seen = open_spool(tmp_path), list[list[str]]()
+
+    def names() -> list[str]:
+        return [block.name for block in blocks(spool)]
+
+    with patch("os.fsync", lambda descriptor: seen.append(names())):
+        name = write_block(spool, TWO)
+    assert seen == [[], [name]]  # the file is synced before it has its name, the name afterwards
+    assert names() == [name]
 
 
 def test_a_damaged_file_is_refused_by_name(tmp_path: Path) -> None:
-    path = write_block(tmp_path, TWO)
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(SpoolError, match=path.name):
-        read_block(path)
+    spool = open_spool(tmp_path)
+    for format, records in (("block", TWO), ("parquet", REPORTS)):
+        name = write_block(spool, records, format=format)
+        (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-1])
+        with pytest.raises(SpoolError, match=name):
+            read_block(spool, name)
+
+
+def test_a_name_says_how_many_records_and_without_it_the_block_does(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path)
+    name = write_block(spool, TWO)
+    assert announced(spool, name) == 2
+    spool.put("older.block", spool.get(name))
+    assert announced(spool, "older.block") == 2
+    spool.put("damaged.block", b"damaged")
+    assert announced(spool, "damaged.block") == announced(spool, "gone.block") == 0
+    assert {block.name for block in blocks(spool)} == {name, "older.block", "damaged.block"}
+
+
+def test_other_files_are_no_blocks(tmp_path: Path) -> None:
+    for name in ("notices.json", "README", ".x.block", "x.block.damaged", "block"):
+        (tmp_path / name).write_bytes(b"1")
+    assert blocks(open_spool(tmp_path)) == []

@@ -119,8 +119,7 @@ def test_a_door_with_relays_only_takes_no_single_report_without_a_token(tmp_path
 
 
 def test_limits_count_reports_and_spare_a_relay_that_of_its_network(tmp_path: Path) -> None:
-    with api_world.opened(tmp_path) as world:
-        split = Split(tmp_path, world, **LIMITS)
+    with split_world.opened(tmp_path, door_settings=LIMITS) as split:
         assert [split.upload(*reports(split, 1)).status for _ in range(11)] == [200] * 10 + [429]
         assert split.upload(*reports(split, 10), role="relay").status == 200
         refused = split.upload(*reports(split, 1), role="relay")
@@ -170,7 +169,7 @@ def test_a_relay_before_a_door_says_nothing_of_devices_and_loses_nothing(
         assert {*first.reports} == {*second.reports} == {*sent}
         assert second.at == split.clock()
         assert "198.51.100.7" not in f"{second.headers}{second.address}"
-        assert [path.stat().st_mtime for path in split.waiting()] == [0]
+        assert [(split.spool / name).stat().st_mtime for name in split.waiting()] == [0]
         assert split.opener.turn(at_once=True) == BATCH
         assert split.n() == BATCH
         assert NOTICES_SECONDS < 1_000

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
@@ -18,25 +16,38 @@ from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool import Spooled, read_block, write_block
 from deniable_aggregator.spool.door import Door
-from deniable_aggregator.spool.opening import DAMAGED
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Extension, Report, ReportHeader
 from deniable_shared.voucher import decode_voucher, format_key, issue
 from support import split_world
 from support.api_world import authored
 from support.data_directory import DAY, TODAY
-from support.databases import KINDS
+from support.places import Killed, killed_at
 from support.relay_world import tell
 from support.split_world import YES, Split
 
+SETTINGS: dict[str, dict[str, Any]] = {
+    "directory": {},
+    "moved": {"spool_wait_ms": 0},
+    "s3": {"spool_wait_ms": 0, "spool_format": "parquet"},
+    "database": {"spool_format": "parquet"},
+}
 
-class Killed(BaseException):
-    """The end of the process."""
 
-
-@pytest.fixture(params=KINDS)
+@pytest.fixture(
+    params=[
+        ("sqlite", "directory"),
+        ("postgres", "directory"),
+        ("sqlite", "moved"),
+        ("sqlite", "s3"),
+        ("sqlite", "database"),
+    ],
+    ids="-".join,
+)
 def split(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Split]:
-    with split_world.opened(tmp_path, request.param) as split:
+    """Each kind of database, each kind of place and both formats of blocks."""
+    store, place = request.param
+    with split_world.opened(tmp_path, store, place, SETTINGS[place]) as split:
         yield split
 
 
@@ -51,8 +62,8 @@ def test_what_the_door_took_the_opener_counts_once(split: Split) -> None:
 def test_the_door_has_no_key_and_no_database(split: Split) -> None:
     everything = vars(split.door) | vars(split.door.intake)
     assert not any(isinstance(part, Service) for part in everything.values())
-    assert sorted(path.name for path in split.spool.iterdir()) == ["notices.json"]
-    assert b"hpke-" not in (split.spool / "notices.json").read_bytes()
+    assert split.place.spool.files() == []
+    assert b"hpke-" not in split.place.spool.published()
 
 
 def test_devices_get_at_the_door_what_the_service_publishes(split: Split) -> None:
@@ -176,14 +187,16 @@ def test_an_epoch_closes_only_after_all_that_was_taken_in_time_is_counted(split:
 
 def test_a_damaged_block_is_set_aside_and_the_others_are_counted(split: Split) -> None:
     split.take(2)
-    damaged = split.waiting()[0]
-    damaged.write_bytes(damaged.read_bytes()[:-1])
-    write_block(split.spool, [Spooled("unheard-of", split.report().encode())])
-    write_block(split.spool, [Spooled(split.collection.id, b"no report")])
+    spool, damaged = split.place.spool, split.waiting()[0]
+    whole = spool.get(damaged)
+    split.place.replace(damaged, whole[:-1])
+    write_block(spool, [Spooled("unheard-of", split.report().encode())])
+    write_block(spool, [Spooled(split.collection.id, b"no report")])
     split.opener.turn()
     assert split.n() == 1
     assert split.waiting() == []
-    assert len(list(split.spool.glob(f"*{DAMAGED}"))) == 2
+    assert len(split.place.set_aside()) == 2
+    assert split.place.set_aside()[damaged] == whole[:-1]
 
 
 def test_a_door_without_notices_asks_devices_to_come_later(tmp_path: Path) -> None:
@@ -194,30 +207,10 @@ def test_a_door_without_notices_asks_devices_to_come_later(tmp_path: Path) -> No
         Door(tmp_path / "nowhere", Settings())
 
 
-@contextmanager
-def killed_at(step: int) -> Iterator[list[int]]:
-    """Before its `step`-th call to the file system that changes something, the process ends."""
-    seen = [0]
-
-    def watched(call: Callable[..., Any]) -> Callable[..., Any]:
-        def counting(*arguments: Any, **named: Any) -> Any:
-            seen[0] += 1
-            if seen[0] > step:
-                raise Killed
-            return call(*arguments, **named)
-
-        return counting
-
-    with ExitStack() as stack:
-        for owner, name in ((os, "fsync"), (os, "utime"), (Path, "rename"), (Path, "unlink")):
-            stack.enter_context(patch.object(owner, name, watched(getattr(owner, name))))
-        yield seen
-
-
 def test_whatever_kills_the_door_what_it_acknowledged_is_in_whole_blocks(split: Split) -> None:
     for step in count():
         reports, acknowledged = [split.report() for _ in range(2)], []
-        with killed_at(step) as seen:
+        with killed_at(step, split.place.kind) as seen:
             try:
                 for report in reports:
                     split.upload(report)
@@ -226,7 +219,8 @@ def test_whatever_kills_the_door_what_it_acknowledged_is_in_whole_blocks(split: 
                 pass
         split.door = split.new_door()
         split.door.tick()
-        kept = [record.report for path in split.waiting() for record in read_block(path)]
+        spool = split.place.spool
+        kept = [each.report for name in split.waiting() for each in read_block(spool, name)]
         assert set(acknowledged) <= set(kept)
         if seen[0] <= step:
             assert step >= 6
@@ -238,7 +232,7 @@ def test_whatever_kills_the_opener_the_next_one_counts_each_report_once(split: S
     for step in count():
         split.take(3)
         total += 3
-        with killed_at(step) as seen, suppress(Killed):
+        with killed_at(step, split.place.kind) as seen, suppress(Killed):
             split.new_opener().turn(at_once=True)
         split.new_opener().turn(at_once=True)
         assert (split.n(), split.waiting()) == (total, [])

@@ -23,7 +23,7 @@ from deniable_aggregator.scale import Engine, tally_spool
 from deniable_aggregator.scale.local import LocalEngine
 from deniable_aggregator.scale.spark import SparkEngine
 from deniable_aggregator.service import Service
-from deniable_aggregator.spool import blocks
+from deniable_aggregator.spool import blocks, open_spool
 
 SEALED, SEALED_BLOCKS = 1_200_000, 12
 UNARY, UNARY_FILES = 100_000_000, 100
@@ -100,22 +100,23 @@ def _sealed(
     seal = partial(spooling.seal_block, made.target, str(spool), size)
     list(LocalEngine(cores)(seal, list(map(str, range(number)))))
     keys = made.settings.data / "keys"
-    paths = [str(path) for path in blocks(spool)]
+    alone_at = partial(_alone, made, keys, spool, cores)
     rates: list[float] = []
     runs: dict[str, Run] = {}
     for name, engine in engines.items():
-        rates.append(_alone(made, keys, paths, cores))
+        rates.append(alone_at())
         runs[name] = _tallied(made, folder / name.replace(" ", "-"), spool, engine)
-        rates.append(_alone(made, keys, paths, cores))
+        rates.append(alone_at())
     alone = Line(OPEN, "limit", "reports/s", (sum(rates) / len(rates),), "a core", True)
-    size = sum(path.stat().st_size for path in blocks(spool)) / runs[LOCAL].reports
+    size = sum(block.size for block in blocks(open_spool(spool))) / runs[LOCAL].reports
     return runs, alone, Line("in the spool", "ours", "bytes", (size,), "until it is counted")
 
 
-def _alone(made: Deployment, keys: Path, paths: list[str], cores: int) -> float:
+def _alone(made: Deployment, keys: Path, spool: Path, cores: int) -> float:
     """Opens a second of processor time, under the same load: as many processes at once."""
-    work = partial(spooling.open_alone, made.target, str(keys))
-    found = [json.loads(data) for data in LocalEngine(cores)(work, paths[:cores])]
+    work = partial(spooling.open_alone, made.target, str(keys), str(spool))
+    names = [block.name for block in blocks(open_spool(spool))][:cores]
+    found = [json.loads(data) for data in LocalEngine(cores)(work, names)]
     return sum(n for _, n in found) / sum(seconds for seconds, _ in found)
 
 

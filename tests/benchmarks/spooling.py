@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from deniable_aggregator import estimators
-from deniable_aggregator.spool import Spooled, read_block, write_block
+from deniable_aggregator.spool import Spooled, open_spool, read_block, write_block
 from deniable_shared import envelope, mechanisms, report
 from deniable_shared.coins import Coins
 
@@ -34,17 +34,19 @@ def seal_block(target: dict[str, str | int], spool: str, count: int, number: str
         info = report.seal_info(name, digest, header)
         sealed = envelope.seal(inside, public_key=public, info=info)
         records.append(Spooled(name, report.Report(header, sealed).encode()))
-    write_block(Path(spool), records)
+    write_block(open_spool(spool), records)
     return number.encode()
 
 
-def open_alone(target: dict[str, str | int], keys: str, path: str) -> bytes:
+def open_alone(target: dict[str, str | int], keys: str, folder: str, block: str) -> bytes:
     """Seconds of processor time of nothing but HPKE, and how many reports: the limit."""
     from deniable_aggregator.keys.report_keys import ReportKeys
 
     opener = ReportKeys(Path(keys)).all[int(target["key_id"])].opener
     name, digest = str(target["collection"]), bytes.fromhex(str(target["digest"]))
-    reports = [report.decode_upload(record.report)[0] for record in read_block(Path(path))]
+    reports = [
+        report.decode_upload(record.report)[0] for record in read_block(open_spool(folder), block)
+    ]
     pairs = [
         (each.sealed, report.seal_info(name, digest, each.header)) for each in reports[:MOST_ALONE]
     ]

@@ -1,4 +1,7 @@
-"""Exactly once where a door takes and an opener counts, over both databases, whatever is killed."""
+"""Exactly once where a door takes and an opener counts, whatever is killed.
+
+Over both databases, and over an object store with blocks in Parquet.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,20 @@ from deniable_aggregator.spool.door import Door
 from deniable_aggregator.spool.opening import Opening
 from support.exactly_once import HUNTING
 from support.killing import Killed
-from support.split_spine import SharedSplitExactlyOnce, SplitExactlyOnce
+from support.split_spine import (
+    SharedSplitExactlyOnce,
+    SplitExactlyOnce,
+    StoredSplitExactlyOnce,
+)
 
 TestSplitExactlyOnce = SplitExactlyOnce.TestCase
 TestSplitExactlyOnce.settings = settings(max_examples=6, stateful_step_count=40, deadline=None)
 TestSharedSplitExactlyOnce = SharedSplitExactlyOnce.TestCase
 TestSharedSplitExactlyOnce.settings = settings(
+    max_examples=2, stateful_step_count=40, deadline=None
+)
+TestStoredSplitExactlyOnce = StoredSplitExactlyOnce.TestCase
+TestStoredSplitExactlyOnce.settings = settings(
     max_examples=2, stateful_step_count=40, deadline=None
 )
 

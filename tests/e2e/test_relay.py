@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from support import s3_server
 from support.deniable_command import wait_until
 from support.long_way import LongWay, kill
 
@@ -58,3 +59,23 @@ def test_reports_that_a_killed_door_had_acknowledged_are_counted_once(way: LongW
     assert way.deniable.done(*opening) == "Drained 0 reports\n"
     assert way.counted() == 3
     assert not (way.folder / "nowhere").exists()
+
+
+@pytest.mark.processes
+def test_the_same_with_a_bucket_between_door_and_opener(
+    way: LongWay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = s3_server.bucket()
+    for name, value in {**s3_server.CREDENTIALS, "DENIABLE_SPOOL_FORMAT": "parquet"}.items():
+        monkeypatch.setenv(name, value)
+        way.deniable.environ[name] = value
+    opening = ("open", "--spool", spool, "--once")
+    assert way.deniable.done(*opening) == "Drained 0 reports\n"
+    door = way.start(way.front, "serve", "--spool", spool, "--data", "nowhere")
+    assert [way.answer(device) for device in range(3)] == [1] * 3
+    kill(door)
+    blocks = {path for method, path in s3_server.server().requests if path.endswith(".parquet")}
+    assert len(blocks) == 3
+    assert way.deniable.done(*opening) == "Drained 3 reports\n"
+    assert way.deniable.done(*opening) == "Drained 0 reports\n"
+    assert way.counted() == 3

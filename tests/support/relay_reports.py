@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from deniable_aggregator.registry import Collection
 from deniable_shared.report import Report
@@ -11,7 +12,7 @@ from support.relay_world import RelayWorld
 YES = {"dark_mode": True, "beta": False}
 
 
-def sent(world: RelayWorld, collection: Collection, count: int, **how: int) -> list[Report]:
+def sent(world: RelayWorld, collection: Collection, count: int, **how: Any) -> list[Report]:
     """So many devices upload, and are told that all is well."""
     reports = [world.aggregator.report(collection, YES, **how) for _ in range(count)]
     for report in reports:

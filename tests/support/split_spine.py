@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 import httpx
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from deniable_aggregator.settings import Settings
+from deniable_aggregator.spool import blocks, open_spool
 from deniable_aggregator.spool.door import Door
 from deniable_aggregator.spool.opening import Opening
 from deniable_client import Reply
 from deniable_client.transport import HttpTransport
-from support import postgres_server
+from support import postgres_server, s3_server
 from support.exactly_once import DEVICES, ExactlyOnce, flipped
 from support.killing import Killed
 from support.shared_spine import SharedSpine
 from support.spine_world import Spine
 
-__all__ = ["SharedSplitExactlyOnce", "SplitExactlyOnce", "SplitSpine"]
+__all__ = ["SharedSplitExactlyOnce", "SplitExactlyOnce", "SplitSpine", "StoredSplitExactlyOnce"]
 
 
 @dataclass
@@ -33,19 +35,23 @@ class SplitSpine(Spine):
 
     opener: Opening | None = None
     door: Door | None = None
+    door_settings: ClassVar[dict[str, Any]] = {}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.tell_the_door()
 
     @property
-    def spool(self) -> Path:
+    def spool(self) -> str | Path:
         return self.folder / "spool"
+
+    def make_spool(self) -> None:
+        (self.folder / "spool").mkdir(exist_ok=True)
 
     def start(self) -> None:
         super().start()
         if self.opener is None:
-            self.spool.mkdir(exist_ok=True)
+            self.make_spool()
             assert self.service is not None
             limits = {"least": 2, "seconds": 86_400.0}
             self.opener = Opening(self.service, self.spool, clock=self.clock, **limits)  # type: ignore[arg-type]
@@ -95,11 +101,11 @@ class SplitSpine(Spine):
 
     def waits(self) -> bool:
         """Whether anything is in the spool."""
-        return any(path.suffix == ".block" for path in self.spool.iterdir())
+        return bool(blocks(open_spool(self.spool)))
 
     def _opened(self) -> Door:
         if self.door is None:
-            settings = Settings(data=self.folder / "nowhere")
+            settings = Settings(data=self.folder / "nowhere", **self.door_settings)
             self.door = Door(self.spool, settings, clock=self.clock)
             self.door.tick()
         return self.door
@@ -115,6 +121,21 @@ class SharedSplitSpine(SplitSpine):
     def end(self) -> None:
         self.stop()
         postgres_server.drop(self.settings.store)
+
+
+@dataclass
+class StoredSplitSpine(SplitSpine):
+    """Blocks in Parquet, in an object store."""
+
+    address: str = ""
+    door_settings: ClassVar[dict[str, Any]] = {"spool_format": "parquet", "spool_wait_ms": 0}
+
+    @property
+    def spool(self) -> str:
+        return self.address
+
+    def make_spool(self) -> None:
+        self.address = self.address or s3_server.bucket("test:test")
 
 
 class SplitExactlyOnce(ExactlyOnce):
@@ -176,3 +197,10 @@ class SharedSplitExactlyOnce(SplitExactlyOnce):
 
     def begin(self, folder: Path) -> Spine:
         return SharedSplitSpine(folder, DEVICES)
+
+
+class StoredSplitExactlyOnce(SplitExactlyOnce):
+    """Over an object store."""
+
+    def begin(self, folder: Path) -> Spine:
+        return StoredSplitSpine(folder, DEVICES)

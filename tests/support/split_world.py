@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.settings import Settings
+from deniable_aggregator.spool import blocks
 from deniable_aggregator.spool.door import Door
 from deniable_aggregator.spool.opening import Opening
 from deniable_shared.report import Report, encode_upload
 from support import api_world
 from support.data_directory import Moment
+from support.places import Place, place_of
 from support.relay_world import Answer, tell
 
 __all__ = ["YES", "Split", "opened"]
@@ -22,11 +25,15 @@ YES = {"dark_mode": True, "beta": False}
 
 
 class Split:
-    """`world` is what the opener's directory holds; `door_settings` are the door's own."""
+    """`world` is what the opener's directory holds; `door_settings` are the door's own.
 
-    def __init__(self, folder: Path, world: api_world.World, **door_settings: Any) -> None:
-        self.spool = folder / "spool"
-        self.spool.mkdir()
+    `spool` is the directory where `place` is one.
+    """
+
+    def __init__(
+        self, folder: Path, world: api_world.World, place: Place, **door_settings: Any
+    ) -> None:
+        self.spool, self.place = folder / "spool", place
         self.world, self.door_settings = world, door_settings
         self.collection = world.register(api_world.authored())
         self.door = self.new_door()
@@ -38,18 +45,18 @@ class Split:
         return self.world.clock
 
     def new_opener(self, **limits: Any) -> Opening:
-        return Opening(self.world.service, self.spool, clock=self.clock, **limits)
+        return Opening(self.world.service, self.place.address, clock=self.clock, **limits)
 
     def new_door(self) -> Door:
         settings = Settings(data=self.spool / "nowhere", **self.door_settings)
-        return Door(self.spool, settings, clock=self.clock)
+        return Door(self.place.address, settings, clock=self.clock)
 
     def publish(self) -> None:
         """The opener says what there is, and the door hears it."""
         self.opener.publish()
         self.door.tick()
 
-    def report(self, **how: int) -> Report:
+    def report(self, **how: Any) -> Report:
         return self.world.report(self.collection, YES, **how)
 
     def upload(
@@ -70,9 +77,9 @@ class Split:
             assert self.upload(report).codes == []
         return reports
 
-    def waiting(self) -> list[Path]:
-        """The blocks in the spool."""
-        return sorted(self.spool.glob("*.block"))
+    def waiting(self) -> list[str]:
+        """Names of the blocks in the spool."""
+        return [block.name for block in blocks(self.place.spool)]
 
     def n(self) -> int:
         return sum(row.n for row in self.world.service.store.epochs(self.collection.id))
@@ -82,7 +89,13 @@ class Split:
 
 
 @contextmanager
-def opened(folder: Path, kind: str = "sqlite", **settings: Any) -> Iterator[Split]:
-    """Over a database of that kind; the settings are the opener's."""
-    with api_world.opened(folder, kind=kind, **settings) as world:
-        yield Split(folder, world)
+def opened(
+    folder: Path,
+    kind: str = "sqlite",
+    place: str = "directory",
+    door_settings: Mapping[str, Any] = MappingProxyType({}),
+    **settings: Any,
+) -> Iterator[Split]:
+    """Over a database and a spool of those kinds; the settings are the opener's."""
+    with place_of(place, folder) as made, api_world.opened(folder, kind=kind, **settings) as world:
+        yield Split(folder, world, made, **door_settings)

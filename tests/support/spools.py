@@ -13,16 +13,18 @@ from deniable_aggregator.keys import initialise, read_seed
 from deniable_aggregator.scale import Engine, Summary, tally_spool
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool import Spooled, write_block
+from deniable_aggregator.spool import Spooled, open_spool, write_block
 from deniable_shared.manifest import Manifest
-from deniable_shared.report import Report
+from deniable_shared.report import Extension, Report, ReportHeader
 from support.core_world import DAY, TODAY, TOML, Moment, World, authored
 
 __all__ = [
+    "REPORTS",
     "Cells",
     "Prepared",
     "cells",
     "expected_of",
+    "fill",
     "here",
     "mixed",
     "prepare",
@@ -33,6 +35,15 @@ __all__ = [
 ]
 
 REAL = TOML.replace("2027-01-01", "2026-01-01").replace("2027-02-01", "2099-01-01")
+EXTENDED = (Extension(1, b""), Extension(2, bytes(8)))
+REPORTS = [
+    Spooled("settings-aaaaaa", Report(ReportHeader(bytes(16), 1, 1, 1), b"\x01").encode()),
+    Spooled(
+        "b", Report(ReportHeader(b"\xff" * 16, 2**32 - 1, 2**16 - 1, 255, EXTENDED), b"2").encode()
+    ),
+]
+"""The least and the most that a header can say."""
+
 Cells = dict[tuple[int, int, int], tuple[int, list[int]]]
 
 
@@ -44,9 +55,14 @@ def spooled(world: World, reports: Iterable[Report]) -> list[Spooled]:
 def spool(directory: Path, blocks: Sequence[Sequence[Spooled]]) -> Path:
     """A directory of these blocks."""
     directory.mkdir(exist_ok=True)
-    for block in blocks:
-        write_block(directory, block)
+    fill(directory, blocks)
     return directory
+
+
+def fill(address: str | Path, blocks: Sequence[Sequence[Spooled]], format: str = "block") -> None:
+    """Put these blocks there."""
+    for block in blocks:
+        write_block(open_spool(address), block, format=format)
 
 
 def mixed(world: World, count: int, today: int = TODAY) -> list[Report]:
@@ -114,9 +130,9 @@ def prepare(folder: Path, reports: int, blocks: int, store: str = "") -> Prepare
     return Prepared(settings, manifest, made, reports, today)
 
 
-def tally(service: Service, directory: Path, engine: Engine, *, job: str = "tally") -> Summary:
+def tally(service: Service, spool: str | Path, engine: Engine, *, job: str = "tally") -> Summary:
     """A job that nobody watches."""
-    return tally_spool(service, directory, engine, job=job, watch=quiet)
+    return tally_spool(service, spool, engine, job=job, watch=quiet)
 
 
 def quiet(done: int, total: int) -> None:

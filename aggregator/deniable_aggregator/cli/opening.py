@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from deniable_aggregator.cli.options import data_option, example, settings_for
+from deniable_aggregator.cli.options import data_option, example, settings_for, spool_option
 from deniable_aggregator.cli.output import say
 
 TURN_SECONDS = 30.0
@@ -21,17 +21,11 @@ logger = logging.getLogger(__name__)
     "open",
     epilog=example(
         "deniable open --spool /srv/spool --once",
-        "deniable open --spool /srv/spool --least 10000 --seconds 3600",
+        "deniable open --spool s3://bucket/spool --least 10000 --seconds 3600",
     ),
 )
 @data_option
-@click.option(
-    "--spool",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIRECTORY",
-    help="Where `deniable serve --spool` puts reports.",
-)
+@spool_option(help="Where `deniable serve --spool` puts reports: a directory or an address.")
 @click.option(
     "--least",
     type=click.IntRange(1),
@@ -53,7 +47,7 @@ logger = logging.getLogger(__name__)
     help="The same for the last time: from then on epochs close without this spool.",
 )
 def open_spool(
-    data: Path | None, spool: Path, least: int, seconds: int, once: bool, last: bool
+    data: Path | None, spool: str, least: int, seconds: int, once: bool, last: bool
 ) -> None:
     """Count what `deniable serve --spool` has taken.
 
@@ -73,7 +67,7 @@ def open_spool(
             drained = opening.last() if last else opening.turn(at_once=True)
             click.echo(f"Drained {drained:,} reports")
             return
-        say(f"Opening {spool} (Ctrl-C stops)")
+        say(f"Opening {opening.where} (Ctrl-C stops)")
         with signals_as_interrupt():
             _for_ever(opening.turn)
     except KeyboardInterrupt:

@@ -25,6 +25,7 @@ __all__ = [
     "one_form",
     "service_options",
     "settings_for",
+    "spool_option",
 ]
 
 P = ParamSpec("P")
@@ -80,6 +81,23 @@ def service_options(command: Callable[P, R]) -> Callable[P, R]:
         help="A running service; its token is read from DENIABLE_TOKEN. [DENIABLE_URL]",
     )(command)
     return data_option(with_url)
+
+
+class _Spool(click.ParamType[str]):
+    """An address as it is, a path made absolute."""
+
+    name = "spool"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        text = str(value)
+        return text if "://" in text else str(Path(text).absolute())
+
+
+def spool_option(*, help: str, required: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """--spool PLACE."""
+    return click.option("--spool", required=required, type=_Spool(), metavar="PLACE", help=help)
 
 
 def json_option(command: Callable[P, R]) -> Callable[P, R]:

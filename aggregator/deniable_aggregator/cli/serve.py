@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from deniable_aggregator.cli.lazy import CommandFailed
-from deniable_aggregator.cli.options import data_option, example, settings_for
+from deniable_aggregator.cli.options import data_option, example, settings_for, spool_option
 from deniable_aggregator.cli.output import say
 
 if TYPE_CHECKING:
@@ -35,11 +35,10 @@ if TYPE_CHECKING:
     help="Processes that serve; more than one needs PostgreSQL. [default: 1]",
 )
 @click.option("--access-log", is_flag=True, help="Log requests, without addresses.")
-@click.option(
-    "--spool",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIRECTORY",
-    help="Take reports without any key and put them there, for `deniable open`.",
+@spool_option(
+    required=False,
+    help="Take reports without any key and put them there, for `deniable open`: a directory, "
+    "s3://…, gs://… or postgresql://….",
 )
 def serve(
     data: Path | None,
@@ -47,7 +46,7 @@ def serve(
     port: int | None,
     workers: int | None,
     access_log: bool,
-    spool: Path | None,
+    spool: str | None,
 ) -> None:
     """Run the service.
 
@@ -83,23 +82,27 @@ def serve(
     raise CommandFailed(f"the service stopped by itself (exit code {code})")
 
 
-def _take_without_keys(settings: Settings, spool: Path, *, access_log: bool) -> NoReturn:
+def _take_without_keys(settings: Settings, spool: str, *, access_log: bool) -> NoReturn:
     """Granian takes this process over, with an application that has no key."""
     import os
     import sys
 
     from deniable_aggregator.process.serving import granian_arguments, require_free
+    from deniable_aggregator.spool import open_spool
+    from deniable_aggregator.spool.blocks import require_format
     from deniable_aggregator.spool.door import FACTORY, VARIABLE, require_no_key, without_secrets
 
     require_no_key(settings)
     settings = without_secrets(settings)
-    if not spool.is_dir():
-        raise CommandFailed(f"there is no directory {spool} for the spool: make one")
+    place = open_spool(spool)
+    require_format(settings.spool_format)
     require_free(settings.host, settings.port)
     arguments = granian_arguments(settings, access_log=access_log, factory=FACTORY)
-    environ = {**os.environ, **settings.environ(), VARIABLE: str(spool.absolute())}
-    say(f"Taking reports for {spool} at http://{settings.host}:{settings.port} (Ctrl-C stops)")
-    os.chdir(spool)  # granian imports from where it stands
+    environ = {**os.environ, **settings.environ(), VARIABLE: spool}
+    say(
+        f"Taking reports for {place.where} at http://{settings.host}:{settings.port} (Ctrl-C stops)"
+    )
+    os.chdir("/")  # granian imports from where it stands: nobody else may write there
     command = [sys.executable, "-P", "-m", "granian", *arguments]
     os.execve(sys.executable, command, environ)  # noqa: S606  (our own interpreter and module)
 

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable_aggregator.cli.lazy import CommandFailed
-from deniable_aggregator.cli.options import data_option, example, json_option, settings_for
+from deniable_aggregator.cli.options import (
+    data_option,
+    example,
+    json_option,
+    settings_for,
+    spool_option,
+)
 from deniable_aggregator.cli.output import emit
 from deniable_aggregator.cli.progress import watcher
 
@@ -19,16 +25,10 @@ if TYPE_CHECKING:
 @click.command(
     epilog=example(
         "deniable tally --spool /var/spool/deniable --processes 16",
-        "deniable tally --engine spark --master spark://10.0.0.5:7077 --spool /mnt/spool",
+        "deniable tally --engine spark --master spark://10.0.0.5:7077 --spool s3://bucket/spool",
     )
 )
-@click.option(
-    "--spool",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="PATH",
-    help="The directory of blocks; workers see it under the same path.",
-)
+@spool_option(help="A directory of blocks, or an address; workers see it under the same.")
 @click.option(
     "--engine",
     type=click.Choice(["local", "spark"]),
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 @data_option
 @json_option
 def tally(
-    spool: Path,
+    spool: str,
     engine: str,
     processes: int | None,
     master: str | None,
@@ -86,7 +86,7 @@ def tally(
                 bar.stage("Counting blocks")
             summary = tally_spool(
                 service,
-                spool.absolute(),
+                spool,
                 chosen,
                 job=job,
                 keys=keys,

@@ -1,7 +1,8 @@
 """Group commit: whoever finds no commit under way commits for all that wait; others wait for it.
 
 Nobody returns before the commit that holds their reports is durable. While one batch is on its way
-to the disk the next one gathers, so the slower the disk, the larger the batches.
+to the disk the next one gathers, so the slower the disk, the larger the batches. Where a commit is
+dear the leader also waits for others before it begins: see `Gather`.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from deniable_aggregator.problem import Problem, jittered
 
-__all__ = ["GroupCommit"]
+__all__ = ["Gather", "GroupCommit"]
 
 A = TypeVar("A")
 V = TypeVar("V")
@@ -25,6 +27,14 @@ MAX_BATCH = 4_000
 RETRY_SECONDS = 5.0
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Begin a commit once so many submissions wait, or after so many seconds."""
+
+    submissions: int
+    seconds: float
 
 
 class _Ticket(Generic[A, V]):
@@ -45,7 +55,11 @@ class GroupCommit(Generic[A, V]):
     """Many threads submit, one at a time commits. Keeps no thread of its own."""
 
     def __init__(
-        self, commit: Callable[[Sequence[A]], list[V]], *, max_waiting: int = 50_000
+        self,
+        commit: Callable[[Sequence[A]], list[V]],
+        *,
+        max_waiting: int = 50_000,
+        gather: Gather | None = None,
     ) -> None:
         """`commit` gives a verdict on each of a batch once they are durable.
 
@@ -53,7 +67,9 @@ class GroupCommit(Generic[A, V]):
         """
         self._verdicts_on = commit
         self._max_waiting = max_waiting
+        self._gather = gather
         self._lock = threading.Lock()
+        self._entered = threading.Condition(self._lock)
         self._queue: deque[_Ticket[A, V]] = deque()
         self._waiting = 0
         self._busy = False
@@ -98,6 +114,7 @@ class GroupCommit(Generic[A, V]):
             self._waiting += len(ticket.arrivals)
             ticket.leads = not self._busy
             self._busy = True
+            self._entered.notify()
             return ticket.leads
 
     def _full(self) -> Problem:
@@ -124,6 +141,20 @@ class GroupCommit(Generic[A, V]):
 
     def _lead(self) -> None:
         """Commit the front of the queue, one's own ticket first; hand on to who waits longest."""
+        try:
+            self._wait_for_more()
+        finally:  # a leader that is interrupted must not leave the others without one
+            self._commit_front()
+
+    def _wait_for_more(self) -> None:
+        gather = self._gather
+        if gather is not None:
+            with self._lock:
+                self._entered.wait_for(
+                    lambda: len(self._queue) >= gather.submissions, gather.seconds
+                )
+
+    def _commit_front(self) -> None:
         batch = self._take()
         try:
             self._commit(batch)

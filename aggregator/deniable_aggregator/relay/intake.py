@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 
-from deniable_aggregator.ingest.commit import GroupCommit
+from deniable_aggregator.ingest.commit import Gather, GroupCommit
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem, jittered
 from deniable_aggregator.relay.notices import Collected, Notices
@@ -46,14 +46,16 @@ class Intake:
         waiting: int = 0,
         most_waiting: float = MOST_WAITING,
         anonymous: bool = True,
+        gather: Gather | None = None,
     ) -> None:
         """`keep` puts reports on disk and says which were new; `waiting` of them are there.
 
         `anonymous`: reports hide among each other. 0 reports of a collection are no limit.
+        `gather`: how long reports wait for each other.
         """
         self._limiter = PrefixLimiter(reports_per_minute, clock=clock)
         self._shares = CollectionLimiter(reports_per_minute_of_collection, clock=clock)
-        self._commits = GroupCommit(keep)
+        self._commits = GroupCommit(keep, gather=gather)
         self._clock = clock
         self._anonymous = anonymous
         self._most_waiting = most_waiting

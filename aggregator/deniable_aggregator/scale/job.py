@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from deniable_aggregator.errors import ScaleError
 from deniable_aggregator.scale.order import order_of
 from deniable_aggregator.scale.partials import UNKNOWN, Partial, open_block, read_partial
-from deniable_aggregator.spool import UNRELAYED, blocks
+from deniable_aggregator.spool import UNRELAYED, Spool, blocks, open_spool
 from deniable_aggregator.store.contract import Block, Verdict
 from deniable_shared.problems import ReportError
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "Summary", "tally_spool"]
 
 Engine: TypeAlias = Callable[[Callable[[str], bytes], Sequence[str]], Iterator[bytes]]
-"""Runs a function on every path, anywhere, and gives the results in the order of the paths."""
+"""Runs a function on every name, anywhere, and gives the results in the order of the names."""
 
 LONGEST_JOB = 100
 
@@ -56,7 +56,7 @@ class Summary:
 
 def tally_spool(
     service: Service,
-    spool: Path,
+    spool: str | Path,
     engine: Engine,
     *,
     job: str = "tally",
@@ -64,27 +64,29 @@ def tally_spool(
     remove: bool = False,
     watch: Callable[[int, int], None],
 ) -> Summary:
-    """Count what is in the spool; `keys` is the directory of keys as the workers see it.
+    """Count what is in the spool; that address and `keys`, a directory, are as workers see them.
 
-    `remove`: delete each block once it is counted. ScaleError where the spool is no directory or
-    the engine gives up: what was committed until then stays, and the same call goes on. `watch`
-    hears how many of the blocks are done.
+    `remove`: delete each block once it is counted. SpoolError where there is no spool, ScaleError
+    where the engine gives up: what was committed until then stays, and the same call goes on.
+    `watch` hears how many of the blocks are done.
     """
-    _check(spool, job)
+    _check(job)
     if service.settings.relay_batch:
         raise ScaleError(UNRELAYED)
-    found = blocks(spool)
+    place = open_spool(spool)
+    found = [block.name for block in blocks(place)]
     done = service.store.blocks(job)
-    left = [path for path in found if path.name not in done]
+    left = [name for name in found if name not in done]
     summary = Summary(job, before=len(found) - len(left))
     if remove:
-        _remove(path for path in found if path.name in done)
-    work = partial(open_block, order_of(service, keys or service.settings.data / "keys"))
-    results = engine(work, [str(path) for path in left]) if left else iter(())
-    for number, (path, data) in enumerate(zip(left, results, strict=True), start=1):
-        counted = _commit(service, Block(job, path.name), read_partial(data), summary)
+        _remove(place, (name for name in found if name in done))
+    order = order_of(service, keys or service.settings.data / "keys")
+    work = partial(open_block, order, str(spool))
+    results = engine(work, left) if left else iter(())
+    for number, (name, data) in enumerate(zip(left, results, strict=True), start=1):
+        counted = _commit(service, Block(job, name), read_partial(data), summary)
         if remove and counted:
-            _remove([path])
+            _remove(place, [name])
         watch(number, len(left))
     service.store.flush()
     return summary
@@ -117,13 +119,11 @@ def _commit(service: Service, block: Block, came: Partial, summary: Summary) -> 
     return True
 
 
-def _remove(counted: Iterable[Path]) -> None:
-    for path in counted:
-        path.unlink(missing_ok=True)
+def _remove(spool: Spool, counted: Iterable[str]) -> None:
+    for name in counted:
+        spool.remove(name)
 
 
-def _check(spool: Path, job: str) -> None:
-    if not spool.is_dir():
-        raise ScaleError(f"spool must be a directory of blocks, there is none at {spool}")
+def _check(job: str) -> None:
     if not (1 <= len(job) <= LONGEST_JOB and job.isprintable()):
         raise ScaleError(f"job must be 1…{LONGEST_JOB} printable characters, got {job!r}")

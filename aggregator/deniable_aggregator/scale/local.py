@@ -25,17 +25,17 @@ class LocalEngine:
     def __init__(self, processes: int | None = None) -> None:
         self.processes = processes or os.cpu_count() or 1
 
-    def __call__(self, work: Callable[[str], bytes], paths: Sequence[str]) -> Iterator[bytes]:
-        """The work on every path, in order; ScaleError where a worker dies."""
+    def __call__(self, work: Callable[[str], bytes], names: Sequence[str]) -> Iterator[bytes]:
+        """The work on every name, in order; ScaleError where a worker dies."""
         pool = ProcessPoolExecutor(
-            min(self.processes, len(paths)) or 1,
+            min(self.processes, len(names)) or 1,
             mp_context=get_context("spawn"),
             initializer=_serve,
         )
         try:
             waiting: deque[Future[bytes]] = deque()
-            for path in paths:
-                waiting.append(pool.submit(work, path))
+            for name in names:
+                waiting.append(pool.submit(work, name))
                 if len(waiting) >= AHEAD * self.processes:
                     yield waiting.popleft().result()
             while waiting:

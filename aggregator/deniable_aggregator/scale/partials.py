@@ -12,7 +12,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -21,6 +20,7 @@ from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.ingest.batch import Upload, judged
 from deniable_aggregator.scale.order import Bench, Order, bench
 from deniable_aggregator.spool import Spooled, read_block
+from deniable_aggregator.spool.address import opened
 from deniable_aggregator.store.contract import Cell, Part
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
@@ -62,19 +62,22 @@ class Partial(msgspec.Struct, array_like=True, frozen=True):
         ]
 
 
-def open_block(order: Order, path: str) -> bytes:
-    """The partial of the block at `path`, encoded; a block that is damaged or gone says so."""
+def open_block(order: Order, address: str, name: str) -> bytes:
+    """The partial of a block of that spool, encoded; one that is damaged or gone says so."""
     started = time.process_time()
     process = f"{os.uname().nodename}:{os.getpid()}"
     with _without_cycles():
+        spool = opened(address)
         try:
-            records = read_block(Path(path))
+            records = read_block(spool, name)
         except (OSError, SpoolError) as error:
             return msgspec.msgpack.encode(Partial(process, damaged=str(error)))
         ready = bench(order)
         vouched = _vouched(ready, records)
         if vouched is not None:
-            return msgspec.msgpack.encode(Partial(process, damaged=f"{path} {vouched}"))
+            return msgspec.msgpack.encode(
+                Partial(process, damaged=f"{spool.where}/{name} {vouched}")
+            )
         came = partial(ready, records, process)
         spent = time.process_time() - started
         return msgspec.msgpack.encode(msgspec.structs.replace(came, seconds=spent))

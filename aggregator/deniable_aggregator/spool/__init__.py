@@ -1,25 +1,30 @@
-"""Sealed reports in files, between the ingest that cannot open them and those who can."""
+"""Sealed reports between the ingest that cannot open them and those who can.
+
+A `contract.Spool` holds files, `address` finds it, `blocks` reads and writes blocks of reports.
+"""
 
 from __future__ import annotations
 
+from deniable_aggregator.spool.address import open_spool
 from deniable_aggregator.spool.block import (
     MAX_RECORDS,
     UNRELAYED,
     Spooled,
-    blocks,
     decode_block,
     encode_block,
-    read_block,
-    write_block,
 )
+from deniable_aggregator.spool.blocks import blocks, read_block, write_block
+from deniable_aggregator.spool.contract import Spool
 
 __all__ = [
     "MAX_RECORDS",
     "UNRELAYED",
+    "Spool",
     "Spooled",
     "blocks",
     "decode_block",
     "encode_block",
+    "open_spool",
     "read_block",
     "write_block",
 ]

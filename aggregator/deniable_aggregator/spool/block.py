@@ -1,22 +1,16 @@
-"""The format of the spool: one file a block, written once, whole or not at all.
+"""The plain format of a block: records one after the other, and a checksum.
 
     struct { opaque collection<1..64>; opaque report<1..2^17>; } Record;   /* `Report.encode()` */
     struct { opaque magic[17]; uint32 count; Record records[count]; opaque sha256[32]; } Block;
 
-Lengths are a uint8 and a uint32; the checksum is over all that precedes it. A block is written
-beside its place under a name that readers skip, synced, renamed, and its directory synced: after
-`write_block` a power cut loses nothing. Names are random, records are shuffled and the times of the
-file are set to 0, so a block says neither when nor in which order its reports came.
+Lengths are a uint8 and a uint32; the checksum is over all that precedes it.
 """
 
 from __future__ import annotations
 
-import os
-import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 
 from deniable_aggregator.errors import SpoolError
 from deniable_shared.codec import Reader, opaque
@@ -24,18 +18,13 @@ from deniable_shared.errors import DecodeError
 
 __all__ = [
     "MAX_RECORDS",
-    "SUFFIX",
     "UNRELAYED",
     "Spooled",
-    "blocks",
     "decode_block",
     "encode_block",
-    "read_block",
-    "write_block",
 ]
 
 MAGIC = b"deniable spool/1\n"
-SUFFIX = ".block"
 MAX_RECORDS = 100_000
 """Most records of one block."""
 
@@ -48,7 +37,6 @@ UNRELAYED = (
 _CHECKSUM_BYTES = 32
 _MAX_COLLECTION = 64
 _MAX_REPORT = 1 << 17
-_random = secrets.SystemRandom()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,45 +85,6 @@ def decode_block(data: bytes) -> list[Spooled]:
     return records
 
 
-def write_block(directory: Path, records: Iterable[Spooled]) -> Path:
-    """Write a block of these records, shuffled; on disk once this returns."""
-    shuffled = list(records)
-    _random.shuffle(shuffled)
-    name = secrets.token_hex(16)
-    draft = directory / f".{name}.draft"
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(encode_block(shuffled))
-        file.flush()
-        os.utime(file.fileno(), (0, 0))
-        os.fsync(file.fileno())
-    path = directory / f"{name}{SUFFIX}"
-    draft.rename(path)
-    _sync(directory)
-    return path
-
-
-def read_block(path: Path) -> list[Spooled]:
-    """The records of a block; SpoolError, naming the file, for a damaged one."""
-    try:
-        return decode_block(path.read_bytes())
-    except SpoolError as error:
-        raise SpoolError(f"{path}: {error}") from error
-
-
-def blocks(directory: Path) -> list[Path]:
-    """The whole blocks of a spool, by name, which is random."""
-    return sorted(path for path in directory.glob(f"*{SUFFIX}") if not path.name.startswith("."))
-
-
 def _record(reader: Reader) -> Spooled:
     collection = reader.opaque(1, 1, _MAX_COLLECTION).decode()
     return Spooled(collection, reader.opaque(4, 1, _MAX_REPORT))
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

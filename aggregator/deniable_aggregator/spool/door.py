@@ -1,8 +1,10 @@
 """The door: takes uploads from the internet, without any key, and spools them.
 
 It checks what can be checked in the open, as a relay does, and answers 200 once the reports are in
-a block on disk. A relay's token lets many come at once, as before an aggregator. Whether a report
-opens, and whether its id is new, the opener finds out.
+a block that is durable. A relay's token lets many come at once, as before an aggregator. Reports
+that come while a block is being written go into the next one; where each block is dear, as in an
+object store, the first of a block also waits for others, for a while. Whether a report opens, and
+whether its id is new, the opener finds out.
 """
 
 from __future__ import annotations
@@ -18,12 +20,15 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 
 from deniable_aggregator.errors import SpoolError
+from deniable_aggregator.ingest.commit import Gather
 from deniable_aggregator.relay.app import RelayApp
 from deniable_aggregator.relay.intake import Intake
 from deniable_aggregator.relay.notices import fetched
 from deniable_aggregator.relay.queue import Sealed
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool.block import Spooled, write_block
+from deniable_aggregator.spool.address import open_spool
+from deniable_aggregator.spool.block import Spooled
+from deniable_aggregator.spool.blocks import require_format, write_block
 from deniable_aggregator.spool.notices import CLOSED, RELAYS, closed_of, reader
 from deniable_aggregator.spool.relays import NOBODY, Relays
 from deniable_shared.epochs import Clock
@@ -41,13 +46,14 @@ logger = logging.getLogger(__name__)
 class Door:
     """All of a door over its spool. `tick` takes up what the opener has published."""
 
-    def __init__(self, directory: Path, settings: Settings, *, clock: Clock = time.time) -> None:
+    def __init__(
+        self, address: str | Path, settings: Settings, *, clock: Clock = time.time
+    ) -> None:
         """SpoolError where a key of reports can be read: this is where strangers come in."""
-        if not directory.is_dir():
-            raise SpoolError(f"there is no directory {directory} for the spool")
         require_no_key(settings)
-        self._directory = directory
-        self._opened = reader(directory)
+        self._spool = open_spool(address)
+        self._format = require_format(settings.spool_format)
+        self._opened = reader(self._spool)
         self._clock = clock
         self._relays = NOBODY
         self.intake = Intake(
@@ -57,6 +63,7 @@ class Door:
             most_waiting=math.inf,
             clock=clock,
             anonymous=False,
+            gather=_gather(settings) if self._spool.gathers else None,
         )
         self.app = RelayApp(
             self.intake,
@@ -82,8 +89,13 @@ class Door:
 
     def _spooled(self, sealed: Sequence[Sealed]) -> list[bool]:
         records = [Spooled(each.collection, each.report.encode()) for each in sealed]
-        write_block(self._directory, records)
+        write_block(self._spool, records, format=self._format)
         return [True] * len(records)
+
+
+def _gather(settings: Settings) -> Gather:
+    """Every thread has an upload that waits: nothing more can come."""
+    return Gather(settings.threads, settings.spool_wait_ms / 1_000)
 
 
 def require_no_key(settings: Settings) -> None:
@@ -116,7 +128,7 @@ def app() -> RelayApp:
     from deniable_aggregator.wsgi import LOOK_SECONDS, Housekeeping, ended_at_once
 
     with ended_at_once():
-        door = Door(Path(os.environ[VARIABLE]), Settings.load())
+        door = Door(os.environ[VARIABLE], Settings.load())
     threads = (
         Housekeeping(door.tick, every_seconds=TICK_SECONDS),
         Housekeeping(door.app.bodies.cut_off, every_seconds=LOOK_SECONDS),

@@ -15,7 +15,7 @@ import logging
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -25,7 +25,10 @@ from deniable_aggregator.access.roles import RELAY
 from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.registry import UnknownCollection
 from deniable_aggregator.spool import notices
-from deniable_aggregator.spool.block import Spooled, blocks, read_block
+from deniable_aggregator.spool.address import open_spool
+from deniable_aggregator.spool.block import Spooled
+from deniable_aggregator.spool.blocks import announced, blocks, read_block
+from deniable_aggregator.spool.contract import Stored
 from deniable_aggregator.spool.relays import Relays, RelayToken
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
@@ -44,9 +47,10 @@ MARGIN_SECONDS = 60.0
 MOST_CLOSED = 400
 """So many of the last epochs of a collection the door is told of: the clock closes older ones."""
 
-DAMAGED = ".damaged"
+AT_ONCE = 16
+"""Blocks that are read or deleted at a time: an object store takes long over each."""
+
 _MOST_BYTES = 1 << 26
-_HEAD_BYTES = 21
 
 Place = tuple[str, int]
 """Collection and epoch."""
@@ -61,22 +65,24 @@ class Opening:
     def __init__(
         self,
         service: Service,
-        directory: Path,
+        address: str | Path,
         *,
         least: int = 1_000,
         seconds: float = 3_600.0,
         clock: Clock = time.time,
     ) -> None:
         """Drain once there are `least` reports, and every `seconds` whatever there is."""
-        if not directory.is_dir():
-            raise SpoolError(f"there is no directory {directory} for the spool")
         self._service = service
-        self._directory = directory
-        self._place = str(directory.absolute())
+        self._spool = open_spool(address)
         self._least = least
         self._seconds = seconds
         self._clock = clock
-        service.store.note_spool(self._place, 0)  # from now on no epoch closes before its reports
+        service.store.note_spool(self.where, 0)  # from now on no epoch closes before its reports
+
+    @property
+    def where(self) -> str:
+        """The spool's address, without credentials."""
+        return self._spool.where
 
     def turn(self, *, at_once: bool = False) -> int:
         """Drain if it is due, keep house, publish what the door needs; how many were drained.
@@ -86,23 +92,23 @@ class Opening:
         begun, drained = self._clock(), 0
         timely = at_once or self._is_time(begun)
         if timely or self._are_enough():
-            drained = self._drain(blocks(self._directory))
+            drained = self._drain(blocks(self._spool))
         if timely:  # alone: when epochs close does not depend on how many reports came
-            self._service.store.note_spool(self._place, begun - MARGIN_SECONDS)
+            self._service.store.note_spool(self.where, begun - MARGIN_SECONDS)
         self._service.tick()
         self.publish()
         return drained
 
     def last(self) -> int:
         """Drain what there is; from then on epochs close without this spool. How many."""
-        drained = self._drain(blocks(self._directory))
-        self._service.store.forget_spool(self._place)
+        drained = self._drain(blocks(self._spool))
+        self._service.store.forget_spool(self.where)
         self._service.tick()
         return drained
 
     def publish(self) -> None:
         """Write the notices anew."""
-        notices.publish(self._directory, self._answer, relays=self._relays(), closed=self._closed())
+        notices.publish(self._spool, self._answer, relays=self._relays(), closed=self._closed())
 
     def _closed(self) -> notices.Closed:
         store = self._service.store
@@ -136,37 +142,37 @@ class Opening:
         return create_app(self._service)
 
     def _is_time(self, now: float) -> bool:
-        counted = self._service.store.spools().get(self._place, 0)
+        counted = self._service.store.spools().get(self.where, 0)
         return now >= counted + MARGIN_SECONDS + self._seconds
 
     def _are_enough(self) -> bool:
-        return sum(map(_announced, blocks(self._directory))) >= self._least
+        waiting = blocks(self._spool)
+        return sum(announced(self._spool, block.name) for block in waiting) >= self._least
 
-    def _drain(self, paths: Sequence[Path]) -> int:
-        shuffled, drained = list(paths), 0
+    def _drain(self, waiting: Sequence[Stored]) -> int:
+        shuffled, drained = list(waiting), 0
         _random.shuffle(shuffled)
-        for part in _parts(shuffled):
-            reports = [report for path in part for report in self._read(path)]
-            _random.shuffle(reports)
-            self._count(reports)
-            for path in part:
-                path.unlink(missing_ok=True)
-            drained += len(reports)
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            for part in _parts(shuffled):
+                reports = [report for found in threads.map(self._read, part) for report in found]
+                _random.shuffle(reports)
+                self._count(reports)
+                list(threads.map(self._spool.remove, part))
+                drained += len(reports)
         return drained
 
-    def _read(self, path: Path) -> list[tuple[Place, bytes]]:
+    def _read(self, name: str) -> list[tuple[Place, bytes]]:
         """What a block holds, by place; nothing where another opener has counted it.
 
-        Nothing, too, and the file is set aside, where that is damaged.
+        Nothing, too, and the block is set aside, where that is damaged.
         """
         try:
-            return [(_place(record), record.report) for record in read_block(path)]
+            return [(_place(record), record.report) for record in read_block(self._spool, name)]
         except FileNotFoundError:
             return []
         except (DecodeError, SpoolError) as error:
             logger.error("a block cannot be read and is set aside: %s", error)
-            with suppress(FileNotFoundError):
-                path.rename(path.with_name(path.name + DAMAGED))
+            self._spool.set_aside(name)
             return []
 
     def _count(self, reports: Sequence[tuple[Place, bytes]]) -> None:
@@ -194,27 +200,16 @@ def _place(record: Spooled) -> Place:
     return record.collection, report.header.epoch
 
 
-def _announced(path: Path) -> int:
-    """How many records a block says it holds; 0 for one that is gone."""
-    with suppress(FileNotFoundError), path.open("rb") as file:
-        return int.from_bytes(file.read(_HEAD_BYTES)[-4:], "big")
-    return 0
-
-
-def _parts(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Blocks of at most 64 MiB together, and at least one."""
-    part: list[Path] = []
+def _parts(waiting: Sequence[Stored]) -> Iterator[list[str]]:
+    """Names of blocks of at most 64 MiB together, and at least one."""
+    part: list[str] = []
     size = 0
-    for path in paths:
-        try:
-            length = path.stat().st_size
-        except FileNotFoundError:
-            continue
-        if part and size + length > _MOST_BYTES:
+    for block in waiting:
+        if part and size + block.size > _MOST_BYTES:
             yield part
             part, size = [], 0
-        part.append(path)
-        size += length
+        part.append(block.name)
+        size += block.size
     if part:
         yield part
 

@@ -23,11 +23,14 @@ from deniable_aggregator.errors import StoreError, StoreUnavailableError
 from deniable_aggregator.store.statements import Rows
 
 __all__ = [
+    "BEGIN",
+    "Connection",
     "Factory",
     "Lock",
     "Session",
     "Sessions",
     "conninfo",
+    "make_durable",
     "read_once",
     "refusals",
     "write_once",
@@ -98,7 +101,7 @@ class Sessions:
             conninfo(url),
             connection_class=factory,
             kwargs={"autocommit": True},
-            configure=_configure,
+            configure=make_durable,
             check=ConnectionPool.check_connection,
             min_size=1,
             max_size=MOST_CONNECTIONS,
@@ -170,7 +173,7 @@ def read_once(url: str) -> Iterator[Session]:
 def write_once(url: str) -> Iterator[Session]:
     """One transaction over a connection of its own, alone among all that write registers."""
     with refusals(), closing(psycopg.connect(conninfo(url), autocommit=True)) as connection:
-        _configure(connection)
+        make_durable(connection)
         session = Session(connection)
         session.execute(BEGIN)
         session.wait_for(Lock.WRITE)
@@ -200,5 +203,6 @@ def refusals() -> Iterator[None]:
         raise refusal(f"the database refuses: {said}") from error
 
 
-def _configure(connection: Connection) -> None:
+def make_durable(connection: Connection) -> None:
+    """What it commits is on disk, whatever the database's default is."""
     connection.execute(_DURABLE)

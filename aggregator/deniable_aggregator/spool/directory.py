@@ -1,0 +1,88 @@
+"""A spool on a disk, or on a file system that machines share and that renames in one step.
+
+A file is written beside its place under a name that readers skip, synced, renamed, and the
+directory synced: after `put` a power cut loses nothing. The time of a file is set to 0.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from deniable_aggregator.errors import SpoolError
+from deniable_aggregator.spool.contract import DAMAGED, NOTICES, Stored, is_file_of_spool
+
+__all__ = ["Directory"]
+
+
+class Directory:
+    """The files of a directory; SpoolError where there is none."""
+
+    gathers = False
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_dir():
+            raise SpoolError(f"there is no directory {path} for the spool: make one")
+        self._path = path
+
+    @property
+    def where(self) -> str:
+        """The path."""
+        return str(self._path.absolute())
+
+    def put(self, name: str, data: bytes) -> None:
+        """As `Spool.put`; its owner alone may read it."""
+        self._write(name, data, mode=0o600, timeless=True)
+
+    def files(self) -> list[Stored]:
+        """As `Spool.files`."""
+        found = []
+        with os.scandir(self._path) as entries:
+            for entry in entries:
+                if is_file_of_spool(entry.name):
+                    with suppress(FileNotFoundError):  # another opener has counted it
+                        found.append(Stored(entry.name, entry.stat().st_size))
+        return sorted(found)
+
+    def get(self, name: str) -> bytes:
+        """As `Spool.get`."""
+        return (self._path / name).read_bytes()
+
+    def remove(self, name: str) -> None:
+        """As `Spool.remove`."""
+        (self._path / name).unlink(missing_ok=True)
+
+    def set_aside(self, name: str) -> None:
+        """As `Spool.set_aside`."""
+        with suppress(FileNotFoundError):
+            (self._path / name).rename(self._path / f"{name}{DAMAGED}")
+
+    def publish(self, data: bytes) -> None:
+        """As `Spool.publish`; every user may read it, and it says when it was written."""
+        self._write(NOTICES, data, mode=0o644, timeless=False)
+
+    def published(self) -> bytes:
+        """As `Spool.published`."""
+        return self.get(NOTICES)
+
+    def _write(self, name: str, data: bytes, *, mode: int, timeless: bool) -> None:
+        draft = self._path / f".{name}.{secrets.token_hex(8)}.draft"
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if timeless:
+                os.utime(file.fileno(), (0, 0))
+            os.fsync(file.fileno())
+        draft.rename(self._path / name)
+        _sync(self._path)
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,149 @@
+"""A spool in an object store, or wherever else pyarrow writes (extra `arrow`).
+
+S3 and Google Cloud Storage show an object when all of it is there, and not before: it is put under
+its name. Elsewhere a file can be seen while it is being written: it is written under a name that
+readers skip, and moved. The bytes are handed over in one piece, so that a writer which is killed
+leaves at most an upload that was never completed.
+"""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from deniable_aggregator.errors import ExtraError, SpoolError
+from deniable_aggregator.spool.contract import DAMAGED, NOTICES, Stored, is_file_of_spool
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+__all__ = ["Objects", "objects_at", "require_pyarrow", "without_credentials"]
+
+PUT_WHOLE = frozenset({"s3", "gcs"})
+"""File systems of pyarrow, by `type_name`, that show a file only when it is complete."""
+
+_ONE_REQUEST = "allow_delayed_open"
+"""Makes pyarrow write a small object to S3 in one request instead of three."""
+
+
+class Objects:
+    """The files under `root` of one file system of pyarrow."""
+
+    gathers = True
+
+    def __init__(self, files: FileSystem, root: str, where: str) -> None:
+        self._files = files
+        self._root = root.rstrip("/")
+        self._whole = files.type_name in PUT_WHOLE
+        self.where = where
+
+    def put(self, name: str, data: bytes) -> None:
+        """As `Spool.put`; who may read it is up to the store."""
+        if self._whole:
+            self._write(self._at(name), data)
+        else:
+            draft = self._at(f".{name}.{secrets.token_hex(8)}.draft")
+            self._write(draft, data)
+            self._files.move(draft, self._at(name))
+
+    def files(self) -> list[Stored]:
+        """As `Spool.files`; SpoolError where there is no such bucket or directory."""
+        from pyarrow.fs import FileSelector, FileType
+
+        found = self._files.get_file_info(FileSelector(self._root, allow_not_found=True))
+        if not found:
+            self._require_place()
+        return sorted(
+            Stored(each.base_name, each.size)
+            for each in found
+            if each.type == FileType.File and is_file_of_spool(each.base_name)
+        )
+
+    def get(self, name: str) -> bytes:
+        """As `Spool.get`."""
+        with self._files.open_input_file(self._at(name)) as file:
+            return bytes(file.read())
+
+    def remove(self, name: str) -> None:
+        """As `Spool.remove`."""
+        with suppress(FileNotFoundError):
+            self._files.delete_file(self._at(name))
+
+    def set_aside(self, name: str) -> None:
+        """As `Spool.set_aside`; on S3 a copy, then the removal."""
+        try:
+            self._files.move(self._at(name), self._at(f"{name}{DAMAGED}"))
+        except OSError:
+            if self._is_there(self._at(name)):
+                raise
+
+    def publish(self, data: bytes) -> None:
+        """As `Spool.publish`."""
+        self.put(NOTICES, data)
+
+    def published(self) -> bytes:
+        """As `Spool.published`."""
+        return self.get(NOTICES)
+
+    def _at(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+    def _write(self, path: str, data: bytes) -> None:
+        stream = self._files.open_output_stream(path)
+        stream.write(data)
+        stream.close()
+
+    def _is_there(self, path: str) -> bool:
+        from pyarrow.fs import FileType
+
+        return bool(self._files.get_file_info(path).type != FileType.NotFound)
+
+    def _require_place(self) -> None:
+        """An object store has no directories: an empty spool there is as none at all."""
+        place = self._root.partition("/")[0] if self._whole else self._root
+        if not self._is_there(place):
+            raise SpoolError(f"there is no bucket or directory {place} for the spool: make one")
+
+
+def objects_at(uri: str) -> Objects:
+    """The spool at an address of pyarrow's; SpoolError for one that it does not know."""
+    require_pyarrow(f"a spool at {urlsplit(uri).scheme}://…")
+    from pyarrow import ArrowException
+    from pyarrow.fs import FileSystem
+
+    try:
+        files, root = FileSystem.from_uri(_in_one_request(uri))
+        if not root.strip("/"):
+            raise ValueError("it names no bucket and no folder")
+    except (ArrowException, ValueError) as error:
+        raise SpoolError(
+            "spool must be a directory or an address like s3://bucket/folder, "
+            f"gs://bucket/folder or postgresql://…, got {without_credentials(uri)}: {error}"
+        ) from error
+    return Objects(files, root, without_credentials(uri))
+
+
+def require_pyarrow(what: str) -> None:
+    """ExtraError where it is not installed."""
+    if find_spec("pyarrow") is None:
+        raise ExtraError(
+            f"{what} takes pyarrow, which is not installed: "
+            'pip install "deniable-aggregator[arrow]"'
+        )
+
+
+def without_credentials(uri: str) -> str:
+    """The address as it may be shown."""
+    parts = urlsplit(uri)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
+
+
+def _in_one_request(uri: str) -> str:
+    parts = urlsplit(uri)
+    if parts.scheme != "s3" or _ONE_REQUEST in parts.query:
+        return uri
+    query = "&".join(filter(None, (parts.query, f"{_ONE_REQUEST}=true")))
+    return parts._replace(query=query).geturl()

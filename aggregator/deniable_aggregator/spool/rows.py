@@ -1,0 +1,118 @@
+"""A spool in a PostgreSQL database (extra `postgres`): each file is a row of a schema of its own.
+
+An opener makes the schema when it first publishes. A door's role needs `usage` of it, `insert` on
+`blocks` and `select` on `notices`: then it can read neither reports nor anything of the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import psycopg
+
+from deniable_aggregator.spool.contract import NOTICES, Stored
+from deniable_aggregator.store.sessions import (
+    BEGIN,
+    Connection,
+    Lock,
+    conninfo,
+    make_durable,
+    refusals,
+)
+
+__all__ = ["SCHEMA", "Database"]
+
+SCHEMA = b"""
+create schema if not exists deniable_spool;
+create table if not exists deniable_spool.blocks (
+    name text primary key,
+    body bytea storage external not null,
+    damaged boolean not null default false
+);
+create table if not exists deniable_spool.notices (
+    only_one boolean primary key default true check (only_one),
+    body bytea not null
+);
+"""
+_THERE = b"select to_regclass('deniable_spool.notices') is not null"
+_PUT = b"insert into deniable_spool.blocks (name, body) values (%s, %b)"
+_FILES = b"select name, octet_length(body) from deniable_spool.blocks where not damaged"
+_GET = b"select body from deniable_spool.blocks where name = %s and not damaged"
+_REMOVE = b"delete from deniable_spool.blocks where name = %s and not damaged"
+_SET_ASIDE = b"update deniable_spool.blocks set damaged = true where name = %s"
+_PUBLISH = b"""
+insert into deniable_spool.notices (body) values (%b)
+on conflict (only_one) do update set body = excluded.body"""
+_PUBLISHED = b"select body from deniable_spool.notices"
+
+
+class Database:
+    """The blocks of one database; each call has a connection of its own."""
+
+    gathers = False
+
+    def __init__(self, url: str, where: str) -> None:
+        self._url = url
+        self.where = where
+
+    def put(self, name: str, data: bytes) -> None:
+        """As `Spool.put`."""
+        with self._transaction() as connection:
+            connection.execute(_PUT, (name, data))
+
+    def files(self) -> list[Stored]:
+        """As `Spool.files`; none where no opener has made the schema yet."""
+        with self._transaction() as connection:
+            if not _is_there(connection):
+                return []
+            return sorted(Stored(name, size) for name, size in connection.execute(_FILES))
+
+    def get(self, name: str) -> bytes:
+        """As `Spool.get`."""
+        with self._transaction() as connection:
+            return _body(connection.execute(_GET, (name,), binary=True).fetchone(), name)
+
+    def remove(self, name: str) -> None:
+        """As `Spool.remove`."""
+        with self._transaction() as connection:
+            connection.execute(_REMOVE, (name,))
+
+    def set_aside(self, name: str) -> None:
+        """As `Spool.set_aside`: the row is marked as damaged."""
+        with self._transaction() as connection:
+            connection.execute(_SET_ASIDE, (name,))
+
+    def publish(self, data: bytes) -> None:
+        """As `Spool.publish`; makes the schema where there is none."""
+        with self._transaction() as connection:
+            if not _is_there(connection):
+                connection.execute(b"select pg_advisory_xact_lock(%s)", (int(Lock.MIGRATION),))
+                connection.execute(SCHEMA)
+            connection.execute(_PUBLISH, (data,))
+
+    def published(self) -> bytes:
+        """As `Spool.published`."""
+        with self._transaction() as connection:
+            return _body(connection.execute(_PUBLISHED, binary=True).fetchone(), NOTICES)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        """Durable after the block, or rolled back. StoreError if it is refused."""
+        url = conninfo(self._url)
+        with refusals(), closing(psycopg.connect(url, autocommit=True)) as connection:
+            make_durable(connection)
+            connection.execute(BEGIN.encode())
+            yield connection
+            connection.execute(b"commit")
+
+
+def _is_there(connection: Connection) -> bool:
+    row = connection.execute(_THERE).fetchone()
+    return row is not None and bool(row[0])
+
+
+def _body(row: tuple[bytes] | None, name: str) -> bytes:
+    if row is None:
+        raise FileNotFoundError(f"{name} is not in the spool")
+    return bytes(row[0])

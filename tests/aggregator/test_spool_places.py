@@ -1,0 +1,177 @@
+"""What every place for a spool promises, wherever it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from unittest.mock import patch
+from urllib.parse import urlsplit
+
+import pytest
+
+from deniable_aggregator.errors import ExtraError, SpoolError
+from deniable_aggregator.spool import open_spool
+from deniable_aggregator.spool.contract import Stored
+from support import postgres_server, s3_server
+from support.places import KINDS, Killed, Place, killed_at, place_of
+
+
+@pytest.fixture(params=KINDS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    with place_of(request.param, tmp_path) as made:
+        yield made
+
+
+def test_what_is_put_is_there_by_name_until_it_is_removed(place: Place) -> None:
+    spool = place.spool
+    assert spool.files() == []
+    for name, data in (("b", b"12"), ("a", bytes(range(256))), ("c", b"")):
+        spool.put(name, data)
+    assert place.spool.files() == [Stored("a", 256), Stored("b", 2), Stored("c", 0)]
+    assert [spool.get(name) for name in "abc"] == [bytes(range(256)), b"12", b""]
+    spool.remove("b")
+    spool.remove("b")
+    assert [file.name for file in spool.files()] == ["a", "c"]
+    with pytest.raises(FileNotFoundError):
+        spool.get("b")
+
+
+def test_what_is_set_aside_is_no_file_any_more(place: Place) -> None:
+    spool = place.spool
+    spool.put("a", b"1")
+    spool.set_aside("a")
+    spool.set_aside("a")
+    assert (spool.files(), place.set_aside()) == ([], {"a": b"1"})
+    spool.put("b", b"2")
+    assert spool.files() == [Stored("b", 1)]
+
+
+def test_what_is_published_last_is_read_and_is_no_file(place: Place) -> None:
+    spool = place.spool
+    spool.publish(b"first")
+    spool.publish(b"second")
+    assert (place.spool.published(), spool.files()) == (b"second", [])
+
+
+@pytest.mark.parametrize("kind", ["directory", "moved", "s3"])
+def test_before_anything_was_published_a_file_is_missing(kind: str, tmp_path: Path) -> None:
+    with place_of(kind, tmp_path) as place, pytest.raises(FileNotFoundError):
+        place.spool.published()
+
+
+def test_files_of_several_megabytes_come_back(place: Place) -> None:
+    data = os.urandom(6 << 20)  # S3 takes more than 5 MB in parts
+    place.spool.put("large", data)
+    assert place.spool.get("large") == data
+
+
+def test_a_writer_that_is_killed_leaves_the_whole_file_or_none(place: Place) -> None:
+    for step in count():
+        name = f"file-{step}"
+        with killed_at(step, place.kind) as seen:
+            try:
+                place.spool.put(name, b"whole")
+                done = True
+            except Killed:
+                done = False
+        there = [file.name for file in place.spool.files()]
+        assert name in there or not done
+        if name in there:
+            assert place.spool.get(name) == b"whole"
+        if seen[0] <= step:
+            assert done
+            assert step >= 2
+            return
+
+
+def test_a_publisher_that_is_killed_leaves_the_old_or_the_new(place: Place) -> None:
+    place.spool.publish(b"old")
+    for step in count():
+        with killed_at(step, place.kind) as seen, suppress(Killed):
+            place.spool.publish(b"new")
+        assert place.spool.published() in (b"old", b"new")
+        if seen[0] <= step:
+            assert place.spool.published() == b"new"
+            return
+
+
+def test_addresses_are_shown_without_what_opens_them() -> None:
+    s3_server.server()
+    wanted = "s3://key:secret@bucket/folder/?region=us-east-1&endpoint_override=127.0.0.1:9"
+    assert open_spool(wanted).where == "s3://bucket/folder"
+    asked = "postgresql://door:secret@db.example/deniable?sslmode=require"
+    assert open_spool(asked).where == "postgresql://db.example/deniable"
+
+
+def test_a_file_address_is_a_directory_with_its_promises(tmp_path: Path) -> None:
+    (tmp_path / "a b").mkdir()
+    spool = open_spool(f"file://{tmp_path}/a%20b")
+    spool.put("x", b"1")
+    assert (tmp_path / "a b" / "x").stat().st_mtime == 0
+    with pytest.raises(SpoolError, match="path of this machine"):
+        open_spool("file://other/spool")
+
+
+@pytest.mark.parametrize("address", ["ftp://host/spool", "s3://", "nonsense://"])
+def test_an_address_that_nobody_knows_is_refused_with_those_that_are(address: str) -> None:
+    pytest.importorskip("pyarrow")
+    with pytest.raises(SpoolError, match=r"must be a directory or an address like s3://"):
+        open_spool(address)
+
+
+def test_a_place_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SpoolError, match=r"there is no directory .*nowhere"):
+        open_spool(tmp_path / "nowhere")
+    with place_of("s3", tmp_path) as place:
+        other = place.address.replace("bucket-", "nobucket-")
+        with pytest.raises(SpoolError, match=r"there is no bucket .*nobucket-"):
+            open_spool(other).files()
+        with pytest.raises(OSError, match="NO_SUCH_BUCKET"):
+            open_spool(other).put("a", b"1")
+
+
+def test_a_missing_library_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deniable_aggregator.spool.objects.find_spec", lambda name: None)
+    with pytest.raises(ExtraError, match=r"deniable-aggregator\[arrow\]"):
+        open_spool("s3://bucket/spool")
+    with (
+        patch.dict("sys.modules", {"deniable_aggregator.spool.rows": None}),
+        pytest.raises(ExtraError, match=r"deniable-aggregator\[postgres\]"),
+    ):
+        open_spool("postgresql://host/name")
+
+
+def test_a_small_object_is_one_request_and_nothing_is_listed_for_it(tmp_path: Path) -> None:
+    with place_of("s3", tmp_path) as place:
+        spool, asked = place.spool, s3_server.server().requests
+        asked.clear()
+        spool.put("a", b"1" * 5_000)
+        assert [method for method, _ in asked] == ["PUT"]
+        asked.clear()
+        spool.get("a")
+        assert {path for _, path in asked} == {asked[0][1]}
+        assert {method for method, _ in asked} <= {"GET", "HEAD"}
+
+
+def test_a_door_s_role_can_put_and_read_notices_and_nothing_else(tmp_path: Path) -> None:
+    with place_of("database", tmp_path) as place:
+        for statement in (
+            "create role door_of_test login",
+            "grant usage on schema deniable_spool to door_of_test",
+            "grant insert on deniable_spool.blocks to door_of_test",
+            "grant select on deniable_spool.notices to door_of_test",
+        ):
+            postgres_server.execute(place.address, statement)
+        parts = urlsplit(place.address)
+        as_door = f"door_of_test@{parts.netloc.rpartition('@')[2]}"
+        door = open_spool(parts._replace(netloc=as_door).geturl())
+        door.put("a", b"1")
+        assert door.published() == b""
+        for refused in (door.files, lambda: door.get("a"), lambda: door.remove("a")):
+            with pytest.raises(Exception, match="permission denied"):
+                refused()
+        postgres_server.execute(place.address, "drop owned by door_of_test")
+        postgres_server.execute(place.address, "drop role door_of_test")
