@@ -101,13 +101,25 @@ class FaultProxy:
 
 @dataclass
 class Tap(FaultProxy):
-    """Notes every request that goes through."""
+    """Notes every request that goes through; a client may send many on one connection."""
 
     requests: list[bytes] = field(default_factory=list)
+    _clients: list[socket.socket] = field(default_factory=list)
 
-    def _reply(self, request: bytes, fault: Fault) -> bytes:
-        self.requests.append(request)
-        return super()._reply(request, fault)
+    def close(self) -> None:
+        """Cut off whoever keeps a connection."""
+        for client in self._clients:
+            with suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
+        super().close()
+
+    def _serve(self, client: socket.socket) -> None:
+        self._clients.append(client)
+        with client, suppress(OSError):
+            client.settimeout(PATIENCE_SECONDS)
+            while request := message(client):
+                self.requests.append(request)
+                client.sendall(self._reply(request, Fault.PASS))
 
 
 def message(connection: socket.socket) -> bytes:
