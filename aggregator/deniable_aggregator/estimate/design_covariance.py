@@ -31,6 +31,7 @@ __all__ = ["covariance_of_sums", "within_reach"]
 
 _MOST_PRODUCTS = 1 << 32  # sums times sums times messages: about a second
 _MOST_HELD = 1 << 23  # numbers of 8 bytes
+_AT_ONCE = 1 << 20
 
 
 def within_reach(mechanism: Mechanism, sums: int) -> bool:
@@ -72,10 +73,12 @@ def _held(mechanism: Mechanism, rows: Floats) -> Iterator[Floats]:
 
 
 def _of_arcs(form: AffineResponse, rows: Floats) -> Iterator[Floats]:
-    """Those of each multiplier c: w neighbours of c·v mod K, as often as there are shifts b."""
-    codes = form.modulus
-    padded = np.concatenate([rows, np.zeros((len(rows), codes - rows.shape[1]))], axis=1)
-    around = np.empty_like(padded)
-    for multiplier in range(1, form.multipliers + 1):
-        around[:, np.arange(codes) * multiplier % codes] = padded
-        yield arc_sums(around, form.subset_size)
+    """Those of some multipliers c: w neighbours of c·v mod K, as often as there are shifts b."""
+    codes, count = form.modulus, len(rows)
+    padded = np.concatenate([rows, np.zeros((count, codes - rows.shape[1]))], axis=1)
+    step = max(1, _AT_ONCE // padded.size)
+    for first in range(1, form.multipliers + 1, step):
+        some = np.arange(first, min(first + step, form.multipliers + 1))[:, None]
+        around = np.empty((count, len(some), codes))
+        around[:, np.arange(len(some))[:, None], some * np.arange(codes) % codes] = padded[:, None]
+        yield arc_sums(around.reshape(-1, codes), form.subset_size).reshape(count, -1)
