@@ -122,8 +122,8 @@ def test_a_table_that_takes_too_long_says_what_to_collect_with() -> None:
 
 def test_what_is_within_reach_is_what_a_page_can_wait_for() -> None:
     wide = build("affine/1", domain_size=1_000, epsilon="4")
-    assert within_reach(wide, 64)
-    assert not within_reach(wide, 200)
+    assert within_reach(wide, 49)
+    assert not within_reach(wide, 81)
     assert within_reach(build("cyclic/1", domain_size=60_000, epsilon="1"), 64)
     assert not within_reach(build("projective/1", domain_size=1_000_000, epsilon="1"), 64)
 

@@ -29,7 +29,7 @@ from deniable_shared.mechanisms.geometric import GeometricResponse
 
 __all__ = ["covariance_of_sums", "within_reach"]
 
-_MOST_PRODUCTS = 1 << 32  # sums times sums times messages: about a second
+_MOST_PRODUCTS = 1 << 31  # sums times sums times messages: about a second
 _MOST_HELD = 1 << 23  # numbers of 8 bytes
 _AT_ONCE = 1 << 20
 
@@ -49,7 +49,7 @@ def covariance_of_sums(mechanism: Mechanism, rows: Floats, frequencies: Floats) 
     for held in _held(mechanism, np.vstack([rows, frequencies])):
         chances = far * frequencies.sum() + (near - far) * held[-1]
         weighted = held[:-1] * chances
-        squares += weighted @ held[:-1].T
+        squares += np.einsum("ay,by->ab", weighted, held[:-1])  # on a server @ fights for cores
         means += weighted.sum(axis=1)
     covariance: Floats = (squares - np.outer(means, means)) / float(mechanism.p - mechanism.q) ** 2
     return covariance
