@@ -114,6 +114,8 @@ def test_what_cannot_be_asked_is_refused(deniable: Deniable) -> None:
 
 
 def test_a_plot_that_cannot_be_written_is_refused(deniable: Deniable, tmp_path: Path) -> None:
-    result = deniable("plan", "--explore", "--type", "text", "--plot", str(tmp_path / "no" / "map.svg"))
+    result = deniable(
+        "plan", "--explore", "--type", "text", "--plot", str(tmp_path / "no" / "map.svg")
+    )
     assert result.exit_code == 1
     assert "cannot write" in result.stderr
