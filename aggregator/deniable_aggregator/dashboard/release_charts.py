@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from deniable_aggregator.api.release_documents import (
-    AnswerDocument,
     BarDocument,
     CostDocument,
     PlannedDocument,
@@ -106,7 +105,7 @@ def _end(value: float | None) -> str:
     return f"{value:,.4g}".replace(",", "\u202f").replace("-", "−")
 
 
-def facts_of(document: ReleaseDocument | AnswerDocument) -> list[tuple[str, str]]:
+def facts_of(document: ReleaseDocument) -> list[tuple[str, str]]:
     """What is no table."""
     return [
         (_named(name), _text(name, document.result[name]))
