@@ -19,7 +19,9 @@ from deniable_aggregator.api.release_documents import (
     ReleaseDocument,
     RemainingDocument,
 )
+from deniable_aggregator.dashboard.addresses import Address
 from deniable_aggregator.dashboard.charts import Cell, Chart
+from deniable_aggregator.dashboard.filing import files_of
 from deniable_aggregator.dashboard.words import amount, count, digits_for, share
 from deniable_aggregator.releases.words import asked_words, cost_words, epochs_words, promise_words
 
@@ -34,6 +36,7 @@ __all__ = [
     "price_of",
     "promised",
     "short_price",
+    "tables_of",
 ]
 
 SHARES = frozenset({"frequency", "lower", "upper", "projected", "std_error", "share"})
@@ -114,13 +117,21 @@ def facts_of(document: ReleaseDocument) -> list[tuple[str, str]]:
     ]
 
 
-def charts_of(document: ReleaseDocument) -> list[Chart]:
-    """A table each; drawn where its rows have an interval."""
+def tables_of(document: ReleaseDocument) -> dict[str, Rows]:
+    """The lists of objects in it, each by its name."""
     found = ((name, _rows_of(document.result[name])) for name in _ordered(document.result))
-    return [_chart(name, rows) for name, rows in found if rows]
+    return {name: rows for name, rows in found if rows}
 
 
-def _chart(name: str, rows: Rows) -> Chart:
+def charts_of(document: ReleaseDocument, address: Address) -> list[Chart]:
+    """A table each; drawn where its rows have an interval."""
+    return [
+        _chart(name, rows, files_of(address, table=name))
+        for name, rows in tables_of(document).items()
+    ]
+
+
+def _chart(name: str, rows: Rows, files: Mapping[str, str]) -> Chart:
     columns = _ordered(rows[0])
     widths = [100 * (_number(r, "upper") - _number(r, "lower")) for r in rows if _interval(r)]
     digits = digits_for(widths)
@@ -135,6 +146,7 @@ def _chart(name: str, rows: Rows) -> Chart:
         columns=[_named(column).capitalize() for column in columns],
         rows=[[_cell(column, row.get(column), digits) for column in columns] for row in rows],
         digits=digits,
+        files=files,
     )
 
 
