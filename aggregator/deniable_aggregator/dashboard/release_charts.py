@@ -22,13 +22,21 @@ from deniable_aggregator.api.release_documents import (
 from deniable_aggregator.dashboard.addresses import Address
 from deniable_aggregator.dashboard.charts import Cell, Chart
 from deniable_aggregator.dashboard.filing import files_of
-from deniable_aggregator.dashboard.words import amount, count, digits_for, share
-from deniable_aggregator.releases.words import asked_words, cost_words, epochs_words, promise_words
+from deniable_aggregator.dashboard.words import amount, chance, count, digits_for, share, when
+from deniable_aggregator.releases.words import (
+    asked_words,
+    cost_words,
+    epoch_runs,
+    epochs_words,
+    promise_words,
+)
+from deniable_shared.epochs import epoch_start
 
 __all__ = [
     "FILTERS",
     "asked_of",
     "charts_of",
+    "days_of",
     "epochs_of",
     "expected_rows",
     "facts_of",
@@ -58,8 +66,16 @@ def short_price(cost: CostDocument) -> str:
     return cost_words(document if cost.epsilon is None else {**document, "rho": "0"})
 
 
+def days_of(epochs: Sequence[int], seconds: int) -> str:
+    """Runs of epochs of so many seconds by the days, or times, on which the ends begin."""
+    return ", ".join(
+        " to ".join(when(epoch_start(end, seconds)) for end in dict.fromkeys(run))
+        for run in epoch_runs(list(epochs))
+    )
+
+
 def epochs_of(epochs: Sequence[int]) -> str:
-    """Runs by their ends."""
+    """Runs by their ends, as the command line and the API take them."""
     return epochs_words(list(epochs))
 
 
@@ -97,7 +113,7 @@ def _left(
 def expected_rows(bars: Iterable[BarDocument]) -> list[tuple[str, str, str, str]]:
     """How far off, from, to, in so many cases."""
     return [
-        (bar.quantity, _end(bar.lower), _end(bar.upper), share(bar.confidence, 0)) for bar in bars
+        (bar.quantity, _end(bar.lower), _end(bar.upper), chance(bar.confidence)) for bar in bars
     ]
 
 
@@ -206,5 +222,5 @@ def _named(name: str) -> str:
     return HEADINGS.get(name, name.replace("_", " "))
 
 
-FILTERS: tuple[Callable[..., str], ...] = (asked_of, epochs_of, price_of, short_price)
+FILTERS: tuple[Callable[..., str], ...] = (asked_of, days_of, epochs_of, price_of, short_price)
 """What templates may use."""
