@@ -115,7 +115,7 @@ OTHER_COMMANDS = {
     *(("demo",), ("simulate",), ("init",), ("serve",), ("doctor",), ("log", "verify")),
     *(("collections", verb) for verb in ("new", "lint", "apply", "export", "close", "codegen")),
     *(("keys", verb) for verb in ("list", "rotate", "delegate")),
-    *(("vouchers", verb) for verb in ("key", "issue")),
+    *(("vouchers", verb) for verb in ("key", "issue", "replace")),
     *(("tokens", verb) for verb in ("new", "list", "revoke")),
     *(("users", verb) for verb in ("add", "list", "remove", "link")),
     *(("sessions", verb) for verb in ("list", "end")),

@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
-from werkzeug.datastructures import MultiDict
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.api.operations import service
 from deniable_aggregator.api.release_documents import AnswerDocument
-from deniable_aggregator.dashboard.release_charts import expected_rows
-from deniable_aggregator.dashboard.words import digits_for, share
+from deniable_aggregator.dashboard.words import chance, digits_for, share
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 
@@ -29,21 +27,21 @@ MOST_BOXES = 60
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An answer in words; `lower` and `upper` are empty where no error bar holds any more."""
+    """An answer in words; `lower` and all after are empty where no error bar holds any more."""
 
     labels: Sequence[str]
     share: str
     value: float
+    measured: bool
     lower: str
     upper: str
-    measured: bool
-    bars: Sequence[tuple[str, str, str, str]]
+    sure: str
 
 
-def labels_of(form: MultiDict[str, str]) -> list[str]:
+def labels_of(ticked: Sequence[str], written: str) -> list[str]:
     """Boxes that are ticked, then lines that are written."""
-    lines = (line.strip() for line in form.get("labels", "").splitlines())
-    return [*form.getlist("label"), *(line for line in lines if line)]
+    lines = (line.strip() for line in written.splitlines())
+    return [*ticked, *(line for line in lines if line)]
 
 
 def answer_to(found: Collection, release: str, labels: Sequence[str]) -> AnswerDocument:
@@ -75,5 +73,5 @@ def told(answer: AnswerDocument) -> Told:
         lower=share(lower, digits) if bounded else "",
         upper=share(upper, digits) if bounded else "",
         measured=result["measured"],
-        bars=expected_rows(answer.error_bars),
+        sure=chance(answer.error_bars[0].confidence) if bounded else "",
     )

@@ -53,7 +53,8 @@ def view(query: ReleaseView, collection: str, release_id: str) -> Context | Resp
 
 def act(collection: str, release_id: str) -> Context:
     """Ask the session, and show the release with the answer; what is refused is said there."""
-    found, labels = collection_of(collection), labels_of(request.form)
+    found = collection_of(collection)
+    labels = labels_of(request.form.getlist("label"), request.form.get("labels", ""))
     try:
         answered = answer_to(found, release_id, labels)
     except Problem as problem:
