@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import httpx
@@ -17,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 from werkzeug.test import TestResponse
 
-from deniable_aggregator.cli import main
+from deniable_aggregator.cli import main, report
 from deniable_aggregator.cli.options import Target
 from deniable_aggregator.dashboard.pages import pages
 from deniable_aggregator.estimate.trust import UNREACHABLE
@@ -43,8 +44,9 @@ PAGE_QUERIES = {
         "",
         f"?before_from={TODAY - 2}&before_to={TODAY - 1}&from={TODAY}",
         "?family=each&view=table",
+        *("?format=json", "?format=csv"),
     ],
-    "ledger": ["", "?collection={collection}"],
+    "ledger": ["", "?collection={collection}", "?format=json", "?format=csv"],
     "log": ["", "?verify=true"],
     "releases": ["", "?cost=true&epsilon=0.1", "?cost=true&mechanism=top-k&k=1&epsilon=0.1"],
 }
@@ -163,6 +165,7 @@ def everything(
         found.append(Answer(f"POST {path} {role}", answer.status_code, answer.text))
     with monkeypatch.context() as patch:
         patch.setattr(Target, "connect", lambda target: connected(world))
+        patch.setattr(report, "time", SimpleNamespace(time=world.clock))  # it says when it was made
         for words, variants in COMMANDS.items():
             name = [] if words[0] == "collections" else [collection.id]
             for options in variants:
