@@ -207,7 +207,7 @@ def served(folder: Path) -> Iterator[Site]:
         }
     deniable = Deniable(folder)
     with deniable.process("serve", "--port", "0"):
-        wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
+        wait_until("server.json", lambda: server_file.find(deniable.data) is not None, 60)
         live = server_file.read(deniable.data)
         assert live is not None
         yield Site(live.address, token, sessions, link, made, releases)
