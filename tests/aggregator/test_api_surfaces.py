@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 from werkzeug.test import TestResponse
 
-from deniable_aggregator.cli import main, report
+from deniable_aggregator.cli import main
 from deniable_aggregator.cli.options import Target
 from deniable_aggregator.dashboard.pages import pages
 from deniable_aggregator.estimate.trust import UNREACHABLE
@@ -165,7 +165,8 @@ def everything(
         found.append(Answer(f"POST {path} {role}", answer.status_code, answer.text))
     with monkeypatch.context() as patch:
         patch.setattr(Target, "connect", lambda target: connected(world))
-        patch.setattr(report, "time", SimpleNamespace(time=world.clock))  # it says when it was made
+        clock = SimpleNamespace(time=world.clock)
+        patch.setattr("deniable_aggregator.cli.report.time", clock)  # it tells the minute
         for words, variants in COMMANDS.items():
             name = [] if words[0] == "collections" else [collection.id]
             for options in variants:

@@ -179,7 +179,7 @@ class Site:
     def get(self, path: str) -> httpx.Response:
         """What the API answers a viewer."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        return httpx.get(self.address + path, headers=headers, timeout=30)
+        return httpx.get(self.address + path, headers=headers, timeout=120, trust_env=False)
 
 
 @contextmanager
@@ -207,7 +207,7 @@ def served(folder: Path) -> Iterator[Site]:
         }
     deniable = Deniable(folder)
     with deniable.process("serve", "--port", "0"):
-        wait_until("server.json", lambda: server_file.find(deniable.data) is not None, 60)
+        wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
         live = server_file.read(deniable.data)
         assert live is not None
         yield Site(live.address, token, sessions, link, made, releases)
