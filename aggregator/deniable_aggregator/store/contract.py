@@ -64,8 +64,7 @@ Tally = Callable[[Cell, Payloads], Counts]
 """The estimator's kernel: (n, payload_size) uint8 of one cell -> int64[tally_size]."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(NamedTuple):
     """An opened, valid report on its way into a cell, and its voucher's serial; never stored."""
 
     cell: Cell
@@ -97,6 +96,8 @@ class Part:
 
 class Verdict(StrEnum):
     """COUNTED alone changed a number; a DUPLICATE was before; another's voucher is SPENT."""
+
+    __hash__ = str.__hash__  # an Enum's own is a call of Python for each report
 
     COUNTED = "counted"
     DUPLICATE = "duplicate"

@@ -274,8 +274,7 @@ def _insert_new(db: Statements, number: int, epoch: int, ids: list[bytes]) -> li
     new = []
     for start in range(0, len(ids), IDS_AT_ONCE):
         part = ids[start : start + IDS_AT_ONCE]
-        values = [value for report_id in part for value in (number, epoch, report_id)]
-        rows = db.execute(_insert_ids(len(part)), values)
+        rows = db.execute(_insert_ids(len(part)), (number, epoch, *part))
         new += [report_id for (report_id,) in rows]
     return new
 
@@ -283,7 +282,7 @@ def _insert_new(db: Statements, number: int, epoch: int, ids: list[bytes]) -> li
 @cache
 def _insert_ids(count: int) -> str:
     """One statement for many ids: each statement may wait for the interpreter, under load 5 ms."""
-    rows = ", ".join(["(?, ?, ?)"] * count)
+    rows = ", ".join(f"(?1, ?2, ?{place})" for place in range(3, count + 3))
     return f"insert or ignore into seen (collection, epoch, id) values {rows} returning id"  # noqa: S608
 
 
