@@ -38,6 +38,7 @@ __all__ = [
     "padded_size",
     "seal_info",
     "seal_info_around",
+    "split_report",
     "split_upload",
 ]
 
@@ -238,6 +239,15 @@ def split_upload(body: bytes) -> list[Frame]:
         at = next_at
     _check_count(len(frames))
     return frames
+
+
+def split_report(data: bytes) -> Frame:
+    """The one report that is all of `data`, `Report.encode()`; DecodeError for anything else."""
+    sealed_at = _after(data, _EXTENSIONS_AT, 0, _MAX_EXTENSIONS)
+    end = _after(data, sealed_at, 1, _MAX_SEALED)
+    if end != len(data):
+        raise DecodeError(f"{len(data) - end} bytes left over at byte {end}")
+    return Frame(data[:_ID_BYTES], data[_ID_BYTES:sealed_at], data[sealed_at + 2 :])
 
 
 def _after(body: bytes, at: int, low: int, high: int) -> int:

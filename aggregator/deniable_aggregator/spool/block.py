@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Sequence
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from deniable_aggregator.errors import SpoolError
-from deniable_shared.codec import Reader, opaque
-from deniable_shared.errors import DecodeError
+from deniable_shared.codec import opaque
 
 __all__ = [
     "MAX_RECORDS",
@@ -46,6 +46,7 @@ UNRELAYED = (
 """Why nothing can be promised of a relay's batches where reports come by a spool."""
 
 _CHECKSUM_BYTES = 32
+_UINT32 = struct.Struct(">I")
 _MAX_COLLECTION = 64
 _MAX_REPORT = 1 << 17
 _random = secrets.SystemRandom()
@@ -59,12 +60,8 @@ class Spooled:
     report: bytes
 
     def __post_init__(self) -> None:
-        for name, length, most in (
-            ("collection", len(self.collection.encode()), _MAX_COLLECTION),
-            ("report", len(self.report), _MAX_REPORT),
-        ):
-            if not 1 <= length <= most:
-                raise SpoolError(f"{name} must be 1…{most} bytes long, got {length}")
+        _check("collection", len(self.collection.encode()), _MAX_COLLECTION)
+        _check("report", len(self.report), _MAX_REPORT)
 
     def encode(self) -> bytes:
         """One record."""
@@ -85,12 +82,9 @@ def decode_block(data: bytes) -> list[Spooled]:
     body, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
     if not body.startswith(MAGIC) or sha256(body).digest() != checksum:
         raise SpoolError("not a whole block of a spool: its first bytes or its checksum are wrong")
-    reader = Reader(body)
-    reader.take(len(MAGIC))
     try:
-        records = [_record(reader) for _ in range(reader.uint(4))]
-        reader.finish()
-    except (DecodeError, UnicodeDecodeError) as error:
+        records = list(_records(body))
+    except (IndexError, struct.error, UnicodeDecodeError) as error:
         raise SpoolError(f"not a block of a spool: {error}") from error
     if not records:
         raise SpoolError("a block must hold at least one record")
@@ -128,9 +122,25 @@ def blocks(directory: Path) -> list[Path]:
     return sorted(path for path in directory.glob(f"*{SUFFIX}") if not path.name.startswith("."))
 
 
-def _record(reader: Reader) -> Spooled:
-    collection = reader.opaque(1, 1, _MAX_COLLECTION).decode()
-    return Spooled(collection, reader.opaque(4, 1, _MAX_REPORT))
+def _records(body: bytes) -> Iterator[Spooled]:
+    """Once for each report of a large spool: so it reads lengths where they stand."""
+    names: dict[bytes, str] = {}
+    (count,) = _UINT32.unpack_from(body, len(MAGIC))
+    at = len(MAGIC) + _UINT32.size
+    for _ in range(count):
+        report_at = at + 1 + body[at] + _UINT32.size
+        (size,) = _UINT32.unpack_from(body, report_at - _UINT32.size)
+        name, at = body[at + 1 : report_at - _UINT32.size], report_at + size
+        if name not in names:
+            names[name] = name.decode()
+        yield Spooled(names[name], body[report_at:at])
+    if at != len(body):
+        raise SpoolError(f"not a block of a spool: {count} records end at byte {at}")
+
+
+def _check(name: str, length: int, most: int) -> None:
+    if not 1 <= length <= most:
+        raise SpoolError(f"{name} must be 1…{most} bytes long, got {length}")
 
 
 def _sync(directory: Path) -> None:

@@ -49,8 +49,7 @@ Payloads = npt.NDArray[np.uint8]
 Counts = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """The finest thing that is counted: reports of one epoch under one manifest, in one cohort."""
 
     collection: str
@@ -63,8 +62,7 @@ Tally = Callable[[Cell, Payloads], Counts]
 """The estimator's kernel: (n, payload_size) uint8 of one cell -> int64[tally_size]."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(NamedTuple):
     """An opened, valid report on its way into a cell, and its voucher's serial; never stored."""
 
     cell: Cell
