@@ -151,3 +151,23 @@ def test_importing_the_contract_loads_neither_cryptography_nor_numpy() -> None:
     run = [sys.executable, "-c", code]
     answer = subprocess.run(run, capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+def test_any_module_of_the_estimators_can_be_the_first_that_is_imported() -> None:
+    package = ROOT / "aggregator" / "deniable_aggregator"
+    names = [
+        f"deniable_aggregator.{path.relative_to(package).with_suffix('').as_posix()}"
+        for room in ("estimate", "estimators")
+        for path in (package / room).glob("*.py")
+        if path.stem != "__init__"
+    ]
+    code = (
+        "import os, sys, numpy, deniable_shared.mechanisms\nfrom importlib import import_module\n"
+        f"for name in {[name.replace('/', '.') for name in names]!r}:\n"
+        "    if (child := os.fork()) == 0:\n"
+        "        import_module(name)\n"
+        "        os._exit(0)\n"
+        "    if os.waitpid(child, 0)[1]:\n"
+        "        sys.exit(f'{name} cannot be imported first')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

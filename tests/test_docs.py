@@ -147,7 +147,7 @@ def test_every_command_line_in_the_docs_is_one_the_command_takes(
 def test_first_example_runs_and_prints_what_the_page_shows_but_for_the_coins(page: Path) -> None:
     code, shown = FIRST_EXAMPLE.findall(page.read_text())[0]
     run = [sys.executable, "-W", "error", "-c", code]
-    done = subprocess.run(run, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(run, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert wording(done.stdout) == wording(shown)
     assert numbers(done.stdout) == pytest.approx(numbers(shown), abs=SPREAD)
@@ -191,7 +191,7 @@ def test_every_snippet_of_a_tutorial_prints_what_stands_below_it(page: Path) -> 
     assert len(snippets) == len(fenced(page, "python")) >= 4
     code = "".join(f"{snippet}\nprint({end!r}, end='')\n" for snippet, _ in snippets)
     run = [sys.executable, "-W", "error", "-c", code]
-    said = subprocess.run(run, capture_output=True, text=True, check=True, timeout=120).stdout
+    said = subprocess.run(run, capture_output=True, text=True, check=True, timeout=600).stdout
     assert said.split(end)[:-1] == [shown for _, shown in snippets]
 
 

@@ -31,8 +31,8 @@ import numpy.typing as npt
 
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimate.digit_sums import hashed
 from deniable_aggregator.estimate.turns import circle
-from deniable_aggregator.estimators.loloha import hashed
 from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator, sums
 from deniable_shared.chains import Renewed
 from deniable_shared.difference_sets import difference_set

@@ -27,7 +27,7 @@ from support.api_world import authored, opened
 
 pytestmark = pytest.mark.processes
 
-READY_SECONDS = 30
+READY_SECONDS = 90
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Served:
 
 
 def ask(port: int, method: str, path: str, body: bytes | None = None) -> Exchange:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=READY_SECONDS)
     try:
         connection.connect()
         client_port: int = connection.sock.getsockname()[1]
@@ -83,7 +83,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Served:
         day = datetime.now(UTC).date()
         begin, end = str(day - timedelta(9)), str(day + timedelta(99))
         collection = world.register(authored(valid_from=begin, expires=end))
-        epoch = int(world.clock.now) // collection.manifest.epoch_seconds
+        epoch = int(time.time()) // collection.manifest.epoch_seconds
         report = world.report(collection, {"dark_mode": True, "beta": False}, epoch=epoch)
     settings = Settings(data=folder / "data", port=free_port(), threads=4)
     log = folder / "log"

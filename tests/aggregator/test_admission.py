@@ -5,16 +5,19 @@ from __future__ import annotations
 import io
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from deniable_aggregator.ingest.admission import Admission
 from deniable_aggregator.ingest.stalls import Bodies, shut_down
 from deniable_aggregator.problem import Problem
+from support.api_world import authored, opened
 
 SOON = 0.001
-LONG = 30.0
+LONG = 60.0
 
 
 def full(places: int, **patience: float) -> Admission:
@@ -36,6 +39,18 @@ def test_who_comes_beyond_them_waits_for_one_to_be_free() -> None:
     waiting.start()
     admission.leave()
     waiting.join()
+
+
+def test_a_burst_waits_and_is_not_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight times as many uploads as places, however long the machine takes over each."""
+    monkeypatch.setattr(Admission.__init__, "__kwdefaults__", {"patience_seconds": LONG})
+    with opened(tmp_path, threads=4) as world, ThreadPoolExecutor(32) as pool:
+        found = world.register(authored())
+        value = {"dark_mode": True, "beta": False}
+        reports = [world.report(found, value) for _ in range(32)]
+        answers = pool.map(lambda report: world.upload(found, report).status_code, reports)
+        assert list(answers) == [200] * 32
+        assert [row.n for row in world.service.store.epochs(found.id)] == [32]
 
 
 def test_the_wait_that_is_asked_for_differs_and_lies_between_5_and_10_seconds() -> None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import httpx
@@ -163,6 +164,8 @@ def everything(
         found.append(Answer(f"POST {path} {role}", answer.status_code, answer.text))
     with monkeypatch.context() as patch:
         patch.setattr(Target, "connect", lambda target: connected(world))
+        clock = SimpleNamespace(time=world.clock)
+        patch.setattr("deniable_aggregator.cli.report.time", clock)  # it tells the minute
         for words, variants in COMMANDS.items():
             name = [] if words[0] == "collections" else [collection.id]
             for options in variants:

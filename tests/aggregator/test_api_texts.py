@@ -63,11 +63,17 @@ def path(collection: Collection) -> str:
 def test_texts_nobody_listed_are_found_with_intervals_that_hold_together(
     world: World, drinks: Collection
 ) -> None:
+    """Each end of an interval is over seven standard errors inside its limit.
+
+    At 0.9999 another text is found once in 20,000 times: then behind these, and rare.
+    """
     answer = world.get(f"{path(drinks)}?confidence=0.9999").get_json()
-    assert {row["label"] for row in answer["estimates"]} == set(DRINKS)
+    frequent, rare = answer["estimates"][:4], answer["estimates"][4:]
+    assert {row["label"] for row in frequent} == set(DRINKS)
+    assert all(row["frequency"] < 0.15 for row in rare)
     assert (answer["evidence"], answer["mechanism"]) == ("held-out", "prefix-hash/1")
-    for row in answer["estimates"]:
-        assert 0.15 < row["lower"] < row["frequency"] < row["upper"] < 0.35
+    for row in frequent:
+        assert 0.1 < row["lower"] < row["frequency"] < row["upper"] < 0.4
         assert 1_500 < row["reports"] < 3_000
 
 

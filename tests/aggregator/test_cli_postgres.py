@@ -18,6 +18,8 @@ from deniable_aggregator.settings import Settings
 from support import postgres_server
 from support.deniable_command import Deniable, wait_until
 
+PATIENCE = 90.0
+
 
 @pytest.fixture
 def address() -> Iterator[str]:
@@ -35,6 +37,10 @@ def deniable(tmp_path: Path, address: str) -> Deniable:
     command.done("init", "--public-url", "https://t.example.org")
     command.environ["DENIABLE_STORE"] = None
     return command
+
+
+def asked(url: str, headers: dict[str, str] | None = None) -> httpx.Response:
+    return httpx.get(url, headers=headers, timeout=PATIENCE)
 
 
 def applied(deniable: Deniable) -> str:
@@ -112,9 +118,9 @@ def test_workers_serve_one_directory_and_one_that_is_killed_is_replaced(
         lock = deniable.data / "lock"
         wait_until("a new one", lambda: any(opens(pid, lock) for pid in workers(live.pid) - before))
         wait_until("an answer", lambda: answers(ask))
-        assert [httpx.get(ask).status_code for _ in range(10)] == [200] * 10
+        assert [asked(ask).status_code for _ in range(10)] == [200] * 10
         os.kill(live.pid, signal.SIGKILL)  # granian drains late when a worker is this new
-        assert process.wait(timeout=30) == 1
+        assert process.wait(timeout=PATIENCE) == 1
     assert server_file.read(deniable.data) is None
 
 
@@ -127,14 +133,14 @@ def test_any_worker_tells_the_counters_of_all_and_forgets_those_of_the_last_serv
             wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
             live = server_file.read(deniable.data)
             assert live is not None
-            asked = [httpx.get(f"{live.address}/v1/collections").status_code for _ in range(20)]
-            assert asked == [200] * 20
+            collections = f"{live.address}/v1/collections"
+            assert [asked(collections).status_code for _ in range(20)] == [200] * 20
             bearer = {"Authorization": f"Bearer {live.token}"}
             for _ in range(6):
-                told = httpx.get(f"{live.address}/metrics", headers=bearer).text
+                told = asked(f"{live.address}/metrics", bearer).text
                 labels = 'operation="collections.collections",status="200"'
                 assert f"deniable_requests_total{{{labels}}} 20.0" in told
-            assert httpx.get(f"{live.address}/metrics").status_code == 401
+            assert asked(f"{live.address}/metrics").status_code == 401
 
 
 def workers(pid: int) -> set[int]:
@@ -153,7 +159,7 @@ def opens(pid: int, lock: Path) -> bool:
 
 def answers(url: str) -> bool:
     try:
-        return httpx.get(url).is_success
+        return asked(url).is_success
     except httpx.HTTPError:
         return False
 
@@ -170,4 +176,4 @@ def test_two_servers_share_one_directory_and_leave_each_others_token_alone(
             wait_until("another", lambda: server_file.find(deniable.data) != first)
             tokens = f"{first.address}/v1/tokens"
             bearer = {"Authorization": f"Bearer {first.token}"}
-            assert httpx.get(tokens, headers=bearer).status_code == 200
+            assert asked(tokens, bearer).status_code == 200

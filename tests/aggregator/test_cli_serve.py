@@ -22,6 +22,8 @@ from support.deniable_command import Deniable, wait_until
 
 pytestmark = pytest.mark.processes
 
+PATIENCE = 90.0
+
 
 @pytest.fixture
 def deniable(tmp_path: Path) -> Deniable:
@@ -58,7 +60,7 @@ def test_it_says_where_it_is_and_is_ready_when_it_says_so(
 ) -> None:
     deniable, line = running_one
     assert address(deniable) in line
-    assert httpx.get(address(deniable) + "/readyz").status_code == 200
+    assert httpx.get(address(deniable) + "/readyz", timeout=PATIENCE).status_code == 200
 
 
 def test_server_json_is_the_owners_and_goes_when_it_stops(
@@ -67,7 +69,7 @@ def test_server_json_is_the_owners_and_goes_when_it_stops(
     file = deniable.data / server_file.NAME
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     server.send_signal(signal.SIGINT)
-    assert server.wait(timeout=20) == 0
+    assert server.wait(timeout=PATIENCE) == 0
     assert not file.exists()
 
 
@@ -78,10 +80,11 @@ def test_commands_reach_it_and_its_token_ends_with_it(
     assert live is not None
     path = deniable.write("settings.toml")
     assert deniable.json("collections", "apply", path, "--key", deniable.key)["created"]
-    manifest = httpx.get(f"{live.address}/v1/collections/settings/manifest")
+    asked = f"{live.address}/v1/collections/settings/manifest"
+    manifest = httpx.get(asked, timeout=PATIENCE)
     assert manifest.text == deniable.done("collections", "export", "settings")
     server.terminate()
-    assert server.wait(timeout=20) == 0
+    assert server.wait(timeout=PATIENCE) == 0
     (token,) = (
         t for t in deniable.json("tokens", "list", "--all")["tokens"] if "serve" in t["label"]
     )
@@ -144,7 +147,7 @@ def test_a_server_that_is_killed_ends_the_command_with_1(
     live = server_file.read(deniable.data)
     assert live is not None
     os.kill(live.pid, signal.SIGKILL)
-    assert server.wait(timeout=20) == 1
+    assert server.wait(timeout=PATIENCE) == 1
     assert server.stderr is not None
     assert "the service stopped by itself" in server.stderr.read()
 
@@ -157,7 +160,7 @@ def test_a_directory_full_of_strange_modules_changes_nothing(
     monkeypatch.chdir(deniable.folder)
     settings = Settings(data=Path("data"), port=free_port())
     with running(settings) as server:
-        assert httpx.get(f"{server.address}/readyz").status_code == 200
+        assert httpx.get(f"{server.address}/readyz", timeout=PATIENCE).status_code == 200
 
 
 def test_a_port_that_is_taken_is_named_with_the_cure(deniable: Deniable) -> None:
@@ -174,9 +177,9 @@ def test_serving_needs_a_prepared_directory(tmp_path: Path) -> None:
 def test_no_line_of_the_access_log_holds_an_address(deniable: Deniable) -> None:
     with deniable.process("serve", "--port", "0", "--access-log") as process:
         wait_until("server.json", lambda: server_file.find(deniable.data) is not None)
-        httpx.get(address(deniable) + "/v1/collections?who=127.0.0.1")
+        httpx.get(address(deniable) + "/v1/collections?who=127.0.0.1", timeout=PATIENCE)
         process.terminate()
-        _, logged = process.communicate(timeout=20)
+        _, logged = process.communicate(timeout=PATIENCE)
     lines = [line for line in logged.splitlines() if "/v1/collections" in line]
     assert len(lines) == 1
     assert "127.0.0.1" not in lines[0]

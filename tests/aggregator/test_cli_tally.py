@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ import pytest
 from support.deniable_command import Deniable, wait_until
 from support.descendants import alive, descendants
 from support.spools import prepare
+
+PATIENCE = 120.0
 
 
 @pytest.fixture
@@ -34,21 +38,36 @@ def test_a_tally_says_what_it_counted_and_a_second_one_that_nothing_was_left(
     assert "Counted 0 of 0 reports in 0 blocks" in again
 
 
+@contextmanager
+def held_up(spool: Path) -> Iterator[None]:
+    """Whoever reads the block in the middle waits for the end of this: no job gets past it."""
+    names = sorted(spool.iterdir())
+    middle = names[len(names) // 2]
+    aside = middle.rename(spool.parent / middle.name)
+    os.mkfifo(middle)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # nobody waits
+            os.close(os.open(middle, os.O_WRONLY | os.O_NONBLOCK))
+        aside.replace(middle)
+
+
 @pytest.mark.processes
 def test_a_driver_killed_in_the_middle_leaves_no_process_and_the_next_run_ends_the_job(
     deniable: Deniable, tmp_path: Path
 ) -> None:
     made = prepare(tmp_path, 400, 100)
     arguments = ["tally", "--spool", str(made.spool), "--processes", "2", "--json"]
-    with deniable.process(*arguments) as process:
-        wait_until("a block is counted", lambda: made.blocks_done() > 0, 60)
+    with held_up(made.spool), deniable.process(*arguments) as process:
+        wait_until("a block is counted", lambda: made.blocks_done() > 0)
         workers = descendants(process.pid)
         process.send_signal(signal.SIGKILL)
-        process.wait(30)
+        process.wait(PATIENCE)
     done = made.blocks_done()
     assert 0 < done < 100
     assert len(workers) >= 2
-    wait_until("its workers end", lambda: not any(map(alive, workers)), 30)
+    wait_until("its workers end", lambda: not any(map(alive, workers)))
     rest = json.loads(deniable.done(*arguments))
     assert (rest["blocks_before"], rest["blocks"]) == (done, 100 - done)
     assert made.counted() == made.expected()
@@ -60,10 +79,10 @@ def test_a_killed_worker_is_an_error_that_says_what_to_do(
 ) -> None:
     made = prepare(tmp_path, 400, 100)
     arguments = ["tally", "--spool", str(made.spool), "--processes", "1"]
-    with deniable.process(*arguments) as process:
-        wait_until("a block is counted", lambda: made.blocks_done() > 0, 60)
+    with held_up(made.spool), deniable.process(*arguments) as process:
+        wait_until("a block is counted", lambda: made.blocks_done() > 0)
         os.kill(descendants(process.pid)[-1], signal.SIGKILL)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "a worker process died: give the same command again" in said
     deniable.done(*arguments)

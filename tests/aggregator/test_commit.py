@@ -19,7 +19,7 @@ from support.databases import AnyStore
 from support.stores import EPOCH, arrival, arrivals, counted, sums
 
 COUNTED, DUPLICATE = Verdict.COUNTED, Verdict.DUPLICATE
-LONG = 10.0
+LONG = 60.0
 
 
 @dataclass

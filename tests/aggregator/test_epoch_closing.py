@@ -91,7 +91,7 @@ def test_reports_that_race_the_closing_are_counted_or_refused(world: World) -> N
         return len(world.upload(reports[number]))
 
     def close() -> None:
-        started.wait(10)
+        assert started.wait(60)
         world.service.store.close_epoch(world.manifest.collection, TODAY, world.clock())
 
     with ThreadPoolExecutor(8) as pool:

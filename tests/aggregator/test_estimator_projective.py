@@ -29,7 +29,7 @@ def projective(d: int, epsilon: str = "1", **pinned: int) -> ProjectiveResponse:
 
 
 def by_definition(mechanism: ProjectiveResponse, counts: list[int], label: int) -> int:
-    return sum(count for code, count in enumerate(counts) if mechanism._holds(code, label))
+    return sum(count for code, count in enumerate(counts) if mechanism._holds(0, code, label))
 
 
 @pytest.mark.parametrize("most", [1, 10**11, 2**53])
@@ -50,7 +50,7 @@ def test_two_cells_of_a_hundred_billion_among_thousands_are_exact(q: int, t: int
     counts[[*cells]] = 10**11, 10**11 + 1
     supports = estimators.for_mechanism(mechanism).supports(counts)
     for label in range(0, mechanism.symbols, mechanism.symbols // 200):
-        held = [mechanism._holds(cell, label) for cell in cells]
+        held = [mechanism._holds(0, cell, label) for cell in cells]
         assert supports[label] == held[0] * 10**11 + held[1] * (10**11 + 1)
 
 
@@ -82,7 +82,7 @@ def test_everybody_alike_is_estimated_as_one_and_the_others_as_zero(id: str, rep
     assert isinstance(plain, GeometricResponse)
     of, n, codes, size = estimators.for_mechanism(mechanism, repeat), 10**15, *sizes(plain)
     inside, outside = mechanism.p / size, (1 - mechanism.p) / (codes - size)
-    counts = [round(n * (inside if plain._holds(code, 7) else outside)) for code in range(codes)]
+    counts = [round(n * (inside if plain._holds(0, code, 7) else outside)) for code in range(codes)]
     counts[0] += n - sum(counts)
     estimate = of.estimate(np.array(counts), n, epochs=3)
     expected = [float(label == 7) for label in range(100)]

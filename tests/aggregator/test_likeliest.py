@@ -62,13 +62,14 @@ def test_the_likelihood_is_as_near_its_most_as_it_says(id: str) -> None:
 def test_inside_the_simplex_it_is_near_the_raw_estimate(id: str) -> None:
     """All three labels at a third, 30,000 reports: nothing is cut off.
 
-    The steps stop within half a standard error of the gradient, far inside two of the estimate.
+    The two part by less than half a standard error, one standard deviation over 3,000 runs of
+    each: four standard errors are eight of them.
     """
     law = law_of(id, "4", 3)
     (tally,) = law.draw_tallies(dict.fromkeys(range(3), Fraction(1, 3)), 30_000, 1)
     raw = law.estimator.estimate(tally, 30_000)
     found = likeliest(law.mechanism, tally).distribution
-    assert (np.abs(found - raw.frequencies) <= 2 * raw.std_errors).all()
+    assert (np.abs(found - raw.frequencies) <= 4 * raw.std_errors).all()
 
 
 @pytest.mark.parametrize("id", ["affine/1", "oue/1", "rr/1", "subset/1", "sue/1"])

@@ -29,7 +29,7 @@ from support.api_world import World, authored, opened
 
 pytestmark = pytest.mark.processes
 
-READY_SECONDS = 30
+READY_SECONDS = 90
 FROM = "203.0.113.77"
 """An address that proxies and devices claim in headers."""
 
@@ -67,7 +67,7 @@ class Asker:
         }
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=READY_SECONDS)
         try:
             connection.connect()
             self.day.ports.add(connection.sock.getsockname()[1])
@@ -92,7 +92,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Day:
     with opened(folder, now=time.time()) as world:
         begin, end = str(today - timedelta(9)), str(today + timedelta(99))
         collection = world.register(authored(valid_from=begin, expires=end))
-        epoch = int(world.clock.now) // collection.manifest.epoch_seconds
+        epoch = int(time.time()) // collection.manifest.epoch_seconds
         value = {"dark_mode": True, "beta": False}
         reports = [world.report(collection, value, epoch=epoch) for _ in range(4)]
         note(found, world, reports)

@@ -182,7 +182,7 @@ def test_reports_that_wait_for_the_disk_are_a_gauge(
     commit = world.service.store.commit
 
     def slow(*arguments: Any) -> Any:
-        assert free.wait(30)
+        assert free.wait(60)
         return commit(*arguments)
 
     monkeypatch.setattr(world.service.store, "commit", slow)

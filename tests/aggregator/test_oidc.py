@@ -68,7 +68,7 @@ def sent(browser: Browser, wanted: str = "/who") -> str:
     """Where the provider sends a browser that was sent there."""
     begun = browser.client.get("/sign-in/provider", query_string={"next": wanted})
     assert begun.status_code == 303
-    return httpx.get(str(begun.location), trust_env=False).headers["Location"]
+    return httpx.get(str(begun.location), trust_env=False, timeout=60.0).headers["Location"]
 
 
 def back(browser: Browser, address: str, **changed: str | None) -> TestResponse:

@@ -164,7 +164,7 @@ def test_asking_again_costs_what_each_way_costs_and_buys_what_its_chains_allow()
 @pytest.mark.statistical
 def test_averages_over_a_hold_spread_as_planned() -> None:
     """400 fleets of 2,000 devices, 4 epochs of one permanent answer; a ratio of variances within
-    5 · √(2/400) of 1, false alarm under 1e-6."""
+    6 · √(2/400) of 1: of a χ² with 399 degrees of freedom 5e-8 is beyond."""
     found = plan(2, "1", 2_000, epochs=4, permanent="2").repeats[2]
     chain = mechanisms.build(found.mechanism, domain_size=2, epsilon="1", permanent="2")
     kept, blurred, first = float(chain.kept), float(chain.blurred), float(chain.first.q)  # type: ignore[attr-defined]
@@ -173,7 +173,7 @@ def test_averages_over_a_hold_spread_as_planned() -> None:
     told = draws.random((4, 400, 2_000)) < np.where(permanent, kept + blurred, blurred)
     shares = told.mean(axis=(0, 2))
     means = (shares - float(chain.q)) / float(chain.p - chain.q)
-    assert means.var() / found.std_error_all**2 == pytest.approx(1, abs=5 * math.sqrt(2 / 400))
+    assert means.var() / found.std_error_all**2 == pytest.approx(1, abs=6 * math.sqrt(2 / 400))
 
 
 def test_shuffling_helps_and_more_people_help_more() -> None:

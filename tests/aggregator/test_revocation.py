@@ -19,6 +19,7 @@ from support.data_directory import prepared_at
 
 pytestmark = pytest.mark.processes
 
+PATIENCE = 60.0
 ASKED = 40
 """Requests over connections of their own, which two workers share by chance."""
 
@@ -42,7 +43,8 @@ def server(
 
 def statuses(server: Server, path: str, headers: dict[str, str]) -> set[int]:
     answers = [
-        httpx.get(server.address + path, headers=headers, trust_env=False) for _ in range(ASKED)
+        httpx.get(server.address + path, headers=headers, trust_env=False, timeout=PATIENCE)
+        for _ in range(ASKED)
     ]
     return {answer.status_code for answer in answers}
 
@@ -61,7 +63,7 @@ def test_the_printed_link_lets_one_in_and_the_session_ends_everywhere_at_once(
 ) -> None:
     assert server.link is not None
     address = f"/sign-in?link={server.link}"
-    with httpx.Client(base_url=server.address, trust_env=False) as browser:
+    with httpx.Client(base_url=server.address, trust_env=False, timeout=PATIENCE) as browser:
         token = FORM_TOKEN.search(browser.get(address).text)
         assert token is not None
         form = {"csrf_token": token[1], "link": server.link}
@@ -80,7 +82,7 @@ def known(server: Server, cookie: str) -> set[bool]:
     """Whether pages take the cookie for a session's: whoever has none gets one for the form."""
     headers = {"Cookie": f"deniable-session={cookie}"}
     pages = [
-        httpx.get(f"{server.address}/sign-in", headers=headers, trust_env=False)
+        httpx.get(f"{server.address}/sign-in", headers=headers, trust_env=False, timeout=PATIENCE)
         for _ in range(ASKED)
     ]
     return {"deniable-form" not in page.cookies for page in pages}

@@ -51,7 +51,7 @@ def test_readers_see_what_was_committed_while_a_writer_is_at_work(store: AnyStor
         found: list[object] = []
         reader = threading.Thread(target=lambda: found.append(counted(store)))
         reader.start()
-        reader.join(10)
+        reader.join()
     assert found == [{EPOCH: (1, [1])}]
 
 

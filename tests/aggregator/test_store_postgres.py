@@ -21,8 +21,11 @@ from deniable_aggregator.store.postgres import PostgresStore
 from deniable_aggregator.store.sessions import Lock
 from support import databases, postgres_server
 from support.databases import COLLECTION, Postgres, register
+from support.deniable_command import wait_until
 from support.ledgers import admitted, charge_row, result_row
 from support.stores import EPOCH, arrival, arrivals, counted, rows, sums
+
+PATIENCE = 60.0
 
 
 @pytest.fixture
@@ -100,12 +103,12 @@ def test_what_is_not_committed_is_folded_another_time(
 
     def slow(cell: object, payloads: np.ndarray) -> np.ndarray:
         started.set()
-        go.wait(10)
+        go.wait(PATIENCE)
         return np.asarray(payloads.sum(axis=0, dtype=np.int64))
 
     with ThreadPoolExecutor(1) as pool:
         late = pool.submit(first.commit, [arrival(1)], slow)
-        started.wait(10)
+        assert started.wait(PATIENCE)
         second.commit([arrival(2)], sums)
         assert second.roll_up() == 0
         assert counted(second) == {EPOCH: (1, [1])}
@@ -122,12 +125,12 @@ def test_closing_waits_for_a_commit_under_way_and_folds_it(
 
     def slow(cell: object, payloads: np.ndarray) -> np.ndarray:
         started.set()
-        go.wait(10)
+        go.wait(PATIENCE)
         return np.asarray(payloads.sum(axis=0, dtype=np.int64))
 
     with ThreadPoolExecutor(3) as pool:
         counted_late = pool.submit(first.commit, [arrival(1)], slow)
-        started.wait(10)
+        assert started.wait(PATIENCE)
         closing_it = pool.submit(second.close_epoch, COLLECTION, EPOCH, 0)
         await_waiting(server_database)
         refused = pool.submit(second.commit, [arrival(2)], sums)
@@ -193,13 +196,12 @@ def test_a_cell_that_was_rolled_back_is_not_remembered(first: PostgresStore) -> 
 
 
 def test_one_of_two_leads_until_it_is_gone(server_database: Postgres) -> None:
-    first, second = server_database.open(), server_database.open()
-    assert first.lead()
-    assert not second.lead()
-    assert first.lead()
-    first.close()
-    assert second.lead()
-    second.close()
+    with closing(server_database.open()) as second:
+        with closing(server_database.open()) as first:
+            assert first.lead()
+            assert not second.lead()
+            assert first.lead()
+        wait_until("the server has seen it go", second.lead)
 
 
 def test_a_leader_that_is_killed_is_followed_by_another(

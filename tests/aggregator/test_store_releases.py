@@ -166,7 +166,7 @@ def _let_go(spenders: list[subprocess.Popen[str]]) -> list[str]:
         assert spender.stdin is not None
         spender.stdin.write("\n")
         spender.stdin.flush()
-    return [spender.communicate(timeout=60)[0] for spender in spenders]
+    return [spender.communicate(timeout=120)[0] for spender in spenders]
 
 
 def test_a_result_and_its_salted_log_entry_are_kept_together(store: AnyStore) -> None:

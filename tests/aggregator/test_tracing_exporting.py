@@ -22,7 +22,7 @@ from deniable_aggregator.tracing.exporting import chosen, tracer_from_environmen
 from deniable_aggregator.tracing.tracer import Tracer
 from support.data_directory import prepared
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 EXPORTER = "OTEL_TRACES_EXPORTER"
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 PROTOCOL = "OTEL_EXPORTER_OTLP_PROTOCOL"
@@ -202,7 +202,7 @@ def served(folder: Path, **environ: str) -> str:
         env={**os.environ, **Settings(data=folder / "data").environ(), **environ},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     assert run.returncode == 0, run.stderr
     return run.stdout

@@ -17,7 +17,7 @@ import pytest
 from deniable_aggregator.wsgi import Housekeeping, ended_at_once
 from support.data_directory import prepared_at
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 SOON = 0.001
 
 

@@ -11,7 +11,7 @@ from deniable_client.testing import Request
 from deniable_client.wakeups import WakeUps
 from support.client_world import DAY, SETTINGS, Device
 
-PATIENCE = 10.0
+PATIENCE = 120.0
 
 
 def uploaders() -> list[threading.Thread]:

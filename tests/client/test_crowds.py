@@ -115,7 +115,7 @@ def test_four_processes_of_thirteen_threads_make_one_report_of_each_question(
         worker.stdin.write("go\n")
         worker.stdin.flush()
     told = Counter(
-        outcome for worker in workers for outcome in json.loads(worker.communicate(timeout=60)[0])
+        outcome for worker in workers for outcome in json.loads(worker.communicate(timeout=120)[0])
     )
     assert told["queued"] == 3
     assert told.total() == 4 * 13 * 3 * 3

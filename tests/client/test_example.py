@@ -52,7 +52,7 @@ class Browser:
     def _request(
         self, method: str, path: str, body: str | None, headers: dict[str, str]
     ) -> tuple[int, str]:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=120)
         connection.request(method, path, body, headers)
         answer = connection.getresponse()
         text = answer.read().decode()
@@ -140,6 +140,6 @@ def test_it_runs_from_the_command_line(operator: Operator, tmp_path: Path) -> No
         assert (status, "Which settings do people turn on?" in page) == (200, True)
     finally:
         os.kill(app.pid, signal.SIGINT)
-        app.communicate(timeout=20)
+        app.communicate(timeout=120)
     assert app.returncode == 0
     assert Path(state).is_file()

@@ -11,7 +11,7 @@ from deniable_client.wakeups import WakeUps
 from support.client_world import DAY, SETTINGS, Device, MakeDevice, manifest
 
 HOUR = 3_600.0
-PATIENCE = 10.0
+PATIENCE = 120.0
 
 
 def statements(device: Device) -> list[str]:

@@ -299,8 +299,9 @@ class Year(RuleBasedStateMachine):
 TestYear = Year.TestCase
 TestYear.settings = settings(max_examples=30, stateful_step_count=50, deadline=None)
 
+# Some 1 of 20 histories shows a mistake: all 3,000 miss it in no run at all (10^−66).
 HUNTING = settings(
-    max_examples=300,
+    max_examples=3_000,
     stateful_step_count=50,
     deadline=None,
     database=None,

@@ -62,7 +62,9 @@ def test_every_address_answers_rows_with_every_column(
     service: Published, title: str, target: dict[str, Any]
 ) -> None:
     headers = {"Authorization": f"Bearer {service.token}"}
-    answer = httpx.get(service.url + interpolated(target["url"]), headers=headers)
+    answer = httpx.get(
+        service.url + interpolated(target["url"]), headers=headers, timeout=120, trust_env=False
+    )
     assert answer.status_code == 200, answer.text
     rows = answer.json()[target["root_selector"]]
     assert len(rows) >= 4
@@ -81,7 +83,9 @@ def test_every_query_finds_rows(service: Published, title: str, query: str) -> N
 def test_both_ways_show_the_same_figures(service: Published) -> None:
     headers = {"Authorization": f"Bearer {service.token}"}
     path = interpolated(HTTP[0][1]["url"])
-    rows = httpx.get(service.url + path, headers=headers).json()["rows"]
+    rows = httpx.get(service.url + path, headers=headers, timeout=120, trust_env=False).json()[
+        "rows"
+    ]
     with read_beside(service.settings) as db:
         found = db.execute(
             "select frequency, lower, upper from v_estimate "

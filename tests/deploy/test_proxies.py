@@ -58,7 +58,7 @@ def test_nginx_accepts_its_example(tmp_path: Path) -> None:
         [nginx, "-t", "-c", str(whole), "-e", str(tmp_path / "error.log")],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
     )
     assert answer.returncode == 0, answer.stderr
 
@@ -77,7 +77,7 @@ def test_caddy_accepts_its_example(path: str) -> None:
         ],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
     )
     assert answer.returncode == 0, answer.stderr
 

@@ -67,4 +67,4 @@ def test_machine_finds_what_is_broken_on_purpose(mutant: str) -> None:
         for owner, name, wrong in MUTANTS[mutant]:
             stack.enter_context(patch.object(owner, name, wrong))
         with pytest.raises((AssertionError, StoreError)):
-            run_state_machine_as_test(ExactlyOnce, settings=settings(HUNTING, max_examples=400))
+            run_state_machine_as_test(ExactlyOnce, settings=HUNTING)

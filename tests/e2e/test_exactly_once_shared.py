@@ -54,6 +54,4 @@ def test_machine_finds_what_is_broken_on_purpose(mutant: str) -> None:
     with ExitStack() as stack:
         stack.enter_context(patch.object(*MUTANTS[mutant]))
         with pytest.raises((AssertionError, StoreError)):
-            run_state_machine_as_test(
-                SharedExactlyOnce, settings=settings(HUNTING, max_examples=200)
-            )
+            run_state_machine_as_test(SharedExactlyOnce, settings=HUNTING)

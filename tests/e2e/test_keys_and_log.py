@@ -141,7 +141,7 @@ def assert_stops(device: Device, other: Spine) -> None:
     counted = other.counted(device.manifest)[0]
     uploads = len(device.spine.uploads)
     assert device.record("blue") is Outcome.REPEATED
-    (problem,) = device.client().flush(5.0, early=True).problems
+    (problem,) = device.client().flush(60.0, early=True).problems
     assert isinstance(problem, LogForkedError)
     pass_time(other, DAY)
     assert device.record("blue") is Outcome.LOG_FORKED

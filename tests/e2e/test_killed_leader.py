@@ -70,7 +70,7 @@ def kill_the_leader(live: Live) -> float:
         moment = time.time()
         os.kill(worker, signal.SIGKILL)
         with suppress(AssertionError):
-            wait_until("it led", lambda: leading(live) != before, seconds=2)
+            wait_until("it led", lambda: leading(live) != before, seconds=10)
             return moment
     pytest.fail("every worker is dead and one leads")
 

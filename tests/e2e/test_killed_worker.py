@@ -15,7 +15,7 @@ from support.families import family
 from support.mortal_postgres import mortal_postgres
 from support.storm import Storm
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 240.0
 PAUSE_SECONDS = 0.05
 WAITS = "the database is away; this process starts once it is back"
 

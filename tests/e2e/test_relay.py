@@ -22,8 +22,8 @@ def way(tmp_path: Path) -> Iterator[LongWay]:
         kill(process)
 
 
-def started_relay(way: LongWay) -> subprocess.Popen[bytes]:
-    to = ("--to", way.url, "--token-file", "relay.token", "--batch", str(BATCH))
+def started_relay(way: LongWay, batch: int) -> subprocess.Popen[bytes]:
+    to = ("--to", way.url, "--token-file", "relay.token", "--batch", str(batch))
     return way.start(way.front, "relay", *to)
 
 
@@ -32,14 +32,14 @@ def test_reports_that_a_killed_relay_had_acknowledged_are_counted_once(way: Long
     token = way.deniable.json("tokens", "new", "--role", "relay", "--label", "a relay")
     (way.folder / "relay.token").write_text(str(token["token"]))
     way.start(way.url, "serve")
-    relay = started_relay(way)
+    relay = started_relay(way, 10 * BATCH)
     assert [way.answer(device) for device in range(BATCH + 1)] == [1] * (BATCH + 1)
     kill(relay)
-    assert way.counted() == 0  # its first look was before there was a batch
-    relay = started_relay(way)
-    wait_until("the batch is counted", lambda: way.counted() == BATCH + 1, seconds=60)
+    assert way.counted() == 0  # there was no batch
+    relay = started_relay(way, BATCH)
+    wait_until("the batch is counted", lambda: way.counted() == BATCH + 1, seconds=180)
     kill(relay)
-    started_relay(way)
+    started_relay(way, BATCH)
     assert way.counted() == BATCH + 1
     counts = way.deniable.json("relay", "status", "--data", way.folder / "relay")
     assert counts == {"accepted": BATCH + 1, "forwarded": BATCH + 1}

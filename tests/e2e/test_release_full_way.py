@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ def answered(world: World, collection: Any) -> list[bytes]:
         ) as client:
             client.consent("granted")
             client.record("pages", LABELS[person % 5])
-            assert client.flush(5.0, early=True).accepted == 1
+            assert client.flush(60.0, early=True).accepted == 1
     told: list[bytes] = []
     for body in transport.uploads:
         (report,) = decode_upload(body)
@@ -164,7 +165,8 @@ def population() -> dict[Any, Fraction]:
     return {0: TRUTH} | dict.fromkeys(range(1, 16), (1 - TRUTH) / 15)
 
 
-def test_a_bar_covers_in_95_percent_of_all_cases_give_or_take_one_exactly() -> None:
+@cache
+def chance_to_cover() -> float:
     """The law of a count, which is binomial, convolved with the law of the noise."""
     release = planned()
     share = float(BUILT.q + (BUILT.p - BUILT.q) * TRUTH)
@@ -180,12 +182,16 @@ def test_a_bar_covers_in_95_percent_of_all_cases_give_or_take_one_exactly() -> N
         for place, row in zip(likely[start : start + 16], rows, strict=False):
             covered += law[place] * (row["lower"] <= float(TRUTH) <= row["upper"])
     assert law[likely].sum() == pytest.approx(1, abs=1e-6)
-    assert covered == pytest.approx(0.95, abs=0.01)
+    return covered
+
+
+def test_a_bar_covers_in_95_percent_of_all_cases_give_or_take_one_exactly() -> None:
+    assert chance_to_cover() == pytest.approx(0.95, abs=0.01)
 
 
 @pytest.mark.statistical
-def test_bars_cover_in_95_percent_of_3000_runs_of_the_way_from_payload_to_release() -> None:
-    """Misses are binomial of 3,000 and 5%: outside of their range with probability 10^−6."""
+def test_bars_cover_as_often_in_3000_runs_of_the_way_from_payload_to_release() -> None:
+    """Misses are binomial of 3,000 and the exact chance, 4.6%: out of range in one run of 10^6."""
     law, release, misses = MessageLaw(BUILT), planned(), 0
     chances = np.array([float(chance) for chance in law.probabilities(population())])
     edges, messages = np.cumsum(chances), np.frombuffer(b"".join(law.messages), dtype=np.uint8)
@@ -196,5 +202,5 @@ def test_bars_cover_in_95_percent_of_3000_runs_of_the_way_from_payload_to_releas
         drawn: Any = release.draw(Tallies((Part(0, 0, REPORTS, counts),))).result
         first = drawn["estimates"][0]
         misses += not first["lower"] <= float(TRUTH) <= first["upper"]
-    least, most = _binomial.ppf([5e-7, 1 - 5e-7], RUNS, 0.05)
+    least, most = _binomial.ppf([5e-7, 1 - 5e-7], RUNS, 1 - chance_to_cover())
     assert least <= misses <= most

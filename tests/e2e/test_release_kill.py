@@ -28,7 +28,7 @@ def killed(folder: Path, collection: str, where: str) -> None:
     assert spender.stdout is not None
     assert spender.stdout.readline() == "here\n"
     spender.kill()
-    spender.communicate(timeout=60)
+    spender.communicate(timeout=120)
 
 
 @pytest.mark.processes

@@ -145,7 +145,7 @@ def test_exactly_the_codes_are_valid(d: int) -> None:
         if number < mechanism.symbols:
             mechanism.validate(bytes([number]))
         else:
-            with pytest.raises(DecodeError, match="payload must hold a code in"):
+            with pytest.raises(DecodeError, match="payload must hold a number in"):
                 mechanism.validate(bytes([number]))
     with pytest.raises(DecodeError, match="payload must be 1 bytes, got 2"):
         mechanism.validate(bytes(2))

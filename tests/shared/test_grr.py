@@ -71,7 +71,7 @@ def test_exactly_the_indices_are_valid_payloads(d: int, size: int) -> None:
         if index < d:
             mechanism.validate(payload)
         else:
-            with pytest.raises(DecodeError, match=rf"payload must hold an index in \[0, {d - 1}\]"):
+            with pytest.raises(DecodeError, match=rf"payload must hold a number in \[0, {d - 1}\]"):
                 mechanism.validate(payload)
 
 

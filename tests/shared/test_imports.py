@@ -20,7 +20,7 @@ MODULES = sorted(
 
 def run(source: str) -> str:
     command = [sys.executable, "-c", source]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
 
 
 @pytest.mark.processes

@@ -145,7 +145,7 @@ def test_what_is_no_index_is_refused(id: str, value: object) -> None:
 @pytest.mark.parametrize("id", IDS)
 @pytest.mark.parametrize("payload", [b"", b"\x80", b"\0\0", b"\xff"], ids=repr)
 def test_what_is_no_output_is_refused(id: str, payload: bytes) -> None:
-    with pytest.raises(DecodeError, match="payload must be one byte"):
+    with pytest.raises(DecodeError, match=r"payload must (be 1 bytes|hold a number in)"):
         build(id, domain_size=9, epsilon="1").validate(payload)
 
 

@@ -78,7 +78,7 @@ def test_codes_are_a_design_every_value_and_every_pair_is_supported_equally_ofte
 ) -> None:
     mechanism = whole(q, t)
     codes = range(mechanism.symbols)
-    sets = [{label for label in codes if mechanism._holds(code, label)} for code in codes]
+    sets = [{label for label in codes if mechanism._holds(0, code, label)} for code in codes]
     assert {len(each) for each in sets} == {mechanism.favoured}
     assert set(Counter(v for each in sets for v in each).values()) == {mechanism.favoured}
     pairs = Counter(pair for each in sets for pair in permutations(each, 2))
@@ -96,7 +96,7 @@ def test_draws_name_every_point_that_supports_a_value_once_and_every_other_once(
         near = [mechanism._drawn(label, True, draw, 0) for draw in range(size)]
         far = [mechanism._drawn(label, False, 0, draw) for draw in range(codes - size)]
         assert sorted(near + far) == list(range(codes))
-        assert all(mechanism._holds(code, label) for code in near)
+        assert all(mechanism._holds(0, code, label) for code in near)
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "1", "10"])
@@ -222,7 +222,7 @@ def test_exactly_the_points_are_valid(d: int) -> None:
         if number < mechanism.symbols:
             mechanism.validate(bytes([number]))
         else:
-            with pytest.raises(DecodeError, match="payload must hold a code in"):
+            with pytest.raises(DecodeError, match="payload must hold a number in"):
                 mechanism.validate(bytes([number]))
 
 
@@ -252,7 +252,7 @@ def test_spaces_that_cannot_be_are_refused(d: int, pinned: dict[str, int], reaso
 def test_the_example_of_the_protocol_is_right() -> None:
     text = (Path(__file__).parent.parent.parent / "shared" / "PROTOCOL.md").read_text()
     mechanism = whole(4, 3)
-    held = [code for code in range(21) if mechanism._holds(code, 7)]
+    held = [code for code in range(21) if mechanism._holds(0, code, 7)]
     drawn = [mechanism._drawn(7, True, 3, 0), mechanism._drawn(7, False, 0, 9)]
     sentence = "index 7 is supported by y = {}, {}, {}, {}, {}; i = 3 gives {} and k = 9 gives {}."
     assert sentence.format(*held, *drawn) in text

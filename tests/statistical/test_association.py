@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from statistics import NormalDist
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from support.records import RecordLaw, floats, independent, law, table_of, uneve
 
 pytestmark = pytest.mark.statistical
 
+binom = import_module("scipy.stats").binom
 FALSE_ALARM = 1e-6
 TALLIES = 3_000
 REPORTS = 20_000
@@ -59,15 +60,16 @@ def together(*radices: int) -> list[Fraction]:
 
 @pytest.mark.parametrize("given", LAWS, ids=title)
 def test_five_percent_of_independent_tables_are_rejected_and_not_more(given: RecordLaw) -> None:
-    """n = 20,000 reports, 3,000 times: by the normal law of a share of 5% its error is 0.40%.
+    """n = 20,000 reports, 3,000 times; rejections are binomial: false alarm ≤ 1e-6.
 
-    Bounds at 4.9 of it, [3.05%, 6.95%]: false alarm 1e-6 for a level of 5%. χ² is the limit law;
-    the exact level at this n lies within half a point of 5%.
+    χ² is the limit law; the exact level at this n lies within half a point of 5% (of 20,000 tables
+    4.8% to 5.2% were rejected), so the bounds are those of 4.5% and of 5.5%.
     """
     found = decided(given, independent(*given.domain.radices), REPORTS, TALLIES)
     assert len(found) == TALLIES
-    share = np.mean([each.p_value <= 0.05 for each in found])
-    assert abs(share - 0.05) <= 4.9 * math.sqrt(0.05 * 0.95 / TALLIES) + 0.005
+    rejected = sum(each.p_value <= 0.05 for each in found)
+    least = binom.ppf(FALSE_ALARM / 2, TALLIES, 0.045)
+    assert least <= rejected <= binom.isf(FALSE_ALARM / 2, TALLIES, 0.055)
     assert {each.degrees for each in found} == {
         (given.domain.radices[0] - 1) * (given.domain.radices[1] - 1)
     }
@@ -118,22 +120,21 @@ def test_a_table_of_too_many_cells_is_not_tested() -> None:
 def test_intervals_of_tables_cover_the_truth_at_every_number_of_reports(
     given: RecordLaw, n: int
 ) -> None:
-    """1,000 tallies: 95% ± 0.69%; a cell below 91.3% is a false alarm of 1e-6 over 36 cells."""
+    """1,000 tallies, binomial: 90.9% or more in every cell but for a false alarm of 1e-6."""
     population = uneven(given.domain.size)
     axes_of_tables: list[tuple[int, ...]] = [(0,), (1, 0)]
     tallies = given.draw(population, n, 1000)
     for axes in axes_of_tables:
         true = floats(table_of(population, given.domain, axes))
         tables = [table(given.tabular, tally, n, axes, Settings()) for tally in tallies]
-        covered = np.mean([(t.lower <= true) & (true <= t.upper) for t in tables], axis=0)
-        z = -NormalDist().inv_cdf(FALSE_ALARM / 36)
-        assert covered.min() >= 0.95 - z * math.sqrt(0.95 * 0.05 / 1000)
+        missed = np.sum([(t.lower > true) | (true > t.upper) for t in tables], axis=0)
+        assert missed.max() <= binom.isf(FALSE_ALARM / (2 * missed.size), len(tables), 0.05)
 
 
 @pytest.mark.parametrize("repeat", ["fresh", "memoized"])
 @pytest.mark.parametrize("id", ["pairs/1", "fourier/1"])
 def test_intervals_hold_where_each_device_answers_in_seven_epochs(id: str, repeat: str) -> None:
-    """400 devices that never change, 500 times: coverage of 95% ± 0.97%, bound at 5.2 of it."""
+    """400 devices that never change, 500 times: misses are binomial, false alarm 1e-6."""
     permanent = "2" if repeat == "memoized" else None
     given = law(id, 2, 2, permanent=permanent)
     given = RecordLaw(given.domain, given.mechanism, repeat)
@@ -145,8 +146,8 @@ def test_intervals_hold_where_each_device_answers_in_seven_epochs(id: str, repea
         tables = [
             table(given.tabular, tally, devices * epochs, axes, settings) for tally in tallies
         ]
-        covered = np.mean([(t.lower <= true) & (true <= t.upper) for t in tables], axis=0)
-        assert covered.min() >= 0.95 - 5.2 * math.sqrt(0.95 * 0.05 / 500)
+        missed = np.sum([(t.lower > true) | (true > t.upper) for t in tables], axis=0)
+        assert missed.max() <= binom.isf(FALSE_ALARM / (2 * missed.size), len(tables), 0.05)
 
 
 def seven_epochs(

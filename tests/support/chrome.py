@@ -28,7 +28,8 @@ THEMES = ("light", "dark")
 WIDTHS = (390, 1280)
 AXE = Path(__file__).parents[1] / "browser" / "assets" / "axe.js"
 
-_PAUSE, _TRIES = 25, 600
+_PAUSE, _TRIES = 25, 4_800
+_PATIENCE_SECONDS = _PAUSE * _TRIES / 1000
 
 _REPORT_VIOLATIONS = """
 window.cspViolations = [];
@@ -65,7 +66,7 @@ class Window:
                 if self.page.evaluate(script):
                     return
             self.page.wait_for_timeout(_PAUSE)
-        raise AssertionError(f"not within {_TRIES * _PAUSE / 1000:.0f} s: {script}")
+        raise AssertionError(f"not within {_PATIENCE_SECONDS:.0f} s: {script}")
 
     def theme(self, name: str) -> None:
         """As somebody chooses it."""
@@ -123,7 +124,9 @@ def chromium() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=_PATIENCE_SECONDS * 1000
+        )
         yield browser
         browser.close()
 
@@ -139,6 +142,7 @@ def opened(
 ) -> Iterator[Window]:
     """A window of somebody of a role who is signed in, or of a stranger."""
     context = browser.new_context(viewport={"width": width, "height": 900})
+    context.set_default_timeout(_PATIENCE_SECONDS * 1000)
     if known:
         _sign_in(context, site, role or "viewer")
     page = context.new_page()

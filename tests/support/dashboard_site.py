@@ -176,7 +176,7 @@ class Site:
     def get(self, path: str) -> httpx.Response:
         """What the API answers a viewer."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        return httpx.get(self.address + path, headers=headers, timeout=30)
+        return httpx.get(self.address + path, headers=headers, timeout=120, trust_env=False)
 
 
 @contextmanager

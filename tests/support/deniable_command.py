@@ -39,7 +39,9 @@ class Deniable:
         self.data = folder / "data"
         self.key = folder / "operator.key"
         self.environ: dict[str, str | None] = {
-            name: None for name in os.environ if name.startswith("DENIABLE_")
+            name: None
+            for name in os.environ
+            if name.startswith("DENIABLE_") or name.lower().endswith("_proxy")
         }
         self.environ["DENIABLE_DATA"] = str(self.data)
 
@@ -80,7 +82,8 @@ class Deniable:
 
     def process_environ(self) -> dict[str, str]:
         """The environment of a real process."""
-        return {**os.environ, **{k: v for k, v in self.environ.items() if v is not None}}
+        environ = {**os.environ, **self.environ}
+        return {name: value for name, value in environ.items() if value is not None}
 
     @contextmanager
     def process(self, *arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
@@ -98,10 +101,10 @@ class Deniable:
             finally:
                 if process.poll() is None:
                     process.send_signal(signal.SIGTERM)
-                    process.wait(timeout=30)
+                    process.wait(timeout=120)
 
 
-def wait_until(what: str, holds: object, seconds: float = 20.0) -> None:
+def wait_until(what: str, holds: object, seconds: float = 120.0) -> None:
     """Poll `holds()` until it is true; AssertionError naming `what` at the deadline."""
     assert callable(holds)
     deadline = time.monotonic() + seconds

@@ -167,7 +167,9 @@ def flipped(upload: Upload, place: int, bit: int) -> bytes:
     return bytes(body)
 
 
+# Some 1 of 80 histories shows the mistake that shows least: all 3,000 miss it once in 10^16 runs.
 HUNTING = settings(
+    max_examples=3_000,
     stateful_step_count=40,
     deadline=None,
     database=None,

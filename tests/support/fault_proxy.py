@@ -19,7 +19,7 @@ from enum import Enum, auto
 
 __all__ = ["Fault", "FaultProxy", "proxied"]
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 DELAY_SECONDS = 0.05
 PIECE = 65_536
 

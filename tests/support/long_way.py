@@ -45,7 +45,7 @@ class LongWay:
             stderr=subprocess.DEVNULL,
         )
         self.processes.append(process)
-        wait_until(f"{arguments[0]} is ready", lambda: _ready(url), seconds=60)
+        wait_until(f"{arguments[0]} is ready", lambda: _ready(url), seconds=180)
         return process
 
     def answer(self, device: int) -> int:
@@ -58,9 +58,9 @@ class LongWay:
             self.front, trust=self.trust, state=state, ceiling=ceiling, background=False
         ) as client:
             client.consent("granted")
-            assert client.refresh(timeout=20, names=["settings"]).problems == ()
+            assert client.refresh(timeout=120, names=["settings"]).problems == ()
             assert client.record("settings", {"dark_mode": True, "beta": False}) == "queued"
-            sent = client.flush(timeout=20, early=True)
+            sent = client.flush(timeout=120, early=True)
             assert sent.problems == ()
             return sent.accepted
 
@@ -79,5 +79,5 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 def _ready(url: str) -> bool:
     with suppress(httpx.HTTPError):
-        return httpx.get(f"{url}/readyz", timeout=2, trust_env=False).is_success
+        return httpx.get(f"{url}/readyz", timeout=20, trust_env=False).is_success
     return False

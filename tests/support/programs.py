@@ -23,6 +23,6 @@ def program(name: str, package: str = "") -> str:
 def accepted(*command: str | Path, given: str | None = None) -> str:
     """What a checker says of a file it accepts; where it does not, the test fails with why."""
     words = list(map(str, command))
-    answer = subprocess.run(words, capture_output=True, text=True, timeout=120, input=given)
+    answer = subprocess.run(words, capture_output=True, text=True, timeout=600, input=given)
     assert answer.returncode == 0, answer.stdout + answer.stderr
     return answer.stdout + answer.stderr

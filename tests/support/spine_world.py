@@ -300,7 +300,7 @@ class Device:
         return outcome
 
     def _upload(self, which: int) -> None:
-        self.acknowledged += self.client(which).flush(5.0, early=True).accepted
+        self.acknowledged += self.client(which).flush(60.0, early=True).accepted
 
     def _survive(self, act: Callable[[], Result]) -> Result | None:
         try:

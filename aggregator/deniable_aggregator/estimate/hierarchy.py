@@ -24,9 +24,9 @@ from deniable_aggregator.estimate.functionals import (
     checked_weights,
 )
 from deniable_aggregator.estimate.projection import top_down
+from deniable_aggregator.estimate.reports import Payloads, checked_tally
 from deniable_aggregator.estimate.scored import estimate_of_scores
 from deniable_aggregator.estimate.strata import Strata
-from deniable_aggregator.estimators.contract import Payloads, checked_tally
 from deniable_shared.mechanisms.contract import Mechanism
 
 __all__ = ["HierarchyEstimator"]

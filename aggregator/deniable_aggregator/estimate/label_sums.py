@@ -16,7 +16,6 @@ next. Limits are those of `functionals`. Source: local-dp §0.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from deniable_aggregator.estimate.functionals import (
     Repeated,
     checked_weights,
 )
-from deniable_aggregator.estimate.messages import TwoLevels
+from deniable_aggregator.estimate.messages import TwoLevels, law_of_messages
 from deniable_aggregator.estimate.quantity import isotonic
 from deniable_aggregator.estimate.second_moments import (
     numbers_of_a_row,
@@ -37,34 +36,24 @@ from deniable_aggregator.estimate.second_moments import (
     second_moments,
     uniform_moments,
 )
+from deniable_aggregator.estimate.supporting import Histogram, Supporting
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["LabelSums", "moments_of_messages", "moments_of_supports"]
+__all__ = ["LabelSums", "MessageSums", "moments_of_messages", "moments_of_supports"]
 
 _MOST_PLACES = 256
 _LEAST_PLACES = 16
 _MOST_ENTRIES = 1 << 26  # places times the numbers that one of them takes
 
 
-class LabelSums(ABC):
+class LabelSums(Supporting):
     """The half of an estimator that tells sums of frequencies: `functionals.Linear`."""
 
     __slots__ = ()
 
-    mechanism: Mechanism
-    repeat: str
-
-    @abstractmethod
-    def supports(self, tallies: Counts) -> Counts:
-        """See `estimators.contract`."""
-
-    @abstractmethod
-    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        """The tally and n; ParameterError for a tally that n reports cannot give."""
-
-    @abstractmethod
     def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
         """What the reports say of each row's sum."""
+        return moments_of_supports(self.mechanism, rows, self.supports(counts), n)
 
     def functionals(
         self,
@@ -97,6 +86,16 @@ class LabelSums(ABC):
         channel = Channel(self.mechanism.p, self.mechanism.q)
         values = np.cumsum(channel.frequencies(self.supports(counts), reports))[:-1]
         return Cumulative(_everywhere(at, places, values), isotonic(values))
+
+
+class MessageSums(Histogram, LabelSums):
+    """The same where the tally is the histogram of the messages."""
+
+    __slots__ = ()
+
+    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
+        """What the messages say of each row's sum."""
+        return moments_of_messages(self.mechanism, law_of_messages(self.mechanism), rows, counts)
 
 
 def moments_of_messages(

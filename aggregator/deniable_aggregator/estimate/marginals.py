@@ -17,10 +17,10 @@ import numpy as np
 from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.functionals import Linear
+from deniable_aggregator.estimate.reports import checked_tally
 from deniable_aggregator.estimate.sources import Kind, Pooled
 from deniable_aggregator.estimate.tables import Tabular
 from deniable_aggregator.estimators import Estimator
-from deniable_aggregator.estimators.contract import checked_tally
 from deniable_aggregator.estimators.fourier import FourierEstimator
 from deniable_aggregator.estimators.pairs import PairsEstimator
 from deniable_shared.chains import Renewed

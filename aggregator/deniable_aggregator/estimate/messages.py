@@ -18,10 +18,10 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.correlation import spectrum_of
+from deniable_aggregator.estimate.digit_sums import cells_of_values, supports_of_codes
 from deniable_aggregator.estimate.likelihood import Fit, fit
 from deniable_aggregator.estimate.turns import circle
 from deniable_aggregator.estimate.walsh import walsh
-from deniable_aggregator.estimators.loloha import cells_of_values, supports_of_codes
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse

@@ -21,18 +21,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.estimate import Estimate, debias
 from deniable_aggregator.estimate.arcs import arc_sums
-from deniable_aggregator.estimate.channel import Channel, Counts, Floats
-from deniable_aggregator.estimate.functionals import Moments
-from deniable_aggregator.estimate.label_sums import LabelSums, moments_of_supports
-from deniable_aggregator.estimators.contract import (
-    Payloads,
-    checked_payloads,
-    checked_tally,
-    clusters_of,
-)
-from deniable_shared.chains import Renewed
+from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.label_sums import LabelSums
+from deniable_aggregator.estimate.reports import Payloads, checked_payloads, checked_tally, form_of
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
@@ -56,10 +48,7 @@ class AffineEstimator(LabelSums):
     @property
     def _form(self) -> AffineResponse:
         """What says how large the sets are, and what names them."""
-        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
-        if not isinstance(first, AffineResponse):
-            raise ParameterError(f"mechanism must be affine/1, got {self.mechanism.id}")
-        return first
+        return form_of(self.mechanism, AffineResponse, AffineResponse.id)
 
     def tally(self, payloads: Payloads) -> Counts:
         rows, form = checked_payloads(payloads, self.mechanism.payload_size), self._form
@@ -91,29 +80,6 @@ class AffineEstimator(LabelSums):
                 f"reports, got {counts.sum()}"
             )
         return counts, reports
-
-    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
-        return moments_of_supports(self.mechanism, rows, self.supports(counts), n)
-
-    def estimate(
-        self,
-        tally: Counts,
-        n: int,
-        *,
-        confidence: float = 0.95,
-        epochs: int = 1,
-        family: str = "each",
-    ) -> Estimate:
-        counts, reports = self.checked(tally, n)
-        return debias(
-            Channel(self.mechanism.p, self.mechanism.q),
-            self.supports(counts),
-            reports,
-            confidence=confidence,
-            epochs=epochs,
-            family=family,
-            clusters=clusters_of(self.mechanism, self.repeat, epochs),
-        )
 
 
 def _messages(rows: Payloads) -> Counts:

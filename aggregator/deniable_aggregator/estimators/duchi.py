@@ -16,7 +16,7 @@ import numpy as np
 
 from deniable_aggregator.estimate import Estimate, debias
 from deniable_aggregator.estimate.channel import Channel, Counts
-from deniable_aggregator.estimators.contract import (
+from deniable_aggregator.estimate.reports import (
     Payloads,
     checked_payloads,
     checked_tally,

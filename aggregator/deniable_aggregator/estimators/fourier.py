@@ -22,10 +22,10 @@ import numpy as np
 
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimate.reports import Payloads, checked_payloads, checked_tally, form_of
+from deniable_aggregator.estimate.supporting import histogram
 from deniable_aggregator.estimate.tables import Settings, one_way
 from deniable_aggregator.estimate.walsh import walsh
-from deniable_aggregator.estimators.contract import Payloads, checked_payloads, checked_tally
-from deniable_aggregator.estimators.grr import histogram
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -45,10 +45,7 @@ class FourierEstimator:
 
     @property
     def _form(self) -> FourierMarginals:
-        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
-        if not isinstance(first, FourierMarginals):
-            raise ParameterError(f"mechanism must be fourier/1, got {self.mechanism.id}")
-        return first
+        return form_of(self.mechanism, FourierMarginals, FourierMarginals.id)
 
     @property
     def radices(self) -> tuple[int, ...]:

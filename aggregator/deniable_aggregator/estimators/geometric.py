@@ -15,19 +15,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimate.channel import Channel, Counts, Floats
-from deniable_aggregator.estimate.functionals import Moments
-from deniable_aggregator.estimate.label_sums import LabelSums, moments_of_messages
-from deniable_aggregator.estimate.messages import law_of_messages
-from deniable_aggregator.estimators.contract import (
-    Payloads,
-    checked_histogram,
-    checked_payloads,
-    clusters_of,
-)
-from deniable_aggregator.estimators.grr import histogram
-from deniable_shared.chains import Renewed
+from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.label_sums import MessageSums
+from deniable_aggregator.estimate.reports import first_round
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.geometric import GeometricResponse
@@ -36,7 +26,7 @@ __all__ = ["GeometricEstimator"]
 
 
 @dataclass(frozen=True, slots=True)
-class GeometricEstimator(LabelSums):
+class GeometricEstimator(MessageSums):
     """The histogram of the points, and from it the supports of all codes."""
 
     default_projection: ClassVar[str] = "simplex"
@@ -47,14 +37,10 @@ class GeometricEstimator(LabelSums):
     @property
     def _form(self) -> GeometricResponse:
         """What says which geometry it is."""
-        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
+        first = first_round(self.mechanism)
         if not isinstance(first, GeometricResponse):
             raise ParameterError(f"mechanism must be of a geometry, got {self.mechanism.id}")
         return first
-
-    def tally(self, payloads: Payloads) -> Counts:
-        rows = checked_payloads(payloads, self.mechanism.payload_size)
-        return histogram(rows, self.mechanism.tally_size)
 
     @staticmethod
     @abstractmethod
@@ -80,29 +66,3 @@ class GeometricEstimator(LabelSums):
 
     def supports(self, tallies: Counts) -> Counts:
         return self.codes(tallies)[..., : self.mechanism.domain_size]
-
-    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        return checked_histogram(tally, n, self.mechanism.tally_size)
-
-    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
-        return moments_of_messages(self.mechanism, law_of_messages(self.mechanism), rows, counts)
-
-    def estimate(
-        self,
-        tally: Counts,
-        n: int,
-        *,
-        confidence: float = 0.95,
-        epochs: int = 1,
-        family: str = "each",
-    ) -> Estimate:
-        counts, reports = self.checked(tally, n)
-        return debias(
-            Channel(self.mechanism.p, self.mechanism.q),
-            self.supports(counts),
-            reports,
-            confidence=confidence,
-            epochs=epochs,
-            family=family,
-            clusters=clusters_of(self.mechanism, self.repeat, epochs),
-        )

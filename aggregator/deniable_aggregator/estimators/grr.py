@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimate.channel import Channel, Counts, Floats
+from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.functionals import (
     Cumulative,
     Functionals,
@@ -23,22 +21,14 @@ from deniable_aggregator.estimate.functionals import (
     checked_weights,
 )
 from deniable_aggregator.estimate.quantity import isotonic
-from deniable_aggregator.estimators.contract import (
-    Payloads,
-    checked_histogram,
-    checked_payloads,
-    clusters_of,
-)
-from deniable_shared.errors import DecodeError
+from deniable_aggregator.estimate.supporting import Histogram
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["GeneralizedEstimator", "histogram"]
-
-_SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes: half a megabyte stays in cache
+__all__ = ["GeneralizedEstimator"]
 
 
 @dataclass(frozen=True, slots=True)
-class GeneralizedEstimator:
+class GeneralizedEstimator(Histogram):
     """The estimator of "grr/1". Its tally is the histogram of the reported values."""
 
     default_projection: ClassVar[str] = "simplex"
@@ -46,36 +36,8 @@ class GeneralizedEstimator:
     mechanism: Mechanism
     repeat: str = "once"
 
-    def tally(self, payloads: Payloads) -> Counts:
-        rows = checked_payloads(payloads, self.mechanism.payload_size)
-        return histogram(rows, self.mechanism.tally_size)
-
     def supports(self, tallies: Counts) -> Counts:
         return tallies
-
-    def estimate(
-        self,
-        tally: Counts,
-        n: int,
-        *,
-        confidence: float = 0.95,
-        epochs: int = 1,
-        family: str = "each",
-    ) -> Estimate:
-        counts, reports = self._checked(tally, n)
-        channel = Channel(self.mechanism.p, self.mechanism.q)
-        return debias(
-            channel,
-            counts,
-            reports,
-            confidence=confidence,
-            epochs=epochs,
-            family=family,
-            clusters=clusters_of(self.mechanism, self.repeat, epochs),
-        )
-
-    def _checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        return checked_histogram(tally, n, self.mechanism.tally_size)
 
     def functionals(
         self,
@@ -86,7 +48,7 @@ class GeneralizedEstimator:
         confidence: float = 0.95,
         epochs: int = 1,
     ) -> Functionals:
-        counts, reports = self._checked(tally, n)
+        counts, reports = self.checked(tally, n)
         rows = checked_weights(weights, self.mechanism.domain_size)
         p, q = float(self.mechanism.p), float(self.mechanism.q)
         all_of, squares = rows.sum(axis=1, keepdims=True), (rows**2).sum(axis=1, keepdims=True)
@@ -101,7 +63,7 @@ class GeneralizedEstimator:
         self, tally: Counts, n: int, *, confidence: float = 0.95, epochs: int = 1
     ) -> Cumulative:
         """As `functionals` of indicators, without a matrix of them."""
-        counts, reports = self._checked(tally, n)
+        counts, reports = self.checked(tally, n)
         p, q = float(self.mechanism.p), float(self.mechanism.q)
         members = np.arange(1.0, len(counts))
         share = np.cumsum(counts)[:-1] / max(reports, 1)
@@ -120,28 +82,3 @@ class GeneralizedEstimator:
             reports, Repeated.of(self.mechanism, self.repeat, epochs), confidence
         )
         return Cumulative(band, isotonic(moments.mean))
-
-
-def histogram(rows: Payloads, size: int) -> Counts:
-    """How often each big-endian index below `size` stands in a row; DecodeError for any other."""
-    counts = np.zeros(size, dtype=np.int64)
-    slice_rows = max(_SLICE_ROWS, 2 * size)  # each slice costs a pass over the counts, too
-    for start in range(0, len(rows), slice_rows):
-        seen = np.bincount(_indices(rows[start : start + slice_rows]), minlength=size)
-        if len(seen) > size:
-            raise DecodeError(
-                f"payloads must hold indices below {size}, got {len(seen) - 1}: validate them first"
-            )
-        counts += seen
-    return counts
-
-
-def _indices(rows: Payloads) -> npt.NDArray[np.integer]:
-    """Each row of one to three bytes read as one big-endian integer."""
-    size = rows.shape[1]
-    if size <= 2:
-        return np.ascontiguousarray(rows).view(f">u{size}")[:, 0]
-    padded = np.append(rows.reshape(-1), np.uint8(0))  # the last word reaches one byte further
-    words: npt.NDArray[np.uint32] = np.ndarray(len(rows), ">u4", padded, strides=(size,))
-    indices: npt.NDArray[np.int64] = np.right_shift(words, 8, dtype=np.int64)
-    return indices

@@ -17,11 +17,10 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
+from deniable_aggregator.estimate.reports import Payloads, checked_payloads, form_of
 from deniable_aggregator.estimate.strata import Strata, Stratum
+from deniable_aggregator.estimate.supporting import histogram
 from deniable_aggregator.estimate.walsh import walsh
-from deniable_aggregator.estimators.contract import Payloads, checked_payloads
-from deniable_aggregator.estimators.grr import histogram
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.haar import HaarResponse
 
@@ -36,10 +35,7 @@ class HaarEstimator(HierarchyEstimator):
 
     @property
     def _form(self) -> HaarResponse:
-        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
-        if not isinstance(first, HaarResponse):
-            raise ParameterError(f"mechanism must be haar/1, got {self.mechanism.id}")
-        return first
+        return form_of(self.mechanism, HaarResponse, HaarResponse.id)
 
     @property
     def _fan_out(self) -> int:

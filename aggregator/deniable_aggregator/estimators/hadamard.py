@@ -16,36 +16,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimate.channel import Channel, Counts, Floats
-from deniable_aggregator.estimate.functionals import Moments
-from deniable_aggregator.estimate.label_sums import LabelSums, moments_of_messages
-from deniable_aggregator.estimate.messages import law_of_messages
+from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.label_sums import MessageSums
 from deniable_aggregator.estimate.walsh import walsh
-from deniable_aggregator.estimators.contract import (
-    Payloads,
-    checked_histogram,
-    checked_payloads,
-    clusters_of,
-)
-from deniable_aggregator.estimators.grr import histogram
 from deniable_shared.mechanisms.contract import Mechanism
 
 __all__ = ["HadamardEstimator"]
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardEstimator(LabelSums):
+class HadamardEstimator(MessageSums):
     """The estimator of "hadamard/1". Its tally is the histogram of the payloads."""
 
     default_projection: ClassVar[str] = "simplex"
     tells: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
-
-    def tally(self, payloads: Payloads) -> Counts:
-        rows = checked_payloads(payloads, self.mechanism.payload_size)
-        return histogram(rows, self.mechanism.tally_size)
 
     def supports(self, tallies: Counts) -> Counts:
         return self.codes(tallies)[..., : self.mechanism.domain_size]
@@ -64,29 +50,3 @@ class HadamardEstimator(LabelSums):
         every, signs = signed[..., :1], signed[..., 1:]
         pairs = np.stack([every + signs, every - signs], axis=-1) >> 1
         return pairs.reshape(*weights.shape[:-1], self.mechanism.tally_size)
-
-    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        return checked_histogram(tally, n, self.mechanism.tally_size)
-
-    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
-        return moments_of_messages(self.mechanism, law_of_messages(self.mechanism), rows, counts)
-
-    def estimate(
-        self,
-        tally: Counts,
-        n: int,
-        *,
-        confidence: float = 0.95,
-        epochs: int = 1,
-        family: str = "each",
-    ) -> Estimate:
-        counts, reports = self.checked(tally, n)
-        return debias(
-            Channel(self.mechanism.p, self.mechanism.q),
-            self.supports(counts),
-            reports,
-            confidence=confidence,
-            epochs=epochs,
-            family=family,
-            clusters=clusters_of(self.mechanism, self.repeat, epochs),
-        )

@@ -12,19 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.reports import form_of
+from deniable_aggregator.estimate.supporting import Histogram
 from deniable_aggregator.estimate.walsh import walsh
-from deniable_aggregator.estimators.contract import (
-    Group,
-    Payloads,
-    checked_histogram,
-    checked_payloads,
-)
-from deniable_aggregator.estimators.grr import histogram
+from deniable_aggregator.estimators.contract import Group
 from deniable_aggregator.estimators.sketched import SketchForm, cells_of
-from deniable_shared.chains import Renewed
-from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.hcms import HadamardSketch
 
@@ -32,7 +25,7 @@ __all__ = ["HadamardSketchEstimator"]
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardSketchEstimator:
+class HadamardSketchEstimator(Histogram):
     """The estimator of "hcms/1"."""
 
     default_projection: ClassVar[str] = "clip"
@@ -44,49 +37,15 @@ class HadamardSketchEstimator:
     @property
     def sketch(self) -> HadamardSketch:
         """The mechanism, or the first round of the chain."""
-        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
-        if not isinstance(first, HadamardSketch):
-            raise ParameterError(f"mechanism must be hcms/1, got {self.mechanism.id}")
-        return first
+        return form_of(self.mechanism, HadamardSketch, HadamardSketch.id)
 
     @property
     def form(self) -> SketchForm:
         """How texts become cells."""
         return SketchForm(self.sketch)
 
-    def tally(self, payloads: Payloads) -> Counts:
-        rows = checked_payloads(payloads, self.mechanism.payload_size)
-        return histogram(rows, self.mechanism.tally_size)
-
     def supports(self, tallies: Counts) -> Counts:
         return tallies[..., :0]
-
-    def estimate(
-        self,
-        tally: Counts,
-        n: int,
-        *,
-        confidence: float = 0.95,
-        epochs: int = 1,
-        family: str = "each",
-    ) -> Estimate:
-        counts, reports = self.checked(tally, n)
-        return debias(
-            Channel(self.mechanism.p, self.mechanism.q),
-            self.supports(counts),
-            reports,
-            confidence=confidence,
-            epochs=epochs,
-            family=family,
-        )
-
-    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        """The tally and n, if it is a histogram of n reports; ParameterError otherwise."""
-        return checked_histogram(tally, n, self.mechanism.tally_size)
-
-    def reports_of(self, tally: Counts) -> int:
-        """All that it counts."""
-        return int(tally.sum())
 
     def group(self, tally: Counts, group: int) -> Group:
         """The reports of each table, and how many of them support each of its cells."""

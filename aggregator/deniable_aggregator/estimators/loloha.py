@@ -2,50 +2,29 @@
 
     c_x = Σ_a n[a, h_a(x)]        f̂_x = (c_x/n − q)/(p − q)
 
-The functions of which the last factor stands at place k are h_a(x) = x_k + Σ_{j<k} r_j·x_j. Their
-part of the sum is found place by place, in integers: for j = 0 … k − 1 the factors r_j give way to
-the digits x_j,
-
-    A[… r_j …, c]  →  A[… x_j …, c] = Σ_{r_j} A[… r_j …, c + r_j·x_j]
-
-t·g additions for each of the K codes in all, and nothing is rounded. With the minus sign instead
-the same steps say how many of given values fall into each cell of each function. Over all K codes
-Σ_x c_x = (K/g)·n. The tally is the histogram of the M·g messages; codes from d on stand for
-nothing.
+Over all K codes Σ_x c_x = (K/g)·n. The tally is the histogram of the M·g messages; codes from d on
+stand for nothing. The sums are those of `estimate.digit_sums`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimate.channel import Channel, Counts, Floats
-from deniable_aggregator.estimators.contract import (
-    Payloads,
-    checked_payloads,
-    checked_tally,
-    clusters_of,
-)
-from deniable_aggregator.estimators.grr import histogram
-from deniable_shared.chains import Renewed
-from deniable_shared.errors import ParameterError
-from deniable_shared.fields import field_of
+from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.digit_sums import supports_of_codes
+from deniable_aggregator.estimate.reports import form_of
+from deniable_aggregator.estimate.supporting import Histogram
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.loloha import LocalHashing
-from deniable_shared.recurrences import codes_of
 
-__all__ = ["LocalHashingEstimator", "cells_of_values", "hashed", "supports_of_codes"]
-
-Numbers = TypeVar("Numbers", Counts, Floats)
+__all__ = ["LocalHashingEstimator"]
 
 
 @dataclass(frozen=True, slots=True)
-class LocalHashingEstimator:
+class LocalHashingEstimator(Histogram):
     """The estimator of "loloha/1". Its tally is the histogram of the messages."""
 
     default_projection: ClassVar[str] = "simplex"
@@ -56,14 +35,7 @@ class LocalHashingEstimator:
     @property
     def _form(self) -> LocalHashing:
         """What says which functions there are."""
-        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
-        if not isinstance(first, LocalHashing):
-            raise ParameterError(f"mechanism must be loloha/1, got {self.mechanism.id}")
-        return first
-
-    def tally(self, payloads: Payloads) -> Counts:
-        rows = checked_payloads(payloads, self.mechanism.payload_size)
-        return histogram(rows, self.mechanism.tally_size)
+        return form_of(self.mechanism, LocalHashing, LocalHashing.id)
 
     def codes(self, tallies: Counts) -> Counts:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""
@@ -74,89 +46,3 @@ class LocalHashingEstimator:
 
     def supports(self, tallies: Counts) -> Counts:
         return self.codes(tallies)[..., : self.mechanism.domain_size]
-
-    def estimate(
-        self,
-        tally: Counts,
-        n: int,
-        *,
-        confidence: float = 0.95,
-        epochs: int = 1,
-        family: str = "each",
-    ) -> Estimate:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports:
-            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
-        return debias(
-            Channel(self.mechanism.p, self.mechanism.q),
-            self.supports(counts),
-            reports,
-            confidence=confidence,
-            epochs=epochs,
-            family=family,
-            clusters=clusters_of(self.mechanism, self.repeat, epochs),
-        )
-
-
-def supports_of_codes(messages: Numbers, g: int, t: int) -> Numbers:
-    """Σ_a messages[a·g + h_a(x)] for every code x: (K,) of (M·g,)."""
-    total = np.zeros(1, dtype=messages.dtype)
-    for place in range(t):
-        first, here = g * codes_of(g, place), g ** (place + 1)
-        total = np.tile(total, g) + _exchanged(messages[first : first + here], g, place, 1)
-    return total
-
-
-def cells_of_values(values: Numbers, g: int, t: int) -> Numbers:
-    """Σ of the values x with h_a(x) = c, for every a·g + c: (M·g,) of (K,)."""
-    parts = []
-    for place in range(t):
-        ends = values.reshape(-1, g ** (place + 1)).sum(axis=0)  # by their last digits
-        by_digit = ends.reshape(g, -1).T.reshape(-1)  # the digit at the place goes last
-        parts.append(_exchanged(by_digit, g, place, -1).reshape(g, -1).T.reshape(-1))
-    return np.concatenate(parts)
-
-
-def _exchanged(numbers: Numbers, g: int, places: int, sign: int) -> Numbers:
-    """Σ_r A[r, c ± r·x] for all x and c, of A[r, c] at r·g + c, at c·g^places + x."""
-    sums, scaled = _tables(g)
-    block = numbers.reshape(-1, g)
-    for place in range(places):
-        parts = block.reshape(-1, g, g**place, g)  # digits before this place, it, those done, cell
-        swapped = np.zeros_like(parts)
-        for factor in range(g):
-            steps = scaled[factor] if sign > 0 else _negated(g)[scaled[factor]]
-            moved = parts[:, factor][..., sums[:, steps].T]
-            swapped += np.moveaxis(moved, 2, 1)
-        block = swapped.reshape(-1, g)
-    return np.ascontiguousarray(block.T).reshape(-1)
-
-
-@lru_cache(maxsize=8)
-def _tables(g: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Sums and products of any two elements."""
-    field, elements = field_of(g), np.arange(g)
-    if field.sums is None or field.products is None:
-        return (elements[:, None] + elements) % g, np.outer(elements, elements) % g
-    return np.array(field.sums), np.array(field.products)
-
-
-@lru_cache(maxsize=8)
-def _negated(g: int) -> npt.NDArray[np.int64]:
-    """The negative of each element."""
-    negatives: npt.NDArray[np.int64] = (_tables(g)[0] == 0).argmax(axis=1)
-    return negatives
-
-
-def hashed(functions: Counts, values: Counts, g: int, t: int) -> Counts:
-    """h_a(x) of many pairs."""
-    sums, scaled = _tables(g)
-    starts = np.array([codes_of(g, place) for place in range(t)])
-    last = np.searchsorted(starts, functions, side="right") - 1
-    rest, digits = functions - starts[last], values
-    cells = np.zeros_like(values)
-    for place in range(t):
-        factors = np.where(place < last, rest % g, place == last)
-        cells = sums[cells, scaled[factors, digits % g]]
-        rest, digits = rest // g, digits // g
-    return cells

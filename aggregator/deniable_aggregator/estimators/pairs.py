@@ -17,9 +17,9 @@ import numpy as np
 
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.reports import Payloads, checked_tally, form_of
 from deniable_aggregator.estimate.sources import Kind, Pooled
 from deniable_aggregator.estimate.tables import Settings, one_way
-from deniable_aggregator.estimators.contract import Payloads, checked_tally
 from deniable_aggregator.estimators.one_of_choices import supports_of, tally_of
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
@@ -43,10 +43,7 @@ class PairsEstimator:
 
     @property
     def _form(self) -> SampledPairs:
-        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
-        if not isinstance(first, SampledPairs):
-            raise ParameterError(f"mechanism must be pairs/1, got {self.mechanism.id}")
-        return first
+        return form_of(self.mechanism, SampledPairs, SampledPairs.id)
 
     @property
     def radices(self) -> tuple[int, ...]:

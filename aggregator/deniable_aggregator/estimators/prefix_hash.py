@@ -21,16 +21,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimate.channel import Channel, Counts
-from deniable_aggregator.estimators.contract import (
-    Group,
-    Payloads,
-    checked_histogram,
-    checked_payloads,
-)
-from deniable_aggregator.estimators.grr import histogram
-from deniable_shared.chains import Renewed
+from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.reports import form_of
+from deniable_aggregator.estimate.supporting import Histogram
+from deniable_aggregator.estimators.contract import Group
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry
@@ -41,7 +35,7 @@ _ROUNDING = 0.25  # of a report: a count is an integer, and this far off it is n
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixHashEstimator:
+class PrefixHashEstimator(Histogram):
     """The estimator of "prefix-hash/1". Its tally is the histogram of the payloads."""
 
     default_projection: ClassVar[str] = "clip"
@@ -52,44 +46,10 @@ class PrefixHashEstimator:
     @property
     def form(self) -> PrefixHash:
         """What says how texts become codes."""
-        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
-        if not isinstance(first, PrefixHash):
-            raise ParameterError(f"mechanism must be prefix-hash/1, got {self.mechanism.id}")
-        return first
-
-    def tally(self, payloads: Payloads) -> Counts:
-        rows = checked_payloads(payloads, self.mechanism.payload_size)
-        return histogram(rows, self.mechanism.tally_size)
+        return form_of(self.mechanism, PrefixHash, PrefixHash.id)
 
     def supports(self, tallies: Counts) -> Counts:
         return tallies[..., :0]
-
-    def estimate(
-        self,
-        tally: Counts,
-        n: int,
-        *,
-        confidence: float = 0.95,
-        epochs: int = 1,
-        family: str = "each",
-    ) -> Estimate:
-        counts, reports = self.checked(tally, n)
-        return debias(
-            Channel(self.mechanism.p, self.mechanism.q),
-            self.supports(counts),
-            reports,
-            confidence=confidence,
-            epochs=epochs,
-            family=family,
-        )
-
-    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        """The tally and n, if it is a histogram of n reports; ParameterError otherwise."""
-        return checked_histogram(tally, n, self.mechanism.tally_size)
-
-    def reports_of(self, tally: Counts) -> int:
-        """All that it counts."""
-        return int(tally.sum())
 
     def group(self, tally: Counts, group: int) -> Group:
         """What the reports of one group say of every code."""

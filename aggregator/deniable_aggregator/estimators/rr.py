@@ -15,14 +15,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimate.channel import Channel, Counts
-from deniable_aggregator.estimators.contract import (
-    Payloads,
-    checked_payloads,
-    checked_tally,
-    clusters_of,
-)
+from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.reports import Payloads, checked_payloads
+from deniable_aggregator.estimate.supporting import Supporting
 from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -38,7 +33,7 @@ _LEAST_TREE = 2048  # rows; below, unpacking is as fast
 
 
 @dataclass(frozen=True, slots=True)
-class BitwiseEstimator:
+class BitwiseEstimator(Supporting):
     """The estimator of "rr/1". Its tally counts ones, bit by bit."""
 
     default_projection: ClassVar[str] = "clip"
@@ -56,27 +51,6 @@ class BitwiseEstimator:
 
     def supports(self, tallies: Counts) -> Counts:
         return tallies
-
-    def estimate(
-        self,
-        tally: Counts,
-        n: int,
-        *,
-        confidence: float = 0.95,
-        epochs: int = 1,
-        family: str = "each",
-    ) -> Estimate:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        channel = Channel(self.mechanism.p, self.mechanism.q)
-        return debias(
-            channel,
-            counts,
-            reports,
-            confidence=confidence,
-            epochs=epochs,
-            family=family,
-            clusters=clusters_of(self.mechanism, self.repeat, epochs),
-        )
 
 
 def column_sums(rows: Payloads) -> Counts:

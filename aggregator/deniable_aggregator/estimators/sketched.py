@@ -15,16 +15,16 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimate.channel import Channel, Counts
-from deniable_aggregator.estimators.contract import (
-    Group,
+from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.reports import (
     Payloads,
     checked_payloads,
     checked_tally,
+    first_round,
 )
+from deniable_aggregator.estimate.supporting import Supporting
+from deniable_aggregator.estimators.contract import Group
 from deniable_aggregator.estimators.rr import column_sums
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.sketched import SketchedBits
@@ -103,7 +103,7 @@ def cells_of(sketch: Sketch, texts: Sequence[bytes]) -> Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class SketchEstimator:
+class SketchEstimator(Supporting):
     """The estimator of "cms/1" and "rappor/1"."""
 
     default_projection: ClassVar[str] = "clip"
@@ -114,7 +114,7 @@ class SketchEstimator:
     @property
     def sketch(self) -> SketchedBits:
         """The mechanism, or the first round of the chain."""
-        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
+        first = first_round(self.mechanism)
         if not isinstance(first, SketchedBits):
             raise ParameterError(f"mechanism must be a sketch, got {self.mechanism.id}")
         return first
@@ -142,25 +142,6 @@ class SketchEstimator:
 
     def supports(self, tallies: Counts) -> Counts:
         return tallies[..., :0]
-
-    def estimate(
-        self,
-        tally: Counts,
-        n: int,
-        *,
-        confidence: float = 0.95,
-        epochs: int = 1,
-        family: str = "each",
-    ) -> Estimate:
-        counts, reports = self.checked(tally, n)
-        return debias(
-            Channel(self.mechanism.p, self.mechanism.q),
-            self.supports(counts),
-            reports,
-            confidence=confidence,
-            epochs=epochs,
-            family=family,
-        )
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         """The tally and n, if n reports can give it; ParameterError otherwise."""

@@ -35,16 +35,15 @@ from deniable_aggregator.estimate.functionals import (
     checked_weights,
 )
 from deniable_aggregator.estimate.likelihood import fit, smoothed
-from deniable_aggregator.estimate.scored import estimate_of_scores
-from deniable_aggregator.estimate.window import WindowLaw
-from deniable_aggregator.estimators.contract import (
+from deniable_aggregator.estimate.reports import (
     Payloads,
     checked_histogram,
     checked_payloads,
+    form_of,
 )
-from deniable_aggregator.estimators.grr import histogram
-from deniable_shared.chains import Renewed
-from deniable_shared.errors import ParameterError
+from deniable_aggregator.estimate.scored import estimate_of_scores
+from deniable_aggregator.estimate.supporting import histogram
+from deniable_aggregator.estimate.window import WindowLaw
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.square_wave import SquareWave
 
@@ -66,9 +65,7 @@ class SquareWaveEstimator:
     def law(self) -> WindowLaw:
         """Of one report."""
         chain = self.mechanism
-        first = chain.first if isinstance(chain, Renewed) else chain
-        if not isinstance(first, SquareWave):
-            raise ParameterError(f"mechanism must be square-wave/1, got {chain.id}")
+        first = form_of(chain, SquareWave, SquareWave.id)
         inside = chain.p / first.window
         outside = (1 - chain.p) / (first.outputs - first.window)
         return WindowLaw(first.domain_size, first.window, float(inside), float(outside))

@@ -13,18 +13,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.estimate import Estimate, debias
-from deniable_aggregator.estimate.channel import Channel, Counts, Floats
-from deniable_aggregator.estimate.functionals import Moments
-from deniable_aggregator.estimate.label_sums import LabelSums, moments_of_supports
-from deniable_aggregator.estimators.contract import (
-    Payloads,
-    checked_payloads,
-    checked_tally,
-    clusters_of,
-)
+from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.label_sums import LabelSums
+from deniable_aggregator.estimate.reports import Payloads, checked_payloads, checked_tally, form_of
 from deniable_aggregator.estimators.rr import BitwiseEstimator
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.subset import SubsetResponse
@@ -46,10 +38,7 @@ class SubsetEstimator(LabelSums):
     @property
     def _form(self) -> SubsetResponse:
         """What says how large the sets are, and how they are written."""
-        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
-        if not isinstance(first, SubsetResponse):
-            raise ParameterError(f"mechanism must be subset/1, got {self.mechanism.id}")
-        return first
+        return form_of(self.mechanism, SubsetResponse, SubsetResponse.id)
 
     def tally(self, payloads: Payloads) -> Counts:
         rows, form = checked_payloads(payloads, self.mechanism.payload_size), self._form
@@ -72,29 +61,6 @@ class SubsetEstimator(LabelSums):
                 f"reports, got {counts.sum()}"
             )
         return counts, reports
-
-    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
-        return moments_of_supports(self.mechanism, rows, self.supports(counts), n)
-
-    def estimate(
-        self,
-        tally: Counts,
-        n: int,
-        *,
-        confidence: float = 0.95,
-        epochs: int = 1,
-        family: str = "each",
-    ) -> Estimate:
-        counts, reports = self.checked(tally, n)
-        return debias(
-            Channel(self.mechanism.p, self.mechanism.q),
-            counts,
-            reports,
-            confidence=confidence,
-            epochs=epochs,
-            family=family,
-            clusters=clusters_of(self.mechanism, self.repeat, epochs),
-        )
 
 
 def _checked(counts: Counts, n: int, size: int) -> Counts:

@@ -26,11 +26,10 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
+from deniable_aggregator.estimate.reports import Payloads, form_of
 from deniable_aggregator.estimate.strata import Strata, Stratum
-from deniable_aggregator.estimators.contract import Payloads
 from deniable_aggregator.estimators.one_of_choices import supports_of, tally_of
 from deniable_shared.chains import Renewed
-from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.tree import TreeResponse
@@ -44,10 +43,7 @@ class TreeEstimator(HierarchyEstimator):
 
     @property
     def _form(self) -> TreeResponse:
-        first = self.mechanism.first if isinstance(self.mechanism, Renewed) else self.mechanism
-        if not isinstance(first, TreeResponse):
-            raise ParameterError(f"mechanism must be tree/1, got {self.mechanism.id}")
-        return first
+        return form_of(self.mechanism, TreeResponse, TreeResponse.id)
 
     @property
     def _fan_out(self) -> int:

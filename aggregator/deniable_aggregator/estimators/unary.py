@@ -12,10 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.functionals import Moments
-from deniable_aggregator.estimate.label_sums import LabelSums, moments_of_supports
-from deniable_aggregator.estimators.contract import checked_tally
+from deniable_aggregator.estimate.label_sums import LabelSums
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 
 __all__ = ["UnaryEstimator"]
@@ -27,9 +24,3 @@ class UnaryEstimator(BitwiseEstimator, LabelSums):
 
     default_projection: ClassVar[str] = "simplex"
     tells: ClassVar[str] = "labels"
-
-    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        return checked_tally(tally, n, self.mechanism.tally_size)
-
-    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
-        return moments_of_supports(self.mechanism, rows, counts, n)

@@ -26,8 +26,8 @@ from deniable_aggregator.estimate.bounded import mean_limits
 from deniable_aggregator.estimate.channel import Channel, Counts
 from deniable_aggregator.estimate.debias import tail_of
 from deniable_aggregator.estimate.projection import onto_box
+from deniable_aggregator.estimate.reports import Payloads, checked_payloads, checked_tally
 from deniable_aggregator.estimate.trust import influence, reports_to_leave
-from deniable_aggregator.estimators.contract import Payloads, checked_payloads, checked_tally
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism

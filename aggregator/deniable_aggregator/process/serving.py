@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 SERVICE = "deniable_aggregator.wsgi:app"
-READY_SECONDS = 30.0
+READY_SECONDS = 90.0
 DRAIN_SECONDS = 20.0
 POLL_SECONDS = 0.05
 HEADER_MILLISECONDS = 10_000
@@ -252,21 +252,28 @@ def _address(settings: Settings) -> str:
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port nobody listens on now."""
-    with socket.create_server((host, 0)) as probe:
+    """A port nobody listens on; on Linux nobody else is given it while this process lives."""
+    with socket.socket(_family(host)) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((host, 0))
         port: int = probe.getsockname()[1]
+        if sys.platform == "linux":  # where a socket that is bound and silent lets others listen
+            probe.detach()
         return port
 
 
 def require_free(host: str, port: int) -> None:
     """Raise ServingError when host and port cannot be listened on."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        socket.create_server((host, port), family=family).close()
+        socket.create_server((host, port), family=_family(host)).close()
     except OSError as error:
         raise ServingError(
             f"cannot listen on {host} port {port} ({error.strerror}): choose another with --port"
         ) from error
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 @contextmanager

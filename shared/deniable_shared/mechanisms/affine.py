@@ -20,7 +20,7 @@ Sources: Carter, Wegman 1979; Feldman, Talwar 2021; Pan 2026; local-dp §4.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isqrt
@@ -29,7 +29,8 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
-from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.errors import ParameterError
+from deniable_shared.one_symbol import IndexSymbol
 from deniable_shared.optimum import best_size
 
 __all__ = ["MAX_AFFINE_DOMAIN", "AffineResponse", "prime_from"]
@@ -37,7 +38,6 @@ __all__ = ["MAX_AFFINE_DOMAIN", "AffineResponse", "prime_from"]
 MAX_AFFINE_DOMAIN = 1_000_000
 
 _SCALE = 1 << 64
-_MAX_PAYLOADS = 65_536
 
 
 def prime_from(least: int) -> int:
@@ -49,7 +49,7 @@ def prime_from(least: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class AffineResponse:
+class AffineResponse(IndexSymbol):
     """d = `domain_size` choices among K = `modulus` codes; a set has w = `subset_size` of them."""
 
     id: ClassVar[str] = "affine/1"
@@ -126,62 +126,9 @@ class AffineResponse:
         shift = ((far, near)[inside] - (before + 1) * index) % k
         return (before * k + shift).to_bytes(self.payload_size, "big")
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The message kept with probability keep/2^64, else any of all."""
-        kept = coins.bernoulli(keep)
-        drawn = coins.below(self.symbols)  # always drawn: work must not tell the outcome
-        return (drawn.to_bytes(self.payload_size, "big"), permanent)[kept]
-
-    def _checked(self, value: int | Sequence[int]) -> int:
-        if not isinstance(value, int) or not 0 <= value < self.domain_size:
-            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
-        return value
-
-    def supports(self, payload: bytes, label: int) -> bool:
-        """Whether cv + b mod K < w."""
-        return self._holds(int.from_bytes(payload, "big"), label)
-
-    def _holds(self, message: int, label: int) -> bool:
+    def _holds(self, place: int, message: int, label: int) -> bool:
         before, shift = divmod(message, self.modulus)
         return ((before + 1) * label + shift) % self.modulus < self.subset_size
-
-    def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` is one of the K(K − 1)/2 messages in its one length."""
-        if len(payload) != self.payload_size:
-            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
-        if int.from_bytes(payload, "big") >= self.symbols:
-            raise DecodeError(f"payload must hold a number in [0, {self.symbols - 1}]")
-
-    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
-        index = self._checked(value)
-        inside = self.p / self.favoured
-        outside = (1 - self.p) / (self.symbols - self.favoured)
-        return {
-            message.to_bytes(self.payload_size, "big"): (
-                inside if self._holds(message, index) else outside
-            )
-            for message in self._messages()
-        }
-
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give."""
-        drawn = Fraction(_SCALE - keep, _SCALE * self.symbols)
-        law = {each.to_bytes(self.payload_size, "big"): drawn for each in self._messages()}
-        law[permanent] += Fraction(keep, _SCALE)
-        return law
-
-    def _messages(self) -> range:
-        if self.symbols > _MAX_PAYLOADS:
-            raise ParameterError(
-                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {self.symbols:,}: "
-                "use fewer choices"
-            )
-        return range(self.symbols)
-
-    def inputs(self) -> Iterator[int]:
-        """Every index."""
-        return iter(range(self.domain_size))
 
 
 def _check_domain(domain_size: int) -> None:

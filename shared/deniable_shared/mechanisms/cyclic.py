@@ -44,7 +44,7 @@ class CyclicResponse(GeometricResponse):
         member, other = gaps[near] + near, far + bisect_right(gaps, far)
         return (index + (other, member)[inside]) % self.symbols
 
-    def _holds(self, code: int, index: int) -> bool:
+    def _holds(self, place: int, code: int, index: int) -> bool:
         members = difference_set(self.field_order, self.dimension)
         distance = (code - index) % self.symbols
         place = bisect_right(members, distance)

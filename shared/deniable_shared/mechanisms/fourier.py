@@ -18,7 +18,7 @@ Source: Cormode, Kulkarni, Srivastava 2018 (InpHT); local-dp §13.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import comb
@@ -27,8 +27,9 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
-from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import check_radices
+from deniable_shared.one_symbol import IndexSymbol
 
 __all__ = ["MAX_COEFFICIENTS", "FourierMarginals", "place_of", "set_at"]
 
@@ -36,12 +37,11 @@ MAX_COEFFICIENTS = 1 << 19
 """Most parities: a tally has two integers for each."""
 
 _SCALE = 1 << 64
-_MAX_PAYLOADS = 65_536
 _USUAL_WAYS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class FourierMarginals:
+class FourierMarginals(IndexSymbol):
     """m = `attributes` of two labels each, marginals of up to k = `ways` of them."""
 
     id: ClassVar[str] = "fourier/1"
@@ -133,62 +133,13 @@ class FourierMarginals:
         flip = not coins.bernoulli(self.threshold)
         return self._payload(place, self._parity(place, index) ^ flip)
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The same parity; its bit kept with probability keep/2^64, else a fair coin."""
-        place, told = _read(permanent)
-        kept = coins.bernoulli(keep)
-        drawn = coins.bits(1)  # always drawn: work must not tell the outcome
-        return self._payload(place, (drawn, told)[kept])
-
-    def _payload(self, place: int, told: int) -> bytes:
-        return (2 * place + told).to_bytes(self.payload_size, "big")
-
     def _parity(self, place: int, index: int) -> int:
         last = self.attributes - 1
         mask = sum(1 << (last - each) for each in set_at(place, self.attributes))
         return (mask & index).bit_count() & 1
 
-    def _checked(self, value: int | Sequence[int]) -> int:
-        if not isinstance(value, int) or not 0 <= value < self.domain_size:
-            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
-        return value
-
-    def supports(self, payload: bytes, label: int) -> bool:
-        """Whether a combination has the parity that is told."""
-        place, told = _read(payload)
-        return self._parity(place, label) == told
-
-    def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` names one of C parities in its one length."""
-        if len(payload) != self.payload_size:
-            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
-        if int.from_bytes(payload, "big") >= self.tally_size:
-            raise DecodeError(f"payload must hold a number in [0, {self.tally_size - 1}]")
-
-    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
-        index = self._checked(value)
-        if self.tally_size > _MAX_PAYLOADS:
-            raise ParameterError(
-                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {self.tally_size:,}: "
-                "use fewer attributes"
-            )
-        return {
-            self._payload(place, told): self.told * (self.p if told == parity else self.q)
-            for place in range(self.coefficients)
-            for parity in (self._parity(place, index),)
-            for told in (0, 1)
-        }
-
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of both payloads that `renewed` can give."""
-        place, told = _read(permanent)
-        flip = Fraction(_SCALE - keep, 2 * _SCALE)
-        return {self._payload(place, told): 1 - flip, self._payload(place, 1 - told): flip}
-
-    def inputs(self) -> Iterator[int]:
-        """Every combination."""
-        return iter(range(self.domain_size))
+    def _holds(self, place: int, told: int, label: int) -> bool:
+        return told == self._parity(place, label)
 
 
 def set_at(place: int, attributes: int) -> tuple[int, ...]:
@@ -218,9 +169,3 @@ def place_of(chosen: Sequence[int], attributes: int) -> int:
         skipped += sum(comb(attributes - i - 1, missing - 1) for i in range(least, each))
         least = each + 1
     return smaller + skipped
-
-
-def _read(payload: bytes) -> tuple[int, int]:
-    """The place of α, and b."""
-    code = int.from_bytes(payload, "big")
-    return code >> 1, code & 1

@@ -21,7 +21,7 @@ Sources: Feldman, Nelson, Nguyen, Talwar 2022; Park, Nam, Lee 2023; local-dp §7
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -32,21 +32,21 @@ from deniable_shared.coins import Coins
 from deniable_shared.difference_sets import codes_of, size_of
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
-from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.errors import ParameterError
 from deniable_shared.fields import prime_power
+from deniable_shared.one_symbol import IndexSymbol
 from deniable_shared.optimum import design_error
 
 __all__ = ["GeometricResponse", "best_space"]
 
 _SCALE = 1 << 64
-_MAX_PAYLOADS = 65_536
 _LEAST_DIMENSION = 3
 _BITS = 96
 _MOST_SPREAD = 16
 
 
 @dataclass(frozen=True, slots=True)
-class GeometricResponse(ABC):
+class GeometricResponse(IndexSymbol, ABC):
     """d = `domain_size` choices among K codes, points of t = `dimension` coordinates over F_q."""
 
     id: ClassVar[str]
@@ -144,61 +144,8 @@ class GeometricResponse(ABC):
         """Point `near` of the w that support a value if inside, else point `far` of the others."""
 
     @abstractmethod
-    def _holds(self, code: int, index: int) -> bool:
+    def _holds(self, place: int, code: int, index: int) -> bool:
         """Whether a point supports a value."""
-
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The code kept with probability keep/2^64, else any of the K."""
-        kept = coins.bernoulli(keep)
-        drawn = coins.below(self.symbols)  # always drawn: work must not tell the outcome
-        return (drawn.to_bytes(self.payload_size, "big"), permanent)[kept]
-
-    def _checked(self, value: int | Sequence[int]) -> int:
-        if not isinstance(value, int) or not 0 <= value < self.domain_size:
-            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
-        return value
-
-    def supports(self, payload: bytes, label: int) -> bool:
-        """Whether the point supports the label."""
-        return self._holds(int.from_bytes(payload, "big"), label)
-
-    def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` is a code below K in its one possible length."""
-        if len(payload) != self.payload_size:
-            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
-        if int.from_bytes(payload, "big") >= self.symbols:
-            raise DecodeError(f"payload must hold a code in [0, {self.symbols - 1}]")
-
-    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
-        index = self._checked(value)
-        inside = self.p / self.favoured
-        outside = (1 - self.p) / (self.symbols - self.favoured)
-        return {
-            code.to_bytes(self.payload_size, "big"): (
-                inside if self._holds(code, index) else outside
-            )
-            for code in self._codes()
-        }
-
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give."""
-        drawn = Fraction(_SCALE - keep, _SCALE * self.symbols)
-        law = {code.to_bytes(self.payload_size, "big"): drawn for code in self._codes()}
-        law[permanent] += Fraction(keep, _SCALE)
-        return law
-
-    def _codes(self) -> range:
-        if self.symbols > _MAX_PAYLOADS:
-            raise ParameterError(
-                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {self.symbols:,}: "
-                "use fewer choices"
-            )
-        return range(self.symbols)
-
-    def inputs(self) -> Iterator[int]:
-        """Every index."""
-        return iter(range(self.domain_size))
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ References: Warner 1965 (d = 2); Kairouz, Bonawitz, Ramage 2016.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -16,7 +16,8 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
-from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.errors import ParameterError
+from deniable_shared.one_symbol import IndexSymbol
 
 __all__ = ["GeneralizedResponse"]
 
@@ -24,12 +25,17 @@ _SCALE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
-class GeneralizedResponse:
+class GeneralizedResponse(IndexSymbol):
     """One of d = `domain_size` choices."""
 
     id: ClassVar[str] = "grr/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
     parameters: ClassVar[tuple[str, ...]] = ()
+    favoured: ClassVar[int] = 1
+    places: ClassVar[int] = 1
+    differing: ClassVar[int] = 1
+    public_choices: ClassVar[int] = 1
+    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)
@@ -56,6 +62,11 @@ class GeneralizedResponse:
         return self.domain_size
 
     @property
+    def symbols(self) -> int:
+        """A symbol is a choice."""
+        return self.domain_size
+
+    @property
     def p(self) -> Fraction:
         """Exact probability that the true choice is reported."""
         return Fraction(self.threshold, _SCALE)
@@ -64,36 +75,6 @@ class GeneralizedResponse:
     def q(self) -> Fraction:
         """Exact probability that one given other choice is reported."""
         return Fraction(_SCALE - self.threshold, _SCALE * (self.domain_size - 1))
-
-    @property
-    def symbols(self) -> int:
-        """A symbol is a choice."""
-        return self.domain_size
-
-    @property
-    def favoured(self) -> int:
-        """A choice supports itself."""
-        return 1
-
-    @property
-    def places(self) -> int:
-        """The payload is one symbol."""
-        return 1
-
-    @property
-    def differing(self) -> int:
-        """One symbol has all of ε."""
-        return 1
-
-    @property
-    def public_choices(self) -> int:
-        """Nothing is told openly."""
-        return 1
-
-    @property
-    def told(self) -> Fraction:
-        """A report tells of every label."""
-        return Fraction(1)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
@@ -105,43 +86,5 @@ class GeneralizedResponse:
         other += other >= index  # skip over the true index
         return (other, index)[truthful].to_bytes(self.payload_size, "big")
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The index kept with probability keep/2^64, else any of the d."""
-        kept = coins.bernoulli(keep)
-        drawn = coins.below(self.domain_size)  # always drawn: work must not tell the outcome
-        return (drawn, int.from_bytes(permanent, "big"))[kept].to_bytes(self.payload_size, "big")
-
-    def _checked(self, value: int | Sequence[int]) -> int:
-        if not isinstance(value, int) or not 0 <= value < self.domain_size:
-            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
-        return value
-
-    def supports(self, payload: bytes, label: int) -> bool:
-        """Whether a choice is the reported one."""
-        return int.from_bytes(payload, "big") == label
-
-    def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` is an index below d in its one possible length."""
-        if len(payload) != self.payload_size:
-            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
-        if int.from_bytes(payload, "big") >= self.domain_size:
-            raise DecodeError(f"payload must hold an index in [0, {self.domain_size - 1}]")
-
-    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload."""
-        return self._law(self._checked(value), self.p, self.q)
-
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give."""
-        drawn = Fraction(_SCALE - keep, _SCALE * self.domain_size)
-        return self._law(int.from_bytes(permanent, "big"), Fraction(keep, _SCALE) + drawn, drawn)
-
-    def _law(self, index: int, likely: Fraction, other: Fraction) -> dict[bytes, Fraction]:
-        return {
-            told.to_bytes(self.payload_size, "big"): likely if told == index else other
-            for told in range(self.domain_size)
-        }
-
-    def inputs(self) -> Iterator[int]:
-        """Every index."""
-        return iter(range(self.domain_size))
+    def _holds(self, place: int, told: int, label: int) -> bool:
+        return told == label

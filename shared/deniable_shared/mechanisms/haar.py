@@ -16,7 +16,7 @@ p and q are those of the bit. Payload: 2(2^l − 1 + j) + b, big-endian, in as f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -24,7 +24,8 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
-from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.errors import ParameterError
+from deniable_shared.one_symbol import IndexSymbol
 from deniable_shared.range_error import error_of_contrasts
 
 __all__ = ["MAX_HAAR_VALUES", "HaarResponse"]
@@ -36,7 +37,7 @@ _SCALE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
-class HaarResponse:
+class HaarResponse(IndexSymbol):
     """D = `domain_size` equally spaced values, h = `levels`."""
 
     id: ClassVar[str] = "haar/1"
@@ -110,63 +111,15 @@ class HaarResponse:
         flip = not coins.bernoulli(self.threshold)
         return self._payload(place, self._parity(place, index) ^ flip)
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The same coefficient; its bit kept with probability keep/2^64, else a fair coin."""
-        place, told = _read(permanent)
-        kept = coins.bernoulli(keep)
-        drawn = coins.bits(1)  # always drawn: work must not tell the outcome
-        return self._payload(place, (drawn, told)[kept])
-
-    def _payload(self, place: int, told: int) -> bytes:
-        return (2 * place + told).to_bytes(self.payload_size, "big")
-
     def _parity(self, place: int, index: int) -> int:
         """Of 2j + 1 and the first l + 1 bits of the index."""
         level = (place + 1).bit_length() - 1
         mask = 2 * (place + 1 - (1 << level)) + 1
         return (mask & index >> (self.levels - 1 - level)).bit_count() & 1
 
-    def _checked(self, value: int | Sequence[int]) -> int:
-        if not isinstance(value, int) or not 0 <= value < self.domain_size:
-            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
-        return value
+    def _holds(self, place: int, told: int, label: int) -> bool:
+        return told == self._parity(place, label)
 
-    def supports(self, payload: bytes, label: int) -> bool:
-        """Whether a value has the parity that is told."""
-        place, told = _read(payload)
-        return self._parity(place, label) == told
-
-    def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` names one of the coefficients in its one length."""
-        if len(payload) != self.payload_size:
-            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
-        if int.from_bytes(payload, "big") >= self.tally_size:
-            raise DecodeError(f"payload must hold a number in [0, {self.tally_size - 1}]")
-
-    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload."""
-        index = self._checked(value)
-        return {
-            self._payload((1 << level) - 1 + j, told): self.told
-            / (1 << level)
-            * (self.p if told == self._parity((1 << level) - 1 + j, index) else self.q)
-            for level in range(self.levels)
-            for j in range(1 << level)
-            for told in (0, 1)
-        }
-
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of both payloads that `renewed` can give."""
-        place, told = _read(permanent)
-        flip = Fraction(_SCALE - keep, 2 * _SCALE)
-        return {self._payload(place, told): 1 - flip, self._payload(place, 1 - told): flip}
-
-    def inputs(self) -> Iterator[int]:
-        """Every index."""
-        return iter(range(self.domain_size))
-
-
-def _read(payload: bytes) -> tuple[int, int]:
-    """The place of the coefficient, and its bit."""
-    code = int.from_bytes(payload, "big")
-    return code >> 1, code & 1
+    def _chance(self, place: int) -> Fraction:
+        level = (place + 1).bit_length() - 1
+        return self.told / (1 << level)

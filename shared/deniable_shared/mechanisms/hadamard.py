@@ -16,7 +16,7 @@ Sources: Bassily, Nissim, Stemmer, Thakurta 2017; Acharya, Sun, Zhang 2019; loca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -24,16 +24,16 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
-from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.errors import ParameterError
+from deniable_shared.one_symbol import IndexSymbol
 
 __all__ = ["HadamardResponse"]
 
 _SCALE = 1 << 64
-_MAX_PAYLOADS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardResponse:
+class HadamardResponse(IndexSymbol):
     """One of d = `domain_size` choices; `codes` = K."""
 
     id: ClassVar[str] = "hadamard/1"
@@ -91,70 +91,12 @@ class HadamardResponse:
     ) -> bytes:
         """j by `public`, its bit by `coins`; DomainError unless 0 ≤ value < d."""
         index = self._checked(value)
-        coefficient = 1 + (coins if public is None else public).below(self.codes - 1)
+        place = (coins if public is None else public).below(self.codes - 1)
         flip = not coins.bernoulli(self.threshold)
-        return self._payload(coefficient, _parity(coefficient, index) ^ flip)
+        return self._payload(place, _parity(1 + place, index) ^ flip)
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The same coefficient; its bit kept with probability keep/2^64, else a fair coin."""
-        coefficient, told = self._read(permanent)
-        kept = coins.bernoulli(keep)
-        drawn = coins.bits(1)  # always drawn: work must not tell the outcome
-        return self._payload(coefficient, (drawn, told)[kept])
-
-    def _payload(self, coefficient: int, told: int) -> bytes:
-        return (2 * (coefficient - 1) + told).to_bytes(self.payload_size, "big")
-
-    def _read(self, payload: bytes) -> tuple[int, int]:
-        """j and b."""
-        code = int.from_bytes(payload, "big")
-        return 1 + (code >> 1), code & 1
-
-    def _checked(self, value: int | Sequence[int]) -> int:
-        if not isinstance(value, int) or not 0 <= value < self.domain_size:
-            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
-        return value
-
-    def supports(self, payload: bytes, label: int) -> bool:
-        """Whether a choice has the parity that is told."""
-        coefficient, told = self._read(payload)
-        return _parity(coefficient, label) == told
-
-    def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` names one of K − 1 coefficients in its one length."""
-        if len(payload) != self.payload_size:
-            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
-        if int.from_bytes(payload, "big") >= self.tally_size:
-            raise DecodeError(f"payload must hold a number in [0, {self.tally_size - 1}]")
-
-    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload, for up to 32,768 choices; ParameterError beyond."""
-        index = self._checked(value)
-        if self.tally_size > _MAX_PAYLOADS:
-            raise ParameterError(
-                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {self.tally_size:,}: "
-                "use fewer choices"
-            )
-        likely = self.p / self.public_choices
-        unlikely = (1 - self.p) / self.public_choices
-        return {
-            self._payload(j, told): likely if told == _parity(j, index) else unlikely
-            for j in range(1, self.codes)
-            for told in (0, 1)
-        }
-
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of both payloads that `renewed` can give."""
-        coefficient, told = self._read(permanent)
-        flip = Fraction(_SCALE - keep, 2 * _SCALE)
-        return {
-            self._payload(coefficient, told): 1 - flip,
-            self._payload(coefficient, 1 - told): flip,
-        }
-
-    def inputs(self) -> Iterator[int]:
-        """Every index."""
-        return iter(range(self.domain_size))
+    def _holds(self, place: int, told: int, label: int) -> bool:
+        return told == _parity(1 + place, label)
 
 
 def _parity(coefficient: int, index: int) -> int:

@@ -21,18 +21,17 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Text, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
-from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.sketched import cell_of, check_shape, checked_text
+from deniable_shared.one_symbol import OneSymbol
 
 __all__ = ["HadamardSketch"]
 
 _TABLES, _CELLS = 64, 1_024
 _SCALE = 1 << 64
-_MAX_PAYLOADS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardSketch:
+class HadamardSketch(OneSymbol[bytes]):
     """A text of up to `domain_size` bytes; k = `tables`, m = `cells`."""
 
     id: ClassVar[str] = "hcms/1"
@@ -96,58 +95,25 @@ class HadamardSketch:
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
         """j and l by `public`, b by `coins`; DomainError unless it is an encoded text."""
-        text = checked_text(value, self.domain_size)
+        text = self._checked(value)
         position = (coins if public is None else public).below(self.public_choices)
         flip = not coins.bernoulli(self.threshold)
         return self._payload(position, self._parity(position, text) ^ flip)
-
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The same j and l; b kept with probability keep/2^64, else a fair coin."""
-        position, told = divmod(int.from_bytes(permanent, "big"), 2)
-        kept = coins.bernoulli(keep)
-        drawn = coins.bits(1)  # always drawn: work must not tell the outcome
-        return self._payload(position, (drawn, told)[kept])
 
     def _parity(self, position: int, text: bytes) -> int:
         table, coefficient = divmod(position, self.cells)
         return (coefficient & self.cells_of(table, text)[0]).bit_count() & 1
 
-    def _payload(self, position: int, told: int) -> bytes:
-        return (2 * position + told).to_bytes(self.payload_size, "big")
-
-    def supports(self, payload: bytes, label: int | Sequence[int]) -> bool:
-        """Whether an encoded text has the parity that is told."""
-        position, told = divmod(int.from_bytes(payload, "big"), 2)
-        return self._parity(position, checked_text(label, self.domain_size)) == told
-
-    def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` names a message in its one length."""
-        if len(payload) != self.payload_size:
-            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
-        if int.from_bytes(payload, "big") >= self.tally_size:
-            raise DecodeError(f"payload must hold a number in [0, {self.tally_size - 1}]")
-
-    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
-        text = checked_text(value, self.domain_size)
-        if self.tally_size > _MAX_PAYLOADS:
-            raise ParameterError(
-                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {self.tally_size:,}: "
-                "name fewer tables or cells"
-            )
-        chances = ((1 - self.p) / self.public_choices, self.p / self.public_choices)
-        return {
-            self._payload(position, told): chances[told == self._parity(position, text)]
-            for position in range(self.public_choices)
-            for told in (0, 1)
-        }
-
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of both payloads that `renewed` can give."""
-        position, told = divmod(int.from_bytes(permanent, "big"), 2)
-        flip = Fraction(_SCALE - keep, 2 * _SCALE)
-        return {self._payload(position, told): 1 - flip, self._payload(position, 1 - told): flip}
-
     def inputs(self) -> Iterator[tuple[int, ...]]:
         """Every text, as its bytes; there are few only where they are one byte long."""
         return map(tuple, Text(self.domain_size).every())
+
+    def _checked(self, value: int | Sequence[int]) -> bytes:
+        return checked_text(value, self.domain_size)
+
+    def _holds(self, place: int, told: int, text: bytes) -> bool:
+        return told == self._parity(place, text)
+
+    def supports(self, payload: bytes, label: int | Sequence[int]) -> bool:
+        """Whether an encoded text has the parity that is told."""
+        return self._holds(*self._read(payload), self._checked(label))

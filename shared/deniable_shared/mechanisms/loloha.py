@@ -26,7 +26,7 @@ Sources: Wang, Blocki, Li, Jha 2017; Arcolezi, Pinzón, Palamidessi, Gambs 2023;
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -36,9 +36,10 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
-from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.errors import ParameterError
 from deniable_shared.fields import prime_power
 from deniable_shared.inner_products import inner_products
+from deniable_shared.one_symbol import IndexSymbol
 from deniable_shared.optimum import design_error
 from deniable_shared.recurrences import codes_of
 
@@ -48,14 +49,13 @@ MAX_HASHED_CODES = 1 << 18
 """Largest K: a tally has up to twice as many integers."""
 
 _SCALE = 1 << 64
-_MAX_PAYLOADS = 65_536
 _BITS = 96
 _MOST_SPREAD = 16
 _LEAST_DIMENSION = 2  # of one digit there is one function, and that is grr/1
 
 
 @dataclass(frozen=True, slots=True)
-class LocalHashing:
+class LocalHashing(IndexSymbol):
     """d = `domain_size` choices among K codes of t = `dimension` digits; g = `field_order`."""
 
     id: ClassVar[str] = "loloha/1"
@@ -141,61 +141,8 @@ class LocalHashing:
         other += other >= true  # skip over the true cell
         return self._payload(function, (other, true)[truthful])
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The same function; the cell kept with probability keep/2^64, else any of the g."""
-        function, cell = divmod(int.from_bytes(permanent, "big"), self.field_order)
-        kept = coins.bernoulli(keep)
-        drawn = coins.below(self.field_order)  # always drawn: work must not tell the outcome
-        return self._payload(function, (drawn, cell)[kept])
-
-    def _payload(self, function: int, cell: int) -> bytes:
-        return (function * self.field_order + cell).to_bytes(self.payload_size, "big")
-
-    def _checked(self, value: int | Sequence[int]) -> int:
-        if not isinstance(value, int) or not 0 <= value < self.domain_size:
-            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
-        return value
-
-    def supports(self, payload: bytes, label: int) -> bool:
-        """Whether the label falls into the cell told."""
-        function, cell = divmod(int.from_bytes(payload, "big"), self.field_order)
-        return self.hashed(function, label) == cell
-
-    def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` is one of the M·g messages in its one length."""
-        if len(payload) != self.payload_size:
-            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
-        if int.from_bytes(payload, "big") >= self.tally_size:
-            raise DecodeError(f"payload must hold a number in [0, {self.tally_size - 1}]")
-
-    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
-        index, g = self._checked(value), self.field_order
-        if self.tally_size > _MAX_PAYLOADS:
-            raise ParameterError(
-                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {self.tally_size:,}: "
-                "use fewer choices"
-            )
-        inside = self.p / self.public_choices
-        outside = (1 - self.p) / ((g - 1) * self.public_choices)
-        return {
-            self._payload(function, cell): inside if cell == true else outside
-            for function in range(self.public_choices)
-            for true in [self.hashed(function, index)]
-            for cell in range(g)
-        }
-
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give."""
-        function = int.from_bytes(permanent, "big") // self.field_order
-        drawn = Fraction(_SCALE - keep, _SCALE * self.field_order)
-        law = {self._payload(function, cell): drawn for cell in range(self.field_order)}
-        law[permanent] += Fraction(keep, _SCALE)
-        return law
-
-    def inputs(self) -> Iterator[int]:
-        """Every index."""
-        return iter(range(self.domain_size))
+    def _holds(self, function: int, cell: int, label: int) -> bool:
+        return cell == self.hashed(function, label)
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,7 @@ padded to the longest.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
@@ -26,8 +26,9 @@ from typing import ClassVar
 from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon
-from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.subset import SubsetResponse
+from deniable_shared.one_symbol import IndexValues
 
 __all__ = ["OneOfChoices"]
 
@@ -35,7 +36,7 @@ _MAX_PAYLOADS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class OneOfChoices(ABC):
+class OneOfChoices(IndexValues, ABC):
     """`choices` are the best for one report; `narrowest` is that of least w/d."""
 
     thing: ClassVar[str] = "choice"
@@ -127,11 +128,6 @@ class OneOfChoices(ABC):
     def _payload(self, place: int, told: bytes) -> bytes:
         return (place.to_bytes(self._head, "big") + told).ljust(self.payload_size, b"\0")
 
-    def _checked(self, value: int | Sequence[int]) -> int:
-        if not isinstance(value, int) or not 0 <= value < self.domain_size:
-            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
-        return value
-
     def supports(self, payload: bytes, label: int) -> bool:
         """Whether it supports the code that a value has in the choice that is told."""
         place, told = self.read(payload)
@@ -166,10 +162,6 @@ class OneOfChoices(ABC):
         place, told = self.read(permanent)
         law = self.choices[place].renewed_pmf(told, keep)
         return {self._payload(place, drawn): chance for drawn, chance in law.items()}
-
-    def inputs(self) -> Iterator[int]:
-        """Every value."""
-        return iter(range(self.domain_size))
 
 
 def _share(choice: SubsetResponse) -> tuple[Fraction, int]:

@@ -39,7 +39,8 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_LABEL_BYTES, Text, bytes_for
 from deniable_shared.dyadic import at_most_exp, parse_epsilon, threshold
-from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.errors import DomainError, ParameterError
+from deniable_shared.one_symbol import OneSymbol
 
 __all__ = ["PrefixHash", "best_base", "entry"]
 
@@ -52,7 +53,6 @@ HELD_OUT = 3
 """Times R tables of group 0."""
 
 _SCALE = 1 << 64
-_MAX_PAYLOADS = 65_536
 _FEWEST_TABLES = 4
 _SHORT = 24  # bytes, up to which a step of one byte finds more, and its tally is not too large
 
@@ -82,7 +82,7 @@ def entry(table: int, place: int, byte: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixHash:
+class PrefixHash(OneSymbol[Sequence[int]]):
     """A text of up to `domain_size` bytes; g = `base`, m = `digits`, R = `tables`."""
 
     id: ClassVar[str] = "prefix-hash/1"
@@ -196,21 +196,11 @@ class PrefixHash:
         true = self._sum(position, text)
         return self._payload(position, true if truthful else other + (other >= true))
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The same (r, j); y kept with probability keep/2^64, else uniform among all g."""
-        position, told = divmod(int.from_bytes(permanent, "big"), self.base)
-        kept = coins.bernoulli(keep)
-        drawn = coins.below(self.base)  # always drawn: work must not tell the outcome
-        return self._payload(position, (drawn, told)[kept])
-
     def _sum(self, position: int, text: Sequence[int]) -> int:
         """<j, h(prefix)> mod g of a position r·M + j."""
         table, point = divmod(position, self.points)
         code = self.code(table, text[: self.length(self.group_of(table))])
         return _dot(_vector(point, self.base), code, self.base)
-
-    def _payload(self, position: int, told: int) -> bytes:
-        return (position * self.base + told).to_bytes(self.payload_size, "big")
 
     def _checked(self, value: int | Sequence[int]) -> Sequence[int]:
         if not isinstance(value, bytes | tuple) or not 1 <= len(value) <= self.domain_size:
@@ -224,42 +214,12 @@ class PrefixHash:
             return None
         return self._sum(position, self._checked(label)) == told
 
-    def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` names a message in its one length."""
-        if len(payload) != self.payload_size:
-            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
-        if int.from_bytes(payload, "big") >= self.tally_size:
-            raise DecodeError(f"payload must hold a number in [0, {self.tally_size - 1}]")
-
-    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
-        text = self._checked(value)
-        if self.tally_size > _MAX_PAYLOADS:
-            raise ParameterError(
-                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {self.tally_size:,}: "
-                "name fewer digits and tables"
-            )
-        likely = self.p / self.public_choices
-        unlikely = (1 - self.p) / (self.base - 1) / self.public_choices
-        return {
-            self._payload(position, told): likely if told == true else unlikely
-            for position in range(self.public_choices)
-            for true in (self._sum(position, text),)
-            for told in range(self.base)
-        }
-
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give."""
-        position, kept = divmod(int.from_bytes(permanent, "big"), self.base)
-        drawn = Fraction(_SCALE - keep, self.base * _SCALE)
-        return {
-            self._payload(position, told): drawn + (told == kept) * Fraction(keep, _SCALE)
-            for told in range(self.base)
-        }
-
     def inputs(self) -> Iterator[tuple[int, ...]]:
         """Every text, as its bytes; there are few only where they are one byte long."""
         return map(tuple, Text(self.domain_size).every())
+
+    def _holds(self, position: int, told: int, text: Sequence[int]) -> bool:
+        return told == self._sum(position, text)
 
 
 def _digits(base: int) -> int:

@@ -53,7 +53,7 @@ class ProjectiveResponse(GeometricResponse):
         number = (head * q + digit) * behind + tail
         return number - gaps[bisect_right(numbers.powers, number)] - 1
 
-    def _holds(self, code: int, index: int) -> bool:
+    def _holds(self, place: int, code: int, index: int) -> bool:
         numbers = _numbers(self.field_order, self.dimension)
         behind, first = numbers.families[bisect_right(numbers.starts, index) - 1]
         number = code + 1 + numbers.gaps[bisect_left(numbers.ends, code + 1)]

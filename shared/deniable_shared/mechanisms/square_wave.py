@@ -19,7 +19,7 @@ Sources: Li et al. 2020 (square wave, of which this is the discrete form); local
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -28,7 +28,8 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
-from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.errors import ParameterError
+from deniable_shared.one_symbol import IndexSymbol
 
 __all__ = ["MAX_CELLS", "SquareWave", "best_reach"]
 
@@ -40,7 +41,7 @@ _EXP_BITS = 128
 
 
 @dataclass(frozen=True, slots=True)
-class SquareWave:
+class SquareWave(IndexSymbol):
     """One of D = `domain_size` equally spaced values; B = `reach`."""
 
     id: ClassVar[str] = "square-wave/1"
@@ -123,58 +124,13 @@ class SquareWave:
         outside += self.window * (outside >= start)  # skip over the window
         return (outside, inside)[favoured].to_bytes(self.payload_size, "big")
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The output kept with probability keep/2^64, else any of the K."""
-        kept = coins.bernoulli(keep)
-        drawn = coins.below(self.outputs)  # always drawn: work must not tell the outcome
-        return (drawn, int.from_bytes(permanent, "big"))[kept].to_bytes(self.payload_size, "big")
-
-    def _checked(self, value: int | Sequence[int]) -> int:
-        if not isinstance(value, int) or not 0 <= value < self.domain_size:
-            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
-        return value
-
-    def supports(self, payload: bytes, label: int) -> bool:
-        """Whether the output lies in the window of a value."""
-        return label <= int.from_bytes(payload, "big") < label + self.window
-
-    def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` is an output below K in its one possible length."""
-        if len(payload) != self.payload_size:
-            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
-        if int.from_bytes(payload, "big") >= self.outputs:
-            raise DecodeError(f"payload must hold an output in [0, {self.outputs - 1}]")
-
-    def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
-        """Exact probability of every payload."""
-        start = self._checked(value)
-        inside = self.p / self.window
-        outside = (1 - self.p) / (self.outputs - self.window)
-        return {
-            output.to_bytes(self.payload_size, "big"): inside
-            if start <= output < start + self.window
-            else outside
-            for output in range(self.outputs)
-        }
-
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give."""
-        drawn = Fraction(_SCALE - keep, _SCALE * self.outputs)
-        told = int.from_bytes(permanent, "big")
-        return {
-            output.to_bytes(self.payload_size, "big"): drawn
-            + (Fraction(keep, _SCALE) if output == told else 0)
-            for output in range(self.outputs)
-        }
-
     def likely_windows(self) -> list[Fraction]:
         """For each output the share of all values in whose window it lies."""
         d, w = self.domain_size, self.window
         return [Fraction(min(y + 1, w, d, self.outputs - y), d) for y in range(self.outputs)]
 
-    def inputs(self) -> Iterator[int]:
-        """Every index."""
-        return iter(range(self.domain_size))
+    def _holds(self, place: int, output: int, label: int) -> bool:
+        return label <= output < label + self.window
 
 
 @lru_cache(maxsize=256)

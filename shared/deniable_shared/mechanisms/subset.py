@@ -27,7 +27,8 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
-from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.one_symbol import IndexValues
 from deniable_shared.optimum import best_size
 
 __all__ = ["MAX_SUBSET_DOMAIN", "SubsetResponse"]
@@ -41,7 +42,7 @@ _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 @dataclass(frozen=True, slots=True)
-class SubsetResponse:
+class SubsetResponse(IndexValues):
     """w = `subset_size` of d = `domain_size` choices."""
 
     id: ClassVar[str] = "subset/1"
@@ -146,11 +147,6 @@ class SubsetResponse:
             return int.from_bytes(payload.translate(_REVERSED), "little")
         return sum(1 << index for index in self._indices(payload))
 
-    def _checked(self, value: int | Sequence[int]) -> int:
-        if not isinstance(value, int) or not 0 <= value < self.domain_size:
-            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
-        return value
-
     def supports(self, payload: bytes, label: int) -> bool:
         """Whether the set holds a choice."""
         return bool(self._chosen(payload) >> label & 1)
@@ -197,10 +193,6 @@ class SubsetResponse:
                 f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got the sets of "
                 f"{self.subset_size} of {self.domain_size} choices: use fewer choices"
             )
-
-    def inputs(self) -> Iterator[int]:
-        """Every index."""
-        return iter(range(self.domain_size))
 
 
 def _completed(chosen: int, size: int, items: int, coins: Coins) -> int:

@@ -12,7 +12,7 @@ Sources: Erlingsson, Pihur, Korolova 2014; Wang, Blocki, Li, Jha 2017; local-dp 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -20,7 +20,8 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, MAX_BITS
 from deniable_shared.dyadic import parse_epsilon, threshold
-from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.one_symbol import IndexValues
 
 __all__ = ["SCALE", "UnaryEncoding"]
 
@@ -29,7 +30,7 @@ _MAX_PMF_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class UnaryEncoding(ABC):
+class UnaryEncoding(IndexValues, ABC):
     """d = `domain_size` choices; what `sue/1` and `oue/1` have in common."""
 
     id: ClassVar[str]
@@ -92,7 +93,7 @@ class UnaryEncoding(ABC):
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
         """All d bits; DomainError unless 0 ≤ value < d."""
-        return self._payload(self._tossed(self._checked(value), coins))
+        return self._payload(self._tossed(self._shift(value), coins))
 
     @abstractmethod
     def _tossed(self, shift: int, coins: Coins) -> int:
@@ -110,10 +111,8 @@ class UnaryEncoding(ABC):
     def _bits(self, payload: bytes) -> int:
         return int.from_bytes(payload, "big") >> self._padding
 
-    def _checked(self, value: int | Sequence[int]) -> int:
-        if not isinstance(value, int) or not 0 <= value < self.domain_size:
-            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
-        return self.domain_size - 1 - value
+    def _shift(self, value: int | Sequence[int]) -> int:
+        return self.domain_size - 1 - self._checked(value)
 
     def supports(self, payload: bytes, label: int) -> bool:
         """Whether the bit of a choice is set."""
@@ -128,7 +127,7 @@ class UnaryEncoding(ABC):
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
         """Exact probability of every payload, for up to 16 choices; ParameterError beyond."""
-        truth, d = 1 << self._checked(value), self._enumerable()
+        truth, d = 1 << self._shift(value), self._enumerable()
         others = [(1 - self.q) ** (d - 1 - ones) * self.q**ones for ones in range(d)]
         return {
             self._payload(told): others[(told & ~truth).bit_count()]
@@ -148,7 +147,3 @@ class UnaryEncoding(ABC):
         if d > _MAX_PMF_BITS:
             raise ParameterError(f"domain_size must be at most {_MAX_PMF_BITS} for a pmf, got {d}")
         return d
-
-    def inputs(self) -> Iterator[int]:
-        """Every index."""
-        return iter(range(self.domain_size))

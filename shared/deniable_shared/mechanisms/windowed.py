@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -28,8 +28,9 @@ from typing import ClassVar
 
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon, threshold
-from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.duchi import MAX_VALUES
+from deniable_shared.one_symbol import IndexValues, OneSymbol
 
 __all__ = ["SCALE", "WindowedMean", "moments", "worst_variance"]
 
@@ -37,7 +38,7 @@ SCALE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
-class WindowedMean(ABC):
+class WindowedMean(IndexValues, OneSymbol[int], ABC):
     """One of `domain_size` equally spaced values, told as one of M = `outputs`; w = `window`."""
 
     id: ClassVar[str]
@@ -112,45 +113,21 @@ class WindowedMean(ABC):
         outside = start + self.window + coins.below(self.outputs - self.window)
         return bytes([(outside, inside)[favoured] % self.outputs])
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
-        """The output kept with probability keep/2^64, else any of the M."""
-        kept = coins.bernoulli(keep)
-        drawn = coins.below(self.outputs)  # always drawn: work must not tell the outcome
-        return bytes([(drawn, permanent[0])[kept]])
-
-    def _checked(self, value: int | Sequence[int]) -> int:
-        if not isinstance(value, int) or not 0 <= value < self.domain_size:
-            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
-        return value
-
     def supports(self, payload: bytes, label: int) -> bool | None:
         """None: a report tells of the mean, and of no label."""
         return None
-
-    def validate(self, payload: bytes) -> None:
-        """DecodeError unless `payload` is one byte below M."""
-        if len(payload) != 1 or payload[0] >= self.outputs:
-            raise DecodeError(f"payload must be one byte, an output in [0, {self.outputs - 1}]")
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
         """Exact probability of every payload."""
         start, chance, of = self._start(self._checked(value))
         up = Fraction(chance, of)
         return {
-            bytes([output]): (1 - up) * self._chance(output, start)
-            + up * self._chance(output, start + 1)
+            bytes([output]): (1 - up) * self._likelihood(output, start)
+            + up * self._likelihood(output, start + 1)
             for output in range(self.outputs)
         }
 
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give."""
-        drawn = Fraction(SCALE - keep, SCALE * self.outputs)
-        return {
-            bytes([output]): drawn + (Fraction(keep, SCALE) if output == permanent[0] else 0)
-            for output in range(self.outputs)
-        }
-
-    def _chance(self, output: int, start: int) -> Fraction:
+    def _likelihood(self, output: int, start: int) -> Fraction:
         if start <= output < start + self.window:
             return self.p / self.window
         return (1 - self.p) / (self.outputs - self.window)
@@ -172,10 +149,6 @@ class WindowedMean(ABC):
             sum(starts[max(y - self.window + 1, 0) : y + 1], Fraction())
             for y in range(self.outputs)
         ]
-
-    def inputs(self) -> Iterator[int]:
-        """Every index."""
-        return iter(range(self.domain_size))
 
 
 @lru_cache(maxsize=64)

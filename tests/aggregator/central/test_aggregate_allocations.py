@@ -20,6 +20,7 @@ from deniable_aggregator.central.market import Buyers, Course, Menu
 from deniable_aggregator.central.pmf import Pmf
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
+from support.central_checks import FALSE_ALARM
 from support.central_coins import Fixed
 from support.central_collections import (
     SMALL,
@@ -32,6 +33,7 @@ from support.central_collections import (
     tallies,
 )
 from support.central_laws import check_epsilon_is_reached, check_pure
+from support.central_linear import binomial_tail
 from support.central_market import GOODS, optimum_by_prices, uniform
 from support.message_laws import MessageLaw, Population
 
@@ -136,7 +138,10 @@ def test_epoch_by_epoch_from_the_last_prices_is_the_same_course_as_all_at_once()
 @pytest.mark.statistical
 @pytest.mark.parametrize(("repeat", "epsilon"), [("once", "1"), ("once", "0.05")])
 def test_average_demand_is_covered_as_often_as_its_interval_says(repeat: str, epsilon: str) -> None:
-    """1,000 allocations of eight epochs of 500 reports; misses at most 5% + 5σ, at least 2%."""
+    """1,000 allocations of eight epochs of 500 reports: a miss rate of 5% passes but for 1e-6.
+
+    Measured: 3.2% and 3.4%. Of 3% fewer than 6 of 1,000 miss with a chance below 1e-8.
+    """
     built, runs, n, epochs = mechanism("grr/1", 4, "2"), 1000, 500, 8
     law = MessageLaw(built)
     truth: Population = {0: Fraction(2, 5), 1: Fraction(3, 10), 2: Fraction(3, 10)}
@@ -146,7 +151,8 @@ def test_average_demand_is_covered_as_often_as_its_interval_says(repeat: str, ep
     for counted in sent.tolist():
         first = release.draw(parts(*map(tuple, counted))).result["allocation"][0]
         misses += not first["lower"] <= 0.3 <= first["upper"]
-    assert 0.02 <= misses / runs <= 0.05 + 5 * (0.05 * 0.95 / runs) ** 0.5
+    assert binomial_tail(runs, 0.05, misses) > FALSE_ALARM
+    assert misses >= 6
 
 
 @pytest.mark.parametrize("many", [2, 3, 8, 30])

@@ -12,11 +12,12 @@ from deniable_aggregator.central.aggregate import plan
 from deniable_aggregator.central.aggregate.bars import CONFIDENCE, combined_half_widths
 from deniable_shared.chains import Renewed
 from deniable_shared.mechanisms.contract import Mechanism
+from support.central_checks import FALSE_ALARM
 from support.central_collections import chain, facts, mechanism, tallies
+from support.central_linear import binomial_tail
 from support.message_laws import MessageLaw
 
 RUNS = 1500
-MOST_MISSES = 0.05 + 5 * (0.05 * 0.95 / RUNS) ** 0.5  # a miss rate of 5% passes but for 1e-6
 COVERED = [
     (mechanism("grr/1", 8, "1"), "0.02"),  # the release's noise is the larger
     (mechanism("grr/1", 8, "1"), "2"),  # the devices' is
@@ -36,7 +37,10 @@ def population(built: Mechanism) -> dict[Any, Fraction]:
 def test_a_noisy_frequency_is_covered_as_often_as_its_interval_says(
     built: Mechanism, epsilon: str
 ) -> None:
-    """1,500 collections of 4,000 reports; misses at most 5% + 5σ, and no fewer than 3%."""
+    """1,500 collections of 4,000 reports: a miss rate of 5% or less passes but for 1e-6.
+
+    Measured: 4.7% to 5.0%. Of 4.6% fewer than 27 of 1,500 miss with a chance below 1e-8.
+    """
     law, n = MessageLaw(built), 4000
     truth = float(law.frequencies(population(built))[-1])
     release = plan("histogram", {"epsilon": epsilon}, facts(built, n))
@@ -47,13 +51,14 @@ def test_a_noisy_frequency_is_covered_as_often_as_its_interval_says(
         last = drawn["estimates"][-1]
         misses += not last["lower"] <= truth <= last["upper"]
         assert last["upper"] - last["lower"] <= 2.000001 * widest
-    assert 0.03 <= misses / RUNS <= MOST_MISSES
+    assert binomial_tail(RUNS, 0.05, misses) > FALSE_ALARM
+    assert misses >= 27
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("repeat", ["fresh", "memoized"])
 def test_intervals_hold_where_one_device_answers_in_every_epoch(repeat: str) -> None:
-    """1,000 collections of 300 devices that answer 7 times and never change; 5% + 5σ."""
+    """1,000 collections of 300 devices that answer 7 times and never change, at 1e-6."""
     built = chain("grr/1", 4, "2", "4") if repeat == "memoized" else mechanism("grr/1", 4, "2")
     runs, devices, epochs = 1000, 300, 7
     n = devices * epochs
@@ -63,7 +68,7 @@ def test_intervals_hold_where_one_device_answers_in_every_epoch(repeat: str) -> 
         drawn: Any = release.draw(tallies(tuple(counts.tolist()), n)).result
         first = drawn["estimates"][0]
         misses += not first["lower"] <= 0.4 <= first["upper"]
-    assert misses / runs <= 0.05 + 5 * (0.05 * 0.95 / runs) ** 0.5
+    assert binomial_tail(runs, 0.05, misses) > FALSE_ALARM
 
 
 def _sent(built: Mechanism, devices: int, epochs: int, runs: int) -> Any:
@@ -95,7 +100,7 @@ SELECTED = [
 @pytest.mark.statistical
 @pytest.mark.parametrize(("name", "arguments"), SELECTED)
 def test_a_selection_is_as_good_as_its_bar_says(name: str, arguments: dict[str, object]) -> None:
-    """1,000 collections of 400 true answers, flat ones: at most 5% + 5σ beyond the bar."""
+    """1,000 collections of 400 true answers, flat ones: 5% beyond the bar pass but for 1e-6."""
     built, runs, held = mechanism("grr/1", 6, "1"), 1000, [90, 80, 70, 60, 50, 50]
     law, n = MessageLaw(built), sum(held)
     release = plan(name, arguments, facts(built, n))
@@ -106,7 +111,7 @@ def test_a_selection_is_as_good_as_its_bar_says(name: str, arguments: dict[str, 
         index: Any = release.draw(tallies(tuple(counts.tolist()), n)).result["index"]
         if index is not None:
             beyond += _short(name, arguments, held, index) > bar
-    assert beyond / runs <= 0.05 + 5 * (0.05 * 0.95 / runs) ** 0.5
+    assert binomial_tail(runs, 0.05, beyond) > FALSE_ALARM
 
 
 def _short(name: str, arguments: dict[str, object], held: list[int], index: int) -> float:

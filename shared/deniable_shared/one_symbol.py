@@ -1,0 +1,128 @@
+"""Payloads of one symbol in a place that is told openly: what such mechanisms share.
+
+    payload   place·K + symbol, big-endian, in as few whole bytes as hold the largest
+    law       chance of the place · p/w for each of the w symbols that support the value there,
+              chance of the place · (1 − p)/(K − w) for each other
+    renewed   the same place, its symbol kept, or drawn anew among all K
+
+A mechanism says by `_holds` which symbols support a value, and how one is drawn; what is said of
+its payloads here follows from that. Where nothing is told openly, there is one place: 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Generic, Protocol, TypeVar
+
+from deniable_shared.coins import Coins
+from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.mechanisms.contract import Renewable
+
+__all__ = ["IndexSymbol", "IndexValues", "OneSymbol"]
+
+_SCALE = 1 << 64
+_MAX_PAYLOADS = 65_536
+
+_Value = TypeVar("_Value")
+
+
+class _Indexed(Protocol):
+    """What `IndexValues` needs."""
+
+    @property
+    def domain_size(self) -> int: ...
+
+
+class IndexValues:
+    """The half of a mechanism whose values are the indices of its domain."""
+
+    __slots__ = ()
+
+    def _checked(self: _Indexed, value: int | Sequence[int]) -> int:
+        if not isinstance(value, int) or not 0 <= value < self.domain_size:
+            raise DomainError(f"value must be an index in [0, {self.domain_size - 1}]")
+        return value
+
+    def inputs(self: _Indexed) -> Iterator[int]:
+        """Every index."""
+        return iter(range(self.domain_size))
+
+
+class _Form(Renewable, Protocol[_Value]):
+    """What `OneSymbol` needs."""
+
+    def _checked(self, value: int | Sequence[int]) -> _Value: ...
+
+    def _holds(self, place: int, symbol: int, value: _Value) -> bool: ...
+
+    def _chance(self, place: int) -> Fraction: ...
+
+    def _payload(self, place: int, symbol: int) -> bytes: ...
+
+    def _read(self, payload: bytes) -> tuple[int, int]: ...
+
+
+class OneSymbol(Generic[_Value]):
+    """The half of a mechanism that speaks of its payloads; `_Value` is what `_checked` gives."""
+
+    __slots__ = ()
+
+    def _payload(self: _Form[_Value], place: int, symbol: int) -> bytes:
+        return (place * self.symbols + symbol).to_bytes(self.payload_size, "big")
+
+    def _read(self: _Form[_Value], payload: bytes) -> tuple[int, int]:
+        """The place, and the symbol."""
+        return divmod(int.from_bytes(payload, "big"), self.symbols)
+
+    def _chance(self: _Form[_Value], place: int) -> Fraction:
+        """That a report tells of the place."""
+        return Fraction(1, self.public_choices)
+
+    def renewed(self: _Form[_Value], permanent: bytes, keep: int, coins: Coins) -> bytes:
+        """The same place; its symbol kept with probability keep/2^64, else any of the K."""
+        place, told = self._read(permanent)
+        kept = coins.bernoulli(keep)
+        drawn = coins.below(self.symbols)  # always drawn: work must not tell the outcome
+        return self._payload(place, (drawn, told)[kept])
+
+    def validate(self: _Form[_Value], payload: bytes) -> None:
+        """DecodeError unless `payload` is a place and a symbol of it in its one length."""
+        if len(payload) != self.payload_size:
+            raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
+        if int.from_bytes(payload, "big") >= (messages := self.public_choices * self.symbols):
+            raise DecodeError(f"payload must hold a number in [0, {messages - 1}]")
+
+    def pmf(self: _Form[_Value], value: int | Sequence[int]) -> dict[bytes, Fraction]:
+        """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
+        true, messages = self._checked(value), self.public_choices * self.symbols
+        if messages > _MAX_PAYLOADS:
+            raise ParameterError(
+                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {messages:,}: "
+                "use a smaller domain"
+            )
+        law = ((1 - self.p) / (self.symbols - self.favoured), self.p / self.favoured)
+        return {
+            self._payload(place, symbol): chance * law[self._holds(place, symbol, true)]
+            for place in range(self.public_choices)
+            for chance in (self._chance(place),)
+            for symbol in range(self.symbols)
+        }
+
+    def renewed_pmf(self: _Form[_Value], permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `renewed` can give."""
+        place, _ = self._read(permanent)
+        drawn = Fraction(_SCALE - keep, _SCALE * self.symbols)
+        law = {self._payload(place, symbol): drawn for symbol in range(self.symbols)}
+        law[permanent] += Fraction(keep, _SCALE)
+        return law
+
+
+class IndexSymbol(IndexValues, OneSymbol[int]):
+    """Both, where every report supports some indices and not the others."""
+
+    __slots__ = ()
+
+    def supports(self: _Form[int], payload: bytes, label: int) -> bool:
+        """Whether the symbol that is told supports a label."""
+        return self._holds(*self._read(payload), label)

@@ -1,8 +1,0 @@
-"""Hypothesis on a busy machine: what is slow is not wrong."""
-
-from __future__ import annotations
-
-from hypothesis import HealthCheck, settings
-
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("busy")
