@@ -56,6 +56,7 @@ _FRAME_BYTES = 6
 _FIXED = struct.Struct(">16sIHBH")
 _UINT16 = struct.Struct(">H")
 _EXTENSIONS_AT = _FIXED.size - _UINT16.size
+_NO_EXTENSIONS = bytes(_UINT16.size)
 _STATUS_BYTES = 17
 
 
@@ -243,7 +244,10 @@ def split_upload(body: bytes) -> list[Frame]:
 
 def split_report(data: bytes) -> Frame:
     """The one report that is all of `data`, `Report.encode()`; DecodeError for anything else."""
-    sealed_at = _after(data, _EXTENSIONS_AT, 0, _MAX_EXTENSIONS)
+    if data.startswith(_NO_EXTENSIONS, _EXTENSIONS_AT):  # as nearly all
+        sealed_at = _FIXED.size
+    else:
+        sealed_at = _after(data, _EXTENSIONS_AT, 0, _MAX_EXTENSIONS)
     end = _after(data, sealed_at, 1, _MAX_SEALED)
     if end != len(data):
         raise DecodeError(f"{len(data) - end} bytes left over at byte {end}")

@@ -156,7 +156,7 @@ def _lines(runs: dict[str, Run]) -> tuple[list[Line], list[Line]]:
     for name, each in runs.items():
         role = "limit" if name == ONE else "ours"
         wall.append(Line(name, role, "reports/s", (each.reports / each.wall,), "", True))
-        note = f"Java has {each.java / each.spent:.1%} of the time" if name == SPARK else ""
+        note = f"Java has {each.java / each.spent:.1%} of the time" if each.java else ""
         core.append(Line(name, role, "reports/s", (each.reports / each.spent,), note, True))
     return wall, core
 

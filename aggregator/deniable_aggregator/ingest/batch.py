@@ -102,8 +102,8 @@ class _Lane:
         if (
             self._extended
             or len(opened) != self._size
-            or opened[: len(self._start)] != self._start
-            or (not opened.endswith(self._end))
+            or not opened.startswith(self._start)
+            or not opened.endswith(self._end)
         ):
             return self._other(report_id, opened)
         payload = opened[_LENGTH_BYTES : -len(self._end)]

@@ -126,9 +126,10 @@ def _frame(data: bytes, headers: dict[bytes, bool]) -> Frame | None:
         frame = split_report(data)
     except DecodeError:
         return None
-    if frame.terms not in headers:
-        headers[frame.terms] = _is_header(frame)
-    return frame if headers[frame.terms] else None
+    good = headers.get(frame.terms)
+    if good is None:
+        good = headers[frame.terms] = _is_header(frame)
+    return frame if good else None
 
 
 def _is_header(frame: Frame) -> bool:

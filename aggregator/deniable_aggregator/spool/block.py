@@ -60,8 +60,12 @@ class Spooled:
     report: bytes
 
     def __post_init__(self) -> None:
-        _check("collection", len(self.collection.encode()), _MAX_COLLECTION)
-        _check("report", len(self.report), _MAX_REPORT)
+        name, report = len(self.collection.encode()), len(self.report)
+        if not (1 <= name <= _MAX_COLLECTION and 1 <= report <= _MAX_REPORT):
+            raise SpoolError(
+                f"collection and report must be 1…{_MAX_COLLECTION} and 1…{_MAX_REPORT} bytes "
+                f"long, got {name} and {report}"
+            )
 
     def encode(self) -> bytes:
         """One record."""
@@ -136,11 +140,6 @@ def _records(body: bytes) -> Iterator[Spooled]:
         yield Spooled(names[name], body[report_at:at])
     if at != len(body):
         raise SpoolError(f"not a block of a spool: {count} records end at byte {at}")
-
-
-def _check(name: str, length: int, most: int) -> None:
-    if not 1 <= length <= most:
-        raise SpoolError(f"{name} must be 1…{most} bytes long, got {length}")
 
 
 def _sync(directory: Path) -> None:
