@@ -38,6 +38,7 @@ __all__ = [
     "padded_size",
     "seal_info",
     "seal_info_around",
+    "split_report",
     "split_upload",
 ]
 
@@ -55,6 +56,7 @@ _FRAME_BYTES = 6
 _FIXED = struct.Struct(">16sIHBH")
 _UINT16 = struct.Struct(">H")
 _EXTENSIONS_AT = _FIXED.size - _UINT16.size
+_NO_EXTENSIONS = bytes(_UINT16.size)
 _STATUS_BYTES = 17
 
 
@@ -246,6 +248,18 @@ def split_upload(body: bytes) -> list[Frame]:
         at += size
     _check_count(len(frames))
     return frames
+
+
+def split_report(data: bytes) -> Frame:
+    """The one report that is all of `data`, `Report.encode()`; DecodeError for anything else."""
+    if data.startswith(_NO_EXTENSIONS, _EXTENSIONS_AT):  # as nearly all
+        sealed_at = _FIXED.size
+    else:
+        sealed_at = _after(data, _EXTENSIONS_AT, 0, _MAX_EXTENSIONS)
+    end = _after(data, sealed_at, 1, _MAX_SEALED)
+    if end != len(data):
+        raise DecodeError(f"{len(data) - end} bytes left over at byte {end}")
+    return Frame(data[:_ID_BYTES], data[_ID_BYTES:sealed_at], data[sealed_at + 2 :])
 
 
 def _after(body: bytes, at: int, low: int, high: int) -> int:

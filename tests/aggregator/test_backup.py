@@ -72,7 +72,7 @@ def fill(settings: Settings) -> None:
     store.commit(arrivals(range(2), b"\1", epoch=EPOCH + 2), sums)
     store.commit([arrival(9, b"\1", epoch=EPOCH + 2, voucher=1)], sums)
     store.count_rejections(COLLECTION, {"cannot-open": 2, "too-early": 1})
-    store.commit_block(Block("nightly", "a.block"), [], sums)
+    store.commit_blocks([(Block("nightly", "a.block"), [])], sums)
     store.note_spool("/srv/spool", NOON)
     store.charge(charge_row(1), admitted)
     store.store_result(result_row(1), b"record 0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 from collections.abc import Iterator
@@ -93,6 +94,19 @@ def test_an_id_twice_in_one_block_counts_once(world: World, tmp_path: Path) -> N
     records = spooled(world, mixed(world, 3))
     summary = tally(world.service, spool(tmp_path / "spool", [[*records, records[0]]]), here)
     assert (summary.records, summary.counted, summary.duplicates) == (4, 3, 1)
+
+
+def test_a_transaction_holds_an_eighth_of_what_the_job_has_counted(
+    world: World, tmp_path: Path
+) -> None:
+    made = spool(tmp_path / "spool", [[each] for each in spooled(world, mixed(world, 28))])
+    heard: list[int] = []
+    tally_spool(world.service, made, here, watch=lambda done, total: heard.append(done))
+    assert heard[0] == 1
+    assert heard[-1] == 28
+    assert {later - done for done, later in itertools.pairwise(heard) if done < 8} == {1}
+    assert max(later - done for done, later in itertools.pairwise(heard)) in {3, 4}
+    assert counted(world) == expected_of(28)
 
 
 def test_every_refusal_is_the_one_an_upload_gets(world: World, tmp_path: Path) -> None:
@@ -255,8 +269,8 @@ def test_processes_count_the_same_and_a_killed_one_loses_and_doubles_nothing(
         tally_spool(world.service, made, LocalEngine(2), watch=kill_one)
     assert 0 < len(heard) < 16
     rest = tally(world.service, made, LocalEngine(2))
-    assert rest.before == len(heard)
-    assert rest.counted == 160 - 10 * len(heard)
+    assert rest.before == heard[-1]
+    assert rest.counted == 160 - 10 * heard[-1]
     assert f"{os.uname().nodename}:{os.getpid()}" not in rest.processes
     assert counted(world) == expected_of(160)
 

@@ -1,104 +1,146 @@
-"""The same integers from Spark's executors, of which some die. Needs the extra `spark` and Java."""
+"""The same integers from a standalone Spark of two workers, whatever dies in the middle.
+
+Needs the extra `spark` and Java. One master serves all tests; a worker that was lost is replaced.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
-from importlib.util import find_spec
+import subprocess
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from benchmarks import cluster
+from benchmarks.cluster import Standalone
 from support.deniable_command import Deniable, wait_until
-from support.descendants import command_line, descendants
-from support.spools import prepare
+from support.descendants import alive, descendants
+from support.spools import Prepared, prepare
 
-MISSING = [
-    name
-    for name, found in (
-        ("pyspark", find_spec("pyspark")),
-        ("pyarrow", find_spec("pyarrow")),
-        ("Java", shutil.which("java")),
-    )
-    if not found
-]
+MISSING = cluster.missing()
 pytestmark = [
     pytest.mark.processes,
     pytest.mark.skipif(
         bool(MISSING),
-        reason=f"{', '.join(MISSING)} missing: the extra deniable-aggregator[spark] and Java 17",
+        reason=f"{MISSING} missing: the extra deniable-aggregator[spark] and Java 17",
     ),
 ]
-MASTER = "local-cluster[2,1,1024]"
-EXECUTOR = "CoarseGrainedExecutorBackend"
+REPORTS, BLOCKS = 240, 60
+SECONDS = 240
+
+
+class Run:
+    """A spool of 60 blocks, and `deniable tally` over it on the cluster."""
+
+    def __init__(self, folder: Path, spark: Standalone) -> None:
+        self.made: Prepared = prepare(folder, REPORTS, BLOCKS)
+        self.deniable = Deniable(folder)
+        self.deniable.environ["SPARK_LOCAL_IP"] = cluster.HOST
+        self._master = spark.address
+
+    def begun(self) -> AbstractContextManager[subprocess.Popen[str]]:
+        """A driver."""
+        spool = ["--spool", str(self.made.spool), "--json"]
+        return self.deniable.process("tally", "--engine", "spark", "--master", self._master, *spool)
+
+    def in_the_middle(self, driver: subprocess.Popen[str]) -> None:
+        """Wait until some blocks are counted and some are not."""
+        wait_until("a block is counted", lambda: self.made.blocks_done() > 0, SECONDS)
+        assert self.made.blocks_done() < BLOCKS
+        assert driver.poll() is None
+
+    def ended(self, driver: subprocess.Popen[str]) -> dict[str, Any]:
+        """What a driver says that comes to its end."""
+        said, errors = driver.communicate(timeout=SECONDS)
+        assert driver.returncode == 0, errors[-2000:]
+        summary = json.loads(said)
+        assert isinstance(summary, dict)
+        return summary
+
+
+@pytest.fixture(scope="module")
+def standing() -> Iterator[Standalone]:
+    with cluster.standalone(1) as made:
+        yield made
 
 
 @pytest.fixture
-def deniable(tmp_path: Path) -> Deniable:
-    made = Deniable(tmp_path)
-    made.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    return made
+def spark(standing: Standalone) -> Standalone:
+    """Master and two workers, whatever the test before has killed."""
+    standing.complete()
+    return standing
 
 
-def executors(driver: int) -> list[int]:
-    return [pid for pid in descendants(driver) if EXECUTOR in command_line(pid)]
+@pytest.fixture
+def run(tmp_path: Path, spark: Standalone) -> Run:
+    return Run(tmp_path, spark)
 
 
-def test_an_executor_killed_in_the_middle_changes_no_integer(
-    deniable: Deniable, tmp_path: Path
-) -> None:
-    made = prepare(tmp_path, 240, 60)
-    run = ["tally", "--engine", "spark", "--master", MASTER, "--spool", str(made.spool), "--json"]
-    with deniable.process(*run) as process:
-        wait_until("a block is counted", lambda: made.blocks_done() > 0, 120)
-        first, second = executors(process.pid)
+def test_an_executor_killed_in_the_middle_changes_no_integer(spark: Standalone, run: Run) -> None:
+    with run.begun() as driver:
+        run.in_the_middle(driver)
+        first, second = [pid for worker in spark.workers for pid in spark.executors(worker)]
         os.kill(first, signal.SIGKILL)
-        said, errors = process.communicate(timeout=240)
-    assert process.returncode == 0, errors[-2000:]
-    summary = json.loads(said)
+        summary = run.ended(driver)
     assert first != second
-    assert (summary["blocks"], summary["counted"], summary["duplicates"]) == (60, 240, 0)
+    assert (summary["blocks"], summary["counted"], summary["duplicates"]) == (BLOCKS, REPORTS, 0)
     assert summary["processes"] >= 2
-    assert made.counted() == made.expected()
+    assert run.made.counted() == run.made.expected()
 
 
-def test_a_killed_driver_is_run_again_by_processes_of_this_machine(
-    deniable: Deniable, tmp_path: Path
+def test_a_worker_lost_in_the_middle_with_all_it_runs_changes_no_integer(
+    spark: Standalone, run: Run
 ) -> None:
-    made = prepare(tmp_path, 240, 60)
-    spool = ["--spool", str(made.spool)]
-    with deniable.process("tally", "--engine", "spark", "--master", MASTER, *spool) as process:
-        wait_until("a block is counted", lambda: made.blocks_done() > 0, 120)
-        others = descendants(process.pid)
-        process.send_signal(signal.SIGKILL)
-        process.wait(30)
-    done = made.blocks_done()
-    _end(others)
-    assert 0 < done < 60
-    rest = deniable.json("tally", "--processes", "2", *spool)
-    assert (rest["blocks_before"], rest["counted"]) == (done, 240 - 4 * done)
-    assert made.counted() == made.expected()
+    with run.begun() as driver:
+        run.in_the_middle(driver)
+        lost, other = spark.workers
+        assert spark.executors(lost)
+        spark.lose(lost)
+        summary = run.ended(driver)
+    assert spark.workers == [other]
+    assert (summary["blocks"], summary["counted"], summary["duplicates"]) == (BLOCKS, REPORTS, 0)
+    assert run.made.counted() == run.made.expected()
 
 
-def test_what_goes_wrong_on_an_executor_is_said_in_one_line(
-    deniable: Deniable, tmp_path: Path
+def test_a_killed_driver_is_run_again_to_the_same_integers(spark: Standalone, run: Run) -> None:
+    with run.begun() as driver:
+        run.in_the_middle(driver)
+        others = descendants(driver.pid)
+        driver.send_signal(signal.SIGKILL)
+        driver.wait(30)
+    wait_until("its Java ends", lambda: not any(map(alive, others)), SECONDS)
+    done = run.made.blocks_done()
+    assert 0 < done < BLOCKS
+    with run.begun() as driver:
+        rest = run.ended(driver)
+    assert (rest["blocks_before"], rest["counted"]) == (done, REPORTS - 4 * done)
+    assert run.made.counted() == run.made.expected()
+
+
+def test_processes_of_this_machine_finish_what_a_killed_driver_has_begun(
+    spark: Standalone, run: Run
 ) -> None:
-    made = prepare(tmp_path, 2, 1)
-    run = ["tally", "--engine", "spark", "--master", "local[1]", "--spool", str(made.spool)]
-    with deniable.process(*run, "--keys", str(tmp_path / "none")) as process:
-        _, errors = process.communicate(timeout=120)
+    with run.begun() as driver:
+        run.in_the_middle(driver)
+        driver.send_signal(signal.SIGKILL)
+        driver.wait(30)
+    done = run.made.blocks_done()
+    rest = run.deniable.json("tally", "--processes", "2", "--spool", str(run.made.spool))
+    assert (rest["blocks_before"], rest["counted"]) == (done, REPORTS - 4 * done)
+    assert run.made.counted() == run.made.expected()
+
+
+def test_what_goes_wrong_on_an_executor_is_said_in_one_line(run: Run, tmp_path: Path) -> None:
+    made = run.made
+    arguments = ["tally", "--engine", "spark", "--master", "local[1]", "--spool", str(made.spool)]
+    with run.deniable.process(*arguments, "--keys", str(tmp_path / "none")) as process:
+        _, errors = process.communicate(timeout=SECONDS)
     assert process.returncode == 1
     assert "Error: Spark gave up: " in errors
     assert str(tmp_path / "none") in errors.split("Spark gave up: ")[1].splitlines()[0]
     assert made.counted() == {}
-
-
-def _end(processes: list[int]) -> None:
-    """Spark's own JVMs outlive a killed driver for a while."""
-
-    def ended() -> bool:
-        return not any("org.apache.spark" in command_line(pid) for pid in processes)
-
-    wait_until("Spark's processes end", ended, 60)

@@ -105,7 +105,7 @@ def test_one_report_of_each_person_is_counted_where_vouchers_are_required(split:
     world = split.world
     survey = world.register(authored("survey", more='requires = ["voucher/1"]\n'))
     split.publish()
-    key = format_key(world.service.voucher_keys.of(survey.id))
+    key = format_key(world.service.voucher_keys.of(survey.id, TODAY))
     for person in ("ana", "ana", "bo"):
         voucher = decode_voucher(issue(key, collection=survey.id, epoch=TODAY, person=person))
         report = world.report(survey, YES, extensions=(Extension(1, voucher),))

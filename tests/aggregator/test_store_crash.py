@@ -130,11 +130,11 @@ def test_a_block_and_its_mark_appear_together_and_a_retry_counts_it_once(
             part[0].cell, [each.report_id for each in part], payloads, sums(part[0].cell, payloads)
         )
     ]
-    for left, killed in every_kill(lambda store: store.commit_block(block, parts, sums)):
+    for left, killed in every_kill(lambda store: store.commit_blocks([(block, parts)], sums)):
         assert rows(left, "counted_blocks") == (0 if killed else 1)
         assert ids_kept(left) == (5 if killed else 12)
         store = left.open()
-        again = store.commit_block(block, parts, sums)
+        [again] = store.commit_blocks([(block, parts)], sums)
         found = counted(store)
         store.close()
         assert (again is not None) == killed

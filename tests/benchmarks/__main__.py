@@ -56,6 +56,11 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
     type=click.IntRange(min=1),
     help="Report ids on disk while the aggregator's memory is looked at (default 1,000,000).",
 )
+@click.option(
+    "--sealed",
+    type=click.IntRange(min=1_000),
+    help="Sealed reports that the engines of `scale` open and count (default 1,200,000).",
+)
 @click.option("--remark", default="", help="A line about the machine for the header.")
 def main(
     quick: bool,
@@ -63,6 +68,7 @@ def main(
     output: Path | None,
     update: bool,
     ids: int | None,
+    sealed: int | None,
     remark: str,
 ) -> None:
     """What each step costs, beside the peers and the machine's own limits."""
@@ -70,13 +76,13 @@ def main(
         raise click.UsageError("--update goes with --only, without --quick and --output")
     console = Console()
     effort = QUICK if quick else FULL
-    effort = replace(effort, ids=ids or effort.ids)
+    effort = replace(effort, ids=ids or effort.ids, sealed=sealed or effort.sealed)
     started, before = time.monotonic(), machine.load()
     results = [_run(name, console, effort) for name in only or NAMES]
     display.show_budgets(console, [v for result in results for v in result.verdicts])
     loads = f"{before}; {machine.load()} (1 / 5 minutes, ours included)"
     date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-    command = _command(quick, only, ids)
+    command = _command(quick, only, ids=ids, sealed=sealed)
     if update:
         measured = f"Measured by itself with `{command}`, {date}, load average {loads}."
         page = display.updated(RESULTS.read_text("utf-8"), results, measured=measured)
@@ -95,9 +101,9 @@ def main(
         _write(console, path, text)
 
 
-def _command(quick: bool, only: tuple[str, ...], ids: int | None) -> str:
+def _command(quick: bool, only: tuple[str, ...], **counts: int | None) -> str:
     options = [*(["--quick"] if quick else []), *(f"--only {name}" for name in only)]
-    options += [f"--ids {ids}"] if ids else []
+    options += [f"--{name} {count}" for name, count in counts.items() if count]
     return " ".join([COMMAND, *options])
 
 

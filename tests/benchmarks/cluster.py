@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -12,13 +13,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
+from tempfile import TemporaryDirectory
 
 from deniable_aggregator.process.serving import free_port
+from support.descendants import command_line, descendants
 
 HOST = "127.0.0.1"
 WORKERS = 2
-START_SECONDS = 60.0
+START_SECONDS = 120.0
 TESTS = Path(__file__).parents[1]
+EXECUTOR = "CoarseGrainedExecutorBackend"
 
 
 def missing() -> str:
@@ -31,31 +35,81 @@ def missing() -> str:
     return ", ".join(name for name, there in found.items() if not there)
 
 
-@contextmanager
-def standalone(cores: int) -> Iterator[str]:
-    """The master's address; each of the two workers offers so many cores."""
-    import pyspark
+class Standalone:
+    """A master and its workers, which can be killed and replaced."""
 
-    port = free_port(HOST)
-    master = f"spark://{HOST}:{port}"
-    home = str(Path(pyspark.__file__).parent)
-    environ = os.environ | {
-        "SPARK_HOME": home,
-        "SPARK_LOCAL_IP": HOST,
-        "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": str(TESTS),
-    }
-    deploy = [f"{home}/bin/spark-class", "org.apache.spark.deploy"]
-    worker = ["--host", HOST, "--cores", str(cores), "--memory", "2g", "--webui-port", "0", master]
-    with ExitStack() as stack:
-        first = ["--host", HOST, "--port", str(port), "--webui-port", "0"]
-        stack.enter_context(_running([deploy[0], f"{deploy[1]}.master.Master", *first], environ))
-        _wait(port)
-        for _ in range(WORKERS):
-            stack.enter_context(
-                _running([deploy[0], f"{deploy[1]}.worker.Worker", *worker], environ)
+    def __init__(self, cores: int, folder: Path, stack: ExitStack) -> None:
+        """Each worker offers so many cores and writes its logs into `folder`."""
+        self._cores = cores
+        self._folder = folder
+        self._stack = stack
+        self._workers: list[subprocess.Popen[bytes]] = []
+        self.port = free_port(HOST)
+        where = ["--host", HOST, "--webui-port", "0"]
+        self._master = self._run("master.Master", *where, "--port", str(self.port))
+        _wait(self.port)
+        self.complete()
+
+    @property
+    def address(self) -> str:
+        """As Spark writes it."""
+        return f"spark://{HOST}:{self.port}"
+
+    @property
+    def workers(self) -> list[int]:
+        """Their pids, of those that run."""
+        return [each.pid for each in self._workers if each.poll() is None]
+
+    @property
+    def processes(self) -> list[int]:
+        """The pids of all that run; executors are below the workers."""
+        return [self._master.pid, *self.workers]
+
+    def complete(self) -> None:
+        """Start workers until there are as many as there should be."""
+        while len(self.workers) < WORKERS:
+            memory = ["--memory", "2g", "--work-dir", str(self._folder)]
+            self._workers.append(
+                self._run(
+                    "worker.Worker",
+                    *("--host", HOST, "--webui-port", "0", "--cores", str(self._cores)),
+                    *memory,
+                    self.address,
+                )
             )
-        yield master
+
+    def executors(self, worker: int) -> list[int]:
+        """The pids of Spark's executors below a worker."""
+        return [pid for pid in descendants(worker) if EXECUTOR in command_line(pid)]
+
+    def lose(self, worker: int) -> None:
+        """A machine that is gone: the worker and all it runs, killed at once."""
+        for pid in (worker, *descendants(worker)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for each in self._workers:
+            if each.pid == worker:
+                each.wait(timeout=30)
+
+    def _run(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        import pyspark
+
+        home = str(Path(pyspark.__file__).parent)
+        environ = os.environ | {
+            "SPARK_HOME": home,
+            "SPARK_LOCAL_IP": HOST,
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": str(TESTS),
+        }
+        command = [f"{home}/bin/spark-class", f"org.apache.spark.deploy.{name}", *arguments]
+        return self._stack.enter_context(_running(command, environ))
+
+
+@contextmanager
+def standalone(cores: int) -> Iterator[Standalone]:
+    """It runs within the block; each of the two workers offers so many cores."""
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        yield Standalone(cores, Path(folder), stack)
 
 
 @contextmanager
@@ -75,11 +129,11 @@ def session(master: str) -> Iterator[None]:
 
 
 @contextmanager
-def _running(command: list[str], environ: dict[str, str]) -> Iterator[None]:
+def _running(command: list[str], environ: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     null = subprocess.DEVNULL
     process = subprocess.Popen(command, env=environ, stdout=null, stderr=null)
     try:
-        yield
+        yield process
     finally:
         process.terminate()
         process.wait(timeout=30)

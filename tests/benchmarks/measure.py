@@ -20,6 +20,7 @@ class Effort:
     scale: float = 1.0
     peers: bool = True
     ids: int = 1_000_000  # report ids on disk while the aggregator's memory is looked at
+    sealed: int = 1_200_000  # reports that both engines open and count
 
     def sized(self, count: int, *, least: int = 1) -> int:
         """`count` scaled to this effort, never below `least`."""

@@ -18,7 +18,7 @@ from deniable_shared.coins import Coins
 
 BITS = 128
 BYTES = BITS // 8
-MOST_ALONE = 20_000
+MOST_ALONE = 50_000
 
 
 def seal_block(target: dict[str, str | int], spool: str, count: int, number: str) -> bytes:

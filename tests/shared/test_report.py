@@ -232,6 +232,22 @@ def test_a_damaged_upload_decodes_to_what_it_says_or_is_refused(
     assert report.encode_upload(decoded) == bytes(body)
 
 
+@given(one=reports(), at=st.floats(0, 1), other=st.binary(max_size=3))
+def test_one_report_is_split_as_an_upload_of_one_is_or_refused_as_that(
+    one: Report, at: float, other: bytes
+) -> None:
+    body = one.encode()
+    place = int(at * len(body))
+    for data in (body, body[:place], body + other, body[:place] + other + body[place + 1 :]):
+        try:
+            [wanted] = report.split_upload(data)
+        except ValueError:
+            with pytest.raises(DecodeError):
+                report.split_report(data)
+        else:
+            assert report.split_report(data) == wanted
+
+
 @pytest.mark.parametrize("cut", range(1, len(EXTENDED_WIRE) + 2))
 def test_a_truncated_report_is_refused(cut: int) -> None:
     body = report.encode_upload([Report(EXTENDED, b"x")])

@@ -84,6 +84,7 @@ class _Lane:
         self._header = header
         self._found = around.collection
         self._cohorts = cohorts
+        self._cells: dict[int, Cell] = {}
         self._candidate = Candidate(Report(header, b"\0"), around)
         self._error = first_error(self._candidate, HEADER_CHECKS)
         if self._error is None:
@@ -101,8 +102,8 @@ class _Lane:
         if (
             self._extended
             or len(opened) != self._size
-            or opened[: len(self._start)] != self._start
-            or (not opened.endswith(self._end))
+            or not opened.startswith(self._start)
+            or not opened.endswith(self._end)
         ):
             return self._other(report_id, opened)
         payload = opened[_LENGTH_BYTES : -len(self._end)]
@@ -139,7 +140,9 @@ class _Lane:
     def _cell(self, report_id: bytes) -> Cell:
         found, header = self._found, self._header
         cohort = self._cohorts.of(found.id, report_id, found.manifest.cohorts)
-        return _cell(found.id, header.epoch, header.manifest_version, cohort)
+        if cohort not in self._cells:
+            self._cells[cohort] = Cell(found.id, header.epoch, header.manifest_version, cohort)
+        return self._cells[cohort]
 
 
 @lru_cache(maxsize=256)
@@ -147,8 +150,3 @@ def _around_plain(payload_size: int, size: int) -> tuple[bytes, bytes]:
     """What stands before and after the payload in a plain inside."""
     start = payload_size.to_bytes(_LENGTH_BYTES, "big")
     return start, bytes(size - len(start) - payload_size)
-
-
-@lru_cache(maxsize=4096)
-def _cell(collection: str, epoch: int, manifest_version: int, cohort: int) -> Cell:
-    return Cell(collection, epoch, manifest_version, cohort)

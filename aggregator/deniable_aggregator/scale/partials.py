@@ -24,7 +24,7 @@ from deniable_aggregator.spool.address import opened
 from deniable_aggregator.store.contract import Cell, Part
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
-from deniable_shared.report import Frame, split_upload
+from deniable_shared.report import Frame, split_report
 
 __all__ = ["Partial", "open_block", "partial", "read_partial"]
 
@@ -126,12 +126,13 @@ def _vouched(ready: Bench, records: Iterable[Spooled]) -> str | None:
 def _frame(data: bytes, headers: dict[bytes, bool]) -> Frame | None:
     """The one report there; `headers` remembers which terms are a header's."""
     try:
-        [frame] = split_upload(data)
-    except ValueError:  # DecodeError, or more than one
+        frame = split_report(data)
+    except DecodeError:
         return None
-    if frame.terms not in headers:
-        headers[frame.terms] = _is_header(frame)
-    return frame if headers[frame.terms] else None
+    good = headers.get(frame.terms)
+    if good is None:
+        good = headers[frame.terms] = _is_header(frame)
+    return frame if good else None
 
 
 def _is_header(frame: Frame) -> bool:

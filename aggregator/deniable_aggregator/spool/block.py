@@ -8,13 +8,13 @@ Lengths are a uint8 and a uint32; the checksum is over all that precedes it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 from deniable_aggregator.errors import SpoolError
-from deniable_shared.codec import Reader, opaque
-from deniable_shared.errors import DecodeError
+from deniable_shared.codec import opaque
 
 __all__ = [
     "MAX_RECORDS",
@@ -35,6 +35,7 @@ UNRELAYED = (
 """Why nothing can be promised of a relay's batches where anybody may have written the blocks."""
 
 _CHECKSUM_BYTES = 32
+_UINT32 = struct.Struct(">I")
 _MAX_COLLECTION = 64
 _MAX_REPORT = 1 << 17
 
@@ -47,12 +48,12 @@ class Spooled:
     report: bytes
 
     def __post_init__(self) -> None:
-        for name, length, most in (
-            ("collection", len(self.collection.encode()), _MAX_COLLECTION),
-            ("report", len(self.report), _MAX_REPORT),
-        ):
-            if not 1 <= length <= most:
-                raise SpoolError(f"{name} must be 1…{most} bytes long, got {length}")
+        name, report = len(self.collection.encode()), len(self.report)
+        if not (1 <= name <= _MAX_COLLECTION and 1 <= report <= _MAX_REPORT):
+            raise SpoolError(
+                f"collection and report must be 1…{_MAX_COLLECTION} and 1…{_MAX_REPORT} bytes "
+                f"long, got {name} and {report}"
+            )
 
     def encode(self) -> bytes:
         """One record."""
@@ -73,18 +74,26 @@ def decode_block(data: bytes) -> list[Spooled]:
     body, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
     if not body.startswith(MAGIC) or sha256(body).digest() != checksum:
         raise SpoolError("not a whole block of a spool: its first bytes or its checksum are wrong")
-    reader = Reader(body)
-    reader.take(len(MAGIC))
     try:
-        records = [_record(reader) for _ in range(reader.uint(4))]
-        reader.finish()
-    except (DecodeError, UnicodeDecodeError) as error:
+        records = list(_records(body))
+    except (IndexError, struct.error, UnicodeDecodeError) as error:
         raise SpoolError(f"not a block of a spool: {error}") from error
     if not records:
         raise SpoolError("a block must hold at least one record")
     return records
 
 
-def _record(reader: Reader) -> Spooled:
-    collection = reader.opaque(1, 1, _MAX_COLLECTION).decode()
-    return Spooled(collection, reader.opaque(4, 1, _MAX_REPORT))
+def _records(body: bytes) -> Iterator[Spooled]:
+    """Once for each report of a large spool: so it reads lengths where they stand."""
+    names: dict[bytes, str] = {}
+    (count,) = _UINT32.unpack_from(body, len(MAGIC))
+    at = len(MAGIC) + _UINT32.size
+    for _ in range(count):
+        report_at = at + 1 + body[at] + _UINT32.size
+        (size,) = _UINT32.unpack_from(body, report_at - _UINT32.size)
+        name, at = body[at + 1 : report_at - _UINT32.size], report_at + size
+        if name not in names:
+            names[name] = name.decode()
+        yield Spooled(names[name], body[report_at:at])
+    if at != len(body):
+        raise SpoolError(f"not a block of a spool: {count} records end at byte {at}")

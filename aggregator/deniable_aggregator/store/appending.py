@@ -14,12 +14,13 @@ way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deniable_aggregator.store import blocks, counting, folding, redeeming
 from deniable_aggregator.store.contract import (
     Arrival,
+    Block,
     Cell,
     CellTally,
     Counts,
@@ -36,11 +37,14 @@ __all__ = [
     "Committed",
     "close",
     "commit",
-    "commit_parts",
+    "commit_blocks",
     "epochs",
     "sweep",
     "tallies",
 ]
+
+IDS_AT_ONCE = 20_000
+"""Ids of blocks in one statement: arrays in memory, here and there."""
 
 # Epochs have 32 bits without a sign, lock keys with one.
 _SHARE = """
@@ -151,36 +155,24 @@ def commit(
     return Committed(verdicts, _append(db, numbers, known, tallied))
 
 
-def commit_parts(
+def commit_blocks(
     db: Session,
     numbers: Mapping[str, int],
     known: Mapping[Cell, CellRow],
-    parts: Sequence[Part],
+    found: Sequence[tuple[Block, Sequence[Part]]],
     tally: Tally,
-) -> tuple[Counter[tuple[str, Verdict]], Mapping[Cell, CellRow]]:
-    """The same for parts of a block; the verdicts counted, and the cells met for the first time."""
-    places = sorted({(numbers[part.cell.collection], part.cell.epoch) for part in parts})
-    _share(db, places)
-    closed = _closed(db, places)
-    verdicts: Counter[tuple[str, Verdict]] = Counter()
-    open_parts: list[tuple[tuple[int, int], Part]] = []
-    for part in parts:
-        place = (numbers[part.cell.collection], part.cell.epoch)
+) -> tuple[list[Counter[tuple[str, Verdict]] | None], Mapping[Cell, CellRow]]:
+    """The same for blocks; the verdicts counted, and the cells met for the first time."""
+    group = blocks.Group(db, numbers, found)
+    _share(db, group.places)
+    closed = _closed(db, group.places)
+    for place in group.places:
         if place in closed:
-            verdicts[part.cell.collection, Verdict.CLOSED] += len(part.ids)
+            group.refuse(place)
         else:
-            open_parts.append((place, part))
-    ids = sorted((*place, report_id) for place, part in open_parts for report_id in part.ids)
-    new: dict[tuple[int, int], set[bytes]] = {place: set() for place in places}
-    for number, epoch, report_id in _insert_new(db, ids):
-        new[number, epoch].add(report_id)
-    fresh: dict[Cell, tuple[int, Counts]] = {}
-    for place, part in open_parts:
-        n, delta = blocks.new_of(part, new[place], tally)
-        verdicts.update(blocks.verdicts_of(part, n))
-        if n:
-            fresh[part.cell] = (n, delta)
-    return verdicts, _append(db, numbers, known, fresh)
+            new = [report_id for _, _, report_id in _inserted(db, place, group.ids(place))]
+            group.admit(place, new, tally)
+    return group.verdicts, _append(db, numbers, known, group.fresh)
 
 
 def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
@@ -231,6 +223,15 @@ def _insert_new(
 ) -> list[tuple[int, int, bytes]]:
     """Insert those of the ids that are not there; returns them."""
     return db.execute(_INSERT_IDS, _columns(ids, 3)).fetchall() if ids else []
+
+
+def _inserted(
+    db: Statements, place: blocks.Place, ids: Sequence[bytes]
+) -> Iterator[tuple[int, int, bytes]]:
+    """The same for very many ids of one epoch."""
+    for start in range(0, len(ids), IDS_AT_ONCE):
+        part = ids[start : start + IDS_AT_ONCE]
+        yield from _insert_new(db, [(*place, report_id) for report_id in part])
 
 
 def _take_back(

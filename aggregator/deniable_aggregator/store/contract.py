@@ -50,8 +50,7 @@ Payloads = npt.NDArray[np.uint8]
 Counts = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """The finest thing that is counted: reports of one epoch under one manifest, in one cohort."""
 
     collection: str
@@ -255,13 +254,13 @@ class Store(AccessStore, Spools, Protocol):
         """
         ...
 
-    def commit_block(
-        self, block: Block, parts: Sequence[Part], tally: Tally
-    ) -> Mapping[tuple[str, Verdict], int] | None:
-        """The same for a block that was tallied elsewhere; None, and nothing, if it was before.
+    def commit_blocks(
+        self, found: Sequence[tuple[Block, Sequence[Part]]], tally: Tally
+    ) -> Sequence[Mapping[tuple[str, Verdict], int] | None]:
+        """The same for blocks that were tallied elsewhere, all in one transaction, in their order.
 
-        What is known already is taken off the tallies that came along. Reports by (collection,
-        verdict).
+        What is known already is taken off the tallies that came along. For each block its reports
+        by (collection, verdict); None, and nothing of it, if it was counted before.
         """
         ...
 

@@ -6,6 +6,7 @@ parts of this one that both databases share.
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -17,6 +18,7 @@ from deniable_aggregator.store import blocks, redeeming
 from deniable_aggregator.store.contract import (
     PAGE_SIZE,
     Arrival,
+    Block,
     Cell,
     CellTally,
     Counts,
@@ -33,7 +35,7 @@ __all__ = [
     "by_epoch",
     "close",
     "commit",
-    "commit_parts",
+    "commit_blocks",
     "epochs",
     "expire",
     "is_closed",
@@ -132,22 +134,23 @@ def commit(
     return verdicts
 
 
-def commit_parts(
-    db: Statements, numbers: Mapping[str, int], parts: Sequence[Part], tally: Tally
-) -> Counter[tuple[str, Verdict]]:
-    """Insert the ids that are new, in their order, and add what the parts have of them."""
-    verdicts: Counter[tuple[str, Verdict]] = Counter()
-    for part in parts:
-        cell, number = part.cell, _number(numbers, part.cell.collection)
-        if is_closed(db, number, cell.epoch):
-            verdicts[part.cell.collection, Verdict.CLOSED] += len(part.ids)
-            continue
-        new = set(_insert_new(db, number, cell.epoch, sorted(part.ids)))
-        n, delta = blocks.new_of(part, new, tally)
-        verdicts.update(blocks.verdicts_of(part, n))
-        if n:
-            _add(db, number, cell, n, delta)
-    return verdicts
+def commit_blocks(
+    db: Statements,
+    numbers: Mapping[str, int],
+    found: Sequence[tuple[Block, Sequence[Part]]],
+    tally: Tally,
+) -> list[Counter[tuple[str, Verdict]] | None]:
+    """Insert the ids that are new, in their order, and add what the blocks have of them."""
+    group = blocks.Group(db, numbers, found)
+    for number, epoch in group.places:
+        if is_closed(db, number, epoch):
+            group.refuse((number, epoch))
+        else:
+            new = _insert_new(db, number, epoch, group.ids((number, epoch)))
+            group.admit((number, epoch), new, tally)
+    for cell, (n, delta) in group.fresh.items():
+        _add(db, _number(numbers, cell.collection), cell, n, delta)
+    return group.verdicts
 
 
 def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
@@ -270,20 +273,33 @@ def _redeem(db: Statements, serials: Sequence[redeeming.Key]) -> list[redeeming.
 
 
 def _insert_new(db: Statements, number: int, epoch: int, ids: list[bytes]) -> list[bytes]:
-    """Insert those of the ids that are not there; returns them."""
+    """Insert those of the ids, each given once, that are not there; returns them.
+
+    All are, as a rule: to have them named would cost a third of the insertion.
+    """
     new = []
     for start in range(0, len(ids), IDS_AT_ONCE):
         part = ids[start : start + IDS_AT_ONCE]
-        rows = db.execute(_insert_ids(len(part)), (number, epoch, *part))
-        new += [report_id for (report_id,) in rows]
+        values = (number, epoch, *part)
+        try:
+            db.execute(_insert_ids(len(part)), values)
+            new += part
+        except sqlite3.IntegrityError:
+            rows = db.execute(_insert_unknown_ids(len(part)), values)
+            new += [report_id for (report_id,) in rows]
     return new
 
 
 @cache
 def _insert_ids(count: int) -> str:
     """One statement for many ids: each statement may wait for the interpreter, under load 5 ms."""
-    rows = ", ".join(f"(?1, ?2, ?{place})" for place in range(3, count + 3))
-    return f"insert or ignore into seen (collection, epoch, id) values {rows} returning id"  # noqa: S608
+    rows = ", ".join(f"(?1, ?2, ?{place})" for place in range(3, 3 + count))
+    return f"insert into seen (collection, epoch, id) values {rows}"  # noqa: S608
+
+
+@cache
+def _insert_unknown_ids(count: int) -> str:
+    return _insert_ids(count).replace("insert", "insert or ignore", 1) + " returning id"
 
 
 def _number(numbers: Mapping[str, int], collection: str) -> int:

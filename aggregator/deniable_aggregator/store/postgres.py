@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import psycopg
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.store import appending, blocks, counting, folding, postgres_schema
+from deniable_aggregator.store import appending, counting, folding, postgres_schema
 from deniable_aggregator.store.auditing import carrying
 from deniable_aggregator.store.contract import (
     Arrival,
@@ -74,14 +74,13 @@ class PostgresStore(Registers):
             self._remember(done.cells)
         return done.verdicts
 
-    def commit_block(
-        self, block: Block, parts: Sequence[Part], tally: Tally
-    ) -> Mapping[tuple[str, Verdict], int] | None:
-        numbers = {each.cell.collection: self._number(each.cell.collection) for each in parts}
+    def commit_blocks(
+        self, found: Sequence[tuple[Block, Sequence[Part]]], tally: Tally
+    ) -> Sequence[Mapping[tuple[str, Verdict], int] | None]:
+        names = {part.cell.collection for _, parts in found for part in parts}
+        numbers = {name: self._number(name) for name in names}
         with self._connections.begin() as db:
-            if not blocks.take(db, block):
-                return None
-            verdicts, cells = appending.commit_parts(db, numbers, self._cells, parts, tally)
+            verdicts, cells = appending.commit_blocks(db, numbers, self._cells, found, tally)
         if cells:
             self._remember(cells)
         return verdicts

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.store import blocks, counting, schema
+from deniable_aggregator.store import counting, schema
 from deniable_aggregator.store.connections import Connections, Factory
 from deniable_aggregator.store.contract import (
     Arrival,
@@ -59,14 +59,13 @@ class SqliteStore(Registers):
         with self._connections.write() as db:
             return counting.commit(db, numbers, arrivals, tally)
 
-    def commit_block(
-        self, block: Block, parts: Sequence[Part], tally: Tally
-    ) -> Mapping[tuple[str, Verdict], int] | None:
-        numbers = {each.cell.collection: self._number(each.cell.collection) for each in parts}
+    def commit_blocks(
+        self, found: Sequence[tuple[Block, Sequence[Part]]], tally: Tally
+    ) -> Sequence[Mapping[tuple[str, Verdict], int] | None]:
+        names = {part.cell.collection for _, parts in found for part in parts}
+        numbers = {name: self._number(name) for name in names}
         with self._connections.write() as db:
-            if not blocks.take(db, block):
-                return None
-            return counting.commit_parts(db, numbers, parts, tally)
+            return counting.commit_blocks(db, numbers, found, tally)
 
     def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
         with self._connections.read() as db:
