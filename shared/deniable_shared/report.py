@@ -227,17 +227,25 @@ def decode_upload(body: bytes) -> list[Report]:
 
 
 def split_upload(body: bytes) -> list[Frame]:
-    """The reports of one request. DecodeError where a length does not fit; `terms` stay bytes."""
+    """The reports of one request. DecodeError where a length does not fit; `terms` stay bytes.
+
+    Where the terms and the length of the sealed bytes are those of the report before, nothing of
+    them is looked into again, and the two share their `terms`.
+    """
     _check_length("upload", body, 1, MAX_UPLOAD_BYTES)
     frames: list[Frame] = []
     at, end = 0, len(body)
+    terms = like = b""
+    sealed_at = size = 0  # from where a report begins
     while at < end and len(frames) <= MAX_REPORTS:
         terms_at = at + _ID_BYTES
-        sealed_at = _after(body, at + _EXTENSIONS_AT, 0, _MAX_EXTENSIONS)
-        next_at = _after(body, sealed_at, 1, _MAX_SEALED)
-        sealed = body[sealed_at + 2 : next_at]
-        frames.append(Frame(body[at:terms_at], body[terms_at:sealed_at], sealed))
-        at = next_at
+        if not like or at + size > end or not body.startswith(like, terms_at):
+            length_at = _after(body, at + _EXTENSIONS_AT, 0, _MAX_EXTENSIONS)
+            size = _after(body, length_at, 1, _MAX_SEALED) - at
+            terms, like = body[terms_at:length_at], body[terms_at : length_at + 2]
+            sealed_at = length_at + 2 - at
+        frames.append(Frame(body[at:terms_at], terms, body[at + sealed_at : at + size]))
+        at += size
     _check_count(len(frames))
     return frames
 

@@ -51,6 +51,24 @@ def test_an_address_with_nothing_behind_it_is_a_problem(world: World, path: str)
     check_problem(world.get(path, None), "not-found")
 
 
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+def test_in_a_browser_it_is_a_page_that_leads_back(world: World) -> None:
+    answer = world.get("/nope", None, Accept=BROWSER)
+    assert (answer.status_code, answer.mimetype) == (404, "text/html")
+    assert "There is nothing at this address" in answer.text
+    assert 'href="/"' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "accepted"),
+    [("/nope", "*/*"), ("/nope", "application/json, text/html;q=0.5"), ("/v1/nope", BROWSER)],
+)
+def test_who_asks_for_documents_gets_one(world: World, path: str, accepted: str) -> None:
+    check_problem(world.get(path, None, Accept=accepted), "not-found")
+
+
 @pytest.mark.parametrize("method", ["DELETE", "OPTIONS", "PATCH", "PUT", "TRACE", "MKCOL"])
 def test_a_method_that_is_not_taken_is_a_problem_naming_those_that_are(
     world: World, method: str

@@ -89,7 +89,7 @@ def test_types_do_not_depend_on_what_is_unknown() -> None:
     "columns",
     [
         *(lists.AUDIT_COLUMNS, lists.EPOCH_COLUMNS, lists.LEDGER_COLUMNS, lists.RELEASE_COLUMNS),
-        series.COLUMNS,
+        *(lists.COMPARISON_COLUMNS, series.COLUMNS),
     ],
 )
 def test_every_column_has_a_type_and_a_table_without_rows_has_them_all(

@@ -48,6 +48,7 @@ ADMIN = [
     ("PUT", "/v1/collections/{collection}"),
     ("POST", "/v1/collections/{collection}/close"),
     ("POST", "/v1/collections/{collection}/voucher-key"),
+    ("POST", "/v1/collections/{collection}/voucher-key/replace"),
     ("POST", "/v1/collections/{collection}/vouchers"),
     ("POST", "/v1/collections/{collection}/epochs/{epoch}/close"),
     ("GET", "/v1/audit"),

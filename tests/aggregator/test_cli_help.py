@@ -70,7 +70,7 @@ def test_the_commands_are_those_of_the_design() -> None:
         *(("users", verb) for verb in ("add", "list", "remove", "link")),
         *(("sessions", verb) for verb in ("list", "end")),
         ("audit",),
-        *(("vouchers", verb) for verb in ("key", "issue")),
+        *(("vouchers", verb) for verb in ("key", "issue", "replace")),
         *(("tokens", verb) for verb in ("new", "list", "revoke")),
     }
 

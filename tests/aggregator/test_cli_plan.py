@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import xml.etree.ElementTree as ET
+import json
 from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.planning.explore import EPSILONS, SIZES, decisions
+from deniable_aggregator.planning import Plan, plan
+from deniable_shared.domain import Record
 from support.deniable_command import Deniable
 
 ASKED = ("--domain", "1000", "--epsilon", "1", "--users", "100000")
@@ -17,6 +17,10 @@ ASKED = ("--domain", "1000", "--epsilon", "1", "--users", "100000")
 @pytest.fixture
 def deniable(tmp_path: Path) -> Deniable:
     return Deniable(tmp_path)
+
+
+def as_told(found: Plan) -> object:
+    return json.loads(json.dumps(found.to_json()))
 
 
 def test_json_is_the_plan(deniable: Deniable) -> None:
@@ -56,33 +60,76 @@ def test_a_plan_names_what_points_to_one_device(deniable: Deniable) -> None:
     assert linked[2] > 1
 
 
-def test_explore_shows_a_choice_for_every_cell(deniable: Deniable) -> None:
-    told = deniable.json("plan", "--explore")
-    assert [(cell["domain"], cell["epsilon"]) for cell in told["choices"]] == [
-        (size, epsilon) for size in SIZES for epsilon in EPSILONS
-    ]
-    assert max(cell["ratio_to_optimum"] for cell in told["choices"]) <= 1.05
-    shown = deniable.done("plan", "--explore")
-    assert "60,000" in shown
-    assert "grr/1" in shown
-
-
-@pytest.mark.parametrize("kind", ["choice", "bits"])
-def test_plot_draws_a_tile_for_every_size_and_epsilon(
-    deniable: Deniable, tmp_path: Path, kind: str
+@pytest.mark.parametrize(
+    ("asks", "able", "about"),
+    [
+        ("mean", "optimal-mean/1", "the mean at its worst answer"),
+        ("ranges", "tree/1", "a range of values"),
+        ("labels", "cyclic/1", "a label near 0"),
+    ],
+)
+def test_a_number_is_planned_for_what_it_is_asked(
+    deniable: Deniable, asks: str, able: str, about: str
 ) -> None:
-    file = tmp_path / "map.svg"
-    deniable.done("plan", "--explore", "--type", kind, "--plot", str(file))
-    text = file.read_text(encoding="utf-8")
-    assert ET.fromstring(text).tag.endswith("svg")  # noqa: S314  # our own file
-    tiles, legend = (len(re.findall(rf'<rect [^>]*width="{w}"', text)) for w in (14, 12))
-    assert tiles % 31 == 0
-    assert tiles >= 31 * 15
-    assert 2 <= legend == len(re.findall(r">[a-z-]+/\d</text>", text))
+    number = ("--type", "number", "--domain", "101", "--epsilon", "1", "--users", "10000")
+    told = deniable.json("plan", *number, "--asks", asks)
+    assert (told["asks"], told["mechanism"]) == (asks, able)
+    assert told["about"].startswith(about)
+    assert told == as_told(plan(101, "1", 10_000, type="number", asks=asks))
+    shown = deniable.done("plan", *number, "--asks", asks)
+    assert about in shown
+    assert ("above least" in shown) == (asks != "labels")
 
 
-def test_a_map_of_one_cell_is_one_choice() -> None:
-    assert [choice.mechanism for choice in decisions([2], ["1"])] == ["grr/1"]
+def test_a_record_is_planned_by_its_attributes(deniable: Deniable) -> None:
+    asked = ("plan", "--type", "record", "--epsilon", "1", "--users", "100000")
+    told = deniable.json(*asked, "--attributes", "3,4,2")
+    attributes = [("a", ("x", "y", "z")), ("b", ("p", "q", "r", "s")), ("c", ("no", "yes"))]
+    assert told == as_told(plan(Record(tuple(attributes)), "1", 100_000))
+    assert (told["type"], told["domain"]) == ("record", 24)
+    wide = deniable.json(*asked, "--attributes", ",".join(["2"] * 10))
+    assert wide["mechanism"] == "fourier/1"
+    assert "a cell of two attributes" in deniable.done(*asked, "--attributes", "3,4,2")
+
+
+def test_a_text_is_planned_by_its_bytes_at_every_epsilon(deniable: Deniable) -> None:
+    for epsilon in ("1", "3.3", "3.45"):  # of the last two 64 tables are fewer than 2^16 codes
+        text = ("--type", "text", "--domain", "16", "--epsilon", epsilon, "--users", "100000")
+        told = deniable.json("plan", *text)
+        assert told["mechanism"] == "prefix-hash/1"
+        assert told["parameters"]["tables"] <= 64
+
+
+def test_a_mechanism_that_is_named_is_planned_with_its_ratio(deniable: Deniable) -> None:
+    told = deniable.json("plan", *ASKED, "--mechanism", "grr/1")
+    assert told["mechanism"] == "grr/1"
+    assert told["reason"].startswith("named; ")
+    assert told["ratio_to_optimum"] > 50
+
+
+def test_what_a_relay_leaves_of_epsilon_is_told_for_the_share_of_liars(deniable: Deniable) -> None:
+    honest = deniable.json("plan", *ASKED, "--batch", "2000", "--liars", "0.2")["relay"]
+    half = deniable.json("plan", *ASKED, "--batch", "2000")["relay"]
+    assert (honest["reports"], half["reports"]) == (1600, 1000)
+    assert honest["epsilon"] < half["epsilon"] < 1
+    assert "in batches of 2,000 of which 0.2 is made up" in deniable.done(
+        "plan", *ASKED, "--batch", "2000", "--liars", "0.2"
+    )
+
+
+def test_reports_that_say_whose_they_are_keep_their_epsilon_when_shuffled(
+    deniable: Deniable,
+) -> None:
+    apart, known = (deniable.json("plan", *ASKED, *more) for more in ((), ("--identified",)))
+    assert (apart["identified"], known["identified"]) == (False, True)
+    assert apart["shuffle_epsilon"] < 0.01
+    assert known["shuffle_epsilon"] == 1
+    differing = {name for name in apart if apart[name] != known[name]}
+    assert differing == {"identified", "shuffle_epsilon"}
+    assert "every report says whose it is" in deniable.done("plan", *ASKED, "--identified")
+    refused = deniable("plan", *ASKED, "--identified", "--batch", "2000")
+    assert refused.exit_code == 1
+    assert "shuffling hides no report that is identified" in refused.stderr
 
 
 def test_it_leaves_no_data_directory(deniable: Deniable) -> None:
@@ -99,6 +146,13 @@ def test_it_leaves_no_data_directory(deniable: Deniable) -> None:
         ("--domain", "10", "--epsilon", "0", "--users", "5"),
         ("--domain", "10", "--epsilon", "1", "--users", "5", "--half-width", "0"),
         (*ASKED, "--plot", "x.svg"),
+        (*ASKED, "--asks", "median"),
+        (*ASKED, "--attributes", "2,2"),
+        (*ASKED, "--batch", "1"),
+        (*ASKED, "--liars", "1"),
+        ("--type", "record", *ASKED),
+        ("--type", "record", "--attributes", "2,,2", "--epsilon", "1", "--users", "5"),
+        ("--type", "record", "--attributes", "2,-2", "--epsilon", "1", "--users", "5"),
     ],
 )
 def test_what_cannot_be_asked_is_wrong_usage(
@@ -109,16 +163,20 @@ def test_what_cannot_be_asked_is_wrong_usage(
     assert result.stdout == ""
 
 
-def test_what_no_mechanism_does_is_refused_with_the_reason(deniable: Deniable) -> None:
-    result = deniable("plan", *ASKED, "--mechanism", "rr/1")
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--mechanism", "rr/1"), "mechanism must tell frequencies, one of affine/1"),
+        (("--asks", "mean"), "asks must be labels but for a number, got mean of a choice"),
+        (("--domain", "1"), "domain must have at least 2 labels or steps, got 1"),
+    ],
+)
+def test_what_no_mechanism_does_is_refused_with_the_reason(
+    deniable: Deniable, arguments: tuple[str, str], reason: str
+) -> None:
+    result = deniable("plan", *ASKED, *arguments)
     assert result.exit_code == 1
-    assert "mechanism must tell frequencies, one of affine/1" in result.stderr
-
-
-def test_a_plot_that_cannot_be_written_is_refused(deniable: Deniable, tmp_path: Path) -> None:
-    result = deniable("plan", "--explore", "--plot", str(tmp_path / "no" / "map.svg"))
-    assert result.exit_code == 1
-    assert "cannot write" in result.stderr
+    assert reason in result.stderr
 
 
 def test_lint_and_apply_say_why_a_mechanism_is_chosen(deniable: Deniable) -> None:

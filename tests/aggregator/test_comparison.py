@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,24 @@ def test_a_clear_change_is_found_and_the_other_label_is_left_alone(world: World)
     for row in document["differences"]:
         assert row["difference"] == pytest.approx(row["after"] - row["before"])
         assert row["lower"] <= min(row["difference"], 1) <= row["upper"]
+
+
+def test_the_table_has_the_digits_of_the_document_also_from_the_page(world: World) -> None:
+    settings = world.register(authored())
+    for epoch, answered in ((TODAY - 1, NONE), (TODAY, DARK)):
+        world.count(settings, [answered] * 9, epoch=epoch)
+    address = f"/v1/collections/settings/comparison{PERIODS}"
+    told = world.get(address, Accept="text/csv")
+    rows = list(csv.DictReader(io.StringIO(told.text)))
+    for row, known in zip(rows, compared(world, "settings")["differences"], strict=True):
+        assert row["label"] == known["label"]
+        assert row["changed"] == str(known["changed"]).lower()
+        numbers = ("before", "after", "difference", "lower", "upper")
+        assert [float(row[name]) for name in numbers] == [known[name] for name in numbers]
+        assert (row["before_n"], row["after_n"], row["confidence"]) == ("9", "9", "0.95")
+    page = f"/collections/settings/compare{PERIODS}&format="
+    assert world.page(page + "csv").data == told.data
+    assert world.page(page + "json").get_json() == world.get(address).get_json()
 
 
 def test_few_reports_are_no_evidence_whatever_they_say(world: World) -> None:

@@ -13,7 +13,16 @@ from deniable_aggregator.dashboard.guarantees import _sure, _times
 from deniable_aggregator.dashboard.page import Page
 from deniable_aggregator.dashboard.pages import menu, pages
 from deniable_aggregator.dashboard.paging import paged
-from deniable_aggregator.dashboard.words import amount, count, digits_for, plural, share, when
+from deniable_aggregator.dashboard.release_charts import days_of
+from deniable_aggregator.dashboard.words import (
+    amount,
+    chance,
+    count,
+    digits_for,
+    plural,
+    share,
+    when,
+)
 
 THIN = "\u202f"
 
@@ -82,3 +91,18 @@ def test_every_page_has_a_template_of_its_name_and_every_template_a_page() -> No
 def test_a_page_leaves_the_addresses_of_the_api_alone() -> None:
     with pytest.raises(ValueError, match="must start with / and leave /v1/ alone"):
         Page(path="/v1/x", title="X", view=lambda query: {})
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.95, "95"), (0.975, "97.5"), (0.9999, "99.99"), (1 - 0.9999, "0.01"), (0.5, "50")],
+)
+def test_a_confidence_is_never_rounded_to_another_one(value: float, text: str) -> None:
+    assert chance(value) == f"{text}{THIN}%"
+
+
+def test_epochs_are_said_by_their_days_and_short_ones_by_their_times() -> None:
+    assert days_of([20_000, 20_001, 20_002, 20_010], 86_400) == (
+        "2024-10-04 to 2024-10-06, 2024-10-14"
+    )
+    assert days_of([1, 2], 3_600) == "1970-01-01 01:00 to 1970-01-01 02:00"

@@ -54,6 +54,7 @@ WITH_ARGUMENTS = [
     ("/v1/collections/{collection}/releases/{release_id}/questions", "POST"),
     ("/v1/collections/{collection}/series", "GET"),
     ("/v1/collections/{collection}/voucher-key", "POST"),
+    ("/v1/collections/{collection}/voucher-key/replace", "POST"),
     ("/v1/collections/{collection}/vouchers", "POST"),
     ("/v1/keys/rotate", "POST"),
     ("/v1/ledger", "GET"),

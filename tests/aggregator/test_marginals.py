@@ -8,7 +8,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable_aggregator.estimate.association import Undecided, association
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.marginals import axes_of, labels_of
 from deniable_aggregator.estimate.tables import Settings, one_way, table
@@ -78,14 +77,6 @@ def test_cells_of_designs_are_unbiased_too_and_their_errors_are_those_of_the_mes
     assert found.influence * n >= (scores.max(axis=0) - scores.min(axis=0)).max() * (1 - 1e-6)
     assert (found.lower <= true).all()
     assert (true <= found.upper).all()
-
-
-@pytest.mark.parametrize("given", DESIGNS[:2], ids=title)
-def test_cells_of_designs_have_no_test_of_association_and_say_what_has(given: RecordLaw) -> None:
-    sums = given.tabular.source(given.tallies[0], 1, (0, 1))
-    found = association(sums, (2, 3))
-    assert isinstance(found, Undecided)
-    assert "collect with grr/1, subset/1, hadamard/1 or pairs/1" in found.reason
 
 
 @pytest.mark.statistical

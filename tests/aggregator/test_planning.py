@@ -194,7 +194,7 @@ def test_the_document_is_json_with_what_planners_read() -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({"domain": 1}, "no mechanism answers for a choice of size 1"),
+        ({"domain": 1}, "domain must have at least 2 labels"),
         ({"type": "record"}, "give the record itself"),
         ({"asks": "mode"}, "asks must be one of labels, mean, ranges"),
         ({"asks": "mean"}, "asks must be labels but for a number"),

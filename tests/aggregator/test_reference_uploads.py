@@ -68,7 +68,7 @@ class Installation:
     def vouched(self, payload: bytes, *, person: str = "ana", epoch: int = TODAY) -> bytes:
         """One sealed report of a fresh id, with the voucher of a person for an epoch."""
         collection = self.question.manifest.collection
-        key = self.world.service.voucher_keys.of(collection)
+        key = self.world.service.voucher_keys.of(collection, epoch)
         voucher = uploading.voucher(key, collection, epoch, person.encode())
         return self.body(payload, extensions=uploading.extension(1, voucher))
 
@@ -208,7 +208,7 @@ def test_a_voucher_in_the_header_is_no_voucher(world: World) -> None:
 
 def test_the_voucher_of_another_collection_is_none(world: World) -> None:
     here, there = installed(world, more=VOUCHED), installed(world, name="other", more=VOUCHED)
-    key = world.service.voucher_keys.of(there.question.manifest.collection)
+    key = world.service.voucher_keys.of(there.question.manifest.collection, TODAY)
     voucher = uploading.voucher(key, here.question.manifest.collection, TODAY, b"ana")
     body = here.body(b"\x80", extensions=uploading.extension(1, voucher))
     assert here.send(body) == [(body[:16], int(ReportError.VOUCHER_INVALID))]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import html
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,6 +140,37 @@ def test_a_release_s_page_has_the_numbers_of_its_document(made: ReleaseWorld) ->
     for row in document["result"]["estimates"]:
         assert f'<data value="{row["frequency"]}">' in told
     assert document["log"]["salt"] in told
+
+
+def test_a_release_s_files_are_its_document_and_its_table(made: ReleaseWorld) -> None:
+    where = confirm(made, form_of(made)).location
+    document = made.world.get("/v1" + where).get_json()
+    assert made.world.page(where + "?format=json").get_json() == document
+    hrefs = re.findall(r'href="([^"]*format=csv[^"]*)"', made.world.page(where).text)
+    [table] = [made.world.page(html.unescape(href)) for href in hrefs]
+    rows = list(csv.DictReader(io.StringIO(table.text)))
+    for row, told in zip(rows, document["result"]["estimates"], strict=True):
+        assert row["label"] == told["label"]
+        assert float(row["frequency"]) == told["frequency"]
+    assert "attachment" in table.headers["Content-Disposition"]
+
+
+@pytest.mark.parametrize("table", ["", "&table=nothing", "&table=<b>"])
+def test_a_table_that_a_release_has_not_is_refused(made: ReleaseWorld, table: str) -> None:
+    where = confirm(made, form_of(made)).location
+    refused = made.world.page(where + "?format=csv" + table)
+    assert (refused.status_code, refused.mimetype) == (400, "text/html")
+    assert "<b>" not in refused.text
+
+
+@pytest.mark.parametrize("whose", ["", "collection=settings&"])
+def test_a_ledger_s_files_are_what_the_api_answers(made: ReleaseWorld, whose: str) -> None:
+    confirm(made, form_of(made))
+    address = f"/v1/ledger?{whose}".rstrip("?&")
+    page = f"/ledger?{whose}format="
+    assert made.world.page(page + "json").data == made.world.get(address).data
+    assert made.world.page(page + "csv").data == made.world.get(address, Accept="text/csv").data
+    assert page.replace("&", "&amp;") + "csv" in made.world.page(f"/ledger?{whose}").text
 
 
 def test_a_charge_without_a_result_has_no_page_and_says_the_cure(made: ReleaseWorld) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store.contract import Cell, Verdict
+from deniable_aggregator.store.counting import IDS_AT_ONCE
 from support.databases import AnyStore, Database
 from support.stores import (
     COLLECTION,
@@ -87,6 +88,18 @@ def test_a_mixed_batch_answers_each_report_in_its_place(store: AnyStore) -> None
     store.commit([arrival(1)], sums)
     batch = [arrival(2), arrival(3, epoch=EPOCH - 1), arrival(1), arrival(4, epoch=EPOCH + 1)]
     assert store.commit(batch, sums) == [COUNTED, CLOSED, DUPLICATE, COUNTED]
+
+
+@pytest.mark.parametrize("size", [1, IDS_AT_ONCE - 1, IDS_AT_ONCE, IDS_AT_ONCE + 1, 300])
+def test_a_batch_of_any_size_counts_what_is_new(store: AnyStore, size: int) -> None:
+    store.commit(arrivals(range(0, size, 3)), sums)
+    expected = [COUNTED if number % 3 else DUPLICATE for number in range(size)]
+    assert store.commit(arrivals(range(size)), sums) == expected
+    assert counted(store) == {EPOCH: (size, [size])}
+
+
+def test_a_verdict_is_found_by_its_text() -> None:
+    assert {verdict.value: verdict for verdict in Verdict}.keys() == set(Verdict)
 
 
 def test_no_report_is_no_work(store: AnyStore) -> None:

@@ -45,7 +45,8 @@ def asked(world: World, address: str, role: str = "admin", **body: object) -> tu
 
 def key_of(world: World, collection: Collection) -> str:
     document = world.send("POST", f"/v1/collections/{collection.id}/voucher-key").get_json()
-    assert document.keys() == {"collection", "key"}
+    assert document.keys() == {"collection", "key", "first", "next"}
+    assert (document["first"], document["next"]) == (0, None)
     return str(document["key"])
 
 
@@ -111,17 +112,17 @@ def test_keys_of_collections_differ_and_outlive_a_restart(world: World, survey: 
     other = world.register(authored("other", more=VOUCHED))
     keys = VoucherKeys.open(world.service.settings.data / "keys")
     shown = [parse_key(key_of(world, each)) for each in (survey, other)]
-    assert [keys.of(each.id) for each in (survey, other)] == shown
+    assert [keys.of(each.id, TODAY) for each in (survey, other)] == shown
     assert shown[0] != shown[1]
 
 
 def test_the_secret_is_made_once_and_nobody_elses_to_read(tmp_path: Path) -> None:
-    first = VoucherKeys.open(tmp_path).of("survey-4kqz0m")
+    first = VoucherKeys.open(tmp_path).of("survey-4kqz0m", TODAY)
     [path] = tmp_path.iterdir()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert VoucherKeys.open(tmp_path).of("survey-4kqz0m") == first
+    assert VoucherKeys.open(tmp_path).of("survey-4kqz0m", TODAY) == first
     path.unlink()
-    assert VoucherKeys.open(tmp_path).of("survey-4kqz0m") != first
+    assert VoucherKeys.open(tmp_path).of("survey-4kqz0m", TODAY) != first
 
 
 def test_everybody_is_told_which_collections_are_identified(

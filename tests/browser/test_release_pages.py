@@ -73,6 +73,52 @@ def test_a_release_on_the_page_is_the_api_s(analyst: Window, site: Site) -> None
     assert analyst.drawing() == 1
 
 
+def test_a_session_is_asked_on_the_page_and_answers_the_same_again(
+    analyst: Window, site: Site
+) -> None:
+    tab, name = analyst, "theme"
+    before = spent(site, name)
+    tab.open(f"/collections/{site.collections[name]}/releases/{site.releases[name]}")
+    for label in ("dark", "auto"):
+        tab.page.check(f"input[value={label}]")
+    told = []
+    for _ in range(2):
+        tab.page.click("#ask button")
+        tab.page.wait_for_selector("[data-answer]")
+        tab.settle()
+        told.append(float(tab.page.get_attribute("[data-answer] data", "value") or "nan"))
+    assert told[0] == told[1]
+    assert 0 <= told[0] <= 1
+    assert "dark or auto" in tab.page.inner_text("[data-answer]")
+    assert tab.page.is_checked("input[value=auto]")
+    assert not tab.page.is_checked("input[value=light]")
+    assert spent(site, name) == before
+    assert tab.unreadable() == tab.errors == tab.violations() == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "/collections/{of}/compare",
+        "/ledger?collection={of}",
+        "/collections/{of}/releases/{release}",
+    ],
+)
+def test_a_chart_has_a_table_csv_json_svg_and_png(analyst: Window, site: Site, page: str) -> None:
+    of, release = site.collections["settings"], site.releases["settings"]
+    analyst.open(page.format(of=of, release=release))
+    figures = analyst.page.locator("figure.chart")
+    assert figures.count() == analyst.drawing() == figures.locator("table").count() == 1
+    kept = figures.locator(".files a, .files button").all_inner_texts()
+    assert kept == ["CSV", "JSON", "SVG", "PNG"]
+    for kind in ("CSV", "JSON"):
+        with analyst.page.expect_download() as told:
+            analyst.page.click(f"figure.chart .files >> text={kind}")
+        name = told.value.suggested_filename
+        assert name.startswith("settings-")
+        assert name.endswith("." + kind.lower())
+
+
 def test_a_viewer_sees_no_form_and_is_refused(window: Callable[..., Window], site: Site) -> None:
     viewer = window()
     path = f"/collections/{site.collections['settings']}/releases"

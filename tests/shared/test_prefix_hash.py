@@ -158,6 +158,14 @@ def test_codes_are_enough_and_a_tally_never_too_large(epsilon: str, size: int) -
     assert mechanism.payload_size <= 3
 
 
+def test_every_epsilon_has_a_base_and_tables() -> None:
+    for hundredths in range(1, 700, 3):
+        mechanism = build("prefix-hash/1", domain_size=16, epsilon=f"{hundredths / 100}")
+        assert isinstance(mechanism, PrefixHash)
+        assert mechanism.codes * mechanism.tables >= 64 * 29**2
+        assert mechanism.tally_size <= 1 << 23
+
+
 def test_a_renewed_report_costs_epsilon_and_no_more() -> None:
     shape = {"base": 3, "digits": 2, "tables": 1, "step": 1}
     chain = build("prefix-hash/1", domain_size=1, epsilon="1", permanent="2", **shape)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable_shared import report
+from deniable_shared.codec import Reader
 from deniable_shared.errors import DecodeError
 from deniable_shared.report import Extension, Plaintext, Report, ReportHeader, ReportStatus
 from support.vectors import vectors
@@ -110,6 +113,49 @@ def test_an_upload_is_split_into_ids_terms_and_sealed_bytes(sent: list[Report]) 
         assert frame.report_id + frame.terms == each.header.encode()
         before, after = report.seal_info_around("lunch", bytes(32), frame.terms)
         assert before + frame.report_id + after == report.seal_info("lunch", bytes(32), each.header)
+
+
+def one_by_one(body: bytes) -> list[tuple[bytes, bytes, bytes]] | None:
+    """Id, terms, sealed bytes of each report as PROTOCOL has them; None for what is no upload."""
+    reader, found = Reader(body), []
+    try:
+        while not reader.done:
+            report_id, fixed = reader.take(16), reader.take(7)
+            extensions = reader.opaque(2, 0, 4096)
+            terms = fixed + len(extensions).to_bytes(2, "big") + extensions
+            found.append((report_id, terms, reader.opaque(2, 1, 65_535)))
+    except DecodeError:
+        return None
+    return found
+
+
+def split(body: bytes) -> Sequence[tuple[bytes, bytes, bytes]] | None:
+    try:
+        return report.split_upload(body)
+    except DecodeError:
+        return None
+
+
+ALIKE = b"".join(Report(HEADER, sealed).encode() for sealed in (b"one", b"two", b"six"))
+
+
+def test_reports_that_look_alike_share_their_terms() -> None:
+    first, second, third = report.split_upload(ALIKE)
+    assert (first.sealed, second.sealed, third.sealed) == (b"one", b"two", b"six")
+    assert first.terms is second.terms is third.terms
+
+
+def test_reports_that_look_alike_are_cut_only_where_one_ends() -> None:
+    for end in range(1, len(ALIKE)):
+        assert split(ALIKE[:end]) == one_by_one(ALIKE[:end])
+        assert (split(ALIKE[:end]) is not None) == (end % (len(ALIKE) // 3) == 0)
+
+
+def test_a_byte_that_differs_among_reports_alike_is_never_passed_over() -> None:
+    for place in range(len(ALIKE)):
+        for value in range(256):
+            body = ALIKE[:place] + bytes([value]) + ALIKE[place + 1 :]
+            assert split(body) == one_by_one(body)
 
 
 @pytest.mark.parametrize("data", [HEADER_WIRE + b"x", HEADER_WIRE[:-1], b""])

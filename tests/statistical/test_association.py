@@ -29,6 +29,12 @@ LAWS = [
     law("hadamard/1", 2, 3),
     law("subset/1", 2, 3, permanent="2"),
 ]
+DESIGNS = [
+    law("affine/1", 3, 3, epsilon="2"),
+    law("cyclic/1", 2, 3),
+    law("projective/1", 2, 2, 2, epsilon="2"),
+    law("cyclic/1", 2, 3, permanent="2"),
+]
 
 
 def title(given: RecordLaw) -> str:
@@ -39,7 +45,7 @@ def title(given: RecordLaw) -> str:
 def decided(given: RecordLaw, population: list[Fraction], n: int, times: int) -> list[Association]:
     shape = (given.domain.radices[0], given.domain.radices[1])
     found = [
-        association(given.source(tally, n, (0, 1)), shape)
+        association(given.tabular.source(tally, n, (0, 1)), shape)
         for tally in given.draw(population, n, times)
     ]
     return [each for each in found if isinstance(each, Association)]
@@ -58,7 +64,7 @@ def together(*radices: int) -> list[Fraction]:
     return [(one + other) / 2 for one, other in zip(apart, same, strict=True)]
 
 
-@pytest.mark.parametrize("given", LAWS, ids=title)
+@pytest.mark.parametrize("given", LAWS + DESIGNS, ids=title)
 def test_five_percent_of_independent_tables_are_rejected_and_not_more(given: RecordLaw) -> None:
     """n = 20,000 reports, 3,000 times; rejections are binomial: false alarm ≤ 1e-6.
 
@@ -75,7 +81,7 @@ def test_five_percent_of_independent_tables_are_rejected_and_not_more(given: Rec
     }
 
 
-@pytest.mark.parametrize("given", LAWS, ids=title)
+@pytest.mark.parametrize("given", LAWS + DESIGNS, ids=title)
 def test_attributes_that_go_together_are_found(given: RecordLaw) -> None:
     """n = 20,000, θ of 0.08 or more: W exceeds its 5% limit by five standard errors and more."""
     found = decided(given, together(*given.domain.radices), REPORTS, 200)

@@ -34,7 +34,7 @@ from deniable_shared.epochs import epoch_at
 from deniable_shared.manifest import MANIFEST_TYPE
 from support.deniable_command import Deniable, wait_until
 
-__all__ = ["DAYS", "HOSTILE", "Filler", "Site", "filled", "served"]
+__all__ = ["DAYS", "HOSTILE", "Filler", "Site", "filled", "served", "theme"]
 
 DAY = 86_400
 DAYS = 14
@@ -43,6 +43,9 @@ DAYS = 14
 HOSTILE = "<img src=x onerror=alert(1)>\"'{{ 7 * 7 }}"
 
 LOOKS = {
+    "collection": (
+        *("settings", "browsers", "minutes", "devices", "drinks", "quiet", "sealed", "hostile"),
+    ),
     "compare": ("settings", "minutes", "devices", "drinks", "quiet", "sealed", "hostile"),
     "releases": ("settings", "quiet", "hostile"),
 }
@@ -214,8 +217,9 @@ _RELEASES: tuple[tuple[str, str, dict[str, object]], ...] = (
     ("settings", "histogram", {"epsilon": "0.1"}),
     ("browsers", "top-k", {"epsilon": "0.1", "k": "3"}),
     ("hostile", "exponential", {"epsilon": "0.1", "score": "mode"}),
+    ("theme", "queries", {"epsilon": "2", "questions": "10"}),
 )
-"""One of each look: estimates with intervals, labels in order, a single answer."""
+"""One of each look: estimates with intervals, labels in order, a single answer, a session."""
 
 
 def _session(service: Service, role: str) -> str:
@@ -240,6 +244,21 @@ def _one_of_each(filler: Filler) -> Iterator[Collection]:
         more='read = "releases"',
     )
     yield _hostile(filler)
+    yield theme(filler)
+
+
+def theme(filler: Filler) -> Collection:
+    """One closed epoch with enough reports, and enough budget, for a session of questions."""
+    labels = ["light", "dark", "auto"]
+    found = filler.asked(
+        "theme",
+        f'type = "choice"\nlabels = {labels}\n',
+        purpose="Which theme do people use?",
+        epsilon="4",
+        more='central = { per_epoch = "2", per_installation = "4", delta = "0" }',
+    )
+    filler.fill(found, labels, [[1000, 2000, 1000], [50, 100, 50]])
+    return found
 
 
 def _hostile(filler: Filler) -> Collection:

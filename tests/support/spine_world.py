@@ -203,7 +203,7 @@ class Spine:
 
     def voucher(self, collection: str, epoch: int) -> str:
         """The operator's backend: everybody who asks is one person."""
-        key = VoucherKeys.open(self.settings.data / "keys").of(collection)
+        key = VoucherKeys.open(self.settings.data / "keys").of(collection, epoch)
         return issue(format_key(key), collection=collection, epoch=epoch, person="ana")
 
     def _register(self, number: int) -> Manifest:

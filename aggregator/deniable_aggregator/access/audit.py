@@ -59,13 +59,14 @@ ACTS = (
     "token-revoked",
     "user-added",
     "user-removed",
+    "voucher-key-replaced",
     "voucher-key-shown",
 )
 """Every privileged act there is."""
 
 ALONE = (
     *("ledger-reconciled", "schema-migrated", "settings-changed", "sign-in-failed"),
-    "voucher-key-shown",
+    *("voucher-key-replaced", "voucher-key-shown"),
 )
 """Acts that change, or may change, nothing in the database beside their entry."""
 

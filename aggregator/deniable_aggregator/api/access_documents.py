@@ -70,11 +70,26 @@ class VoucherDocument(Struct, frozen=True, kw_only=True):
     voucher: str
 
 
+class VoucherKeyArguments(Arguments, frozen=True):
+    """The key of which epoch; of the present one when none is named."""
+
+    epoch: (
+        Annotated[int, Meta(ge=0, le=4294967295, description="an epoch index (0 to 4294967295)")]
+        | UnsetType
+    ) = UNSET
+
+
 class VoucherKeyDocument(Struct, frozen=True, kw_only=True):
-    """The key of a collection's vouchers: a secret of the operator's backend."""
+    """A key of a collection's vouchers: a secret of the operator's backend."""
 
     collection: Identifier
     key: str
+    first: Annotated[
+        int, Meta(description="the first epoch that it counts for; 0: it is the first")
+    ]
+    next: Annotated[
+        int | None, Meta(description="the first epoch of the key after it; null: there is none")
+    ]
 
 
 class NewUser(Arguments, frozen=True, kw_only=True):

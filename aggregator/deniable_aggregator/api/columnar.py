@@ -23,14 +23,14 @@ _TEXTS = (
     *("spent_delta", "spent_epsilon", "spent_rho", "state"),
 )
 _INTEGERS = (
-    *("at", "closes", "created", "devices_to_leave_interval", "end", "epoch", "first", "last"),
-    *("n", "reports", "reports_to_leave_interval", "start", "version"),
+    *("after_n", "at", "before_n", "closes", "created", "devices_to_leave_interval", "end"),
+    *("epoch", "first", "last", "n", "reports", "reports_to_leave_interval", "start", "version"),
 )
 _NUMBERS = (
-    *("confidence", "count", "frequency", "liars_to_zero", "lower", "lower_under_lies"),
-    *("projected", "std_error", "upper", "upper_under_lies", "value"),
+    *("after", "before", "confidence", "count", "difference", "frequency", "liars_to_zero"),
+    *("lower", "lower_under_lies", "projected", "std_error", "upper", "upper_under_lies", "value"),
 )
-_TRUTHS = ("expired", "provisional", "significant")
+_TRUTHS = ("changed", "expired", "provisional", "significant")
 _TIMES = ("time",)
 
 

@@ -19,8 +19,10 @@ from deniable_aggregator.api.comparison_documents import (
 )
 from deniable_aggregator.api.estimate_documents import EstimatesArguments, QuantityDocument
 from deniable_aggregator.api.estimates import shown_of
+from deniable_aggregator.api.formats import answered, tables
+from deniable_aggregator.api.lists import COMPARISON_COLUMNS, compared_rows
 from deniable_aggregator.api.numbers import asked_of_numbers, of_numbers
-from deniable_aggregator.api.operations import JSON, answer, operation, service
+from deniable_aggregator.api.operations import operation, service
 from deniable_aggregator.api.spans import span_of
 from deniable_aggregator.api.tables import tables_asked
 from deniable_aggregator.api.texts import check_candidates
@@ -45,8 +47,8 @@ blueprint = Blueprint("comparison", __name__)
     tag="analysts",
     role="viewer",
     query=ComparisonArguments,
-    answers={200: {JSON: (ComparisonDocument,)}},
-    problems=("unknown-collection", "read-refused", "too-few-reports"),
+    answers=tables(ComparisonDocument),
+    problems=("unknown-collection", "read-refused", "too-few-reports", "not-acceptable"),
 )
 def comparison(collection: str, query: ComparisonArguments) -> Response:
     """How much more or fewer people have each label between `from` and `to` than before.
@@ -55,7 +57,8 @@ def comparison(collection: str, query: ComparisonArguments) -> Response:
     hold whatever device answered in which period, and together unless `family=each`. Numbers are
     compared by mean and quantiles, texts by the `candidate`s that are named.
     """
-    return answer(compared(service().registry.get(collection), query))
+    document = compared(service().registry.get(collection), query)
+    return answered(document, lambda: compared_rows(document), COMPARISON_COLUMNS)
 
 
 def compared(found: Collection, query: ComparisonArguments) -> ComparisonDocument:

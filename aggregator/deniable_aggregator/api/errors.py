@@ -36,7 +36,7 @@ def register(app: Flask) -> None:
     app.register_error_handler(ManifestError, _on_refused_manifest)
     app.register_error_handler(SignatureError, _on_refused_manifest)
     app.register_error_handler(400, _on_bad_request)
-    app.register_error_handler(404, _on_not_found)
+    app.register_error_handler(404, on_not_found)
     app.register_error_handler(405, _on_method_not_allowed)
     app.register_error_handler(413, _on_too_large)
     app.register_error_handler(Exception, _on_anything_else)
@@ -58,7 +58,7 @@ def _on_bad_request(error: Exception) -> Response:
     return problem_response(Problem("invalid-message", "the request could not be read"))
 
 
-def _on_not_found(error: Exception) -> Response:
+def on_not_found(error: Exception) -> Response:
     path = request.path[:SHOWN_CHARACTERS]
     return problem_response(
         Problem("not-found", f"nothing is at {path!r}; /openapi.json lists what there is")

@@ -1,4 +1,4 @@
-"""Epochs, releases, ledger and audit log as rows: one a line of what the JSON documents nest."""
+"""Comparisons, epochs, releases, ledger and audit log as rows: a line each of nested documents."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import UnsetType
 
 from deniable_aggregator.api.access_documents import AuditEntryDocument
+from deniable_aggregator.api.comparison_documents import ComparisonDocument
 from deniable_aggregator.api.documents import EpochDocument
 from deniable_aggregator.api.release_documents import (
     AccountDocument,
@@ -19,10 +20,12 @@ from deniable_aggregator.api.spreadsheet import Row
 
 __all__ = [
     "AUDIT_COLUMNS",
+    "COMPARISON_COLUMNS",
     "EPOCH_COLUMNS",
     "LEDGER_COLUMNS",
     "RELEASE_COLUMNS",
     "audit_rows",
+    "compared_rows",
     "listed_epochs",
     "listed_releases",
     "spent_rows",
@@ -38,7 +41,21 @@ LEDGER_COLUMNS = (
     *("collection", "name", "account", "first", "last"),
     *(f"{what}_{cost}" for what in ("limit", "spent", "left") for cost in COSTS),
 )
+_DIFFERENCE = ("label", "before", "after", "difference", "lower", "upper", "changed")
+COMPARISON_COLUMNS = (*_DIFFERENCE, "before_n", "after_n", "confidence", "provisional")
 AUDIT_COLUMNS = ("at", "act", "actor", "details", "entry", "head")
+
+
+def compared_rows(document: ComparisonDocument) -> Iterator[Row]:
+    """One row a difference; each says how many reports of both periods it rests on."""
+    rests_on: Row = {
+        "before_n": document.before.n,
+        "after_n": document.after.n,
+        "confidence": document.confidence,
+        "provisional": document.before.provisional or document.after.provisional,
+    }
+    for row in document.differences:
+        yield {name: getattr(row, name) for name in _DIFFERENCE} | rests_on
 
 
 def listed_epochs(epochs: Iterable[EpochDocument]) -> Iterator[Row]:

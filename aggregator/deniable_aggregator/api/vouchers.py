@@ -5,13 +5,16 @@ from __future__ import annotations
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
+from deniable_aggregator.access import audit
 from deniable_aggregator.api.access_documents import (
     NewVoucher,
     VoucherDocument,
+    VoucherKeyArguments,
     VoucherKeyDocument,
 )
 from deniable_aggregator.api.arguments import refuse
 from deniable_aggregator.api.operations import JSON, answer, operation, service
+from deniable_aggregator.keys.vouchers import next_first
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_shared.epochs import epoch_at
@@ -26,19 +29,42 @@ blueprint = Blueprint("vouchers", __name__)
     act="voucher-key-shown",
     tag="admin",
     role="admin",
+    query=VoucherKeyArguments,
     answers={200: {JSON: (VoucherKeyDocument,)}},
     problems=("unknown-collection", "conflict"),
 )
-def voucher_key(collection: str) -> Response:
+def voucher_key(collection: str, query: VoucherKeyArguments) -> Response:
     """The key with which the operator's own backend issues vouchers for one collection.
 
-    It is always the same. Who has it can issue any number of vouchers, and tell whose report
-    carried which.
+    It is always the same for one epoch. Who has it can issue any number of vouchers, and tell whose
+    report carried which.
     """
     found = _requiring(collection)
+    epoch = _present(found) if isinstance(query.epoch, UnsetType) else query.epoch
     service().store.record_act()
-    key = format_key(service().voucher_keys.of(found.id))
-    return answer(VoucherKeyDocument(collection=found.id, key=key))
+    return answer(_document(found, epoch))
+
+
+@blueprint.post("/v1/collections/<collection>/voucher-key/replace")
+@operation(
+    act="voucher-key-replaced",
+    tag="admin",
+    role="admin",
+    answers={200: {JSON: (VoucherKeyDocument,)}},
+    problems=("unknown-collection", "conflict"),
+)
+def replace_voucher_key(collection: str) -> Response:
+    """Another key, from the first epoch on that nobody can have reported in yet.
+
+    Until it begins the same request again answers the same key. Epochs before it keep theirs, so
+    that each person counts once in each; close them early where the old key got out.
+    """
+    found = _requiring(collection)
+    first = next_first(service().clock(), found.manifest.epoch_seconds)
+    first = service().voucher_keys.replace(found.id, first)
+    audit.tell(first=first)
+    service().store.record_act()
+    return answer(_document(found, first))
 
 
 @blueprint.post("/v1/collections/<collection>/vouchers")
@@ -57,14 +83,25 @@ def issue_voucher(collection: str, body: NewVoucher) -> Response:
     found = _requiring(collection)
     epoch = body.epoch
     if isinstance(epoch, UnsetType):
-        epoch = epoch_at(service().clock(), found.manifest.epoch_seconds)
-    key = format_key(service().voucher_keys.of(found.id))
+        epoch = _present(found)
+    key = format_key(service().voucher_keys.of(found.id, epoch))
     try:
         voucher = issue(key, collection=found.id, epoch=epoch, person=body.person)
     except ParameterError as error:
         accepted = f"1 to {MAX_PERSON_BYTES} bytes of UTF-8"
         raise refuse("person", accepted=accepted, given=body.person) from error
     return answer(VoucherDocument(collection=found.id, epoch=epoch, voucher=voucher))
+
+
+def _document(found: Collection, epoch: int) -> VoucherKeyDocument:
+    keys = service().voucher_keys
+    spell = keys.spell(found.id, epoch)
+    key = format_key(keys.of(found.id, epoch))
+    return VoucherKeyDocument(collection=found.id, key=key, first=spell.first, next=spell.next)
+
+
+def _present(found: Collection) -> int:
+    return epoch_at(service().clock(), found.manifest.epoch_seconds)
 
 
 def _requiring(collection: str) -> Collection:

@@ -22,7 +22,7 @@ __all__ = ["LEAST_CHARACTERS", "put_back", "sealed"]
 SPEC = b"deniable/keys/1"
 LEAST_CHARACTERS = 12
 _N, _R, _P = 1 << 17, 8, 1
-_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,127}")
 
 
 @dataclass(frozen=True, slots=True)

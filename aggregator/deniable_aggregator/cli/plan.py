@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +10,10 @@ import click
 from deniable_aggregator.cli.lazy import CommandFailed
 from deniable_aggregator.cli.options import checked_epsilon, example, json_option
 from deniable_aggregator.cli.output import console, emit, escaped, table
+from deniable_aggregator.cli.plan_grid import explored
 
 if TYPE_CHECKING:
     from deniable_aggregator.planning import Plan
-    from deniable_aggregator.planning.explore import Choice
-    from deniable_shared.domain import Record
 
 REPEATS = ("once", "fresh", "memoized")
 OPEN_SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -42,9 +40,11 @@ def _attributes(
         "deniable plan --domain 12 --epsilon 0.5 --users 20000 --half-width 0.02 --json",
         "deniable plan --type bits --domain 8 --epsilon 1 --users 5000 --repeat memoized",
         "deniable plan --domain 16 --epsilon 4 --users 100000 --batch 2000 --liars 0.2",
+        "deniable plan --type bits --domain 3 --epsilon 1 --users 5000 --identified",
         "deniable plan --type number --domain 101 --asks mean --epsilon 1 --users 10000",
         "deniable plan --type record --attributes 3,4,2 --epsilon 1 --users 100000",
         "deniable plan --explore --plot mechanisms.svg",
+        "deniable plan --explore --type number --asks ranges",
     )
 )
 @click.option("--domain", type=click.IntRange(min=1), metavar="SIZE", help="Labels, bits or steps.")
@@ -95,6 +95,11 @@ def _attributes(
     help="How often it may be asked, where it is asked again.",
 )
 @click.option("--linkable", is_flag=True, help="Reports of one device may be recognised as such.")
+@click.option(
+    "--identified",
+    is_flag=True,
+    help='Reports say whose they are, as with requires = ["voucher/1"].',
+)
 @click.option("--mechanism", metavar="ID", help="Take this one instead of the one chosen.")
 @click.option(
     "--batch",
@@ -109,7 +114,12 @@ def _attributes(
     show_default=True,
     help="With --batch: the share of a batch that is made up.",
 )
-@click.option("--explore", is_flag=True, help="Show what is chosen over a grid of sizes and ε.")
+@click.option(
+    "--explore",
+    is_flag=True,
+    help="Show what is chosen over a grid of sizes and ε; with --type, --asks, --repeat and "
+    "--linkable.",
+)
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -136,9 +146,8 @@ def plan(
     shuffled. By formula: no data directory is needed, nothing is drawn.
     """
     if explore:
-        if kind not in ("bits", "choice", "number"):
-            raise click.UsageError("--explore goes with --type bits, choice or number")
-        _explore(kind, plot, as_json)
+        what = {name: asked[name] for name in ("asks", "repeat", "linkable")}
+        explored({"type": kind, **what}, plot, as_json)
         return
     if plot is not None:
         raise click.UsageError("--plot goes with --explore")
@@ -158,25 +167,14 @@ def _planned(
     size: int | tuple[int, ...], epsilon: str, users: int, kind: str, asked: dict[str, object]
 ) -> Plan:
     from deniable_aggregator import planning
+    from deniable_aggregator.planning.explore import record_of
     from deniable_shared.errors import ManifestError, ParameterError
 
     try:
-        domain = size if isinstance(size, int) else _record(size)
+        domain = size if isinstance(size, int) else record_of(size)
         return planning.plan(domain, epsilon, users, type=kind, **asked)  # type: ignore[arg-type]
     except (ManifestError, ParameterError) as error:
         raise CommandFailed(str(error)) from error
-
-
-def _record(radices: tuple[int, ...]) -> Record:
-    """A record of so many labels each, with names that nobody sees."""
-    from deniable_shared.domain import Record
-
-    return Record(
-        tuple(
-            (f"attribute {place + 1}", tuple(f"label {each + 1}" for each in range(radix)))
-            for place, radix in enumerate(radices)
-        )
-    )
 
 
 def _show(found: Plan) -> None:
@@ -230,13 +228,21 @@ def _rows(found: Plan) -> list[tuple[str, str]]:
         (f"for ± {wanted}", f"{found.users_needed:,} users at this ε, or {needed} for so many"),
         ("shows up", f"{seen}, {_among(found)}, {found.power:.0%} of the time"),
         ("made-up reports", _influence(found)),
-        (
-            "shuffled",
-            f"ε = {found.shuffle_epsilon:.4g} at δ = {float(found.shuffle_delta):g}, if all are "
-            "honest and nobody knows who sent what",
-        ),
+        ("shuffled", _shuffled(found)),
         *_through_relay(found),
     ]
+
+
+def _shuffled(found: Plan) -> str:
+    if found.identified:
+        return (
+            f"ε = {found.shuffle_epsilon:g}, all of it: every report says whose it is, so that "
+            "what protects an answer is ε alone"
+        )
+    return (
+        f"ε = {found.shuffle_epsilon:.4g} at δ = {float(found.shuffle_delta):g}, if all are "
+        "honest and nobody knows who sent what"
+    )
 
 
 def _through_relay(found: Plan) -> list[tuple[str, str]]:
@@ -266,49 +272,6 @@ def _influence(found: Plan) -> str:
         f"one moves a share by {_percent(found.influence)}, 1% of all widen an interval "
         f"by {_percent(found.influence_of_one_percent)}"
     )
-
-
-def _explore(kind: str, plot: Path | None, as_json: bool) -> None:
-    from deniable_aggregator.planning import explore
-
-    sizes = [size for size in explore.SIZES if kind != "bits" or size <= 1_000]
-    found = explore.decisions(sizes, type=kind)
-    if plot is not None:
-        try:
-            plot.write_text(explore.drawn(type=kind), encoding="utf-8")
-        except OSError as error:
-            raise CommandFailed(f"cannot write {plot}: {error.strerror}") from error
-    if as_json:
-        emit({"type": kind, "choices": [_cell(choice) for choice in found]})
-    else:
-        _show_grid(found, explore.EPSILONS)
-
-
-def _show_grid(found: Sequence[Choice], epsilons: Sequence[str]) -> None:
-    shown = table(
-        ["size", *(f"ε = {epsilon}" for epsilon in epsilons)],
-        title="Chosen, bytes a report, total error over the least there is",
-        numbers=frozenset({"size"}),
-    )
-    for start in range(0, len(found), len(epsilons)):
-        row = found[start : start + len(epsilons)]
-        shown.add_row(f"{row[0].domain:,}", *map(_told, row))
-    console().print(shown)
-
-
-def _told(choice: Choice) -> str:
-    ratio = "" if choice.ratio_to_optimum is None else f" {choice.ratio_to_optimum:.3f}"
-    return f"{choice.mechanism}\n{choice.payload_bytes} B{ratio}"
-
-
-def _cell(choice: Choice) -> dict[str, object]:
-    return {
-        "domain": choice.domain,
-        "epsilon": choice.epsilon,
-        "mechanism": choice.mechanism,
-        "payload_bytes": choice.payload_bytes,
-        "ratio_to_optimum": choice.ratio_to_optimum,
-    }
 
 
 def _percent(share: float) -> str:

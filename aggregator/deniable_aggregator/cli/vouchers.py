@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,22 +20,56 @@ def vouchers() -> None:
     """
 
 
-@vouchers.command(epilog=example("deniable vouchers key survey"))
+@vouchers.command(
+    epilog=example("deniable vouchers key survey", "deniable vouchers key survey --epoch 20801")
+)
+@click.argument("collection")
+@click.option(
+    "--epoch",
+    type=click.IntRange(0, 2**32 - 1),
+    metavar="INDEX",
+    help="Of which epoch; the present one by default.",
+)
+@service_options
+@json_option
+def key(
+    collection: str, epoch: int | None, url: str | None, data: Path | None, as_json: bool
+) -> None:
+    """Print the key that the backend of a collection needs.
+
+    It is the same until it is replaced. Keep it as a password is kept: who has it can issue
+    vouchers for anybody, and tell whose report carried which.
+    """
+    asked = "" if epoch is None else f"?epoch={epoch}"
+    with Target(url, data).connect() as connection:
+        document = connection.post(f"/v1/collections/{collection}/voucher-key{asked}")
+    _show(document, as_json=as_json)
+
+
+@vouchers.command(epilog=example("deniable vouchers replace survey"))
 @click.argument("collection")
 @service_options
 @json_option
-def key(collection: str, url: str | None, data: Path | None, as_json: bool) -> None:
-    """Print the key that the backend of a collection needs.
+def replace(collection: str, url: str | None, data: Path | None, as_json: bool) -> None:
+    """Make another key, for the epochs that nobody can have reported in yet, and print it.
 
-    It is always the same. Keep it as a password is kept: who has it can issue vouchers for
-    anybody, and tell whose report carried which.
+    Epochs before keep their key, so that each person counts once in each: the backend needs both
+    until those are closed. Where the old key got out, close them with `deniable epochs close`.
     """
     with Target(url, data).connect() as connection:
-        document = connection.post(f"/v1/collections/{collection}/voucher-key")
+        document = connection.post(f"/v1/collections/{collection}/voucher-key/replace")
+    _show(document, as_json=as_json)
+
+
+def _show(document: dict[str, Any], *, as_json: bool) -> None:
+    """The key alone on stdout."""
     if as_json:
         emit(document)
         return
-    say(f"For the backend that issues vouchers of {document['collection']}:")
+    first, following = document["first"], document["next"]
+    spell = f", epochs from {first} on" if first else ""
+    spell += f", epochs before {following}" if following is not None else ""
+    say(f"For the backend that issues vouchers of {document['collection']}{spell}:")
     click.echo(document["key"])
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from flask import Flask
 
-from deniable_aggregator.dashboard.serving import blueprint
+from deniable_aggregator.dashboard.serving import blueprint, nothing_here
 
 __all__ = ["register"]
 
 
 def register(app: Flask) -> None:
-    """Give the application every page and what the pages load."""
+    """Give the application every page, what the pages load, and one for addresses of nothing."""
     app.register_blueprint(blueprint())
+    app.register_error_handler(404, nothing_here)

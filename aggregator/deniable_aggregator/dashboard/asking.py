@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, UnsetType, field
 
 from deniable_aggregator.api.documents import Arguments, EpochOrDate
 from deniable_aggregator.api.estimate_documents import EstimatesArguments
+from deniable_aggregator.dashboard.filing import Format
 from deniable_aggregator.dashboard.paging import PageNumber
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Record
@@ -50,9 +51,7 @@ class CollectionArguments(Arguments, frozen=True):
     by: Annotated[Literal["epoch"], Meta(description="epoch: csv and json of each")] | UnsetType = (
         UNSET
     )
-    format: Annotated[Literal["html", "json", "csv"], Meta(description="html, json or csv")] = (
-        "html"
-    )
+    format: Format = "html"
 
 
 def estimates_asked(found: Collection, query: CollectionArguments) -> EstimatesArguments:

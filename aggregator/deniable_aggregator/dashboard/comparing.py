@@ -15,6 +15,7 @@ from deniable_aggregator.api.comparison_documents import (
 )
 from deniable_aggregator.api.documents import Arguments, EpochOrDate
 from deniable_aggregator.dashboard.charts import Cell, Chart
+from deniable_aggregator.dashboard.filing import Format
 from deniable_aggregator.dashboard.paging import PageNumber
 from deniable_aggregator.dashboard.words import amount, digits_for, share
 from deniable_aggregator.registry import Collection
@@ -50,6 +51,7 @@ class CompareArguments(Arguments, frozen=True):
         str, Meta(max_length=2000, description="texts that an answer may be, with commas")
     ] = ""
     page: PageNumber = 1
+    format: Format = "html"
 
 
 @dataclass(frozen=True, slots=True)

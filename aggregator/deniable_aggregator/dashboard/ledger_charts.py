@@ -6,7 +6,7 @@ there is a limit to ρ that is drawn, else ε.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from flask import url_for
 
@@ -27,7 +27,9 @@ __all__ = ["left_of_installation", "left_over_time"]
 MOST_DRAWN = 200
 
 
-def left_of_installation(accounts: Sequence[AccountDocument]) -> Chart:
+def left_of_installation(
+    accounts: Sequence[AccountDocument], files: Mapping[str, str] | None = None
+) -> Chart:
     """How much of its budget each collection has spent on one installation."""
     shares = [_share(account.installation) for account in accounts]
     return Chart(
@@ -44,10 +46,13 @@ def left_of_installation(accounts: Sequence[AccountDocument]) -> Chart:
         },
         columns=("Collection", "Spent", "Left", "Limit", "Least left of an epoch", "Releases"),
         rows=[_row(account) for account in accounts],
+        files=files,
     )
 
 
-def left_over_time(found: Collection, account: AccountDocument) -> Chart | None:
+def left_over_time(
+    found: Collection, account: AccountDocument, files: Mapping[str, str] | None = None
+) -> Chart | None:
     """What releases have charged to each epoch; None where there was none."""
     if not account.epochs:
         return None
@@ -67,6 +72,7 @@ def left_over_time(found: Collection, account: AccountDocument) -> Chart | None:
         rows=[_run(found, run) for run in runs],
         unit=" ",
         digits=2,
+        files=files,
     )
 
 

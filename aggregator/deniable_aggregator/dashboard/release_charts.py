@@ -19,14 +19,24 @@ from deniable_aggregator.api.release_documents import (
     ReleaseDocument,
     RemainingDocument,
 )
+from deniable_aggregator.dashboard.addresses import Address
 from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.words import amount, count, digits_for, share
-from deniable_aggregator.releases.words import asked_words, cost_words, epochs_words, promise_words
+from deniable_aggregator.dashboard.filing import files_of
+from deniable_aggregator.dashboard.words import amount, chance, count, digits_for, share, when
+from deniable_aggregator.releases.words import (
+    asked_words,
+    cost_words,
+    epoch_runs,
+    epochs_words,
+    promise_words,
+)
+from deniable_shared.epochs import epoch_start
 
 __all__ = [
     "FILTERS",
     "asked_of",
     "charts_of",
+    "days_of",
     "epochs_of",
     "expected_rows",
     "facts_of",
@@ -34,6 +44,7 @@ __all__ = [
     "price_of",
     "promised",
     "short_price",
+    "tables_of",
 ]
 
 SHARES = frozenset({"frequency", "lower", "upper", "projected", "std_error", "share"})
@@ -55,8 +66,16 @@ def short_price(cost: CostDocument) -> str:
     return cost_words(document if cost.epsilon is None else {**document, "rho": "0"})
 
 
+def days_of(epochs: Sequence[int], seconds: int) -> str:
+    """Runs of epochs of so many seconds by the days, or times, on which the ends begin."""
+    return ", ".join(
+        " to ".join(when(epoch_start(end, seconds)) for end in dict.fromkeys(run))
+        for run in epoch_runs(list(epochs))
+    )
+
+
 def epochs_of(epochs: Sequence[int]) -> str:
-    """Runs by their ends."""
+    """Runs by their ends, as the command line and the API take them."""
     return epochs_words(list(epochs))
 
 
@@ -94,7 +113,7 @@ def _left(
 def expected_rows(bars: Iterable[BarDocument]) -> list[tuple[str, str, str, str]]:
     """How far off, from, to, in so many cases."""
     return [
-        (bar.quantity, _end(bar.lower), _end(bar.upper), share(bar.confidence, 0)) for bar in bars
+        (bar.quantity, _end(bar.lower), _end(bar.upper), chance(bar.confidence)) for bar in bars
     ]
 
 
@@ -114,13 +133,21 @@ def facts_of(document: ReleaseDocument) -> list[tuple[str, str]]:
     ]
 
 
-def charts_of(document: ReleaseDocument) -> list[Chart]:
-    """A table each; drawn where its rows have an interval."""
+def tables_of(document: ReleaseDocument) -> dict[str, Rows]:
+    """The lists of objects in it, each by its name."""
     found = ((name, _rows_of(document.result[name])) for name in _ordered(document.result))
-    return [_chart(name, rows) for name, rows in found if rows]
+    return {name: rows for name, rows in found if rows}
 
 
-def _chart(name: str, rows: Rows) -> Chart:
+def charts_of(document: ReleaseDocument, address: Address) -> list[Chart]:
+    """A table each; drawn where its rows have an interval."""
+    return [
+        _chart(name, rows, files_of(address, table=name))
+        for name, rows in tables_of(document).items()
+    ]
+
+
+def _chart(name: str, rows: Rows, files: Mapping[str, str]) -> Chart:
     columns = _ordered(rows[0])
     widths = [100 * (_number(r, "upper") - _number(r, "lower")) for r in rows if _interval(r)]
     digits = digits_for(widths)
@@ -135,6 +162,7 @@ def _chart(name: str, rows: Rows) -> Chart:
         columns=[_named(column).capitalize() for column in columns],
         rows=[[_cell(column, row.get(column), digits) for column in columns] for row in rows],
         digits=digits,
+        files=files,
     )
 
 
@@ -194,5 +222,5 @@ def _named(name: str) -> str:
     return HEADINGS.get(name, name.replace("_", " "))
 
 
-FILTERS: tuple[Callable[..., str], ...] = (asked_of, epochs_of, price_of, short_price)
+FILTERS: tuple[Callable[..., str], ...] = (asked_of, days_of, epochs_of, price_of, short_price)
 """What templates may use."""

@@ -13,13 +13,14 @@ from flask import Blueprint, Response, make_response, render_template, request
 
 from deniable_aggregator.access.guard import current_identity, require
 from deniable_aggregator.api.arguments import from_given
+from deniable_aggregator.api.errors import on_not_found
 from deniable_aggregator.api.operations import service
 from deniable_aggregator.dashboard import assets, release_charts, words
 from deniable_aggregator.dashboard.page import Page, View
 from deniable_aggregator.dashboard.pages import menu, pages
 from deniable_aggregator.problem import Problem
 
-__all__ = ["blueprint"]
+__all__ = ["blueprint", "nothing_here"]
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +92,17 @@ def _asked(page: Page) -> object:
     """The query; a field that a form left empty was not asked for."""
     given = [(name, [one for one in values if one]) for name, values in request.args.lists()]
     return from_given([(name, values) for name, values in given if values], page.query)
+
+
+def nothing_here(error: Exception) -> Response:
+    """A page for who asks for pages; programs, and all under /v1/, get the problem document."""
+    accepted = request.accept_mimetypes
+    asks_for_pages = accepted["text/html"] > accepted["application/json"]
+    if not asks_for_pages or request.path.startswith("/v1/"):
+        return on_not_found(error)
+    response = _refused(Problem("not-found", "the address is misspelt, or what it named is gone"))
+    response.headers["Vary"] = "Accept"
+    return response
 
 
 def _refused(problem: Problem) -> Response:

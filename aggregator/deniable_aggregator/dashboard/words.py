@@ -6,7 +6,17 @@ import math
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-__all__ = ["FILTERS", "amount", "count", "digits_for", "moment", "plural", "share", "when"]
+__all__ = [
+    "FILTERS",
+    "amount",
+    "chance",
+    "count",
+    "digits_for",
+    "moment",
+    "plural",
+    "share",
+    "when",
+]
 
 NOTHING = "–"
 _MINUS = "−"
@@ -22,6 +32,11 @@ def count(number: int | None) -> str:
 def share(value: float | None, digits: int = 1) -> str:
     """12.3 %, of a share of 1."""
     return NOTHING if value is None else f"{_rounded(100 * value, digits)}{_NARROW}%"
+
+
+def chance(value: float) -> str:
+    """97.5 %, never rounded to another one: six digits, and no more of them than there are."""
+    return f"{100 * value:.6g}{_NARROW}%"
 
 
 def amount(value: float | None, digits: int = 2) -> str:
@@ -68,5 +83,5 @@ def _grouped(text: str) -> str:
     return text.replace(",", _NARROW).replace("-", _MINUS)
 
 
-FILTERS: tuple[Callable[..., str], ...] = (amount, count, moment, plural, share, when)
+FILTERS: tuple[Callable[..., str], ...] = (amount, chance, count, moment, plural, share, when)
 """What templates may use."""

@@ -55,11 +55,11 @@ def association(
     source: Source | CellSums, shape: tuple[int, int], *, epochs: int = 1
 ) -> Association | Undecided:
     """The test of the table `shape` of two attributes; `epochs` in which a device may answer."""
-    if isinstance(source, CellSums):
-        return Undecided(source.untested)
     cells = shape[0] * shape[1]
     if cells > MAX_TABLE:
         return Undecided(f"a table may have at most {MAX_TABLE:,} cells, this one has {cells:,}")
+    if isinstance(source, CellSums) and source.untested is not None:
+        return Undecided(source.untested)
     frequencies = source.frequencies
     if not np.isfinite(frequencies).all():
         return Undecided("too few reports: some cells were told of by none")
@@ -107,6 +107,8 @@ def _enough(covariance: Floats, spread: Floats, shape: tuple[int, int]) -> bool:
     table = covariance.reshape(*shape, *shape)
     of_rows = np.einsum("abad->a", table)
     of_columns = np.einsum("abcb->b", table)
+    if min(of_rows.min(), of_columns.min(), np.linalg.eigvalsh(spread)[0]) <= 0:
+        return False  # moments of few reports, which no law has
     second = np.sqrt(np.outer(of_rows, of_columns)[:-1, :-1].reshape(-1))
     return bool((second <= MOST_SECOND_ORDER * np.sqrt(np.diag(spread))).all())
 

@@ -5,6 +5,9 @@ third, the truth, so that `joint_supports` has no law for a set of them. But a c
 combinations with weights 0 and 1, and such sums are estimated without bias, with standard errors
 and with limits that hold for every number of reports (`label_sums`). One report moves a cell of s
 combinations by at most min(s, w)/(n(p − q)), w the codes that a report supports.
+
+For a test of the table all cells are taken together, message by message (`design_covariance`), at
+the frequencies of the combinations moved to the cells that are asked about: f̂ + (f_A − f̂_A)/s.
 """
 
 from __future__ import annotations
@@ -14,11 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.debias import Estimate
+from deniable_aggregator.estimate.design_covariance import covariance_of_sums, within_reach
 from deniable_aggregator.estimate.designs import design_of
-from deniable_aggregator.estimate.functionals import Functionals, Linear
+from deniable_aggregator.estimate.functionals import Functionals
+from deniable_aggregator.estimate.label_sums import LabelSums
 from deniable_aggregator.estimate.scored import estimate_of_scores
+from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -33,7 +39,7 @@ _ELSE = "grr/1, subset/1, hadamard/1 or pairs/1"
 class CellSums:
     """A tally of n reports and the cell of each combination, of `cells` that are equally large."""
 
-    estimator: Linear
+    estimator: LabelSums
     mechanism: Mechanism
     tally: Counts
     n: int
@@ -49,12 +55,35 @@ class CellSums:
             )
 
     @property
-    def untested(self) -> str:
-        """Why there is no test of association."""
+    def untested(self) -> str | None:
+        """Why there is no test of association, where it would take too long."""
+        if within_reach(self.mechanism, self.cells):
+            return None
         return (
-            f"how the cells of a table vary together is not known of {self.mechanism.id}: to test "
-            f"for association collect with {_ELSE}"
+            f"{self.cells:,} cells of {self.mechanism.id} take too long to test here: to test so "
+            f"large a table for association collect with {_ELSE}"
         )
+
+    @property
+    def frequencies(self) -> Floats:
+        """Raw and unbiased; NaN where there is no report."""
+        return self._of_cells(self._combinations)
+
+    def covariance(self, frequencies: Floats, epochs: int) -> Floats:
+        """(cells, cells): of the estimates, if these are the true frequencies of the cells."""
+        size = len(self.cell_of) // self.cells
+        told = self._combinations
+        moved = told + ((frequencies - self._of_cells(told)) / size)[self.cell_of]
+        every = np.vstack([*self._rows()])
+        once = covariance_of_sums(self.mechanism, every, moved)
+        if epochs == 1:
+            return once / self.n
+        if isinstance(self.mechanism, Renewed):
+            shared = covariance_of_sums(self.mechanism.first, every, moved)
+        else:
+            shared = np.diag(frequencies) - np.outer(frequencies, frequencies)
+        whole: Floats = (once + (epochs - 1) * shared) / self.n
+        return whole
 
     def estimate(self, *, confidence: float, family: str, epochs: int, tail: float) -> Estimate:
         """Of all cells; each end of an interval is missed with a chance of at most `tail`."""
@@ -74,6 +103,18 @@ class CellSums:
         return estimate_of_scores(
             each, low, high, self.n, confidence=confidence, family=family, epochs=epochs
         )
+
+    @property
+    def _combinations(self) -> Floats:
+        """Raw frequencies of the combinations."""
+        channel = Channel(self.mechanism.p, self.mechanism.q)
+        if not self.n:
+            return np.full(len(self.cell_of), np.nan)
+        return channel.frequencies(self.estimator.supports(self.tally), self.n)
+
+    def _of_cells(self, combinations: Floats) -> Floats:
+        sums: Floats = np.bincount(self.cell_of, combinations, self.cells).astype(np.float64)
+        return sums
 
     def _rows(self) -> Iterator[Floats]:
         """Weights of the combinations, for some cells at a time."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.functionals import Linear
+from deniable_aggregator.estimate.label_sums import LabelSums
 from deniable_aggregator.estimate.reports import checked_tally
 from deniable_aggregator.estimate.sources import Kind, Pooled
 from deniable_aggregator.estimate.tables import Tabular
@@ -104,7 +104,7 @@ class Product:
         """The supports of each cell's combinations."""
         self.check(axes)
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if isinstance(self.estimator, Linear) and isinstance(_form(self.mechanism), _DESIGNS):
+        if isinstance(self.estimator, LabelSums) and isinstance(_form(self.mechanism), _DESIGNS):
             cells = prod(self.radices[axis] for axis in axes)
             cell_of = self._cells(axes)
             return CellSums(self.estimator, self.mechanism, counts, reports, cell_of, cells)

@@ -140,10 +140,10 @@ class Ingest:
     def _counted(self, sent: Upload, around: Circumstances) -> list[ReportStatus]:
         arrivals, failed = judged(sent, around, self._cohorts)
         for arrival, verdict in zip(arrivals, self._commits.submit(arrivals), strict=True):
-            if verdict is Verdict.CLOSED:
-                self._closed.add((arrival.cell.collection, arrival.cell.epoch))
             if verdict in _REFUSED:
                 failed.append(ReportStatus(arrival.report_id, _REFUSED[verdict]))
+                if verdict is Verdict.CLOSED:
+                    self._closed.add((arrival.cell.collection, arrival.cell.epoch))
         return failed
 
     def _token_error(self, reports: int, *, relay: bool, refused: bool) -> ReportError | None:

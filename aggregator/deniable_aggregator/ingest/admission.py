@@ -3,6 +3,10 @@
 With a disk that answers, one of the places is free within milliseconds: a burst waits, nobody
 notices. With one that does not, all places are taken by those who wait for it. Then the others are
 told at once to come back later, so that threads are left for whoever asks how the service is.
+
+Who waits gets a place in no promised order. Newest first would help if many waited here; but the
+server's spare threads alone can, and a commit takes whatever is opened. Tried at three times what a
+process can take, with 512 connections, it changed neither throughput nor latency.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class _Lane:
             self._validate(payload)
         except DecodeError:
             return ReportError.INVALID_MESSAGE
-        return Arrival(self._cell(report_id), report_id, payload)
+        return Arrival(self._whole or self._cell(report_id), report_id, payload)
 
     def _prepare(self) -> None:
         found, terms = self._found, self._header.encode()[len(self._header.report_id) :]
@@ -121,6 +121,7 @@ class _Lane:
         self._validate = found.mechanism.validate
         self._size = found.plaintext_size
         self._extended = bool(self._candidate.manifest.requires)
+        self._whole = self._cell(b"") if found.manifest.cohorts == 1 else None
         self._start, self._end = _around_plain(found.mechanism.payload_size, self._size)
 
     def _other(self, report_id: bytes, opened: bytes) -> Arrival | ReportError:

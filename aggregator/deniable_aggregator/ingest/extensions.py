@@ -30,16 +30,16 @@ class Verifier(Protocol):
 
 
 class Vouchers:
-    """voucher/1: a code under the collection's key, which the operator's backend has too."""
+    """voucher/1: a code under the key of collection and epoch, which the backend has too."""
 
     missing = ReportError.VOUCHER_REQUIRED
     invalid = ReportError.VOUCHER_INVALID
 
-    def __init__(self, key_of: Callable[[str], bytes]) -> None:
+    def __init__(self, key_of: Callable[[str, int], bytes]) -> None:
         self._key_of = key_of
 
     def serial(self, data: bytes, *, collection: str, epoch: int) -> bytes | None:
-        return serial_of(self._key_of(collection), data, collection=collection, epoch=epoch)
+        return serial_of(self._key_of(collection, epoch), data, collection=collection, epoch=epoch)
 
 
 def checked_serial(

@@ -7,7 +7,7 @@ operator key (beside the data directory, offline later) → delegation → onlin
     data/keys/delegation.json   the operator's word for the online key (DSSE, public)
     data/keys/report-<id>.key   opens reports
     data/keys/cohorts.key       tells which cohort a report belongs to
-    data/keys/vouchers.key      makes the keys of vouchers
+    data/keys/vouchers*.key     the keys of vouchers, or what they are made of
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import os
+import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -48,9 +49,12 @@ def make_directory(path: Path) -> None:
 
 
 def write_private(path: Path, raw: bytes, *, kind: str) -> None:
-    """A new key file, whole and on disk, or none; FileExistsError rather than overwrite a key."""
+    """A new key file, whole and on disk, or none; FileExistsError rather than overwrite a key.
+
+    Each writer has a draft of its own: of two at once one has written the file, whole.
+    """
     text = base64.urlsafe_b64encode(raw).decode().rstrip("=")
-    draft = path.with_name(path.name + ".new")
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
     _write(draft, f"{kind}:{text}\n", _OWNER_ONLY)
     try:
         os.link(draft, path)  # unlike a rename it never replaces

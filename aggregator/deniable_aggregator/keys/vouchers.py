@@ -1,36 +1,57 @@
-"""The keys that vouchers are made with: one a collection, all from one secret file.
+"""The keys that vouchers are made with: one a collection and epoch, all in secret files.
 
-    key of a collection = HMAC-SHA256(secret, "deniable/1 voucher key" ‖ collection id)
+    first key of a collection = HMAC-SHA256(secret, "deniable/1 voucher key" ‖ collection id)
+    a key that replaces it    = 32 random bytes, from an epoch on that nobody can have reported in
+
+    vouchers.key                        the secret
+    vouchers-<collection>-<epoch>.key   the key that counts from this epoch on
 
 The operator's backend is given the keys of its own collections (`deniable vouchers key`), never the
-secret. Another secret makes every voucher invalid that was issued before.
+secret. Every epoch has one key for ever, so that nobody gets two vouchers for it. The folder is
+looked into each time: a key that another process made counts here at once.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from hmac import digest
 from pathlib import Path
 
 from deniable_aggregator.keys import files as key_files
+from deniable_shared.epochs import EARLY_SECONDS, epoch_at
 
-__all__ = ["VoucherKeys"]
+__all__ = ["Spell", "VoucherKeys", "next_first"]
 
 FILE_NAME = "vouchers.key"
+CLOCKS_APART_SECONDS = 300
+"""How far the clocks of machines that serve one database may differ."""
 
 _LABEL = b"deniable/1 voucher key"
+_PREFIX, _SUFFIX = "vouchers-", ".key"
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """The epochs of one key: from `first` to before `next`, which is None for the newest key."""
+
+    first: int
+    next: int | None
 
 
 class VoucherKeys:
-    """Gives each collection its key."""
+    """Gives each collection its key of an epoch."""
 
-    def __init__(self, secret: bytes) -> None:
-        self.of: Callable[[str], bytes] = lru_cache(maxsize=1024)(
+    def __init__(self, folder: Path, secret: bytes) -> None:
+        self._folder = folder
+        self._first = lru_cache(maxsize=1024)(
             lambda collection: digest(secret, _LABEL + collection.encode(), sha256)
+        )
+        self._read = lru_cache(maxsize=1024)(
+            lambda path: key_files.read_private(path, kind=key_files.VOUCHERS)
         )
 
     @classmethod
@@ -41,4 +62,49 @@ class VoucherKeys:
             with suppress(FileExistsError):
                 secret = os.urandom(key_files.SECRET_BYTES)
                 key_files.write_private(path, secret, kind=key_files.VOUCHERS)
-        return cls(key_files.read_private(path, kind=key_files.VOUCHERS))
+        return cls(folder, key_files.read_private(path, kind=key_files.VOUCHERS))
+
+    def of(self, collection: str, epoch: int) -> bytes:
+        """The one key of this epoch; KeyFileError where its file cannot be read."""
+        first = self.spell(collection, epoch).first
+        path = self._path(collection, first)
+        return self._read(path) if first else self._first(collection)
+
+    def spell(self, collection: str, epoch: int) -> Spell:
+        """Which epochs have the key of this one."""
+        firsts = self._firsts(collection)
+        return Spell(
+            max((first for first in firsts if first <= epoch), default=0),
+            min((first for first in firsts if first > epoch), default=None),
+        )
+
+    def replace(self, collection: str, first: int) -> int:
+        """Another key from epoch `first` on, unless one from then or later on is there already.
+
+        The first epoch of that key. Of two who replace at once both get the same.
+        """
+        newest = max(self._firsts(collection), default=0)
+        if newest >= first:
+            return newest
+        with suppress(FileExistsError):
+            key = os.urandom(key_files.SECRET_BYTES)
+            key_files.write_private(self._path(collection, first), key, kind=key_files.VOUCHERS)
+        return first
+
+    def _path(self, collection: str, first: int) -> Path:
+        return self._folder / f"{_PREFIX}{collection}-{first}{_SUFFIX}"
+
+    def _firsts(self, collection: str) -> list[int]:
+        """The epochs from which on a further key counts."""
+        start = f"{_PREFIX}{collection}-"
+        ends = (
+            name[len(start) : -len(_SUFFIX)]
+            for name in os.listdir(self._folder)
+            if name.startswith(start) and name.endswith(_SUFFIX)
+        )
+        return [int(end) for end in ends if end.isdecimal()]
+
+
+def next_first(now: float, epoch_seconds: int) -> int:
+    """The first epoch of which no report can have been taken yet, on any machine."""
+    return epoch_at(now + EARLY_SECONDS + CLOCKS_APART_SECONDS, epoch_seconds) + 1

@@ -32,13 +32,11 @@ class MeteredStore:
         metrics.commit_reports.observe(len(arrivals))
         with metrics.commit_seconds.time(), metrics.commit_failures.count_exceptions():
             verdicts = self._store.commit(arrivals, tally)
-        found = Counter(
-            (arrival.cell.collection, verdict.value)
-            for arrival, verdict in zip(arrivals, verdicts, strict=True)
-            if verdict in _ACCEPTED
-        )
-        for labels, n in found.items():
-            metrics.reports.labels(*labels).inc(n)
+        collections = [arrival.cell.collection for arrival in arrivals]
+        found = Counter(zip(collections, verdicts, strict=True))
+        for (collection, verdict), n in found.items():
+            if verdict in _ACCEPTED:
+                metrics.reports.labels(collection, verdict.value).inc(n)
         return verdicts
 
     def count_rejections(self, collection: str, counts: Mapping[str, int]) -> None:

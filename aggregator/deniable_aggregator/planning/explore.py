@@ -1,116 +1,129 @@
-"""The decision over a grid: which mechanism for how many labels at which ε; rows and a map."""
+"""The decision over a grid: what is chosen for which size at which ε, whatever is asked.
+
+Rows are sizes: labels, bits, steps of a number, bytes of a text; of records how many labels each
+attribute has. The error is that of one report: of n it is √n times smaller.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from types import MappingProxyType
 
+from deniable_aggregator.planning.plan import permanent_of, usual_frequency
+from deniable_aggregator.planning.questions import Question
+from deniable_shared.domain import Record
+from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
-from deniable_shared.recommendation import recommend
 
-__all__ = ["EPSILONS", "SIZES", "Choice", "decisions", "drawn"]
+__all__ = [
+    "EPSILONS",
+    "RECORDS",
+    "SIZES",
+    "Choice",
+    "Radices",
+    "decisions",
+    "named",
+    "record_of",
+    "sizes_of",
+]
+
+Radices = tuple[int, ...]
 
 SIZES = (2, 5, 16, 64, 100, 256, 1_000, 10_000, 60_000)
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "6")
-_ROWS = tuple(round(2 * 32_768 ** (step / 24)) for step in range(25))
-_COLUMNS = tuple(Fraction(round(100 * 60 ** (step / 30)), 1000) for step in range(31))
-_COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#999933", "#cc6622")
-_INK = "#808080"
-_TILE, _HEIGHT, _LEFT, _TOP, _LEGEND = 14, 12, 60, 44, 170
+RECORDS: tuple[Radices, ...] = (
+    (2, 2),
+    (2, 3, 4),
+    (2,) * 5,
+    (4,) * 3,
+    (2,) * 10,
+    (10,) * 2,
+    (3,) * 5,
+    (10,) * 3,
+)
+_OTHERS: Mapping[str, tuple[int, ...]] = MappingProxyType(
+    {
+        "bits": (2, 5, 16, 64, 100, 256, 1_000),
+        "text": (4, 8, 16, 32, 64),
+        "mean": (2, 5, 16, 64, 256, 1_000),
+        "ranges": (5, 16, 64, 256, 1_000),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is taken for one domain and ε."""
+    """What is taken for one domain and ε; `attributes` are those of a record."""
 
     domain: int
+    attributes: Radices | None
     epsilon: str
     mechanism: str
     payload_bytes: int
     ratio_to_optimum: float | None
+    std_error_of_one: float
+
+
+def sizes_of(type: str, asks: str = "labels") -> Sequence[int | Radices]:
+    """The rows of the table for what is asked."""
+    return RECORDS if type == "record" else _OTHERS.get(type, _OTHERS.get(asks, SIZES))
 
 
 def decisions(
-    sizes: Sequence[int] = SIZES,
+    sizes: Sequence[int | Radices] = SIZES,
     epsilons: Sequence[str | Fraction] = EPSILONS,
     *,
     type: str = "choice",
+    asks: str = "labels",
+    repeat: str = "once",
+    linkable: bool = False,
 ) -> list[Choice]:
-    """One choice for each size and ε, sizes first."""
+    """One choice for each size and ε, sizes first; a size of records is one of `Radices`.
+
+    "memoized" takes a permanent answer of twice the ε. ParameterError for what cannot be planned.
+    """
     if not sizes or not epsilons:
         raise ParameterError("sizes and epsilons must name at least one each")
-    return [_choice(type, size, epsilon) for size in sizes for epsilon in epsilons]
+    found = []
+    for size in sizes:
+        domain = size if isinstance(size, int) else record_of(size)
+        question = Question.of(domain, type, asks, None, linkable)
+        found += [_choice(question, size, epsilon, repeat) for epsilon in epsilons]
+    return found
 
 
-def _choice(type: str, size: int, epsilon: str | Fraction) -> Choice:
-    chosen = recommend(type, size, Fraction(epsilon))
+def record_of(radices: Radices) -> Record:
+    """A record of so many labels each, with names that nobody sees."""
+    return Record(
+        tuple(
+            (f"attribute {place + 1}", tuple(f"label {each + 1}" for each in range(radix)))
+            for place, radix in enumerate(radices)
+        )
+    )
+
+
+def named(radices: Radices) -> str:
+    """Like "2×3×4", or "2^10" where many are alike."""
+    if len(radices) > 3 and len({*radices}) == 1:
+        return f"{radices[0]}^{len(radices)}"
+    return "×".join(map(str, radices))
+
+
+def _choice(
+    question: Question, size: int | Radices, epsilon: str | Fraction, repeat: str
+) -> Choice:
+    report = parse_epsilon(epsilon)
+    chosen = question.answer(report, permanent_of(report) if repeat == "memoized" else None)
+    precision = question.precision(chosen.mechanism, usual_frequency(question.type), True)
     ratio = chosen.ratio_to_optimum
     return Choice(
-        size,
+        question.size,
+        None if isinstance(size, int) else size,
         str(epsilon),
         chosen.id,
         chosen.mechanism.payload_size,
         None if ratio is None else float(ratio),
+        precision.std_error(1),
     )
-
-
-def drawn(*, type: str = "choice") -> str:
-    """The map as SVG, both axes logarithmic; it can be read on white and on black."""
-    largest = 4_096 if type == "bits" else 65_536
-    rows = [size for size in _ROWS if size <= largest][::-1]
-    choices = decisions(rows, _COLUMNS, type=type)
-    ids = sorted({choice.mechanism for choice in choices})
-    colours = {id: _COLOURS[place % len(_COLOURS)] for place, id in enumerate(ids)}
-    tiles = [
-        f'<rect x="{_LEFT + column * _TILE}" y="{_TOP + row * _HEIGHT}" width="{_TILE}" '
-        f'height="{_HEIGHT}" fill="{colours[choices[row * len(_COLUMNS) + column].mechanism]}"/>'
-        for row in range(len(rows))
-        for column in range(len(_COLUMNS))
-    ]
-    width = _LEFT + len(_COLUMNS) * _TILE + _LEGEND
-    height = _TOP + len(rows) * _HEIGHT + 44
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        f'font-family="sans-serif" font-size="11" fill="{_INK}">',
-        f"<title>Mechanism by size of a {type} and ε</title>",
-        _text(_LEFT, 18, f"Mechanism of a {type} that names none", size=13),
-        *tiles,
-        *_axes(rows, height),
-        *_legend(colours),
-        "</svg>",
-    ]
-    return "\n".join(parts) + "\n"
-
-
-def _axes(rows: Sequence[int], height: int) -> list[str]:
-    sizes = [
-        _text(_LEFT - 6, _TOP + place * _HEIGHT + 9, f"{size:,}", anchor="end")
-        for place, size in enumerate(rows)
-        if place % 4 == 0
-    ]
-    epsilons = [
-        _text(_LEFT + place * _TILE, height - 28, f"{float(epsilon):.2g}")
-        for place, epsilon in enumerate(_COLUMNS)
-        if place % 5 == 0
-    ]
-    return [
-        *sizes,
-        *epsilons,
-        _text(_LEFT, height - 10, "ε of one report"),
-        _text(6, _TOP - 8, "size"),
-    ]
-
-
-def _legend(colours: dict[str, str]) -> list[str]:
-    x = _LEFT + len(_COLUMNS) * _TILE + 16
-    found = []
-    for place, (id, colour) in enumerate(colours.items()):
-        y = _TOP + 18 * place
-        found.append(f'<rect x="{x}" y="{y}" width="12" height="12" fill="{colour}"/>')
-        found.append(_text(x + 18, y + 10, id))
-    return found
-
-
-def _text(x: int, y: int, text: str, *, size: int = 11, anchor: str = "start") -> str:
-    return f'<text x="{x}" y="{y}" font-size="{size}" text-anchor="{anchor}">{text}</text>'

@@ -19,7 +19,7 @@ from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.linkage import linkage
 
-__all__ = ["Plan", "Repeat", "plan"]
+__all__ = ["Plan", "Repeat", "permanent_of", "plan", "usual_frequency"]
 
 REPEATS = ("once", "fresh", "memoized")
 _LARGEST = Fraction(20)
@@ -70,6 +70,7 @@ class Plan:
     influence_of_one_percent: float | None
     epochs: int
     repeats: tuple[Repeat, ...]
+    identified: bool  # whether reports carry what says whose they are
     shuffle_epsilon: float
     shuffle_delta: str
     relay: Anonymity | None
@@ -99,6 +100,7 @@ def plan(
     delta: str = DELTA,
     batch: int | None = None,
     liars: float = LIARS,
+    identified: bool = False,
 ) -> Plan:
     """What `users` reports of a domain say at ε, and what a half-width would take.
 
@@ -107,13 +109,16 @@ def plan(
     bits, if not given; of a population, or of the very people who answer. Of means, ranges, tables
     and texts they are those of `aims`. `permanent` is the ε of a permanent answer, 2 ε if not
     given. With `batch`, also what is left of ε where a relay passes on so many reports together, a
-    share `liars` of them made up. ParameterError names what cannot be.
+    share `liars` of them made up. Reports that are `identified`, as by a voucher, keep their whole
+    ε however they are shuffled. ParameterError names what cannot be.
     """
     question = Question.of(domain, type, asks, mechanism, linkable)
     report = parse_epsilon(epsilon)
-    kept = min(2 * report, _LARGEST) if permanent is None else parse_epsilon(permanent)
+    kept = permanent_of(report) if permanent is None else parse_epsilon(permanent)
     _check(users, half_width, confidence, repeat, epochs, power)
-    f = (0.5 if question.type == "bits" else 0.0) if frequency is None else frequency
+    if identified and batch is not None:
+        raise ParameterError("batch must be left out: shuffling hides no report that is identified")
+    f = usual_frequency(question.type) if frequency is None else frequency
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     chosen = question.answer(report, kept if repeat == "memoized" else None)
     precision = question.precision(chosen.mechanism, f, population)
@@ -153,7 +158,10 @@ def plan(
         influence_of_one_percent=precision.shift_by(_LIARS) if shown else None,
         epochs=epochs,
         repeats=tuple(_repeats(question, report, kept, users, epochs, f, population)),
-        shuffle_epsilon=shuffled_epsilon(chosen.mechanism, users, delta),
+        identified=identified,
+        shuffle_epsilon=float(report)
+        if identified
+        else shuffled_epsilon(chosen.mechanism, users, delta),
         shuffle_delta=delta,
         relay=None
         if batch is None
@@ -166,6 +174,16 @@ def plan(
             delta=delta,
         ),
     )
+
+
+def permanent_of(report: Fraction) -> Fraction:
+    """The ε of a permanent answer where none is named."""
+    return min(2 * report, _LARGEST)
+
+
+def usual_frequency(type: str) -> float:
+    """Of the label whose error is told, where none is named."""
+    return 0.5 if type == "bits" else 0.0
 
 
 def _check(

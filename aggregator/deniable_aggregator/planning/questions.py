@@ -63,6 +63,11 @@ class Question:
         kind = type if isinstance(domain, int) else domain.type
         if asks != "labels" and kind != Number.type:
             raise ParameterError(f"asks must be labels but for a number, got {asks} of a {kind}")
+        if isinstance(domain, int) and kind in ("choice", "number") and domain < 2:
+            raise ParameterError(
+                f"domain must have at least 2 labels or steps, got {domain}: with one, everybody "
+                "answers the same"
+            )
         aim = AIMS.get(_OF_TYPE.get(kind, asks))
         if isinstance(domain, int):
             return cls(kind, domain, {}, mechanism, linkable, aim)

@@ -82,6 +82,7 @@ def facts_of(store: Store, collection: Collection, epochs: Sequence[int]) -> Fac
         n=n,
         cohorts=collection.manifest.cohorts,
         installation=_installation(collection, epochs),
+        live=collection.manifest.read == "live",
     )
 
 

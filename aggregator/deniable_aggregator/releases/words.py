@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 __all__ = [
     "asked_words",
     "cost_words",
+    "epoch_runs",
     "epochs_words",
     "moment",
     "promise_words",
@@ -37,13 +38,18 @@ def asked_words(document: Document) -> str:
 def epochs_words(epochs: object) -> str:
     """Runs of epochs by their ends."""
     numbers = [int(str(epoch)) for epoch in epochs] if isinstance(epochs, list) else []
+    return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in epoch_runs(numbers))
+
+
+def epoch_runs(epochs: Iterable[int]) -> list[tuple[int, int]]:
+    """First and last of each run of epochs that follow each other."""
     runs: list[tuple[int, int]] = []
-    for epoch in numbers:
+    for epoch in epochs:
         if runs and runs[-1][1] == epoch - 1:
             runs[-1] = (runs[-1][0], epoch)
         else:
             runs.append((epoch, epoch))
-    return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in runs)
+    return runs
 
 
 def moment(seconds: object) -> str:

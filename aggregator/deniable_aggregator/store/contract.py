@@ -95,6 +95,8 @@ class Part:
 class Verdict(StrEnum):
     """COUNTED alone changed a number; a DUPLICATE was before; another's voucher is SPENT."""
 
+    __hash__ = str.__hash__  # an Enum's own is a call of Python for each report
+
     COUNTED = "counted"
     DUPLICATE = "duplicate"
     SPENT = "spent"

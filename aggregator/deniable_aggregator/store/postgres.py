@@ -66,7 +66,8 @@ class PostgresStore(Registers):
     def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
         if not arrivals:
             return []
-        numbers = {each.cell.collection: self._number(each.cell.collection) for each in arrivals}
+        met = {arrival.cell.collection for arrival in arrivals}
+        numbers = {collection: self._number(collection) for collection in met}
         with self._connections.begin() as db:
             done = appending.commit(db, numbers, self._cells, arrivals, tally)
         if done.cells:

@@ -30,13 +30,13 @@ def turned_away(
     Of two in one batch the first has it. `redeem` inserts serials, which come in order, and returns
     those that were not there.
     """
+    if all(arrivals[place].serial is None for place in new.values()):
+        return []
     bearers: dict[Key, int] = {}
     for (number, epoch, _), place in sorted(new.items(), key=lambda item: item[1]):
         serial = arrivals[place].serial
         if serial is not None:
             bearers.setdefault((number, epoch, serial), place)
-    if not bearers:
-        return []
     honoured = {bearers[key] for key in redeem(sorted(bearers))}
     return sorted(
         key

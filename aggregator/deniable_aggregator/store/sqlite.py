@@ -54,7 +54,8 @@ class SqliteStore(Registers):
         return 0
 
     def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
-        numbers = {each.cell.collection: self._number(each.cell.collection) for each in arrivals}
+        met = {arrival.cell.collection for arrival in arrivals}
+        numbers = {collection: self._number(collection) for collection in met}
         with self._connections.write() as db:
             return counting.commit(db, numbers, arrivals, tally)
 

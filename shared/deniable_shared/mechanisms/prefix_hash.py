@@ -47,7 +47,7 @@ __all__ = ["PrefixHash", "best_base", "entry"]
 LARGEST_BASE, LARGEST_STEP, MOST_TABLES = 139, 2, 64
 MOST_CODES = 20_000
 CELLS = 1 << 16
-"""Codes of all R tables together, at least: what texts have in common falls as 1/CELLS."""
+"""Codes of all R tables together, if 64 tables have as many: what texts share falls as 1/CELLS."""
 
 HELD_OUT = 3
 """Times R tables of group 0."""
@@ -124,7 +124,7 @@ class PrefixHash(OneSymbol[Sequence[int]]):
                 "leave it out to get the best"
             )
         digits = given.get("digits", _digits(base))
-        tables = given.get("tables", max(_FEWEST_TABLES, -(-CELLS // base ** min(digits, 16))))
+        tables = given.get("tables", _tables(base, digits))
         step = given.get("step", 1 if domain_size <= _SHORT else 2)
         return cls(domain_size, epsilon, base, digits, tables, step)
 
@@ -228,6 +228,12 @@ def _digits(base: int) -> int:
     while base ** (digits + 1) <= MOST_CODES:
         digits += 1
     return digits
+
+
+def _tables(base: int, digits: int) -> int:
+    """As many as make CELLS codes, within bounds; at 29² codes each the most make 53,824."""
+    wanted: int = -(-CELLS // base ** min(digits, 16))
+    return min(max(_FEWEST_TABLES, wanted), MOST_TABLES)
 
 
 def _vector(point: int, base: int) -> int:

@@ -3,7 +3,8 @@
     Facts    what anybody may know beforehand: the question, its local law, which epochs, n
     Plan     a valid request: its price and its law are known, and no tally was read
     Tallies  raw integer counts of closed epochs, apart by epoch and cohort
-    Drawn    the answer: functions of the draw and of the facts, never of the tallies themselves
+    Drawn    the answer: functions of the draw and of the facts, never of the tallies themselves,
+             unless anybody may read these anyway (`Facts.live`)
 
 Neighbours replace one report by any other possible one: n, the epochs and who is in which cohort
 stay. Between `Plan` and `Drawn` lies the charge: whoever keeps the ledger commits it first.
@@ -47,7 +48,8 @@ class Facts:
     """What may be known of a collection before a tally is read; all of it is public.
 
     `epochs` are closed and ascending, `n` is the number of reports in them all, `cohorts` of the
-    newest manifest. `read` is the widest that any version of the manifest allowed.
+    newest manifest. `read` is the widest that any version of the manifest allowed; `live`: the
+    newest allows to read every tally, too, so that a result may speak of raw scores.
     """
 
     collection: str
@@ -59,6 +61,7 @@ class Facts:
     n: int
     cohorts: int
     installation: Installation
+    live: bool = False
 
     def __post_init__(self) -> None:
         if not self.epochs or list(self.epochs) != sorted(set(self.epochs)):

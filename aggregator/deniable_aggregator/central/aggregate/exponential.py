@@ -38,12 +38,14 @@ def plan(arguments: Mapping[str, object], facts: Facts) -> Selecting[int]:
     declaration = declared(score, epsilon)
     candidates, beta = len(score.candidates), (1 - CONFIDENCE) / 2
     levels = shortfall(declaration, candidates=candidates, beta=beta)
+    selector = Exponential.of(declaration)
     return Selecting(
         mechanism="exponential",
         version=VERSION,
         parameters={**parameters, "epsilon": spelled(epsilon)},
         expected=selection_bars(score, levels),
         score=score,
-        selector=Exponential.of(declaration),
+        selector=selector,
         show=named,
+        radius=selector.poisoning_radius if facts.live and candidates > 1 else None,
     )

@@ -60,7 +60,11 @@ class Selector(Protocol[Choice]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selecting(Generic[Choice]):
-    """A valid request for a selection: see `contract.Plan`."""
+    """A valid request for a selection: see `contract.Plan`.
+
+    `radius` says how many reports may be anything and leave the likeliest candidate the likeliest:
+    only where everybody may read the tallies.
+    """
 
     mechanism: str
     version: int
@@ -69,6 +73,7 @@ class Selecting(Generic[Choice]):
     score: Score
     selector: Selector[Choice]
     show: Callable[[Choice, tuple[str | None, ...]], Mapping[str, object]]
+    radius: Callable[[Scores], int] | None = None
 
     @property
     def law(self) -> str:
@@ -79,8 +84,11 @@ class Selecting(Generic[Choice]):
         return self.selector.guarantee
 
     def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
-        drawn = self.selector.release(self.score.levels(tallies.counts), coins).result
-        return Drawn(self.show(drawn, self.score.candidates), self.expected)
+        scores = self.score.levels(tallies.counts)
+        result = dict(self.show(self.selector.release(scores, coins).result, self.score.candidates))
+        if self.radius is not None:
+            result["poisoning_radius"] = self.radius(scores)
+        return Drawn(result, self.expected)
 
     def pmf(self, tallies: Tallies) -> Pmf[Choice]:
         """The certified law of what is drawn, by index: a function of the data, not to be shown."""

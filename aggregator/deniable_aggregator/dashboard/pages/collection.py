@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 from flask import Response
@@ -22,6 +22,7 @@ from deniable_aggregator.dashboard.asking import (
 )
 from deniable_aggregator.dashboard.charts import Chart
 from deniable_aggregator.dashboard.estimate_charts import bars, crossed, lines, quantity_rows
+from deniable_aggregator.dashboard.filing import attached, files_of
 from deniable_aggregator.dashboard.guarantees import fakes, hidden, over_optimum, revealed
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import paged
@@ -59,9 +60,7 @@ def _file(asked: Asked) -> Response:
     told = estimated(asked.found, msgspec.structs.replace(wanted, group_by=asked.query.by))
     kind = asked.query.format
     response = answer(told) if kind == "json" else csv_of(told)
-    name = f"{asked.found.manifest.name}.{kind}"  # a manifest's name is a-z, 0-9 and hyphens
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    return attached(response, f"{asked.found.manifest.name}.{kind}")
 
 
 def _about(asked: Asked) -> Context:
@@ -134,7 +133,7 @@ def _estimates(
     followed: Sequence[str],
 ) -> Chart:
     domain = asked.found.manifest.domain
-    files = _files(asked)
+    files = files_of(asked.address)
     if isinstance(domain, Record) and asked.crossed:
         title = " and ".join(asked.crossed)
         return crossed(document, domain, asked.crossed, title=title, files=files)
@@ -169,16 +168,9 @@ def _over_time(asked: Asked, followed: Sequence[str]) -> Chart | None:
         series,
         title=f"Over time{left}",
         epoch_start=lambda epoch: epoch_start(epoch, seconds),
-        files=_files(asked, by="epoch"),
+        files=files_of(asked.address, by="epoch"),
         unit="" if followed == [MEAN] else "share",
     )
-
-
-def _files(asked: Asked, **also: str) -> Mapping[str, str]:
-    return {
-        "CSV": asked.address(format="csv", **also),
-        "JSON": asked.address(format="json", **also),
-    }
 
 
 def _typical(document: EstimatesDocument) -> float | None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flask import Response
+
 from deniable_aggregator.api.comparison import compared
 from deniable_aggregator.api.comparison_documents import (
     ComparisonArguments,
     ComparisonDocument,
     DifferenceDocument,
 )
-from deniable_aggregator.api.operations import service
+from deniable_aggregator.api.formats import as_table
+from deniable_aggregator.api.lists import COMPARISON_COLUMNS, compared_rows
+from deniable_aggregator.api.operations import CSV, answer, service
 from deniable_aggregator.dashboard import spans
 from deniable_aggregator.dashboard.about import collection_of
-from deniable_aggregator.dashboard.addresses import here
+from deniable_aggregator.dashboard.addresses import Address, here
 from deniable_aggregator.dashboard.comparing import (
     CompareArguments,
     asked,
@@ -21,6 +25,7 @@ from deniable_aggregator.dashboard.comparing import (
     periods,
     signed,
 )
+from deniable_aggregator.dashboard.filing import attached, files_of
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import paged
 from deniable_aggregator.dashboard.words import digits_for, when
@@ -35,23 +40,34 @@ MOST_SAID = 3
 _SAID_AS_STATES = ("too-few-reports", "read-refused")
 
 
-def view(query: CompareArguments, collection: str) -> Context:
-    """The API's comparison of these two periods, or why there is none."""
+def view(query: CompareArguments, collection: str) -> Context | Response:
+    """The API's comparison of these two periods, or why there is none; with `format` a file."""
     found = collection_of(collection)
     choices = periods(found, visible(found, service().store.epochs(found.id)))
     domain = found.manifest.domain
+    address = here("dashboard.compare", query, collection=found.id)
     about: Context = {
         "found": found,
         "manifest": found.manifest,
         "query": query,
         "choices": choices,
         "attributes": domain.topics if isinstance(domain, Record) else (),
-        "address": here("dashboard.compare", query, collection=found.id),
+        "address": address,
     }
     if not choices or (domain.type == "text" and not query.candidate):
         return {**about, "document": None, "missing": None, "wanted": None}
     wanted = asked(found, query, choices[0])
-    return {**about, **_periods(found, wanted), **_shown(found, query, wanted)}
+    if query.format != "html":
+        return _file(found, wanted, query.format)
+    return {**about, **_periods(found, wanted), **_shown(found, query, wanted, address)}
+
+
+def _file(found: Collection, wanted: ComparisonArguments, kind: str) -> Response:
+    """What the API answers to the same question."""
+    document = compared(found, wanted)
+    rows = compared_rows(document)
+    told = answer(document) if kind == "json" else as_table(CSV, rows, COMPARISON_COLUMNS, {})
+    return attached(told, f"{found.name}-compared.{kind}")
 
 
 def _periods(found: Collection, wanted: ComparisonArguments) -> Context:
@@ -65,7 +81,9 @@ def _periods(found: Collection, wanted: ComparisonArguments) -> Context:
     }
 
 
-def _shown(found: Collection, query: CompareArguments, wanted: ComparisonArguments) -> Context:
+def _shown(
+    found: Collection, query: CompareArguments, wanted: ComparisonArguments, address: Address
+) -> Context:
     try:
         document = compared(found, wanted)
     except Problem as problem:
@@ -78,7 +96,7 @@ def _shown(found: Collection, query: CompareArguments, wanted: ComparisonArgumen
         "missing": None,
         "document": document,
         "part": part,
-        "chart": differences(document, part.items, {}),
+        "chart": differences(document, part.items, files_of(address)),
         "said": [_said(document, row) for row in rows[:MOST_SAID] if row.changed],
         "hidden": _hidden(document),
         "spans": [_span(found, each.epochs) for each in (document.before, document.after)],

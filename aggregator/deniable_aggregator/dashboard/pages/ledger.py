@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from flask import Response
 from msgspec import Meta
 
 from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.api.documents import Arguments
+from deniable_aggregator.api.formats import as_table
 from deniable_aggregator.api.ledger import accounts_of
-from deniable_aggregator.api.operations import service
-from deniable_aggregator.api.release_documents import AccountDocument
+from deniable_aggregator.api.lists import LEDGER_COLUMNS, spent_rows
+from deniable_aggregator.api.operations import CSV, answer, service
+from deniable_aggregator.api.release_documents import AccountDocument, LedgerDocument
 from deniable_aggregator.dashboard.about import collection_of
-from deniable_aggregator.dashboard.addresses import here
+from deniable_aggregator.dashboard.addresses import Address, here
+from deniable_aggregator.dashboard.filing import Format, attached, files_of
 from deniable_aggregator.dashboard.ledger_charts import left_of_installation, left_over_time
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import PageNumber, paged
+from deniable_aggregator.registry import Collection
 
 ROWS = 25
 
@@ -27,38 +32,54 @@ class LedgerPageArguments(Arguments, frozen=True):
         str, Meta(pattern="^[a-z0-9-]{1,64}$", description="id or name of a collection")
     ] = ""
     page: PageNumber = 1
+    format: Format = "html"
 
 
-def view(query: LedgerPageArguments) -> Context:
-    """One account with its releases, or a line for each."""
+def view(query: LedgerPageArguments) -> Context | Response:
+    """One account with its releases, or a line for each; with `format` what the API answers."""
     address = here("dashboard.ledger", query)
+    if query.format != "html":
+        return _file(query)
     if query.collection:
         found = collection_of(query.collection)
         [account] = accounts_of([found])
         return {
             "found": found,
             "account": account,
-            "chart": left_over_time(found, account),
+            "chart": left_over_time(found, account, files_of(address)),
             "part": paged(account.releases[::-1], query.page, ROWS),
             "address": address,
         }
-    return {"found": None, **_all(query), "address": address}
+    return {"found": None, **_all(query, address), "address": address}
 
 
-def _all(query: LedgerPageArguments) -> Context:
+def _file(query: LedgerPageArguments) -> Response:
+    """Of one collection or of all that the visitor may see, whatever page of them is shown."""
+    wanted = [collection_of(query.collection)] if query.collection else _known()
+    document, kind = LedgerDocument(accounts_of(wanted)), query.format
+    rows = spent_rows(document)
+    told = answer(document) if kind == "json" else as_table(CSV, rows, LEDGER_COLUMNS, {})
+    name = f"{wanted[0].name}-budget" if query.collection else "budgets"
+    return attached(told, f"{name}.{kind}")
+
+
+def _known() -> list[Collection]:
     visitor = current_identity()
-    known = [
+    return [
         found
         for found in service().registry.all()
         if visitor is not None and visitor.may_see(found.id)
     ]
-    part = paged(known, query.page, ROWS)
+
+
+def _all(query: LedgerPageArguments, address: Address) -> Context:
+    part = paged(_known(), query.page, ROWS)
     accounts = accounts_of(part.items)
     return {
         "part": part,
         "accounts": accounts,
         "released": sum(len(account.releases) for account in accounts),
-        "chart": left_of_installation(accounts) if _spent(accounts) else None,
+        "chart": (left_of_installation(accounts, files_of(address)) if _spent(accounts) else None),
     }
 
 

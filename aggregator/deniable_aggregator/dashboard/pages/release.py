@@ -1,39 +1,119 @@
-"""One release as it was made: what was drawn, how sure it is, what it cost and promises."""
+"""One release as it was made: what was drawn, how sure it is, what it cost and promises.
+
+Where it opened a session, analysts ask it here. That costs nothing, but it is asked by POST: each
+answer that is new is kept before it is shown, and what is opened by an address keeps nothing.
+"""
 
 from __future__ import annotations
 
-from msgspec import UNSET
+import json
+from collections.abc import Sequence
+from typing import Annotated
 
+from flask import Response, request
+from msgspec import UNSET, Meta
+
+from deniable_aggregator.api.arguments import refuse
 from deniable_aggregator.api.documents import Arguments
-from deniable_aggregator.api.operations import service
+from deniable_aggregator.api.formats import as_table
+from deniable_aggregator.api.operations import CSV, answer, service
+from deniable_aggregator.api.release_documents import ReleaseDocument
 from deniable_aggregator.api.releases import document_of
-from deniable_aggregator.dashboard.about import collection_of
-from deniable_aggregator.dashboard.page import Context, Page
+from deniable_aggregator.dashboard.about import collection_of, may
+from deniable_aggregator.dashboard.addresses import here
+from deniable_aggregator.dashboard.filing import Format, attached
+from deniable_aggregator.dashboard.page import Context, Page, Post
+from deniable_aggregator.dashboard.questioning import MOST_BOXES, answer_to, labels_of, told
 from deniable_aggregator.dashboard.release_charts import (
     charts_of,
     expected_rows,
     facts_of,
     promised,
+    tables_of,
 )
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.archive import charge_named, result_named
 
 
-def view(query: Arguments, collection: str, release_id: str) -> Context:
+class ReleaseView(Arguments, frozen=True):
+    """As a page, or as a file: the document that the API has, or the rows of one of its tables."""
+
+    format: Format = "html"
+    table: Annotated[
+        str, Meta(pattern="^[a-z_]{1,40}$", description="csv: the name of a table of the result")
+    ] = ""
+
+
+def view(query: ReleaseView, collection: str, release_id: str) -> Context | Response:
     """Of its document, which the API has under the same id; a charge without a result says so."""
     found = collection_of(collection)
+    return _shown(found, release_id) if query.format == "html" else _file(found, release_id, query)
+
+
+def act(collection: str, release_id: str) -> Context:
+    """Ask the session, and show the release with the answer; what is refused is said there."""
+    found = collection_of(collection)
+    labels = labels_of(request.form.getlist("label"), request.form.get("labels", ""))
+    try:
+        answered = answer_to(found, release_id, labels)
+    except Problem as problem:
+        shown = _shown(found, release_id, labels)
+        return {**shown, "refused": problem, "status": problem.status}
+    return {**_shown(found, release_id, labels), "told": told(answered)}
+
+
+def _document(found: Collection, release_id: str) -> ReleaseDocument:
     charged = charge_named(service().store, found, release_id)
-    document = document_of(result_named(service().store, found, charged.release))
+    return document_of(result_named(service().store, found, charged.release))
+
+
+def _file(found: Collection, release_id: str, query: ReleaseView) -> Response:
+    document = _document(found, release_id)
+    name = f"{found.name}-{document.release}.{query.format}"
+    if query.format == "json":
+        return attached(answer(document), name)
+    tables = tables_of(document)
+    if query.table not in tables:
+        accepted = f"one of {', '.join(tables)}" if tables else "left out: there is no table in it"
+        raise refuse("table", accepted=accepted, given=query.table)
+    columns = tuple(tables[query.table][0])
+    rows = [{column: _cell(row.get(column)) for column in columns} for row in tables[query.table]]
+    return attached(as_table(CSV, rows, columns, {}), name)
+
+
+def _cell(value: object) -> object:
+    """A list as JSON; texts and numbers as they are."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+
+
+def _shown(found: Collection, release_id: str, labels: Sequence[str] = ()) -> Context:
+    document = _document(found, release_id)
+    address = here(
+        "dashboard.release", ReleaseView(), collection=found.id, release_id=document.release
+    )
     return {
         "found": found,
         "manifest": found.manifest,
         "document": document,
         "n": None if document.n is UNSET else document.n,
         "facts": facts_of(document),
-        "charts": charts_of(document),
+        "charts": charts_of(document, address),
         "bars": expected_rows(document.error_bars),
         "promised": list(promised(document)),
         "place": None if document.log is UNSET else document.log,
+        "asks": may("analyst"),
+        "chosen": labels,
+        "boxes": found.manifest.domain.labels if found.manifest.domain.size <= MOST_BOXES else (),
+        "told": None,
+        "refused": None,
     }
 
 
-PAGE = Page(path="/collections/<collection>/releases/<release_id>", title="Release", view=view)
+PAGE = Page(
+    path="/collections/<collection>/releases/<release_id>",
+    title="Release",
+    view=view,
+    query=ReleaseView,
+    post=Post("analyst", act),
+)

@@ -1,0 +1,71 @@
+"""`deniable plan --explore`: what is chosen over a grid of sizes and ε, as table, JSON and map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.output import console, emit, table
+
+if TYPE_CHECKING:
+    from deniable_aggregator.planning.explore import Choice
+
+__all__ = ["explored"]
+
+
+def explored(asked: Mapping[str, Any], plot: Path | None, as_json: bool) -> None:
+    """The grid of `decisions(**asked)`, and its map in a file."""
+    from deniable_aggregator.planning import explore, maps
+    from deniable_shared.errors import ParameterError
+
+    try:
+        sizes = explore.sizes_of(asked["type"], asked["asks"])
+        found = explore.decisions(sizes, **asked)
+        if plot is not None:
+            plot.write_text(maps.drawn(**asked), encoding="utf-8")
+    except ParameterError as error:
+        raise CommandFailed(str(error)) from error
+    except OSError as error:
+        raise CommandFailed(f"cannot write {plot}: {error.strerror}") from error
+    if as_json:
+        emit({**asked, "choices": [asdict(choice) for choice in found]})
+    else:
+        _show(found, explore.EPSILONS)
+
+
+def _show(found: Sequence[Choice], epsilons: Sequence[str]) -> None:
+    known = all(choice.ratio_to_optimum is not None for choice in found)
+    told = "total error over the least there is" if known else "standard error of one report"
+    records = any(choice.attributes for choice in found)
+    shown = table(
+        ["attributes" if records else "size", *(f"ε = {epsilon}" for epsilon in epsilons)],
+        title=f"Chosen, bytes a report, {told}",
+        numbers=frozenset({"size"}),
+    )
+    for start in range(0, len(found), len(epsilons)):
+        row = found[start : start + len(epsilons)]
+        shown.add_row(_named(row[0]), *(_told(choice, known) for choice in row))
+    screen = console()
+    screen.print(shown)
+    if not known:
+        screen.print(
+            "± is a standard error, 1 being everybody or the whole range: of n reports it is √n "
+            "times smaller.",
+            highlight=False,
+        )
+
+
+def _named(choice: Choice) -> str:
+    from deniable_aggregator.planning.explore import named
+
+    if choice.attributes is None:
+        return f"{choice.domain:,}"
+    return named(choice.attributes)
+
+
+def _told(choice: Choice, known: bool) -> str:
+    told = f"{choice.ratio_to_optimum:.3f}" if known else f"± {choice.std_error_of_one:.3g}"
+    return f"{choice.mechanism}\n{choice.payload_bytes} B {told}"

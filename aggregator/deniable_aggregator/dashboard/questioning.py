@@ -1,0 +1,77 @@
+"""A question to a session that a release opened: what its page asks, and how the answer is said.
+
+The same function and the same entry of the audit log as the API's. A question is free, and the same
+one has the same answer for ever, so that sending the form again changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from deniable_aggregator.access import audit
+from deniable_aggregator.access.guard import current_identity
+from deniable_aggregator.api.operations import service
+from deniable_aggregator.api.release_documents import AnswerDocument
+from deniable_aggregator.dashboard.words import chance, digits_for, share
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.registry import Collection
+
+__all__ = ["MOST_BOXES", "Told", "answer_to", "labels_of", "told"]
+
+MOST_BOXES = 60
+"""Labels that have a box each; of more the form takes lines of text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer in words; `lower` and all after are empty where no error bar holds any more."""
+
+    labels: Sequence[str]
+    share: str
+    value: float
+    measured: bool
+    lower: str
+    upper: str
+    sure: str
+
+
+def labels_of(ticked: Sequence[str], written: str) -> list[str]:
+    """Boxes that are ticked, then lines that are written."""
+    lines = (line.strip() for line in written.splitlines())
+    return [*ticked, *(line for line in lines if line)]
+
+
+def answer_to(found: Collection, release: str, labels: Sequence[str]) -> AnswerDocument:
+    """Ask the session; raises what the API's address refuses."""
+    if not labels:
+        raise Problem("invalid-argument", "labels must be one label or more: choose some")
+    acting = audit.acting(
+        "question-asked",
+        actor=str(current_identity()),
+        at=service().clock(),
+        collection=found.id,
+        release_id=release,
+    )
+    with acting:
+        answered = service().releases.sessions.ask(found, release, {"labels": list(labels)})
+    return msgspec.convert(answered, AnswerDocument)
+
+
+def told(answer: AnswerDocument) -> Told:
+    """With as many digits as its interval is sure of."""
+    result = answer.result
+    lower, upper = result["lower"], result["upper"]
+    bounded = lower is not None and upper is not None
+    digits = digits_for([100 * (upper - lower)] if bounded else [])
+    return Told(
+        labels=result["labels"],
+        share=share(result["share"], digits),
+        value=result["share"],
+        lower=share(lower, digits) if bounded else "",
+        upper=share(upper, digits) if bounded else "",
+        measured=result["measured"],
+        sure=chance(answer.error_bars[0].confidence) if bounded else "",
+    )
