@@ -143,7 +143,8 @@ def _tallied(made: Deployment, data: Path, spool: Path, engine: Engine, roots: l
     if summary.refused or summary.damaged or summary.counted != summary.records:
         raise RuntimeError(f"not everything was counted: {summary}")
     kept = sum(path.stat().st_size for path in data.glob("deniable.db*"))
-    return Run(summary.records, wall, spent.total, sums, kept, spent.java)
+    java = spent.java if isinstance(engine, SparkEngine) else 0.0  # it idles meanwhile
+    return Run(summary.records, wall, spent.others + java, sums, kept, java)
 
 
 def _require_same(found: list[Sums]) -> None:

@@ -20,11 +20,6 @@ class Spent:
     java: float
     others: float
 
-    @property
-    def total(self) -> float:
-        """All of it."""
-        return self.java + self.others
-
     def __sub__(self, before: Spent) -> Spent:
         """What was spent since."""
         return Spent(self.java - before.java, self.others - before.others)
