@@ -17,7 +17,8 @@ from deniable_aggregator.api.comparison_documents import (
     DifferenceDocument,
     PeriodDocument,
 )
-from deniable_aggregator.api.estimate_documents import EstimatesArguments, QuantityDocument
+from deniable_aggregator.api.estimate_arguments import EstimatesArguments
+from deniable_aggregator.api.estimate_documents import QuantityDocument
 from deniable_aggregator.api.estimates import shown_of
 from deniable_aggregator.api.formats import answered, tables
 from deniable_aggregator.api.lists import COMPARISON_COLUMNS, compared_rows

@@ -11,8 +11,8 @@ from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.api.anonymity import of_relay
 from deniable_aggregator.api.arguments import refuse
+from deniable_aggregator.api.estimate_arguments import EstimatesArguments
 from deniable_aggregator.api.estimate_documents import (
-    EstimatesArguments,
     EstimatesByEpochDocument,
     EstimatesDocument,
     HoldDocument,

@@ -10,11 +10,8 @@ from typing import TypedDict
 from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.api.arguments import SHOWN_CHARACTERS, refuse
-from deniable_aggregator.api.estimate_documents import (
-    EstimatesArguments,
-    SetDocument,
-    WarningDocument,
-)
+from deniable_aggregator.api.estimate_arguments import EstimatesArguments
+from deniable_aggregator.api.estimate_documents import SetDocument, WarningDocument
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.estimate.likelihood import fit

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from deniable_aggregator.api.arguments import refuse
+from deniable_aggregator.api.estimate_arguments import EstimatesArguments
 from deniable_aggregator.api.estimate_documents import (
     ClippedDocument,
-    EstimatesArguments,
     QuantityDocument,
     RangeDocument,
 )

@@ -10,13 +10,8 @@ from flask import Blueprint, Response
 from msgspec import UnsetType
 
 from deniable_aggregator.api.arguments import refuse
-from deniable_aggregator.api.estimate_documents import (
-    EstimatesArguments,
-    EstimatesDocument,
-    SeriesArguments,
-    SeriesDocument,
-    SeriesRow,
-)
+from deniable_aggregator.api.estimate_arguments import EstimatesArguments, SeriesArguments
+from deniable_aggregator.api.estimate_documents import EstimatesDocument, SeriesDocument, SeriesRow
 from deniable_aggregator.api.estimates import plain
 from deniable_aggregator.api.formats import answered, linked, tables
 from deniable_aggregator.api.operations import operation, service

@@ -9,7 +9,8 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.api.arguments import SHOWN_CHARACTERS, refuse
-from deniable_aggregator.api.estimate_documents import AssociationDocument, EstimatesArguments
+from deniable_aggregator.api.estimate_arguments import EstimatesArguments
+from deniable_aggregator.api.estimate_documents import AssociationDocument
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.association import Undecided, association
 from deniable_aggregator.estimate.marginals import axes_of, labels_of, tabular

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from deniable_aggregator.api.arguments import refuse
-from deniable_aggregator.api.estimate_documents import EstimatesArguments
+from deniable_aggregator.api.estimate_arguments import EstimatesArguments
 from deniable_aggregator.api.tables import Shown
 from deniable_aggregator.estimate.heavy_hitters import found
 from deniable_aggregator.estimate.texts import Evidence, Texts, tell

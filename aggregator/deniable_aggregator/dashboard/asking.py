@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType, field
 
 from deniable_aggregator.api.documents import Arguments, EpochOrDate
-from deniable_aggregator.api.estimate_documents import EstimatesArguments
+from deniable_aggregator.api.estimate_arguments import EstimatesArguments
 from deniable_aggregator.dashboard.filing import Format
 from deniable_aggregator.dashboard.paging import PageNumber
 from deniable_aggregator.registry import Collection

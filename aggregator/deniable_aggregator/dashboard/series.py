@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from deniable_aggregator.api.estimate_documents import EstimatesArguments
+from deniable_aggregator.api.estimate_arguments import EstimatesArguments
 from deniable_aggregator.api.estimates import shown_of
 from deniable_aggregator.api.numbers import asked_of_numbers, of_numbers
 from deniable_aggregator.api.operations import service

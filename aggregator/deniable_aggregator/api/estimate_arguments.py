@@ -1,0 +1,109 @@
+"""What estimates are asked with, one Struct each."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from deniable_aggregator.api.documents import Arguments
+
+Confidence = Annotated[float, Meta(ge=0.5, le=0.9999, description="a number from 0.5 to 0.9999")]
+Family = Annotated[
+    Literal["each", "all"],
+    Meta(description="each (an interval a label) or all (intervals that hold together)"),
+]
+EpochOrMoment = Annotated[
+    str,
+    Meta(
+        pattern="^([0-9]{1,10}|[0-9]{11,14}|[0-9]{4}-[0-9]{2}-[0-9]{2})$",
+        description="an epoch index (0 to 4294967295), a date (YYYY-MM-DD, UTC) or unix "
+        "milliseconds of 11 to 14 digits",
+    ),
+]
+
+
+class EstimatesArguments(Arguments, frozen=True):
+    """What to estimate and how to show it."""
+
+    first: EpochOrMoment | UnsetType = field(default=UNSET, name="from")
+    last: EpochOrMoment | UnsetType = field(default=UNSET, name="to")
+    confidence: Confidence = 0.95
+    projection: Annotated[
+        Literal["none", "simplex", "clip", "mle", "ems", "top-down", "base-cut"],
+        Meta(
+            description="none, simplex (choices), clip (bits), mle, ems, top-down (numbers) or "
+            "base-cut"
+        ),
+    ] = "none"
+    family: Family = "each"
+    group_by: Annotated[Literal["epoch"], Meta(description="epoch")] | UnsetType = UNSET
+    marginal: Annotated[
+        list[str],
+        Meta(
+            max_length=64,
+            description="names of attributes of a record, with commas: the table of these; "
+            "once for each table",
+        ),
+    ] = field(default_factory=list)
+    candidate: Annotated[
+        list[str],
+        Meta(
+            max_length=1000,
+            description="up to 1,000 texts that an answer may be, of a collection of texts; "
+            "once for each text",
+        ),
+    ] = field(default_factory=list)
+    sets: Annotated[
+        list[str],
+        Meta(
+            max_length=64,
+            description="labels of choices, with commas: their share together; once for each set",
+        ),
+    ] = field(default_factory=list, name="set")
+    ranges: Annotated[
+        list[str],
+        Meta(
+            max_length=64,
+            description="a..b, two values of a collection of numbers, both included: the share of "
+            "people between them; once for each range",
+        ),
+    ] = field(default_factory=list, name="range")
+    quantiles: Annotated[
+        list[str],
+        Meta(
+            max_length=64,
+            description="a number strictly between 0 and 1: the quantile of a collection of "
+            "numbers; once for each, instead of the usual five",
+        ),
+    ] = field(default_factory=list, name="quantile")
+    significant: (
+        Annotated[
+            Literal["holm", "bonferroni"],
+            Meta(description="holm or bonferroni: which labels somebody has, all tested together"),
+        ]
+        | UnsetType
+    ) = UNSET
+    liars: (
+        Annotated[
+            float,
+            Meta(ge=0, lt=1, description="a share of made-up reports from 0 on and below 1"),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class SeriesArguments(Arguments, frozen=True):
+    """Which labels, and which epochs the page begins and ends with."""
+
+    labels: Annotated[
+        list[str],
+        Meta(
+            max_length=100,
+            description="a label of the collection; once for each of up to 100 labels",
+        ),
+    ] = field(default_factory=list, name="label")
+    first: EpochOrMoment | UnsetType = field(default=UNSET, name="from")
+    last: EpochOrMoment | UnsetType = field(default=UNSET, name="to")
+    confidence: Confidence = 0.95
+    family: Family = "each"
