@@ -62,12 +62,12 @@ def test_what_a_killed_process_had_told_is_counted_and_a_retry_counts_the_rest_o
     workers = [start(shared, 0, 10**6, SIZE) for _ in range(2)]
     for worker in workers:
         begin(worker)
+    acknowledged: set[int] = set()
     for worker, lines in zip(workers, (40, 15), strict=True):
-        for _ in range(lines):
-            assert worker.stdout is not None
-            worker.stdout.readline()
+        assert worker.stdout is not None
+        acknowledged |= {int(worker.stdout.readline().split()[1]) for _ in range(lines)}
         worker.kill()
-    acknowledged = {first for worker in workers for _, first in told(worker)}
+    acknowledged |= {first for worker in workers for _, first in told(worker)}
     with closing(shared.open()) as store:
         n, tally = counted(store)[EPOCH]
         assert n == tally[0] == ids_kept(shared)

@@ -132,6 +132,7 @@ def test_releases_over_http_are_made_of_what_left_the_devices_and_of_their_coins
         mechanism=collection.mechanism,
         repeat="once",
         read="live",
+        live=True,
         epochs=(TODAY,),
         n=len(told),
         cohorts=1,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 
 import numpy as np
@@ -275,18 +276,18 @@ def _redeem(db: Statements, serials: Sequence[redeeming.Key]) -> list[redeeming.
 def _insert_new(db: Statements, number: int, epoch: int, ids: list[bytes]) -> list[bytes]:
     """Insert those of the ids, each given once, that are not there; returns them.
 
-    All are, as a rule: to have them named would cost a third of the insertion.
+    As a rule all are new: to have them named would cost a third of the insertion.
     """
     new = []
     for start in range(0, len(ids), IDS_AT_ONCE):
         part = ids[start : start + IDS_AT_ONCE]
         values = (number, epoch, *part)
-        try:
+        with suppress(sqlite3.IntegrityError):
             db.execute(_insert_ids(len(part)), values)
             new += part
-        except sqlite3.IntegrityError:
-            rows = db.execute(_insert_unknown_ids(len(part)), values)
-            new += [report_id for (report_id,) in rows]
+            continue
+        rows = db.execute(_insert_unknown_ids(len(part)), values)
+        new += [report_id for (report_id,) in rows]
     return new
 
 
