@@ -70,8 +70,6 @@ ALONE = (
 )
 """Acts that change, or may change, nothing in the database beside their entry."""
 
-Details = Mapping[str, object]
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:

@@ -6,39 +6,33 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from deniable_aggregator.api.documents import Arguments, EpochOrDate, Identifier
+from deniable_aggregator.api.documents import (
+    Arguments,
+    Candidates,
+    Confidence,
+    EpochOrDate,
+    Family,
+    Identifier,
+    Tables,
+)
 
 
-class ComparisonArguments(Arguments, frozen=True):
+class TwoPeriods(Arguments, frozen=True):
     """Two periods: `from` to `to`, and the one before that it is held against."""
 
     first: EpochOrDate | UnsetType = field(default=UNSET, name="from")
     last: EpochOrDate | UnsetType = field(default=UNSET, name="to")
     before_first: EpochOrDate | UnsetType = field(default=UNSET, name="before_from")
     before_last: EpochOrDate | UnsetType = field(default=UNSET, name="before_to")
-    confidence: Annotated[
-        float, Meta(ge=0.5, le=0.9999, description="a number from 0.5 to 0.9999")
-    ] = 0.95
-    family: Annotated[
-        Literal["each", "all"],
-        Meta(description="each (an interval a label) or all (intervals that hold together)"),
-    ] = "all"
-    marginal: Annotated[
-        list[str],
-        Meta(
-            max_length=64,
-            description="names of attributes of a record, with commas: the table of these; "
-            "once for each table",
-        ),
-    ] = field(default_factory=list)
-    candidate: Annotated[
-        list[str],
-        Meta(
-            max_length=1000,
-            description="up to 1,000 texts that an answer may be, of a collection of texts; "
-            "once for each text",
-        ),
-    ] = field(default_factory=list)
+    confidence: Confidence = 0.95
+    family: Family = "all"
+
+
+class ComparisonArguments(TwoPeriods, frozen=True):
+    """Two periods, and what to compare beside the labels."""
+
+    marginal: Tables = field(default_factory=list)
+    candidate: Candidates = field(default_factory=list)
 
 
 class PeriodDocument(Struct, frozen=True):

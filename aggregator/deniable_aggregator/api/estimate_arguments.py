@@ -6,13 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from deniable_aggregator.api.documents import Arguments
+from deniable_aggregator.api.documents import Arguments, Candidates, Confidence, Family, Tables
 
-Confidence = Annotated[float, Meta(ge=0.5, le=0.9999, description="a number from 0.5 to 0.9999")]
-Family = Annotated[
-    Literal["each", "all"],
-    Meta(description="each (an interval a label) or all (intervals that hold together)"),
-]
 EpochOrMoment = Annotated[
     str,
     Meta(
@@ -38,22 +33,8 @@ class EstimatesArguments(Arguments, frozen=True):
     ] = "none"
     family: Family = "each"
     group_by: Annotated[Literal["epoch"], Meta(description="epoch")] | UnsetType = UNSET
-    marginal: Annotated[
-        list[str],
-        Meta(
-            max_length=64,
-            description="names of attributes of a record, with commas: the table of these; "
-            "once for each table",
-        ),
-    ] = field(default_factory=list)
-    candidate: Annotated[
-        list[str],
-        Meta(
-            max_length=1000,
-            description="up to 1,000 texts that an answer may be, of a collection of texts; "
-            "once for each text",
-        ),
-    ] = field(default_factory=list)
+    marginal: Tables = field(default_factory=list)
+    candidate: Candidates = field(default_factory=list)
     sets: Annotated[
         list[str],
         Meta(

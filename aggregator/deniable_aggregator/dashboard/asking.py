@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from deniable_aggregator.api.documents import Arguments, EpochOrDate
+from deniable_aggregator.api.documents import Arguments, Confidence, EpochOrDate
 from deniable_aggregator.api.estimate_arguments import EstimatesArguments
 from deniable_aggregator.dashboard.filing import Format
 from deniable_aggregator.dashboard.paging import PageNumber
@@ -27,9 +27,7 @@ class CollectionArguments(Arguments, frozen=True):
 
     first: EpochOrDate | UnsetType = field(default=UNSET, name="from")
     last: EpochOrDate | UnsetType = field(default=UNSET, name="to")
-    confidence: Annotated[
-        float, Meta(ge=0.5, le=0.9999, description="a number from 0.5 to 0.9999")
-    ] = 0.95
+    confidence: Confidence = 0.95
     show: Annotated[Show, Meta(description="raw, projected or significant")] | UnsetType = UNSET
     view: Annotated[Literal["chart", "table"], Meta(description="chart or table")] = "chart"
     sort: Annotated[

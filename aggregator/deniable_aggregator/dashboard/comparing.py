@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, UnsetType, field
+from msgspec import Meta, UnsetType
 
 from deniable_aggregator.api.comparison_documents import (
     ComparisonArguments,
     ComparisonDocument,
     DifferenceDocument,
+    TwoPeriods,
 )
-from deniable_aggregator.api.documents import Arguments, EpochOrDate
 from deniable_aggregator.dashboard.charts import Cell, Chart
 from deniable_aggregator.dashboard.filing import Format
 from deniable_aggregator.dashboard.paging import PageNumber
@@ -29,20 +29,9 @@ USUAL_DAYS = 7
 CHOICES = ((1, "Newest epoch against the one before"), (7, "7 days"), (30, "30 days"))
 
 
-class CompareArguments(Arguments, frozen=True):
+class CompareArguments(TwoPeriods, frozen=True):
     """Two periods, and what to say of them."""
 
-    first: EpochOrDate | UnsetType = field(default=UNSET, name="from")
-    last: EpochOrDate | UnsetType = field(default=UNSET, name="to")
-    before_first: EpochOrDate | UnsetType = field(default=UNSET, name="before_from")
-    before_last: EpochOrDate | UnsetType = field(default=UNSET, name="before_to")
-    confidence: Annotated[
-        float, Meta(ge=0.5, le=0.9999, description="a number from 0.5 to 0.9999")
-    ] = 0.95
-    family: Annotated[
-        Literal["each", "all"],
-        Meta(description="each (an interval a label) or all (intervals that hold together)"),
-    ] = "all"
     view: Annotated[Literal["chart", "table"], Meta(description="chart or table")] = "chart"
     table: Annotated[
         str, Meta(max_length=1000, description="names of attributes of a record, with commas")
