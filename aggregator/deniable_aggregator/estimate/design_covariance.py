@@ -21,7 +21,7 @@ import numpy as np
 from deniable_aggregator.estimate.arcs import arc_sums
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.messages import law_of_messages
-from deniable_shared.chains import Renewed
+from deniable_aggregator.estimate.reports import first_round
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
@@ -56,7 +56,7 @@ def covariance_of_sums(mechanism: Mechanism, rows: Floats, frequencies: Floats) 
 
 
 def _form(mechanism: Mechanism) -> AffineResponse | GeometricResponse:
-    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    form = first_round(mechanism)
     if not isinstance(form, AffineResponse | GeometricResponse):
         raise ParameterError(f"mechanism must be of a design, got {mechanism.id}")
     return form

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from deniable_shared.chains import Renewed
+from deniable_aggregator.estimate.reports import first_round
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
@@ -28,7 +28,7 @@ __all__ = ["design_of", "largest_variance", "spread_within"]
 
 def design_of(mechanism: Mechanism) -> tuple[int, int]:
     """K and w; ParameterError for a mechanism whose supports are none of this kind."""
-    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    form = first_round(mechanism)
     if isinstance(form, GeneralizedResponse):
         return form.domain_size, 1
     if isinstance(form, SubsetResponse):
@@ -44,7 +44,7 @@ def design_of(mechanism: Mechanism) -> tuple[int, int]:
 
 def spread_within(mechanism: Mechanism, size: int) -> Fraction:
     """No less than the variance of k, given any value, for any set of so many codes."""
-    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    form = first_round(mechanism)
     p, q = mechanism.p, mechanism.q
     if isinstance(form, UnaryEncoding):
         return (size - 1) * q * (1 - q) + max(p * (1 - p), q * (1 - q))
@@ -54,7 +54,7 @@ def spread_within(mechanism: Mechanism, size: int) -> Fraction:
 
 def largest_variance(mechanism: Mechanism) -> Fraction:
     """The same for any set of labels whatever."""
-    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    form = first_round(mechanism)
     half = form.domain_size
     if not isinstance(form, UnaryEncoding):
         half = min(half, design_of(mechanism)[0] // 2)

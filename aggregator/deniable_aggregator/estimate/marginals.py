@@ -17,7 +17,7 @@ import numpy as np
 from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.label_sums import LabelSums
-from deniable_aggregator.estimate.reports import checked_tally
+from deniable_aggregator.estimate.reports import checked_tally, first_round
 from deniable_aggregator.estimate.sources import Kind, Pooled
 from deniable_aggregator.estimate.tables import Tabular
 from deniable_aggregator.estimators import Estimator
@@ -79,7 +79,7 @@ _DESIGNS = (AffineResponse, GeometricResponse)
 
 
 def _form(mechanism: Mechanism) -> Mechanism:
-    return mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    return first_round(mechanism)
 
 
 @dataclass(frozen=True, slots=True)

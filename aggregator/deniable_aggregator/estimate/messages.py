@@ -20,9 +20,9 @@ from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.correlation import spectrum_of
 from deniable_aggregator.estimate.digit_sums import cells_of_values, supports_of_codes
 from deniable_aggregator.estimate.likelihood import Fit, fit
+from deniable_aggregator.estimate.reports import first_round
 from deniable_aggregator.estimate.turns import circle
 from deniable_aggregator.estimate.walsh import walsh
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
@@ -80,7 +80,7 @@ class TwoLevels:
 
 def law_of_messages(mechanism: Mechanism) -> TwoLevels:
     """M of one report; ParameterError for a mechanism whose tally does not hold messages."""
-    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    form = first_round(mechanism)
     if isinstance(form, SubsetResponse | AffineResponse) and form.subset_size == 1:
         return _one_code(form, float(mechanism.p))
     if mechanism.id not in LIKELIHOODS:

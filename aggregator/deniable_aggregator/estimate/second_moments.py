@@ -18,6 +18,7 @@ import numpy as np
 from deniable_aggregator.estimate.arcs import arc_sums
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.designs import design_of
+from deniable_aggregator.estimate.reports import first_round
 from deniable_shared.chains import Renewed
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.affine import AffineResponse
@@ -47,13 +48,13 @@ def second_moments(mechanism: Mechanism, rows: Floats) -> Floats:
 
 def numbers_of_a_row(mechanism: Mechanism) -> int:
     """How many are gone through for one sum."""
-    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    form = first_round(mechanism)
     return form.symbols if isinstance(form, AffineResponse) else mechanism.tally_size
 
 
 def _squares(mechanism: Mechanism, rows: Floats) -> Floats:
     """E[k² | x]."""
-    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    form = first_round(mechanism)
     if not isinstance(form, AffineResponse):
         return _of_pairs(JointSupports.of(mechanism), rows)
     if form.symbols * len(rows) <= _MOST_NUMBERS:
@@ -92,7 +93,7 @@ def _of_messages(form: AffineResponse, p: float, rows: Floats) -> Floats:
 
 def scores_range(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]:
     """The least φ of a message and the largest, or farther out."""
-    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    form = first_round(mechanism)
     every, q, gap = rows.sum(axis=1), float(mechanism.q), float(mechanism.p - mechanism.q)
     if isinstance(form, UnaryEncoding):
         return -q * every / gap, (1 - q) * every / gap
@@ -112,7 +113,7 @@ def uniform_moments(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]
 
 def _over_messages(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]:
     """Mean and variance of k over all messages alike."""
-    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    form = first_round(mechanism)
     every, squares = rows.sum(axis=1), (rows**2).sum(axis=1)
     if isinstance(form, UnaryEncoding):
         return every / 2, squares / 4

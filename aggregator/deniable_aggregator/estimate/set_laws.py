@@ -25,6 +25,7 @@ from deniable_aggregator.estimate.arcs import arc_sums
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.designs import spread_within
 from deniable_aggregator.estimate.digit_sums import cells_of_values, supports_of_codes
+from deniable_aggregator.estimate.reports import first_round
 from deniable_aggregator.estimate.sets import Kept, SetEstimate, SetLaw, estimate_set
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_aggregator.estimators import for_mechanism
@@ -95,7 +96,7 @@ def checked_set(mechanism: Mechanism, labels: Sequence[int]) -> _Members:
 
 def law_of(mechanism: Mechanism, members: _Members) -> SetLaw:
     """The law of k for one report; a code behind the labels may be a member, too."""
-    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
+    form = first_round(mechanism)
     inside, outside, reach = _MOMENTS[mechanism.id](mechanism, form, members)
     return SetLaw(len(members), mechanism.p, mechanism.q, inside, outside, reach)
 

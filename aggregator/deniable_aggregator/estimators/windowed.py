@@ -26,10 +26,10 @@ from deniable_aggregator.estimate.bounded import mean_limits
 from deniable_aggregator.estimate.channel import Channel, Counts
 from deniable_aggregator.estimate.debias import tail_of
 from deniable_aggregator.estimate.projection import onto_box
-from deniable_aggregator.estimate.reports import Payloads, checked_payloads, checked_tally
+from deniable_aggregator.estimate.reports import Payloads, checked_histogram, checked_payloads
 from deniable_aggregator.estimate.trust import influence, reports_to_leave
 from deniable_shared.chains import Renewed
-from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.windowed import WindowedMean, moments
 
@@ -77,9 +77,7 @@ class WindowedMeanEstimator:
         epochs: int = 1,
         family: str = "each",
     ) -> Estimate:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if counts.sum() != reports:
-            raise ParameterError(f"tally must add up to n = {reports}, got {counts.sum()}")
+        counts, reports = checked_histogram(tally, n, self.mechanism.tally_size)
         check_epochs(epochs)
         tail = tail_of(confidence, family, 1)
         channel = self.channel
