@@ -19,7 +19,15 @@ from deniable_client.errors import LogForkedError, RefusedError
 from deniable_shared.errors import DeniableError, ManifestError
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest, check_successor, parse_manifest
 
-__all__ = ["Offer", "enroll", "newest", "read_offer", "required", "trust_digest"]
+__all__ = [
+    "Offer",
+    "enroll",
+    "forget_damaged",
+    "newest",
+    "read_offer",
+    "required",
+    "trust_digest",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +52,9 @@ def read_offer(
     without loading any cryptography. `db` is None while the state cannot be read.
     """
     digest = sha256(envelope).digest()
-    body = _remembered(db, digest, trust_digest(trust)) if db else None
+    known = db is not None and _is_verified(db, digest, trust_digest(trust))
     try:
-        manifest = _verified(envelope, trust) if body is None else _parsed(body)
+        manifest = _payload(envelope) if known else _verified(envelope, trust)
     except DeniableError as error:
         raise RefusedError(str(error)) from error
     if set(manifest.ingest) != {origin}:
@@ -77,14 +85,31 @@ def enroll(db: sqlite3.Connection, offer: Offer, trust: bytes, now: float) -> No
 
 
 def newest(db: sqlite3.Connection, trust: bytes, origin: str) -> list[Manifest]:
-    """The newest version of every collection that these keys vouch for and this origin collects."""
+    """The newest version of every collection that these keys vouch for and this origin collects.
+
+    A version that this program cannot read is left out.
+    """
     rows = db.execute(
         "SELECT body, max(version) FROM manifest WHERE trust = ?"
         " GROUP BY collection ORDER BY collection",
         (trust,),
     ).fetchall()
-    manifests = (_parsed(body) for body, _ in rows)
-    return [manifest for manifest in manifests if set(manifest.ingest) == {origin}]
+    found = (_readable(body) for body, _ in rows)
+    return [manifest for manifest in found if manifest and set(manifest.ingest) == {origin}]
+
+
+def forget_damaged(db: sqlite3.Connection) -> None:
+    """Delete copies that are not what was written; the shipped manifest takes their place.
+
+    Reports that wait under a version that only the aggregator has wait until it is fetched again.
+    """
+    rows = db.execute(
+        "SELECT rowid, CAST(collection AS BLOB), version, CAST(name AS BLOB), CAST(digest AS BLOB),"
+        " CAST(body AS BLOB) FROM manifest"
+    ).fetchall()
+    for rowid, *copy in rows:
+        if not _is_whole(*copy):
+            db.execute("DELETE FROM manifest WHERE rowid = ?", (rowid,))
 
 
 def required(db: sqlite3.Connection, collection: str, version: int) -> tuple[str, ...]:
@@ -124,13 +149,11 @@ def _store(db: sqlite3.Connection, offer: Offer, trust: bytes) -> None:
     )
 
 
-def _remembered(db: sqlite3.Connection, envelope: bytes, trust: bytes) -> bytes | None:
-    row = db.execute(
-        "SELECT m.body FROM verified v JOIN manifest m USING (collection, version)"
-        " WHERE v.envelope = ? AND v.trust = ?",
-        (envelope, trust),
+def _is_verified(db: sqlite3.Connection, envelope: bytes, trust: bytes) -> bool:
+    found = db.execute(
+        "SELECT count(*) FROM verified WHERE envelope = ? AND trust = ?", (envelope, trust)
     ).fetchone()
-    return row and bytes(row[0])
+    return bool(found[0])
 
 
 def _body(db: sqlite3.Connection, collection: str, version: int) -> bytes | None:
@@ -138,6 +161,23 @@ def _body(db: sqlite3.Connection, collection: str, version: int) -> bytes | None
         "SELECT body FROM manifest WHERE collection = ? AND version = ?", (collection, version)
     ).fetchone()
     return row and bytes(row[0])
+
+
+def _is_whole(collection: bytes, version: int, name: bytes, digest: bytes, body: bytes) -> bool:
+    if sha256(body).digest() != digest:
+        return False
+    manifest = _readable(body)
+    if manifest is None:  # a later version of the app wrote it, which may come back
+        return True
+    row = (manifest.collection.encode(), manifest.version, manifest.name.encode())
+    return row == (collection, version, name)
+
+
+def _readable(body: bytes) -> Manifest | None:
+    try:
+        return _parsed(body)
+    except DeniableError:
+        return None
 
 
 def _stored(db: sqlite3.Connection, collection: str, version: int) -> Manifest:
@@ -150,9 +190,16 @@ def _stored(db: sqlite3.Connection, collection: str, version: int) -> Manifest:
 # Both are pure functions of their arguments; the memory only saves work, across clients too.
 @lru_cache(maxsize=64)
 def _verified(envelope: bytes, trust: tuple[str, ...]) -> Manifest:
-    from deniable_shared import dsse  # a later start remembers what was verified, and needs it not
+    from deniable_shared import dsse
 
     return _parsed(dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=trust))
+
+
+@lru_cache(maxsize=64)
+def _payload(envelope: bytes) -> Manifest:
+    from deniable_shared import dsse
+
+    return _parsed(dsse.unverified_payload(envelope, payload_type=MANIFEST_TYPE))
 
 
 @lru_cache(maxsize=64)

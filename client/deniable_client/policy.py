@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-__all__ = ["denial", "policy_files"]
+__all__ = ["denial", "policy_files", "unreadable"]
 
 _SWITCHES = ("DO_NOT_TRACK", "DENIABLE_DISABLE")
 _OFF = frozenset({"", "0", "false"})
@@ -31,6 +31,11 @@ def denial(environ: Mapping[str, str] | None = None) -> str | None:
         if _denies(path):
             return f"the policy file {path} denies"
     return None
+
+
+def unreadable() -> str | None:
+    """The first policy file that denies only because it cannot be read, or None."""
+    return next((path for path in policy_files(os.environ) if _is_unreadable(path)), None)
 
 
 def policy_files(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -59,18 +64,24 @@ def _personal_file(environ: Mapping[str, str]) -> str:
 
 def _denies(path: str) -> bool:
     try:
-        os.stat(path)
+        return not _allows(path)
     except (FileNotFoundError, NotADirectoryError):
         return False
-    except OSError:
-        return True
-    return _says_no(path)
-
-
-def _says_no(path: str) -> bool:
-    try:
-        with open(path, "rb") as file:
-            policy = json.loads(file.read(_MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return True
-    return not (isinstance(policy, dict) and policy.get("disabled") is False)
+
+
+def _allows(path: str) -> bool:
+    with open(path, "rb") as file:
+        policy = json.loads(file.read(_MAX_BYTES))
+    return isinstance(policy, dict) and policy.get("disabled") is False
+
+
+def _is_unreadable(path: str) -> bool:
+    try:
+        _allows(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError, RecursionError):
+        return True
+    return False

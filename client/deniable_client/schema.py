@@ -7,12 +7,15 @@
 * verified       SHA-256 of every signed envelope verified, by the keys that were trusted
 * outbox         one row a (collection, epoch) ever answered: kept for ever, emptied once it is
                  done but for the SHA-256 and the size of the last request it left in
+* checksum       one row, of all rows of installation, name, course and outbox: see `checksum`
 
 ε is counted in integer millionths: a manifest's decimals have no more places, so every sum is
 exact.
 
 Version 2 moved the keys from names to collections. A question not answered under version 1 keeps
 the key it had, so a backup of that time, restored and migrated, tosses the same coin.
+
+Version 3 added the checksum.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from deniable_client import keychain
+from deniable_client import checksum, keychain
 from deniable_client.errors import ConfigurationError, StorageError
 
 __all__ = ["VERSION", "migrate"]
@@ -130,7 +133,13 @@ def _nothing_more(db: sqlite3.Connection) -> None:
 
 
 _Migration = tuple[tuple[str, ...], Callable[[sqlite3.Connection], None]]
-_MIGRATIONS: tuple[_Migration, ...] = ((_FIRST, _nothing_more), (_SECOND, _part_keys))
+_MIGRATIONS: tuple[_Migration, ...] = (
+    (_FIRST, _nothing_more),
+    (_SECOND, _part_keys),
+    (checksum.CREATE, checksum.begin),
+)
+
+_OURS = frozenset({"course", "installation", "manifest", "outbox"})
 
 VERSION = len(_MIGRATIONS)
 """The version this code reads and writes, kept in `PRAGMA user_version`."""
@@ -139,8 +148,8 @@ VERSION = len(_MIGRATIONS)
 def migrate(db: sqlite3.Connection) -> None:
     """Bring the file to VERSION in one transaction; nothing happens when it is there already.
 
-    StorageError for a file a later version wrote, ConfigurationError for a database that is not
-    ours.
+    Raises StorageError for a file that a later version wrote or that is damaged,
+    ConfigurationError for another program's database.
     """
     if _version(db) == VERSION:
         return
@@ -160,7 +169,10 @@ def _apply(db: sqlite3.Connection, version: int) -> None:
             "it stays untouched until the app is up to date again",
             permanent=True,
         )
-    if version == 0 and db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+    if tables & _OURS and version == 0:
+        raise checksum.damaged()
+    if tables and version == 0:
         raise ConfigurationError(
             "state must name a file of its own: this one is another program's database"
         )

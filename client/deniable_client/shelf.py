@@ -106,6 +106,8 @@ class Shelf:
         """
         if self.stocked:
             return []
+        with self._state.transaction() as db:
+            manifests.forget_damaged(db)
         refused = [refusal for offer in self._shipped if (refusal := self._enroll(offer))]
         self._rearrange()
         self.stocked = True

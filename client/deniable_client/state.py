@@ -1,7 +1,8 @@
 """The state of one installation: one SQLite file, safe for many threads, processes and forks.
 
 All access goes through `transaction()` (read, then write) and `reading()` (one look). What SQLite
-raises becomes a StorageError, and a transaction that does not reach its end never happened.
+raises becomes a StorageError, and a transaction that does not reach its end never happened. A file
+is checked for damage each time it is opened.
 
 A connection must not live through a fork: SQLite's record of this process's locks would be a lie in
 the copy. So every file is closed before a fork and opened again on the next use, in parent and
@@ -20,7 +21,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from deniable_client import schema, statefile
+from deniable_client import checksum, schema, statefile
 from deniable_client.errors import ClosedError, StorageError
 
 __all__ = ["State"]
@@ -29,6 +30,8 @@ _BUSY_SECONDS = 0.5
 _LOOP_BUSY_SECONDS = 0.01
 _AUTO_CHECKPOINT_PAGES = 1_000
 _CHECKPOINT_PAUSE = 0.02
+# All statements are fixed: an unknown table or column means that the file changed by itself.
+_DAMAGE = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 class State:
@@ -146,7 +149,9 @@ class State:
         with _forking:  # creating closes a descriptor, which would drop another connection's locks
             db = statefile.connect(self.path, busy_seconds=_BUSY_SECONDS)
         try:
+            checksum.register(db)
             schema.migrate(db)
+            checksum.check(db)
         except BaseException:
             db.close()
             raise
@@ -191,9 +196,20 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
+        if _primary_code(error) in _DAMAGE:
+            raise checksum.damaged() from error
         raise StorageError(f"the state file is not usable now: {error}") from error
     except sqlite3.Error as error:
+        if _primary_code(error) in _DAMAGE:
+            raise checksum.damaged() from error
         raise StorageError(f"the state file is beyond use: {error}", permanent=True) from error
+    except UnicodeDecodeError as error:  # SQLite's message quotes a name that is no UTF-8
+        raise checksum.damaged() from error
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    """Python itself raises without a code where a text is no UTF-8."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
 
 
 # A fork copies the whole process, so the list of what to close before one is the process's too.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from deniable_client import installation, outbox
+from deniable_client import installation, outbox, policy
 from deniable_client.errors import (
     ClientError,
     ClosedError,
@@ -134,6 +134,8 @@ class Uploader:
         if not self._gate.open():
             if self._gate.forked:
                 raise LogForkedError(self._gate.forked)
+            if path := policy.unreadable():
+                raise HaltedError(f"nothing is sent: the policy file {path} is not readable JSON")
             return
         self._speak()
         if self.stopped:

@@ -125,3 +125,15 @@ def test_a_denial_in_the_middle_of_a_flush_stops_it(
     device.transport.answer = object_now
     assert client.flush(early=True).sent == 0
     assert len(device.transport.requests) == 1
+
+
+def test_a_flush_names_the_policy_file_that_cannot_be_read(device: Device, tmp_path: Path) -> None:
+    client = device.granted()
+    path = tmp_path / "config" / "deniable" / "policy.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"{")
+    assert client.record("settings", SETTINGS) is Outcome.DISABLED
+    (problem,) = client.flush().problems
+    assert str(path) in str(problem)
+    path.write_text('{"disabled": true}')
+    assert client.flush().problems == ()

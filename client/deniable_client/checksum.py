@@ -1,0 +1,118 @@
+"""Finds damage in the state file before anything is read from it.
+
+Triggers keep one number: the sum, modulo 2^48, of a checksum of every row that budget, keys,
+answered epochs and queue rest on. A row that changed, appeared or went missing by itself no longer
+adds up. Copies of manifests are not among these rows: they carry a digest and can be taken again.
+
+The state is checked once per opening, together with SQLite's own check of pages and indexes.
+This finds accidents. It is no protection from a person who may write the file.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from hashlib import blake2b
+from types import MappingProxyType
+
+from deniable_client.errors import StorageError
+
+__all__ = ["CREATE", "begin", "check", "damaged", "register"]
+
+_COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "installation": (
+            *("consent", "forked", "keys_version", "keys_envelope", "log_size", "log_head"),
+            *("lease_holder", "lease_until"),
+        ),
+        "name": ("name", "account", "spent"),
+        "course": (
+            *("collection", "key", "at", "epoch_key", "epoch_at", "first", "joined", "hold"),
+            *("asked", "tossed", "permanent"),
+        ),
+        "outbox": (
+            *("collection", "epoch", "manifest_version", "state", "report_id", "payload"),
+            *("closes_at", "send_at", "retry_at", "floor", "attempts", "reason"),
+            *("request_digest", "request_bytes"),
+        ),
+    }
+)
+_BYTES = 6
+_MASK = (1 << 8 * _BYTES) - 1
+_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
+
+
+def _of(table: str, row: str) -> str:
+    columns = ", ".join(f"{row}{column}" for column in _COLUMNS[table])
+    return f"row_checksum('{table}', {columns})"
+
+
+def _trigger(table: str, event: str, change: str) -> str:
+    update = f"UPDATE checksum SET total = (total {change}) & {_MASK}"  # noqa: S608 (fixed names)
+    return f"CREATE TRIGGER {table}_{event.lower()} AFTER {event} ON {table} BEGIN {update}; END"
+
+
+def _triggers(table: str) -> tuple[str, ...]:
+    old, new = f"- {_of(table, 'OLD.')}", f"+ {_of(table, 'NEW.')}"
+    return (
+        _trigger(table, "INSERT", new),
+        _trigger(table, "UPDATE", f"{old} {new}"),
+        _trigger(table, "DELETE", old),
+    )
+
+
+CREATE = (
+    "CREATE TABLE checksum (total INTEGER NOT NULL, schema INTEGER NOT NULL)",
+    *(statement for table in _COLUMNS for statement in _triggers(table)),
+)
+"""What the migration to version 3 runs, before `begin`."""
+
+
+def register(db: sqlite3.Connection) -> None:
+    """Give a connection the function that the triggers call."""
+    db.execute("PRAGMA trusted_schema = ON")  # some builds of SQLite are compiled with it off
+    db.create_function("row_checksum", -1, _row_checksum, deterministic=True)
+
+
+def begin(db: sqlite3.Connection) -> None:
+    """Write the first total, over the rows and the schema as they are."""
+    db.execute("INSERT INTO checksum VALUES (?, ?)", (_total(db), _schema(db)))
+
+
+def check(db: sqlite3.Connection) -> None:
+    """Raises a permanent StorageError where the state does not add up."""
+    db.execute("BEGIN")  # one snapshot: other processes go on writing
+    try:
+        if db.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:
+            raise damaged()
+        if db.execute("SELECT * FROM checksum").fetchall() != [(_total(db), _schema(db))]:
+            raise damaged()
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
+def damaged() -> StorageError:
+    """The one sentence for it."""
+    return StorageError(
+        "the state file is damaged: nothing is recorded or sent, so that no budget and no answer "
+        "is used twice. Restore the file from a backup, or delete it and ask for consent again",
+        permanent=True,
+    )
+
+
+def _row_checksum(*values: object) -> int:
+    # ascii(), unlike repr(), writes the same under every version of Unicode.
+    return int.from_bytes(blake2b(ascii(values).encode(), digest_size=_BYTES).digest(), "big")
+
+
+def _total(db: sqlite3.Connection) -> int:
+    sums = (
+        db.execute(f"SELECT coalesce(sum({_of(table, '')}), 0) FROM {table}")  # noqa: S608 (fixed)
+        for table in _COLUMNS
+    )
+    return sum(int(rows.fetchone()[0]) for rows in sums) & _MASK
+
+
+def _schema(db: sqlite3.Connection) -> int:
+    return _row_checksum(*db.execute(_SCHEMA))
