@@ -1,20 +1,22 @@
 """What the client does about each answer of the aggregator, as data.
 
 | answer                          | action                                                   |
-| 2xx, id not listed              | done                                                     |
+| 200, id not listed              | done                                                     |
 | 0x0B outdated key               | fetch keys once, re-seal the same payload                |
 | 0x80 manifest unknown           | fetch the manifest; drop the report, do not re-randomize |
 | 0x09 too early                  | keep, retry after 6 h                                    |
 | 0x85 voucher invalid            | keep, ask for another voucher after 6 h                  |
 | other per-report codes          | drop, count                                              |
-| 400, 413, 415                   | drop the row, stop uploading in this process             |
-| 404, 410                        | drop the collection's queue                              |
-| 429, 503, other 5xx, no answer  | back off                                                 |
+| `invalid-message`, `too-large`, | drop the row, stop uploading in this process             |
+| `unsupported-media-type`        |                                                          |
+| `collection-closed`             | drop the collection's queue                              |
 | no voucher to send it with      | keep, ask again within 15 minutes                        |
 | anything else                   | back off: only these answers may take a report away      |
 
-The last line is for what stands between: redirects, sign-in pages, proxies that ask for a password.
-It ends, like every back-off, when the epoch closes. No action randomizes anything again.
+Each of these answers is the aggregator's own, as `deniable_shared.replies` recognises it. The last
+line is for every other problem of the aggregator, 404 too, since an empty server at the right
+address says it; and for all that is not the aggregator: redirects, sign-in pages, the error pages
+of proxies. Backing off ends when the epoch closes. No action randomizes anything again.
 """
 
 from __future__ import annotations
@@ -29,13 +31,13 @@ __all__ = [
     "BACK_OFF_BASE_SECONDS",
     "BACK_OFF_CAP_SECONDS",
     "BY_CODE",
-    "BY_STATUS",
+    "BY_PROBLEM",
     "TOO_EARLY_SECONDS",
     "VOUCHER_SPAN_SECONDS",
     "Action",
     "back_off_span",
     "for_code",
-    "for_status",
+    "for_problem",
 ]
 
 BACK_OFF_BASE_SECONDS = 30.0
@@ -69,13 +71,12 @@ BY_CODE: Mapping[int, Action] = MappingProxyType(
         ReportError.VOUCHER_INVALID: Action.LATER,
     }
 )
-BY_STATUS: Mapping[int, Action] = MappingProxyType(
+BY_PROBLEM: Mapping[str, Action] = MappingProxyType(
     {
-        400: Action.DROP_AND_STOP,
-        404: Action.DROP_COLLECTION,
-        410: Action.DROP_COLLECTION,
-        413: Action.DROP_AND_STOP,
-        415: Action.DROP_AND_STOP,
+        "invalid-message": Action.DROP_AND_STOP,
+        "collection-closed": Action.DROP_COLLECTION,
+        "too-large": Action.DROP_AND_STOP,
+        "unsupported-media-type": Action.DROP_AND_STOP,
     }
 )
 
@@ -85,11 +86,9 @@ def for_code(code: int) -> Action:
     return BY_CODE.get(code, Action.DROP)
 
 
-def for_status(status: int) -> Action:
-    """The action for a whole request."""
-    if 200 <= status < 300:
-        return Action.DONE
-    return BY_STATUS.get(status, Action.BACK_OFF)
+def for_problem(slug: str) -> Action:
+    """The action for a request that the aggregator refused as a whole."""
+    return BY_PROBLEM.get(slug, Action.BACK_OFF)
 
 
 def back_off_span(attempts: int) -> float:

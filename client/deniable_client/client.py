@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from deniable_client import consent, policy
 from deniable_client.address import parse_address, parse_trust
 from deniable_client.budget import Budget, budget_of
+from deniable_client.calls import Calls
 from deniable_client.ceiling import Ceiling
 from deniable_client.consent import Consent
 from deniable_client.errors import ClientError, ClosedError, ConfigurationError, StorageError
@@ -85,6 +86,7 @@ class Client:
                 f"got {type(vouchers).__name__}"
             )
         line = HttpTransport() if transport is None else transport
+        self._calls = Calls()
         self._address = address
         self._trust = keys
         self._ceiling = ceiling
@@ -106,26 +108,33 @@ class Client:
         self._recorder = Recorder(
             self._state, gate=self._gate, shelf=self._shelf, ceiling=ceiling, clock=clock
         )
-        self._refresher = Refresher(self._shelf, line, address=address, gate=self._gate)
+        self._refresher = Refresher(
+            self._shelf, line, calls=self._calls, address=address, gate=self._gate
+        )
         self._uploader = Uploader(
             self._state,
             line,
+            calls=self._calls,
             gate=self._gate,
             make_courier=self._courier,
             speak=self._recorder.speak_for_the_silent,
             clock=clock,
         )
         self._wake_ups = WakeUps(self._wake_up)
-        self._state.in_child += (self._uploader.after_fork, self._wake_ups.after_fork)
+        self._state.in_child += (
+            self._calls.after_fork,
+            self._uploader.after_fork,
+            self._wake_ups.after_fork,
+        )
         self._start(manifests)
 
     def consent(self, answer: str | None = None) -> Consent:
         """The person's word: "granted" or "denied"; without an argument, what it is now.
 
-        Until it is granted nothing is recorded or sent. "denied" wipes queue and keys, and from
-        then on no socket is opened; what was spent stays spent, so a later "granted" brings no new
-        budget. StorageError if the answer could not be kept: after a "denied" this process keeps to
-        it all the same.
+        Until it is granted nothing is recorded or sent. "denied" wipes queue and keys, closes a
+        socket that is open, and from then on none is opened; what was spent stays spent, so a later
+        "granted" brings no new budget. StorageError if the answer could not be kept: after a
+        "denied" this process keeps to it all the same.
         """
         if answer is None:
             self._gate.look()
@@ -212,14 +221,19 @@ class Client:
     def forget(self) -> None:
         """On uninstall: wipe everything, the tombstone too, delete the state file, and close."""
         self._gate.vetoed = True
+        self._calls.close()
         with suppress(StorageError):  # what cannot be overwritten is deleted all the same
             self._deny()
         self._wake_ups.stop()
         self._state.erase()
 
     def close(self) -> None:
-        """Stop the background thread, tidy the state file and close it. Nothing is sent."""
+        """Stop the background thread, cut off what is still being sent, close the state file.
+
+        A request under way gets a second to end by itself. Nothing new is sent.
+        """
         self._wake_ups.stop()
+        self._calls.close()
         with suppress(StorageError):  # a file that cannot be tidied can still be closed
             self._uploader.release()
             self._state.checkpoint(patience_seconds=_CHECKPOINT_SECONDS)
@@ -293,6 +307,7 @@ class Client:
 
     def _deny(self) -> None:
         self._gate.vetoed = True
+        self._calls.cut()
         with self._state.transaction(durable=True) as db:
             consent.deny(db)
         self._gate.look()

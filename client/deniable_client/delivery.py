@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,16 +25,16 @@ from deniable_client.vouching import Vouchers, extensions_for
 from deniable_shared.coins import Coins
 from deniable_shared.envelope import seal
 from deniable_shared.epochs import Clock
-from deniable_shared.errors import DecodeError, EnvelopeError
+from deniable_shared.errors import EnvelopeError
 from deniable_shared.keylist import PublicKey
 from deniable_shared.problems import ReportError
+from deniable_shared.replies import field_of, read_problem, read_statuses
 from deniable_shared.report import (
     MEDIA_TYPE,
     Extension,
     Plaintext,
     Report,
     ReportHeader,
-    decode_errors,
     encode_upload,
     padded_size,
     seal_info,
@@ -49,11 +48,15 @@ _KEEPING = (Action.BACK_OFF, Action.LATER, Action.RESEAL, Action.AWAIT_VOUCHER)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the aggregator said about one report: the action, its name for it, its Retry-After."""
+    """What a reply means for one report: the action, why, and Retry-After in seconds.
+
+    `date` is the Date of the reply, if the reply is the aggregator's own.
+    """
 
     action: Action
     problem: str = ""
     retry_after: float | None = None
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class Delivered:
     dropped: int = 0
     stop: bool = False
     problem: ClientError | None = None
+    date: str = ""
 
 
 class Courier:
@@ -141,6 +145,7 @@ class Courier:
             dropped=dropped,
             stop=answer.action is Action.DROP_AND_STOP,
             problem=problem,
+            date=answer.date,
         )
 
     def _problem(self, parcel: Parcel, answer: Answer, line: Line) -> ClientError | None:
@@ -179,19 +184,26 @@ class Courier:
 
 def read_reply(reply: Reply, report_id: bytes) -> Answer:
     """The answer to a request with this one report."""
-    action = actions.for_status(reply.status)
-    if action is not Action.DONE:
-        return Answer(action, _problem_slug(reply), reply.retry_after)
-    try:
-        statuses = decode_errors(reply.body)
-    except DecodeError:
-        return Answer(Action.BACK_OFF, "the answer is not the aggregator's")
+    statuses = read_statuses(reply.status, reply.headers, reply.body)
+    if statuses is None:
+        return _refused(reply)
     if any(status.report_id != report_id for status in statuses):
         return Answer(Action.BACK_OFF, "the answer is about another report")
+    date = field_of(reply.headers, "date")
     if not statuses:
-        return Answer(Action.DONE)
+        return Answer(Action.DONE, date=date)
     code = statuses[0].error
-    return Answer(actions.for_code(code), _code_slug(code), reply.retry_after)
+    return Answer(actions.for_code(code), _code_slug(code), reply.retry_after, date)
+
+
+def _refused(reply: Reply) -> Answer:
+    """The answer to a request that failed as a whole, or that the aggregator did not answer."""
+    problem = read_problem(reply.status, reply.headers, reply.body)
+    if problem is None:
+        why = f"http-{reply.status}, which is not the aggregator's own answer"
+        return Answer(Action.BACK_OFF, why, reply.retry_after)
+    action = actions.for_problem(problem.slug)
+    return Answer(action, problem.slug, reply.retry_after, field_of(reply.headers, "date"))
 
 
 def _sealed(parcel: Parcel, extensions: tuple[Extension, ...], key: PublicKey) -> bytes:
@@ -206,18 +218,6 @@ def _sealed(parcel: Parcel, extensions: tuple[Extension, ...], key: PublicKey) -
 def _code_slug(code: int) -> str:
     known = code in set(ReportError)
     return ReportError(code).slug if known else f"code-0x{code:02x}"
-
-
-def _problem_slug(reply: Reply) -> str:
-    """The aggregator's name for the problem, or the bare status: the body may be anybody's."""
-    try:
-        document = json.loads(reply.body)
-    except (ValueError, RecursionError):
-        document = None
-    kind = document.get("type") if isinstance(document, dict) else None
-    slug = kind.removeprefix("urn:deniable:problem:") if isinstance(kind, str) else ""
-    simple = 0 < len(slug) <= 40 and slug.replace("-", "").isalnum() and slug.isascii()
-    return slug if simple and slug != kind else f"http-{reply.status}"
 
 
 def _below(seconds: float) -> float:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from deniable_client.calls import Call, Calls
 from deniable_client.errors import HaltedError, TransportError
-from deniable_client.transport import Reply, Transport
+from deniable_client.transport import HttpTransport, Reply, Transport
 
 __all__ = ["Line"]
 
@@ -16,9 +17,12 @@ _LONGEST_REQUEST = 10.0
 class Line:
     """One run's requests. `permit` raises HaltedError when no socket may be opened any more."""
 
-    def __init__(self, transport: Transport, permit: Callable[[], None], *, seconds: float) -> None:
+    def __init__(
+        self, transport: Transport, permit: Callable[[], None], *, calls: Calls, seconds: float
+    ) -> None:
         self._transport = transport
         self._permit = permit
+        self._calls = calls
         self._end = time.monotonic() + seconds
 
     @property
@@ -40,14 +44,24 @@ class Line:
     def _request(
         self, method: str, url: str, body: bytes | None, content_type: str | None
     ) -> Reply:
-        self._permit()
-        left = self.left
-        if left <= 0:
-            raise HaltedError("the time limit is over")
+        # Begun before it is permitted: a denial meanwhile either forbids it or cuts it off.
+        with self._calls.begin(min(self.left, _LONGEST_REQUEST)) as call:
+            if self._calls.closed:
+                raise HaltedError("the client was closed")
+            self._permit()
+            if self.left <= 0:
+                raise HaltedError("the time limit is over")
+            return self._exchange(call, method, url, body, content_type)
+
+    def _exchange(
+        self, call: Call, method: str, url: str, body: bytes | None, content_type: str | None
+    ) -> Reply:
+        try:
+            timeout = call.left()
+        except OSError as error:
+            raise TransportError(f"{method} {url}: {error}") from error
+        if isinstance(self._transport, HttpTransport):
+            return self._transport.exchange(call, method, url, body=body, content_type=content_type)
         return self._transport.request(
-            method,
-            url,
-            body=body,
-            content_type=content_type,
-            timeout=min(left, _LONGEST_REQUEST),
+            method, url, body=body, content_type=content_type, timeout=timeout
         )

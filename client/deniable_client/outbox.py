@@ -2,7 +2,11 @@
 
 A row's times are unix seconds. `send_at` spreads reports over the epoch, `retry_at` is this
 device's own back-off, `floor` is the aggregator's Retry-After, `closes_at` is when the epoch takes
-no more reports.
+no more reports. A row is late once this device's clock is past `closes_at`; its `send_at` is then
+when that was first seen.
+
+A late row is not sent. It is kept for a while all the same, since the clock may have jumped: until
+the aggregator's clock is past `closes_at` too, or this one has been for a week.
 """
 
 from __future__ import annotations
@@ -20,11 +24,13 @@ __all__ = [
     "drop_closed",
     "drop_collection",
     "finish",
+    "judge_late",
     "mark_sending",
     "open_parcel",
     "postpone",
     "waiting",
     "waiting_count",
+    "watch_late",
 ]
 
 MAX_WAITING = 1_000
@@ -32,6 +38,9 @@ MAX_WAITING = 1_000
 
 MAX_WAITING_HERE = 256
 """Most answers of one collection: no other loses its place to one that is asked every hour."""
+
+LATE_SECONDS = 7 * 86_400.0
+"""How long a row stays that is late by this device's clock alone."""
 
 _LONGEST_SECONDS = 12 * 3600 + 1
 """Retry-After and back-off last six hours each: a longer wait was written under another clock."""
@@ -47,6 +56,15 @@ class Waiting(NamedTuple):
     retry_at: float
     floor: float
     closes_at: float
+
+    @property
+    def was_late(self) -> bool:
+        """Whether it was noted as late; no row is scheduled after its epoch."""
+        return self.send_at > self.closes_at
+
+    def late(self, now: float) -> bool:
+        """Whether the epoch takes no more reports, by this device's clock."""
+        return self.closes_at < now
 
     def due(self, now: float) -> bool:
         """Whether the schedule lets it go."""
@@ -128,8 +146,34 @@ def drop_collection(db: sqlite3.Connection, collection: str, reason: str) -> int
 
 
 def drop_closed(db: sqlite3.Connection, now: float) -> int:
-    """Drop what would be refused because its epoch has closed; the number of rows."""
+    """Drop what is late at that moment; the number of rows."""
     return _empty(db, "dropped", "epoch-closed", "closes_at < ?", (now,))
+
+
+def watch_late(db: sqlite3.Connection, now: float) -> int:
+    """Note since when rows are late; drop those that have been for a week; the number dropped.
+
+    A row that is in time again, or was noted under a clock further ahead, starts again.
+    """
+    db.execute(
+        "UPDATE outbox SET send_at = ?1 WHERE payload IS NOT NULL"
+        " AND iif(closes_at < ?1, send_at <= closes_at OR send_at > ?1, send_at > closes_at)",
+        (now,),
+    )
+    noted = "closes_at < send_at AND send_at < ?"
+    return _empty(db, "dropped", "epoch-closed", noted, (now - LATE_SECONDS,))
+
+
+def judge_late(db: sqlite3.Connection, *, now: float, date: float) -> int:
+    """Drop what is late by this clock and by the aggregator's; the number dropped.
+
+    What is late by this clock alone is kept for another week.
+    """
+    dropped = drop_closed(db, min(now, date))
+    db.execute(
+        "UPDATE outbox SET send_at = ?1 WHERE payload IS NOT NULL AND closes_at < ?1", (now,)
+    )
+    return dropped
 
 
 def postpone(db: sqlite3.Connection, parcel: Parcel, *, retry_at: float, floor: float) -> None:

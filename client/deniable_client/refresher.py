@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from deniable_client.address import Address
+from deniable_client.calls import Calls
 from deniable_client.errors import ClientError, HaltedError, RefusedError
 from deniable_client.installation import Gate
 from deniable_client.line import Line
@@ -21,15 +22,18 @@ _NAME = re.compile(r"[a-z0-9-]{1,64}")
 class Refresher:
     """Asks the aggregator for manifests and lets the shelf judge them."""
 
-    def __init__(self, shelf: Shelf, transport: Transport, *, address: Address, gate: Gate) -> None:
+    def __init__(
+        self, shelf: Shelf, transport: Transport, *, calls: Calls, address: Address, gate: Gate
+    ) -> None:
         self._shelf = shelf
+        self._calls = calls
         self._transport = transport
         self._address = address
         self._gate = gate
 
     def refresh(self, names: Iterable[str], timeout: float) -> RefreshResult:
         """Ask for every collection known here and for these names."""
-        line = Line(self._transport, self._permit, seconds=timeout)
+        line = Line(self._transport, self._permit, calls=self._calls, seconds=timeout)
         problems: list[ClientError] = []
         for name in sorted({*self._shelf.names, *names}):
             problem = self.fetch(name, line)

@@ -16,8 +16,9 @@ from deniable_client.client import Client
 from deniable_client.errors import TransportError
 from deniable_client.outcome import Outcome
 from deniable_client.transport import Reply
+from deniable_shared.report import ERRORS_MEDIA_TYPE
 
-__all__ = ["FakeClock", "Recorded", "RecordingTransport", "Request", "recorded"]
+__all__ = ["FakeClock", "Recorded", "RecordingTransport", "Request", "accepted", "recorded"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,15 @@ class Request:
     url: str
     body: bytes | None
     content_type: str | None
+
+
+def accepted(body: bytes = b"", **more: str) -> Reply:
+    """The aggregator's own reply to an upload: accepted, but for the reports that `body` names.
+
+    `more` are further header fields, like `Date`.
+    """
+    own = {"Content-Type": ERRORS_MEDIA_TYPE, "Content-Length": str(len(body))}
+    return Reply(200, body, own | more)
 
 
 def offline(request: Request) -> Reply:

@@ -2,22 +2,22 @@
 
 Every request is alike and has its own connection: no keep-alive, resumption, redirects, cookies,
 authorization, validators or proxies of the environment, one User-Agent for all. An answer is read
-up to 1 MiB and up to the time-out.
+up to 1 MiB, and the time-out is that of the whole exchange.
 """
 
 from __future__ import annotations
 
-import os
 import time
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
+from deniable_client.calls import Call
 from deniable_client.errors import TransportError
+from deniable_shared.replies import field_of
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx
 
 __all__ = ["USER_AGENT", "HttpTransport", "Reply", "Transport"]
@@ -29,11 +29,19 @@ _MAX_REPLY_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer: the status, the body, and Retry-After in seconds if there was one."""
+    """An answer: the status, the whole body as it came, and every header field by its name.
+
+    The header fields decide whose answer it is, so a transport leaves none of them out.
+    """
 
     status: int
-    body: bytes = b""
-    retry_after: float | None = None
+    body: bytes
+    headers: Mapping[str, str]
+
+    @property
+    def retry_after(self) -> float | None:
+        """Retry-After in seconds from now; None if there is none that can be read."""
+        return _seconds(field_of(self.headers, "retry-after"))
 
 
 class Transport(Protocol):
@@ -48,15 +56,20 @@ class Transport(Protocol):
         content_type: str | None = None,
         timeout: float = 10.0,
     ) -> Reply:
-        """One request on its own connection; TransportError if `timeout` seconds give no answer."""
+        """One request on its own connection, not answered with less than the whole reply.
+
+        Raises TransportError if `timeout` seconds, from name look-up to last byte, give none.
+        """
 
 
 class HttpTransport:
-    """HTTP/1.1 through httpx. `inner` replaces its sockets: a proxy, or an app in this process."""
+    """HTTP/1.1. `inner` replaces the sockets: a proxy through httpx, or an app in this process.
+
+    With `inner`, the time-out is that of each read until the header fields are there.
+    """
 
     def __init__(self, inner: httpx.BaseTransport | None = None) -> None:
         self._inner = inner
-        self._sockets: dict[tuple[int, bool], httpx.BaseTransport] = {}
 
     def request(
         self,
@@ -68,61 +81,54 @@ class HttpTransport:
         timeout: float = 10.0,
     ) -> Reply:
         """See `Transport`. Safe for many threads, and after a fork."""
+        return self.exchange(Call(timeout), method, url, body=body, content_type=content_type)
+
+    def exchange(
+        self,
+        call: Call,
+        method: str,
+        url: str,
+        *,
+        body: bytes | None = None,
+        content_type: str | None = None,
+    ) -> Reply:
+        """The same, within the call's time; `Call.cut` ends it at once."""
         import httpx
 
-        deadline = time.monotonic() + timeout
+        from deniable_client.sockets import FAILURES, Sockets
+
         headers = {"User-Agent": USER_AGENT, "Accept": "*/*", "Connection": "close"}
         if content_type is not None:
             headers["Content-Type"] = content_type
-        limits = {"timeout": httpx.Timeout(timeout).as_dict()}
         try:
-            request = httpx.Request(method, url, headers=headers, content=body, extensions=limits)
-            response = self._transport(secure=request.url.scheme == "https").handle_request(request)
-            try:
-                data = _read(response, deadline)
-            finally:
-                response.close()
-        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, OSError) as error:
+            request = httpx.Request(method, url, headers=headers, content=body)
+            return _reply(self._inner or Sockets(call), request, call)
+        except FAILURES as error:
             raise TransportError(f"{method} {url}: {type(error).__name__}") from error
-        return Reply(response.status_code, data, _seconds(response.headers.get("Retry-After")))
-
-    def _transport(self, *, secure: bool) -> httpx.BaseTransport:
-        import httpx
-
-        if self._inner is not None:
-            return self._inner
-        place = (os.getpid(), secure)
-        if place not in self._sockets:
-            self._sockets[place] = httpx.HTTPTransport(
-                verify=_ssl_context() if secure else False,
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
-            )
-        return self._sockets[place]
 
 
-@cache
-def _ssl_context() -> ssl.SSLContext:
+def _reply(sockets: httpx.BaseTransport, request: httpx.Request, call: Call) -> Reply:
     import httpx
 
-    return httpx.create_ssl_context()
+    request.extensions["timeout"] = httpx.Timeout(call.left()).as_dict()
+    response = sockets.handle_request(request)
+    with closing(response):
+        chunks = (response.content,) if response.is_stream_consumed else response.iter_raw()
+        return Reply(response.status_code, _read(chunks, call), dict(response.headers))
 
 
-def _read(response: httpx.Response, deadline: float) -> bytes:
+def _read(chunks: Iterable[bytes], call: Call) -> bytes:
     data = bytearray()
-    chunks = (response.content,) if response.is_stream_consumed else response.iter_raw()
     for chunk in chunks:
         data += chunk
         if len(data) > _MAX_REPLY_BYTES:
             raise OSError(f"the answer is longer than {_MAX_REPLY_BYTES} bytes")
-        if time.monotonic() > deadline:
-            raise TimeoutError("the answer took too long")
+        call.left()
     return bytes(data)
 
 
-def _seconds(value: str | None) -> float | None:
+def _seconds(value: str) -> float | None:
     """Seconds from now, of a number or of an HTTP date."""
-    if value is None:
-        return None
     if value.isascii() and value.isdigit():
         return float(value[:9])
     from email.utils import parsedate_to_datetime

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from deniable_client import installation, outbox, policy
+from deniable_client.calls import Calls
 from deniable_client.errors import (
     ClientError,
     ClosedError,
@@ -29,6 +30,7 @@ from deniable_client.state import State
 from deniable_client.transport import Transport
 from deniable_shared.coins import Coins
 from deniable_shared.epochs import Clock
+from deniable_shared.replies import read_date
 
 if TYPE_CHECKING:
     from deniable_client.delivery import Courier, Delivered
@@ -49,6 +51,8 @@ class _Run:
     accepted: int = 0
     dropped: int = 0
     problems: list[ClientError] = field(default_factory=list)
+    date: str = ""
+    """The Date of the aggregator's last own reply."""
 
     def add(self, delivered: Delivered) -> None:
         """Count one row in."""
@@ -57,6 +61,7 @@ class _Run:
         self.dropped += delivered.dropped
         if delivered.problem is not None:
             self.problems.append(delivered.problem)
+        self.date = delivered.date or self.date
 
     def result(self, waiting: int) -> FlushResult:
         """The sums, closed."""
@@ -74,6 +79,7 @@ class Uploader:
         state: State,
         transport: Transport,
         *,
+        calls: Calls,
         gate: Gate,
         make_courier: Callable[[], Courier],
         speak: Callable[[], object],
@@ -81,6 +87,7 @@ class Uploader:
     ) -> None:
         self._state = state
         self._transport = transport
+        self._calls = calls
         self._gate = gate
         self._make_courier = make_courier
         self._speak = speak
@@ -115,7 +122,7 @@ class Uploader:
 
     def _run(self, choose: _Choice, seconds: float) -> FlushResult:
         run = _Run()
-        line = Line(self._transport, self._permit, seconds=seconds)
+        line = Line(self._transport, self._permit, calls=self._calls, seconds=seconds)
         if not self._turn.acquire(timeout=max(0.0, seconds)):
             run.problems.append(HaltedError("another thread is uploading"))
             return run.result(self._waiting_count(run))
@@ -140,24 +147,39 @@ class Uploader:
         self._speak()
         if self.stopped:
             raise RejectedError("stopped", "the aggregator refused this version's messages")
-        rows = choose(self._open_rows(run), self._clock())
+        waiting = self._waiting(run)
+        now = self._clock()
+        in_time = [row for row in waiting if not row.late(now)]
+        rows = choose(in_time, now)
         if rows:
             try:
                 self._permit()
                 self._deliver(run, line, rows)
             finally:
                 self.release()
+        if len(in_time) < len(waiting):
+            self._judge_late(run)
 
-    def _open_rows(self, run: _Run) -> list[Waiting]:
-        """What waits and is not too late; what is too late is dropped."""
+    def _waiting(self, run: _Run) -> list[Waiting]:
+        """What waits; what this clock has called late for too long is dropped."""
         now = self._clock()
         with self._state.reading() as db:
             rows = outbox.waiting(db)
-        if all(row.closes_at >= now for row in rows):
+        if not any(row.late(now) or row.was_late for row in rows):
             return rows
         with self._state.transaction() as db:
-            run.dropped += outbox.drop_closed(db, now)
+            run.dropped += outbox.watch_late(db, now)
             return outbox.waiting(db)
+
+    def _judge_late(self, run: _Run) -> None:
+        """Drop what is late by the aggregator's clock too; keep what only this clock calls late.
+
+        The Date of the aggregator's reply decides nothing else.
+        """
+        date = read_date(run.date)
+        if date is not None:
+            with self._state.transaction() as db:
+                run.dropped += outbox.judge_late(db, now=self._clock(), date=date)
 
     def _deliver(self, run: _Run, line: Line, rows: Sequence[Waiting]) -> None:
         self._courier = courier = self._courier or self._make_courier()

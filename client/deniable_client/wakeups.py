@@ -42,7 +42,7 @@ class WakeUps:
                 self._start()
 
     def stop(self) -> None:
-        """Ask the thread to end, and wait for it a moment; a request under way may outlive that."""
+        """Ask the thread to end, and wait a second for it; a request under way may outlive that."""
         self._stop.set()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():

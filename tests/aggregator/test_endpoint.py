@@ -14,6 +14,7 @@ import pytest
 
 from deniable_aggregator.ingest.endpoint import UploadEndpoint
 from deniable_shared.problems import PROBLEM_MEDIA_TYPE, ReportError
+from deniable_shared.replies import read_statuses
 from deniable_shared.report import (
     ERRORS_MEDIA_TYPE,
     MAX_UPLOAD_BYTES,
@@ -80,7 +81,9 @@ def post(world: World, body: bytes | io.BytesIO = b"", **environ: str | None) ->
 
 def test_an_accepted_report_is_answered_with_an_empty_200(world: World) -> None:
     answer = post(world, encode_upload([world.report()]))
-    assert (answer.status, answer.headers, answer.body) == (200, {"Content-Length": "0"}, b"")
+    assert (answer.status, answer.body) == (200, b"")
+    assert answer.headers == {"Content-Type": ERRORS_MEDIA_TYPE, "Content-Length": "0"}
+    assert read_statuses(answer.status, answer.headers, answer.body) == []
     assert world.n() == 1
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from deniable_client import Outcome, RejectedError, Reply, TransportError, actions
+from deniable_client import Outcome, RejectedError, Reply, TransportError
 from deniable_client.actions import Action
 from deniable_client.delivery import read_reply
-from deniable_client.testing import Request
-from deniable_shared.problems import ReportError
+from deniable_client.testing import Request, accepted
+from deniable_shared.problems import PROBLEMS, ReportError
 from deniable_shared.report import MEDIA_TYPE, ReportStatus, encode_errors
 from support.client_world import (
     DAY,
@@ -18,6 +18,8 @@ from support.client_world import (
     Device,
     MakeDevice,
     manifest,
+    nothing,
+    refused,
 )
 
 ID = bytes(range(16))
@@ -65,7 +67,7 @@ def test_a_report_is_either_done_or_dropped_or_still_waiting(name: str, device: 
 
 @pytest.mark.parametrize("code", range(256))
 def test_every_code_has_an_action_and_all_but_four_drop(code: int) -> None:
-    reply = Reply(200, encode_errors([ReportStatus(ID, code)]))
+    reply = accepted(encode_errors([ReportStatus(ID, code)]))
     expected: dict[int, Action] = {
         ReportError.OUTDATED_KEY: Action.RESEAL,
         ReportError.MANIFEST_UNKNOWN: Action.FETCH_MANIFEST,
@@ -76,21 +78,24 @@ def test_every_code_has_an_action_and_all_but_four_drop(code: int) -> None:
 
 
 @pytest.mark.parametrize("status", range(100, 600))
-def test_every_status_has_an_action_and_only_the_protocol_s_take_a_report_away(status: int) -> None:
-    action = actions.for_status(status)
-    if 200 <= status < 300:
-        assert action is Action.DONE
-    elif status in (404, 410):
-        assert action is Action.DROP_COLLECTION
-    elif status in (400, 413, 415):
-        assert action is Action.DROP_AND_STOP
-    else:
-        assert action is Action.BACK_OFF
+def test_a_status_alone_takes_no_report_away(status: int) -> None:
+    assert read_reply(nothing(status), ID).action is Action.BACK_OFF
+
+
+@pytest.mark.parametrize("slug", PROBLEMS)
+def test_every_problem_has_an_action_and_only_four_take_a_report_away(slug: str) -> None:
+    expected = {
+        "invalid-message": Action.DROP_AND_STOP,
+        "too-large": Action.DROP_AND_STOP,
+        "unsupported-media-type": Action.DROP_AND_STOP,
+        "collection-closed": Action.DROP_COLLECTION,
+    }
+    assert read_reply(refused(slug), ID).action is expected.get(slug, Action.BACK_OFF)
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"x", bytes(16), bytes(17), bytes(17 * 2000)])
 def test_a_200_that_is_not_about_this_report_is_not_believed(body: bytes) -> None:
-    assert read_reply(Reply(200, body), ID).action is Action.BACK_OFF
+    assert read_reply(accepted(body), ID).action is Action.BACK_OFF
 
 
 def test_an_accepted_report_is_emptied_and_its_row_kept(device: Device) -> None:
@@ -172,28 +177,40 @@ def test_a_report_that_is_too_early_waits_six_hours(device: Device) -> None:
     assert client.flush(early=True).accepted == 1
 
 
-@pytest.mark.parametrize("status", [404, 410])
-def test_a_collection_that_is_gone_loses_its_queue_and_no_other_does(
-    make_device: MakeDevice, status: int
+def test_a_collection_that_is_closed_loses_its_queue_and_no_other_does(
+    make_device: MakeDevice,
 ) -> None:
     device = make_device(manifest("a"), manifest("b"))
     client = device.granted()
     client.record("a", SETTINGS)
     client.record("b", SETTINGS)
-    device.aggregator.script.append(Reply(status))
+    device.aggregator.script.append(refused("collection-closed"))
     result = client.flush(early=True)
     assert (result.dropped, result.accepted, result.waiting) == (1, 1, 0)
 
 
-@pytest.mark.parametrize("status", [400, 413, 415])
+@pytest.mark.parametrize("slug", ["unknown-collection", "not-found"])
+def test_404_keeps_a_report_until_the_server_knows_its_collection(
+    device: Device, slug: str
+) -> None:
+    client = device.granted()
+    client.record("settings", SETTINGS)
+    device.aggregator.script.append(refused(slug))
+    result = client.flush(early=True)
+    assert (result.dropped, result.waiting) == (0, 1)
+    assert slug in str(result.problems[0])
+    assert client.flush(early=True).accepted == 1
+
+
+@pytest.mark.parametrize("slug", ["invalid-message", "too-large", "unsupported-media-type"])
 def test_a_refused_message_stops_this_process_and_no_other(
-    make_device: MakeDevice, status: int
+    make_device: MakeDevice, slug: str
 ) -> None:
     device = make_device(manifest("a"), manifest("b"))
     client = device.granted()
     client.record("a", SETTINGS)
     client.record("b", SETTINGS)
-    device.aggregator.script.append(Reply(status))
+    device.aggregator.script.append(refused(slug))
     assert client.flush(early=True).waiting == 1
     stopped = client.flush(early=True)
     assert (stopped.sent, str(stopped.problems[0]).split(":")[0]) == (0, "stopped")
@@ -204,24 +221,23 @@ def test_a_refused_message_stops_this_process_and_no_other(
 def test_a_dropped_report_says_the_aggregator_s_reason(device: Device) -> None:
     client = device.granted()
     client.record("settings", SETTINGS)
-    device.aggregator.script.append(
-        Reply(404, b'{"type": "urn:deniable:problem:unknown-collection", "detail": "x"}')
-    )
+    device.aggregator.script.append(refused("collection-closed"))
     (problem,) = client.flush(early=True).problems
     assert isinstance(problem, RejectedError)
-    assert problem.problem == "unknown-collection"
+    assert problem.problem == "collection-closed"
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"[", b"[" * 10_000, b'{"type": 5}', b'{"type": "urn:x"}', b"<html>"]
 )
-def test_a_problem_of_a_stranger_is_told_by_its_status(device: Device, body: bytes) -> None:
+def test_a_stranger_s_problem_is_named_by_its_status(device: Device, body: bytes) -> None:
     client = device.granted()
     client.record("settings", SETTINGS)
-    device.aggregator.script.append(Reply(410, body))
-    (problem,) = client.flush(early=True).problems
-    assert isinstance(problem, RejectedError)
-    assert problem.problem == "http-410"
+    headers = {"Content-Type": "application/problem+json", "Content-Length": str(len(body))}
+    device.aggregator.script.append(Reply(410, body, headers))
+    result = client.flush(early=True)
+    assert (result.dropped, result.waiting) == (0, 1)
+    assert "http-410" in str(result.problems[0])
 
 
 def test_a_lost_reply_is_sent_again_under_the_same_id(device: Device) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deniable_client import Client, Outcome, Reply
+from deniable_client import Client, Outcome
 from deniable_client.installation import LEASE_SECONDS
-from support.client_world import OTHER, SETTINGS, Device, MakeDevice
+from support.client_world import OTHER, SETTINGS, Device, MakeDevice, nothing
 from support.crashes import Killed, Killer, killed_before
 
 
@@ -22,7 +22,7 @@ class Life:
 
     def live(self) -> None:
         """First start, consent, an answer, a failed and a good upload, another answer, the end."""
-        self.device.aggregator.script.append(Reply(503))
+        self.device.aggregator.script.append(nothing(503))
         client = self.device.open()
         client.consent("granted")
         self.told.append(client.record("settings", SETTINGS))

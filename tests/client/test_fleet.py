@@ -9,11 +9,20 @@ import sys
 
 import pytest
 
-from deniable_client import ConfigurationError, Reply, fleet
+from deniable_client import ConfigurationError, fleet
 from deniable_client.fleet import Fleet, SharedReads, Tally
 from deniable_client.testing import FakeClock, RecordingTransport
 from deniable_shared.problems import ReportError
-from support.client_world import OTHER, SETTINGS, START, URL, Aggregator, Operator, manifest
+from support.client_world import (
+    OTHER,
+    SETTINGS,
+    START,
+    URL,
+    Aggregator,
+    Operator,
+    manifest,
+    nothing,
+)
 
 
 @pytest.fixture
@@ -58,7 +67,7 @@ def test_every_user_is_a_device_of_its_own(aggregator: Aggregator) -> None:
 
 
 def test_a_busy_aggregator_is_asked_again(aggregator: Aggregator) -> None:
-    aggregator.script.extend([Reply(503)] * 5)
+    aggregator.script.extend([nothing(503)] * 5)
     tally = run(aggregator, 10, workers=1)
     assert (tally.accepted, tally.sent, tally.waiting) == (10, 15, 0)
     assert tally.to_json()["duplicates"] == 5

@@ -10,7 +10,16 @@ import pytest
 from deniable_client import Client, LogForkedError, Outcome, RefusedError, Reply, TransportError
 from deniable_client.errors import ClientError
 from deniable_shared.journal import LogEntry
-from support.client_world import DAY, SETTINGS, Aggregator, Device, MakeDevice, manifest, page_of
+from support.client_world import (
+    DAY,
+    SETTINGS,
+    Aggregator,
+    Device,
+    MakeDevice,
+    manifest,
+    nothing,
+    page_of,
+)
 
 NAMES = ["a", "b", "c"]
 
@@ -105,15 +114,15 @@ def test_a_log_that_does_not_extend_is_a_fork_for_good(
 
 def pages(document: object) -> Callable[[int], Reply]:
     body = document if isinstance(document, bytes) else json.dumps(document).encode()
-    return lambda first: Reply(200, body)
+    return lambda first: Reply(200, body, {})
 
 
 HEX = "00" * 32
 UNSIGNED: Mapping[str, Callable[[int], Reply]] = {
     "nothing": pages(b""),
     "a sign-in page": pages(b"<html>"),
-    "no such thing": lambda first: Reply(404),
-    "an error": lambda first: Reply(503),
+    "no such thing": lambda first: nothing(404),
+    "an error": lambda first: nothing(503),
     "no entries": pages({"size": 7, "head": HEX, "entries": []}),
     "a shorter log": pages({"size": 6, "head": HEX, "entries": [["keys", HEX]]}),
     "too many entries": pages({"size": 9999, "head": HEX, "entries": [["keys", HEX]] * 1001}),

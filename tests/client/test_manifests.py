@@ -224,7 +224,7 @@ def test_a_version_that_changes_what_it_may_not_is_refused(device: Device, reaso
         payload_type=MANIFEST_TYPE,
         seed=device.aggregator.operator.seed,
     )
-    device.transport.answer = lambda request: Reply(200, envelope)
+    device.transport.answer = lambda request: Reply(200, envelope, {})
     (told,) = fetched(device)
     assert reason in told
 

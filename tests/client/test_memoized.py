@@ -7,10 +7,20 @@ from contextlib import closing
 
 import pytest
 
-from deniable_client import Ceiling, Outcome, Reply, keychain
+from deniable_client import Ceiling, Outcome, keychain
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.manifest import Manifest
-from support.client_world import DAY, OTHER, SETTINGS, URL, Device, MakeDevice, manifest, toml
+from support.client_world import (
+    DAY,
+    OTHER,
+    SETTINGS,
+    URL,
+    Device,
+    MakeDevice,
+    manifest,
+    nothing,
+    toml,
+)
 
 HOLD = 5
 FIELDS = {"repeat": '"memoized"', "epsilon_lifetime": '"4"', "hold_epochs": str(HOLD)}
@@ -147,7 +157,7 @@ def test_the_two_rounds_and_the_ids_come_from_labels_of_their_own() -> None:
 def test_a_rotation_between_the_days_of_a_hold_changes_no_byte_inside(memoized: Device) -> None:
     client = memoized.granted()
     client.record("settings", SETTINGS)
-    memoized.aggregator.script.append(Reply(503))
+    memoized.aggregator.script.append(nothing(503))
     client.flush(early=True)
     memoized.aggregator.rotate(2)
     memoized.aggregator.script.append(0x0B)

@@ -6,7 +6,7 @@ import pytest
 
 from deniable_client import Reply, TransportError
 from deniable_shared.envelope import SEALED_BYTES, suites
-from support.client_world import SETTINGS, Device
+from support.client_world import SETTINGS, Device, nothing
 from support.older_cryptography import without_hybrid
 
 hybrid = pytest.mark.skipif(2 not in suites(), reason="this cryptography has no suite 2")
@@ -60,7 +60,7 @@ def test_a_list_of_suites_that_nobody_here_knows_keeps_the_report(
 
 
 @pytest.mark.parametrize("suite", suites())
-@pytest.mark.parametrize("lost", [Reply(503), TransportError("reply lost")])
+@pytest.mark.parametrize("lost", [nothing(503), TransportError("reply lost")])
 def test_sealed_before_a_rotation_is_sealed_again_byte_identical_inside(
     device: Device, suite: int, lost: Reply | TransportError
 ) -> None:

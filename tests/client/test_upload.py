@@ -8,7 +8,7 @@ from deniable_client import Client, FlushResult, Reply, TransportError, actions
 from deniable_client.installation import LEASE_SECONDS
 from deniable_client.testing import Request
 from deniable_shared.epochs import closes_at, epoch_at
-from support.client_world import DAY, SETTINGS, START, Device, MakeDevice, manifest
+from support.client_world import DAY, SETTINGS, START, Device, MakeDevice, manifest, nothing
 
 NAMES = [f"q{number}" for number in range(6)]
 HALF_GRACE = DAY
@@ -90,7 +90,7 @@ def test_the_back_off_doubles_from_thirty_seconds_to_six_hours(attempts: int) ->
 
 
 def test_a_back_off_is_drawn_between_nothing_and_its_span(device: Device) -> None:
-    device.aggregator.script.extend([Reply(503)] * 3)
+    device.aggregator.script.extend([nothing(503)] * 3)
     client = device.granted()
     client.record("settings", SETTINGS)
     for attempt in range(1, 4):
@@ -103,7 +103,7 @@ def test_a_back_off_is_drawn_between_nothing_and_its_span(device: Device) -> Non
 def test_retry_after_is_a_floor_that_even_an_early_flush_keeps(device: Device) -> None:
     client = device.granted()
     client.record("settings", SETTINGS)
-    device.aggregator.script.append(Reply(429, retry_after=600.0))
+    device.aggregator.script.append(nothing(429, **{"Retry-After": "600"}))
     client.flush(early=True)
     device.clock.advance(599)
     assert client.flush(early=True).sent == 0
@@ -114,7 +114,7 @@ def test_retry_after_is_a_floor_that_even_an_early_flush_keeps(device: Device) -
 def test_retry_after_is_not_obeyed_beyond_six_hours(device: Device) -> None:
     client = device.granted()
     client.record("settings", SETTINGS)
-    device.aggregator.script.append(Reply(503, retry_after=365.0 * DAY))
+    device.aggregator.script.append(nothing(503, **{"Retry-After": str(365 * DAY)}))
     client.flush(early=True)
     device.clock.advance(6 * 3600 - 1)
     assert client.flush(early=True).sent == 0
@@ -122,14 +122,16 @@ def test_retry_after_is_not_obeyed_beyond_six_hours(device: Device) -> None:
     assert client.flush(early=True).accepted == 1
 
 
-def test_a_report_whose_epoch_has_closed_is_dropped_without_a_request(device: Device) -> None:
+def test_a_late_report_is_not_sent_and_is_dropped_after_a_week(device: Device) -> None:
     client = device.granted()
     client.record("settings", SETTINGS)
     shipped = manifest()
     epoch = epoch_at(START, shipped.epoch_seconds)
     device.clock.now = closes_at(epoch, shipped.epoch_seconds, shipped.grace_seconds) + 1.0
-    result = client.flush()
-    assert (result.sent, result.dropped, result.waiting) == (0, 1, 0)
+    for dropped, days in ((0, 7), (0, 1), (1, 1)):
+        result = client.flush(early=True)
+        assert (result.sent, result.dropped, result.waiting) == (0, dropped, 1 - dropped)
+        device.clock.advance(days * DAY)
     assert device.transport.requests == []
 
 
@@ -145,7 +147,7 @@ def test_a_report_is_still_sent_in_the_last_second_before_its_epoch_closes(devic
 def test_a_clock_that_was_far_ahead_does_not_hold_a_report_back(device: Device) -> None:
     client = device.granted()
     client.record("settings", SETTINGS)
-    device.aggregator.script.append(Reply(503, retry_after=6 * 3600.0))
+    device.aggregator.script.append(nothing(503, **{"Retry-After": "21600"}))
     device.clock.advance(2 * DAY)
     client.flush(early=True)
     device.clock.advance(-2 * DAY)

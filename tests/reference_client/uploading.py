@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import shake_256
 from typing import Any
@@ -135,3 +136,45 @@ def report(
 def refusals(body: bytes) -> list[tuple[bytes, int]]:
     """Ids and codes of an answer's reports that failed."""
     return [(body[start : start + 16], body[start + 16]) for start in range(0, len(body), 17)]
+
+
+TAKING = {
+    (400, "invalid-message"): "drop-and-stop",
+    (410, "collection-closed"): "drop-collection",
+    (413, "too-large"): "drop-and-stop",
+    (415, "unsupported-media-type"): "drop-and-stop",
+}
+CODES = {0x09: "later", 0x0B: "reseal", 0x80: "fetch-manifest", 0x85: "later"}
+
+
+def verdict(status: int, headers: Mapping[str, str], body: bytes, identifier: bytes) -> str:
+    """What becomes of the one report that was sent, whoever answers."""
+    fields = {name.lower(): value for name, value in headers.items()}
+    chunked = fields.get("transfer-encoding", "").lower() == "chunked"
+    if "content-encoding" in fields:
+        return "keep"
+    if not chunked and fields.get("content-length") != str(len(body)):
+        return "keep"
+    media_type = "".join(fields.get("content-type", "").lower().replace('"', "").split())
+    kind, *given = media_type.split(";")
+    parameters = dict(each.partition("=")[::2] for each in given)
+    if kind == "application/problem+json":
+        return TAKING.get((status, problem_name(body)), "keep")
+    message = (parameters.get("message"), parameters.get("version"))
+    if (status, kind, *message) != (200, "application/vnd.deniable", "upload-errors", "1"):
+        return "keep"
+    failed = refusals(body) if len(body) % 17 == 0 else [(b"", 0)]
+    if any(each != identifier for each, _ in failed) or len(parameters) < len(given):
+        return "keep"
+    return CODES.get(failed[0][1], "drop") if failed else "done"
+
+
+def problem_name(body: bytes) -> str:
+    """The name after urn:deniable:problem:, or nothing."""
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return ""
+    kind = document.get("type") if isinstance(document, dict) else None
+    prefix, _, name = str(kind).partition("urn:deniable:problem:")
+    return "" if prefix else name

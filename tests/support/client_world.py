@@ -6,23 +6,30 @@ opens what it gets, and remembers everything. Nothing here needs the aggregator'
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from email.utils import formatdate
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
 from deniable_client import Ceiling, Client, Reply, TransportError
-from deniable_client.testing import FakeClock, RecordingTransport, Request
+from deniable_client.testing import FakeClock, RecordingTransport, Request, accepted
 from deniable_client.vouching import Vouchers
 from deniable_shared import dsse, envelope
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.journal import GENESIS, LOG_PAGE, LogEntry, LogPage, extend
 from deniable_shared.keylist import KeyList, PublicKey, delegate, sign_key_list
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
-from deniable_shared.problems import ReportError
+from deniable_shared.problems import (
+    PROBLEM_MEDIA_TYPE,
+    PROBLEMS,
+    ReportError,
+    problem_document,
+)
 from deniable_shared.report import (
     Plaintext,
     Report,
@@ -169,29 +176,33 @@ class Aggregator:
     def __call__(self, request: Request) -> Reply:
         """Answer one request."""
         if request.url == f"{URL}/v1/keys":
-            return Reply(200, self.operator.sign_keys(self.key_list))
+            return Reply(200, self.operator.sign_keys(self.key_list), {})
         if request.url.startswith(f"{URL}/v1/log?from="):
             return self._page(int(request.url.partition("=")[2]))
         match = re.fullmatch(f"{URL}/v1/collections/([a-z0-9-]+)/(manifest|reports)", request.url)
         assert match, request.url
         if match[2] == "manifest":
             found = self.manifests.get(match[1])
-            return Reply(200, self.operator.sign(found)) if found else Reply(404)
+            return Reply(200, self.operator.sign(found), {}) if found else nothing(404)
         return self._upload(match[1], request)
 
     def _page(self, first: int) -> Reply:
         if self.pages is not None:
             return self.pages(first)
-        return Reply(200, page_of(self.log, first))
+        return Reply(200, page_of(self.log, first), {})
 
     def _upload(self, collection: str, request: Request) -> Reply:
         assert request.body is not None
         (report,) = decode_upload(request.body)
         self.received.append(Received(collection, report, self._open(collection, report)))
-        answer = self.script.popleft() if self.script else Reply(200)
+        answer = self.script.popleft() if self.script else self.accepted()
         if isinstance(answer, BaseException):
             raise answer
         return answer if isinstance(answer, Reply) else failed(report, answer)
+
+    def accepted(self) -> Reply:
+        """Accepted, at the moment that its clock shows."""
+        return accepted(Date=formatdate(self.clock(), usegmt=True))
 
     def _open(self, collection: str, report: Report) -> Plaintext:
         info = seal_info(collection, self.manifests[collection].digest, report.header)
@@ -207,24 +218,37 @@ def page_of(log: Sequence[LogEntry], first: int) -> bytes:
 
 def failed(report: Report, code: int) -> Reply:
     """200 with one failed report."""
-    return Reply(200, encode_errors([ReportStatus(report.header.report_id, code)]))
+    return accepted(encode_errors([ReportStatus(report.header.report_id, code)]))
+
+
+def nothing(status: int, **headers: str) -> Reply:
+    """A status, and perhaps header fields, which anybody may send."""
+    return Reply(status, b"", headers)
+
+
+def refused(slug: str, **headers: str) -> Reply:
+    """The aggregator's own refusal of a request."""
+    body = json.dumps(problem_document(slug, "as it says")).encode()
+    own = {"Content-Type": PROBLEM_MEDIA_TYPE, "Content-Length": str(len(body))}
+    return Reply(PROBLEMS[slug].status, body, own | headers)
 
 
 EVERY_ANSWER: Mapping[str, Reply | int | Exception] = {
     **{code.slug: int(code) for code in ReportError},
     "unknown code": 0x77,
     **{
-        f"status {status}": Reply(status)
-        for status in (204, 301, 302, 307, 308, 400, 401, 403, 404, 405, 408, 409)
+        f"status {status}": nothing(status)
+        for status in (200, 202, 204, 301, 302, 307, 308, 400, 401, 403, 404, 405, 408, 409)
     },
     **{
-        f"status {status}": Reply(status)
+        f"status {status}": nothing(status)
         for status in (410, 411, 413, 415, 418, 422, 429, 500, 502, 503, 504, 599)
     },
-    "429 for a minute": Reply(429, retry_after=60.0),
-    "503 for a year": Reply(503, retry_after=365.0 * DAY),
-    "sign-in page": Reply(200, b"<html>Welcome to our hotel</html>"),
-    "another report's failure": Reply(200, bytes(16) + b"\x08"),
+    **{f"problem {slug}": refused(slug) for slug in PROBLEMS},
+    "429 for a minute": nothing(429, **{"Retry-After": "60"}),
+    "503 for a year": nothing(503, **{"Retry-After": str(365 * DAY)}),
+    "sign-in page": Reply(200, b"<html>Welcome to our hotel</html>", {"Content-Type": "text/html"}),
+    "another report's failure": accepted(bytes(16) + b"\x08"),
     "no connection": TransportError("connection refused"),
     "time-out": TransportError("time-out"),
 }

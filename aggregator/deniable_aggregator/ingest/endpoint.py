@@ -79,8 +79,6 @@ class UploadEndpoint:
             relay=relay,
             token_refused=credential is not None and not relay,
         )
-        if not failed:
-            return "200 OK", [], b""
         return "200 OK", [("Content-Type", ERRORS_MEDIA_TYPE)], encode_errors(failed)
 
     def _is_relay(self, credential: str, collection: str) -> bool:

@@ -98,8 +98,6 @@ class RelayApp:
             relay=relay,
             token_refused=credential is not None and not relay,
         )
-        if not failed:
-            return _ok(b"", None)
         return _ok(encode_errors(failed), ERRORS_MEDIA_TYPE)
 
     def _manifest(self, name: str, environ: WSGIEnvironment) -> Reply:
@@ -116,8 +114,8 @@ class RelayApp:
         return _status("ready")
 
 
-def _ok(body: bytes, content_type: str | None) -> Reply:
-    return "200 OK", [] if content_type is None else [("Content-Type", content_type)], body
+def _ok(body: bytes, content_type: str) -> Reply:
+    return "200 OK", [("Content-Type", content_type)], body
 
 
 def _status(status: str) -> Reply:

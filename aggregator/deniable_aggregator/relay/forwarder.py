@@ -3,6 +3,9 @@
 Report and answer are settled in one transaction after the answer, so a kill between them sends a
 report again; the aggregator counts an id once. What the aggregator asks to bring later is kept and
 every waiting stops for a while, the longer the oftener it happens in a row.
+
+Reports are settled only by the aggregator's own reply: its 200, or its `collection-closed`. Any
+other reply, 404 too, keeps them until their epoch is over.
 """
 
 from __future__ import annotations
@@ -11,21 +14,22 @@ import logging
 import math
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deniable_aggregator.problem import jittered
 from deniable_aggregator.relay.notices import Notices
 from deniable_aggregator.relay.queue import Group, Queue
 from deniable_shared.epochs import Clock, closes_at
-from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
-from deniable_shared.report import MAX_REPORTS, MAX_UPLOAD_BYTES, ReportStatus, decode_errors
+from deniable_shared.replies import field_of, read_problem, read_statuses
+from deniable_shared.report import MAX_REPORTS, MAX_UPLOAD_BYTES, ReportStatus
 
 __all__ = ["Answer", "Forwarder", "Post"]
 
 BASE_SECONDS, CAP_SECONDS = 5.0, 900.0
-GONE = (404, 410)
+GONE = "collection-closed"
+UNKNOWN = "unknown-collection"
 KEPT = frozenset({ReportError.TOO_EARLY, ReportError.TOKEN_REQUIRED, ReportError.TOKEN_INVALID})
 """Codes that say nothing against the report: the relay's clock or token is wrong."""
 
@@ -35,11 +39,28 @@ _random = secrets.SystemRandom()
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status, body and Retry-After in seconds; status 0 where there was no answer."""
+    """Status, body and header fields of a reply; status 0 where there was none."""
 
     status: int
-    body: bytes = b""
-    retry_after: float | None = None
+    body: bytes
+    headers: Mapping[str, str]
+
+    @property
+    def problem(self) -> str:
+        """The name of the problem that the aggregator itself reports; "" if there is none."""
+        found = read_problem(self.status, self.headers, self.body)
+        return "" if found is None else found.slug
+
+    @property
+    def failed(self) -> list[ReportStatus] | None:
+        """The reports that were not accepted; None if this is not the aggregator's own 200."""
+        return read_statuses(self.status, self.headers, self.body)
+
+    @property
+    def retry_after(self) -> float:
+        """Retry-After in seconds; 0 without one."""
+        wait = field_of(self.headers, "retry-after")
+        return float(wait[:9]) if wait.isascii() and wait.isdigit() else 0.0
 
 
 Post = Callable[[str, bytes], Answer]
@@ -65,10 +86,14 @@ class Forwarder:
             return
         groups = self._queue.batches()
         _random.shuffle(groups)  # one that is refused for ever does not stand before the others
+        settled = True
         for group in groups:
-            if not self._send(group):
+            answer = self._send(group)
+            settled = settled and answer is None
+            if answer is not None and answer.problem != UNKNOWN:
                 return
-        self._failures = 0
+        if settled:
+            self._failures = 0
 
     def _forget(self, notices: Notices) -> None:
         now = self._clock()
@@ -80,24 +105,24 @@ class Forwarder:
             if now > closes_at(epoch, newest.epoch_seconds, newest.grace_seconds):
                 self._queue.forget(collection, epoch)
 
-    def _send(self, group: Group) -> bool:
-        """Whether the whole batch is settled."""
+    def _send(self, group: Group) -> Answer | None:
+        """Send a batch until an answer leaves reports of it waiting: that answer, or None."""
         ids = self._queue.members(group.batch)
         _random.shuffle(ids)
         for part in _parts(ids, group.size):
             body = b"".join(self._queue.report(group, id) for id in part)
             answer = self._post(group.collection, body)
             if not self._settled(group, part, answer):
-                return False
-        return True
+                return answer
+        return None
 
     def _settled(self, group: Group, part: Sequence[bytes], answer: Answer) -> bool:
-        if answer.status in GONE:
-            self._queue.settle(group, part, {"refused: collection-closed": len(part)})
+        if answer.problem == GONE:
+            self._queue.settle(group, part, {f"refused: {GONE}": len(part)})
             return True
-        failed = _failed(answer)
-        if failed is None:
-            return self._later(f"HTTP {answer.status}", answer.retry_after)
+        failed = answer.failed
+        if failed is None or not {status.report_id for status in failed} <= set(part):
+            return self._later(answer.problem or f"HTTP {answer.status}", answer.retry_after)
         kept = {status.report_id for status in failed if status.error in KEPT}
         refused = Counter(
             f"refused: {_slug(status.error)}" for status in failed if status.error not in KEPT
@@ -105,13 +130,13 @@ class Forwarder:
         done = [id for id in part if id not in kept]
         self._queue.settle(group, done, {"forwarded": len(done) - refused.total(), **refused})
         if kept:
-            return self._later(_slug(failed[0].error), None)
+            return self._later(_slug(failed[0].error), 0.0)
         return True
 
-    def _later(self, why: str, retry_after: float | None) -> bool:
+    def _later(self, why: str, retry_after: float) -> bool:
         self._failures += 1
         grown = min(CAP_SECONDS, BASE_SECONDS * 2 ** min(self._failures, 16))
-        wait = jittered(max(grown / 2, min(retry_after or 0.0, CAP_SECONDS)))
+        wait = jittered(max(grown / 2, min(retry_after, CAP_SECONDS)))
         self._not_before = self._clock() + wait
         logger.warning("the aggregator takes no reports (%s); again in %.0f s", why, wait)
         return False
@@ -122,16 +147,6 @@ def _parts(ids: Sequence[bytes], size: int) -> Iterator[Sequence[bytes]]:
     step = max(1, min(MAX_REPORTS, MAX_UPLOAD_BYTES // size))
     for start in range(0, len(ids), step):
         yield ids[start : start + step]
-
-
-def _failed(answer: Answer) -> list[ReportStatus] | None:
-    """The reports that were not accepted; None where the request was not answered."""
-    if answer.status != 200:
-        return None
-    try:
-        return decode_errors(answer.body)
-    except DecodeError:
-        return None
 
 
 def _slug(code: int) -> str:

@@ -35,7 +35,8 @@ class Upstream:
         self._token_file = token_file
         self._client = httpx.Client(
             base_url=url.rstrip("/"),
-            headers={"User-Agent": USER_AGENT},
+            # A reply in another coding than it left the aggregator in settles no report.
+            headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
             timeout=TIMEOUT_SECONDS,
             transport=transport,
         )
@@ -61,10 +62,8 @@ class Upstream:
         try:
             answer = self._client.post(path, content=body, headers=headers)
         except httpx.HTTPError:
-            return Answer(0)
-        wait = answer.headers.get("Retry-After", "")
-        seconds = float(wait[:9]) if wait.isascii() and wait.isdigit() else None
-        return Answer(answer.status_code, answer.content, seconds)
+            return Answer(0, b"", {})
+        return Answer(answer.status_code, answer.content, dict(answer.headers))
 
     def close(self) -> None:
         """Give back the sockets."""

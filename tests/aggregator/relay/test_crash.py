@@ -11,7 +11,13 @@ from deniable_aggregator.relay.intake import Intake
 from deniable_aggregator.relay.notices import Collected, Notices
 from deniable_aggregator.relay.queue import NAME, Queue
 from deniable_shared.manifest import Manifest
-from deniable_shared.report import Report, ReportHeader, decode_upload, encode_upload
+from deniable_shared.report import (
+    ERRORS_MEDIA_TYPE,
+    Report,
+    ReportHeader,
+    decode_upload,
+    encode_upload,
+)
 from support import core_world
 from support.crashes import Killed, Killer, killed_before
 from support.data_directory import TODAY, Moment
@@ -45,7 +51,7 @@ class Aggregator:
         self.requests.append({report.header.report_id for report in reports})
         for report in reports:
             self.counted.setdefault(report.header.report_id, report)
-        return Answer(200)
+        return Answer(200, b"", {"content-type": ERRORS_MEDIA_TYPE, "content-length": "0"})
 
 
 class Rig:

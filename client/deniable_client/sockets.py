@@ -1,0 +1,207 @@
+"""Connections that keep to the time limit of a whole call. Loaded once something is sent.
+
+httpcore gives every read and write the same time-out, so a peer that sends a byte a second holds a
+request for as long as it likes. Here each gets the time that is left.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import httpcore
+import httpx
+
+from deniable_client.calls import Call
+
+__all__ = ["FAILURES", "Sockets"]
+
+FAILURES = (
+    OSError,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.TimeoutException,
+    httpcore.UnsupportedProtocol,
+    httpx.HTTPError,
+    httpx.InvalidURL,
+    httpx.StreamError,
+)
+"""All that a request can end with where there is no whole answer."""
+
+_Address = tuple[Any, ...]  # what getaddrinfo gives: family, type, protocol, name, address
+
+
+class Sockets(httpx.BaseTransport):
+    """One call's connection, closed with its answer."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send it; the body is read as it is iterated over."""
+        url = request.url
+        if not url.host:
+            raise httpx.InvalidURL("the address names no host")
+        pool = httpcore.ConnectionPool(
+            ssl_context=_ssl_context() if url.scheme == "https" else None,
+            max_keepalive_connections=0,
+            network_backend=_Backend(self._call),
+        )
+        answer = pool.handle_request(
+            httpcore.Request(
+                request.method,
+                httpcore.URL(
+                    scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+                ),
+                headers=request.headers.raw,
+                content=request.read(),
+            )
+        )
+        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer))
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, answer: httpcore.Response) -> None:
+        self._answer = answer
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._answer.iter_stream()
+
+    def close(self) -> None:
+        self._answer.close()
+
+
+class _Backend(httpcore.NetworkBackend):
+    """The connections of one call."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        """A connection to the first address of the host that accepts one."""
+        with _mapped(httpcore.ConnectTimeout, httpcore.ConnectError):
+            found = _addresses(host, port, self._call)
+            return _Stream(_connected(found, self._call), self._call)
+
+
+class _Stream(httpcore.NetworkStream):
+    """One connection. httpcore's own time-outs are left aside: the call's is never longer."""
+
+    def __init__(self, connection: socket.socket, call: Call) -> None:
+        self._connection = connection
+        self._call = call
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        with _mapped(httpcore.ReadTimeout, httpcore.ReadError):
+            self._connection.settimeout(self._call.left())
+            return self._connection.recv(max_bytes)
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        unsent = memoryview(buffer)
+        with _mapped(httpcore.WriteTimeout, httpcore.WriteError):
+            while unsent:  # an SSLSocket's sendall would give each part the whole time
+                self._connection.settimeout(self._call.left())
+                unsent = unsent[self._connection.send(unsent) :]
+
+    def close(self) -> None:
+        self._call.close(self._connection)
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.NetworkStream:
+        with _mapped(httpcore.ConnectTimeout, httpcore.ConnectError):
+            try:
+                self._connection = secured = ssl_context.wrap_socket(
+                    self._connection,
+                    server_hostname=server_hostname,
+                    do_handshake_on_connect=False,
+                )
+                self._call.hold(secured)
+                secured.settimeout(self._call.left())
+                secured.do_handshake()  # the time-out is that of the whole handshake
+            except BaseException:
+                self.close()
+                raise
+        return self
+
+    def get_extra_info(self, info: str) -> Any:
+        return None
+
+
+def _connected(addresses: list[_Address], call: Call) -> socket.socket:
+    error: OSError = OSError("the host has no address")
+    for at, (family, kind, protocol, _, address) in enumerate(addresses):
+        connection = socket.socket(family, kind, protocol)
+        try:
+            call.hold(connection)
+            # One address that never answers must leave time for the next.
+            connection.settimeout(call.left() / (len(addresses) - at))
+            connection.connect(address)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            call.left()
+        except OSError as refused:
+            call.close(connection)
+            error = refused
+        else:
+            return connection
+    raise error
+
+
+def _addresses(host: str, port: int, call: Call) -> list[_Address]:
+    """The addresses of a host. The system's resolver has no time limit, so a thread waits for it.
+
+    Raises OSError if there are none.
+    """
+    outcome: list[list[_Address] | OSError] = []
+
+    def resolve() -> None:
+        try:
+            outcome.append(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            outcome.append(error if isinstance(error, OSError) else OSError(str(error)))
+
+    thread = threading.Thread(target=resolve, name="deniable-resolve", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # no more threads, or the interpreter is about to end
+        resolve()
+    else:
+        thread.join(call.left())
+    call.left()
+    if not outcome:
+        raise TimeoutError("the name server did not answer")
+    [found] = outcome
+    if isinstance(found, OSError):
+        raise found
+    return found
+
+
+@cache
+def _ssl_context() -> ssl.SSLContext:
+    return httpx.create_ssl_context()
+
+
+@contextmanager
+def _mapped(late: type[Exception], failed: type[Exception]) -> Iterator[None]:
+    """httpcore goes by its own exceptions: it reads on after a WriteError, for one."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise late(str(error)) from error
+    except OSError as error:
+        raise failed(str(error)) from error

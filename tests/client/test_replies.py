@@ -1,0 +1,86 @@
+"""Whoever answers an upload: only the aggregator's own reply takes a report away."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from deniable_client import Reply
+from deniable_client.delivery import read_reply
+from deniable_shared.report import decode_upload
+from support.client_world import SETTINGS, Operator
+from support.loopback import Listener, device_of, listening, read_request, served_keys
+from support.vectors import FOLDER
+
+FILE: dict[str, Any] = json.loads((FOLDER / "replies.json").read_text())
+ID = bytes.fromhex(FILE["report"])
+CASES: list[dict[str, Any]] = FILE["cases"]
+TAKEN = {"done", "drop", "drop-and-stop", "drop-collection", "fetch-manifest"}
+
+every_case = pytest.mark.parametrize("case", [pytest.param(c, id=c["name"]) for c in CASES])
+
+
+def body_of(case: dict[str, Any]) -> bytes:
+    return case["text"].encode() if "text" in case else bytes.fromhex(case["hex"])
+
+
+def on_the_wire(case: dict[str, Any], report_id: bytes) -> bytes:
+    """The reply as bytes, about this report."""
+    body = body_of(case).replace(ID, report_id)
+    head = [f"HTTP/1.1 {case['status']} So", *(f"{k}: {v}" for k, v in case["headers"].items())]
+    if case["headers"].get("Transfer-Encoding") == "chunked":
+        body = (b"%x\r\n%b\r\n" % (len(body), body) if body else b"") + b"0\r\n\r\n"
+    return "\r\n".join([*head, "", ""]).encode() + body
+
+
+@pytest.fixture(scope="module")
+def operator() -> Operator:
+    """One operator for all cases."""
+    return Operator()
+
+
+@pytest.fixture(scope="module")
+def stranger(operator: Operator) -> Iterator[tuple[Listener, list[dict[str, Any]]]]:
+    """Serves the key list; answers uploads as the last case of the list does."""
+    keys = served_keys(operator)
+
+    def speak(connection: socket.socket) -> None:
+        asked, body = read_request(connection)
+        if asked == "GET /v1/keys":
+            connection.sendall(keys)
+        elif asked.startswith("POST"):
+            (report,) = decode_upload(body)
+            connection.sendall(on_the_wire(said[-1], report.header.report_id))
+
+    said: list[dict[str, Any]] = []
+    with listening(speak) as listener:
+        yield listener, said
+
+
+def test_there_are_fifty_replies_of_strangers() -> None:
+    assert sum(case["does"] == "keep" for case in CASES) >= 50
+
+
+@every_case
+def test_a_reply_does_what_the_vector_says(case: dict[str, Any]) -> None:
+    action = read_reply(Reply(case["status"], body_of(case), case["headers"]), ID).action
+    assert action == case["does"].replace("keep", "back-off")
+
+
+@every_case
+def test_a_reply_over_a_socket_does_what_the_vector_says(
+    case: dict[str, Any], stranger: tuple[Listener, list[dict[str, Any]]], operator: Operator
+) -> None:
+    listener, said = stranger
+    said.append(case)
+    with device_of(listener.url, operator) as client:
+        client.record("settings", SETTINGS)
+        result = client.flush(timeout=120.0, early=True)
+    assert result.sent >= 1
+    assert result.accepted == (case["does"] == "done")
+    assert result.accepted + result.dropped == (case["does"] in TAKEN)
+    assert result.waiting == (case["does"] not in TAKEN)
