@@ -86,9 +86,12 @@ def test_shared_imports_neither_end() -> None:
     assert not used & {"deniable_client", "deniable_aggregator", "numpy", "httpx", "flask"}
 
 
-def test_only_the_transport_module_of_the_client_knows_the_http_library() -> None:
-    users = {path.name for path in modules("client") if "httpx" in top_level(path.read_text())}
-    assert users == {"transport.py"}
+def test_only_the_transport_modules_of_the_client_know_the_http_libraries() -> None:
+    def users(library: str) -> set[str]:
+        return {path.name for path in modules("client") if library in top_level(path.read_text())}
+
+    assert users("httpx") == {"transport.py", "sockets.py"}
+    assert users("httpcore") == {"sockets.py"}
 
 
 def test_numpy_stays_where_arithmetic_on_tallies_is() -> None:

@@ -66,8 +66,9 @@ def test_the_changelog_speaks_of_this_version(member: str) -> None:
 
 
 def test_client_depends_on_cryptography_httpx_and_shared_only() -> None:
+    """httpcore comes with httpx; the client uses its network backend itself."""
     names = {Requirement(text).name for text in PROJECTS["client"]["dependencies"]}
-    assert names == {"cryptography", "deniable-shared", "httpx"}
+    assert names == {"cryptography", "deniable-shared", "httpcore", "httpx"}
 
 
 def test_every_pin_of_the_image_lies_in_the_range_the_aggregator_asks_for() -> None:

@@ -149,22 +149,19 @@ CODES = {0x09: "later", 0x0B: "reseal", 0x80: "fetch-manifest", 0x85: "later"}
 
 def verdict(status: int, headers: Mapping[str, str], body: bytes, identifier: bytes) -> str:
     """What becomes of the one report that was sent, whoever answers."""
-    fields = {name.lower(): value for name, value in headers.items()}
-    chunked = fields.get("transfer-encoding", "").lower() == "chunked"
-    if "content-encoding" in fields:
+    fields = {name.lower(): value.lower() for name, value in headers.items()}
+    framing = {fields.get("content-length"), fields.get("transfer-encoding")}
+    if "content-encoding" in fields or not framing & {"chunked", str(len(body))}:
         return "keep"
-    if not chunked and fields.get("content-length") != str(len(body)):
-        return "keep"
-    media_type = "".join(fields.get("content-type", "").lower().replace('"', "").split())
-    kind, *given = media_type.split(";")
+    kind, *given = "".join(fields.get("content-type", "").replace('"', "").split()).split(";")
     parameters = dict(each.partition("=")[::2] for each in given)
     if kind == "application/problem+json":
         return TAKING.get((status, problem_name(body)), "keep")
-    message = (parameters.get("message"), parameters.get("version"))
-    if (status, kind, *message) != (200, "application/vnd.deniable", "upload-errors", "1"):
+    message = (parameters.get("message"), parameters.get("version"), len(given) - len(parameters))
+    if (status, kind, *message) != (200, "application/vnd.deniable", "upload-errors", "1", 0):
         return "keep"
     failed = refusals(body) if len(body) % 17 == 0 else [(b"", 0)]
-    if any(each != identifier for each, _ in failed) or len(parameters) < len(given):
+    if any(each != identifier for each, _ in failed):
         return "keep"
     return CODES.get(failed[0][1], "drop") if failed else "done"
 
@@ -172,9 +169,7 @@ def verdict(status: int, headers: Mapping[str, str], body: bytes, identifier: by
 def problem_name(body: bytes) -> str:
     """The name after urn:deniable:problem:, or nothing."""
     try:
-        document = json.loads(body)
-    except ValueError:
+        prefix, _, name = json.loads(body)["type"].partition("urn:deniable:problem:")
+    except (ValueError, LookupError, TypeError, AttributeError):
         return ""
-    kind = document.get("type") if isinstance(document, dict) else None
-    prefix, _, name = str(kind).partition("urn:deniable:problem:")
     return "" if prefix else name
