@@ -140,7 +140,7 @@ def damage(device: Device, statement: str) -> None:
         "DELETE FROM course",
         "DELETE FROM outbox",
         "UPDATE outbox SET epoch = epoch - 1",
-        "UPDATE outbox SET payload = zeroblob(1) WHERE payload IS NOT NULL",
+        "UPDATE outbox SET payload = zeroblob(2) WHERE payload IS NOT NULL",
         "UPDATE installation SET consent = 'granded'",
         "UPDATE installation SET forked = 'x'",
         "UPDATE checksum SET total = total + 1",
