@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deniable_aggregator.heads.guard import NAME
+
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
@@ -70,6 +72,9 @@ def can_be_written(place: Path) -> bool:
 
 
 def _database(service: Service) -> str:
+    reason = service.suspension.reason(NAME)
+    if reason is not None:
+        return reason.removeprefix("the database ")
     try:
         service.store.ping()
     except Exception:  # whatever is wrong with the store, nothing can be served

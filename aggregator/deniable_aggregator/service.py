@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self
 
 from deniable_aggregator import retention
+from deniable_aggregator.access import audit
 from deniable_aggregator.errors import DataDirectoryError
 from deniable_aggregator.ingest import Ingest
 from deniable_aggregator.ingest.extensions import Vouchers
@@ -20,7 +21,7 @@ from deniable_aggregator.metrics.pace import Pace
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.publishing import publish
-from deniable_aggregator.registry import Collection, Registry
+from deniable_aggregator.registry import Applied, Collection, Registry
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Store
 from deniable_aggregator.store.spooled import counted_at
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.access.tokens import Tokens
     from deniable_aggregator.access.users import Users
     from deniable_aggregator.heads import Keeper
+    from deniable_aggregator.heads.guard import DatabaseGuard
     from deniable_aggregator.heads.reconcile import Gap
     from deniable_aggregator.ingest import Counting
     from deniable_aggregator.releases import Releases
@@ -64,11 +66,17 @@ class Service:
         self.store = store
         self._lock = lock
         self.suspension = Suspension()
+        self.database.look()
         self.metrics = Metrics()
         self.watch = Watch(store, clock=clock)
         self.pace = Pace(self.metrics, clock=clock)
         self.keys = Keys(settings.data, store=store, clock=clock, shared=settings.shared)
-        self.registry = Registry(store, trusted=[self.keys.trust], shared=settings.shared)
+        self.registry = Registry(
+            store,
+            trusted=[self.keys.trust],
+            shared=settings.shared,
+            once_known=lambda: self.heads.known,
+        )
         self.voucher_keys = VoucherKeys.open(settings.data / "keys")
         self.ingest = Ingest(
             settings,
@@ -88,8 +96,13 @@ class Service:
         clock: Clock = time.time,
         store: Store | None = None,
         tracer: Tracer | None = None,
+        actor: str = "deniable serve",
+        migrate: bool = True,
     ) -> Self:
         """Take the directory's lock, bring the database up to date, read keys and manifests.
+
+        The audit log says that `actor` did it; without `migrate` StoreError for another schema.
+        With a database that is not the one the data directory knows, uploads are suspended.
 
         With PostgreSQL other processes may have it open, too. Raises LockedError where another
         process holds it alone, DataDirectoryError where nothing was prepared, KeyFileError and
@@ -101,7 +114,7 @@ class Service:
         lock = DirectoryLock.acquire(settings.data, shared=settings.shared)
         opened = store
         try:
-            opened = opened or _open_store(settings)
+            opened = opened or _open_store(settings, actor=actor, at=clock(), migrate=migrate)
             return cls(settings, store=opened, clock=clock, lock=lock, tracer=tracer)
         except BaseException:
             if opened is not None:
@@ -152,11 +165,44 @@ class Service:
 
         return Keeper(self.settings.data, self.store)
 
+    @cached_property
+    def database(self) -> DatabaseGuard:
+        """Whether the database is the one that the data directory knows."""
+        from deniable_aggregator.heads.guard import DatabaseGuard
+
+        return DatabaseGuard(self.store, self.heads, self.suspension)
+
     def reconcile(self) -> Gap:
-        """Charge what an older copy of the database has forgotten; releases go on then."""
+        """Charge what an older copy of the database has forgotten; uploads and releases go on.
+
+        Problem("unavailable") where the database was replaced while this process ran.
+        """
         from deniable_aggregator.heads.reconcile import reconcile
 
-        return reconcile(self.settings.data, self.store, self.registry.all(), self.clock())
+        self.database.look()
+        self.database.require_same()
+        gap = reconcile(self.settings.data, self.store, self.registry.all(), self.clock())
+        self.database.look()
+        return gap
+
+    def register(self, envelope: bytes, *, replace: bool = False) -> Applied:
+        """As `Registry.apply`; afterwards the data directory knows the collection, too.
+
+        One that the database had lost with its charges is charged its whole budget. Problem
+        ("unavailable") while the database is not the one that the data directory knows.
+        """
+        self.database.require()
+        applied = self.registry.apply(envelope, replace=replace)
+        if applied.created:
+            self.store.rest(at_once=True)
+            self.database.look()
+            self._charge_again(applied.manifest.collection)
+        return applied
+
+    def _charge_again(self, collection: str) -> None:
+        if collection in self.heads.owed:
+            with audit.acting("ledger-reconciled", actor="registration", at=self.clock()):
+                self.reconcile()
 
     @cached_property
     def releases(self) -> Releases:
@@ -179,20 +225,28 @@ class Service:
     def tick(self) -> None:
         """What has to be done again and again. Call often.
 
-        Every process writes its rejections, takes up what the others changed, and notes how far the
-        ledger is; the one that leads rolls up, closes due epochs, deletes tallies that are too old,
-        brings the views up to date, makes and destroys keys.
+        Every process holds the database against heads.json. With the right one it writes its
+        rejections, takes up what the others changed, and notes how far the ledger is; the one that
+        leads rolls up, closes due epochs, deletes tallies that are too old, brings the views up to
+        date, makes and destroys keys.
         """
         with self.metrics.housekeeping_failures.count_exceptions():
             self.watch.look()
             self.pace.look()
-            self.store.flush()
-            self.registry.refresh()
-            self.keys.renew()
-            if self.store.lead():
-                self._keep_house()
-                self.metrics.led_at.set(self.clock())
-            self.heads.follow()
+            if self.database.look():
+                self._do_chores()
+            else:
+                self.store.lead(willing=False)
+            self.store.rest()
+
+    def _do_chores(self) -> None:
+        self.store.flush()
+        self.registry.refresh()
+        self.keys.renew()
+        if self.store.lead():
+            self._keep_house()
+            self.metrics.led_at.set(self.clock())
+        self.heads.follow()
 
     def close(self) -> None:
         """Write what is in memory, close the store, let the directory go."""
@@ -262,9 +316,11 @@ def _closes(collection: Collection, moment: int) -> float:
     return closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
 
 
-def _open_store(settings: Settings) -> Store:
+def _open_store(settings: Settings, *, actor: str, at: float, migrate: bool) -> Store:
     from deniable_aggregator.keys import read_trust
-    from deniable_aggregator.store.opening import open_store
+    from deniable_aggregator.store import migrating
 
     read_trust(settings.data)  # a directory that was never prepared gets no database
-    return open_store(settings)
+    if not migrate:
+        migrating.require_current(settings)
+    return migrating.opened(settings, actor=actor, at=at)

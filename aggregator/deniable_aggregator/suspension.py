@@ -37,6 +37,11 @@ class Suspension:
         """The sentence of this reason; None if it does not hold."""
         return self._reasons.get(name)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all reasons; empty while uploads are accepted."""
+        return tuple(self._reasons)
+
     def require_none(self) -> None:
         """Raises Problem("unavailable") with every reason while there is one."""
         if self._reasons:

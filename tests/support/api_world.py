@@ -160,7 +160,7 @@ class World:
         return dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=self.operator_seed)
 
     def register(self, manifest: Manifest) -> Collection:
-        self.service.registry.apply(self.signed(manifest))
+        self.service.register(self.signed(manifest))
         return self.service.registry.get(manifest.collection)
 
     def count(
@@ -233,12 +233,15 @@ def opened(
     **settings: Any,
 ) -> Iterator[World]:
     """A new world in an empty folder; at another moment than NOON it is prepared anew."""
-    with _prepared(folder, now, kind) as made:
+    with _prepared(folder, now, kind, settings.get("store", "")) as made:
         yield from _opened(folder, replace(made, **settings), now, tracer)
 
 
 @contextmanager
-def _prepared(folder: Path, now: float, kind: str) -> Iterator[Settings]:
+def _prepared(folder: Path, now: float, kind: str, store: str) -> Iterator[Settings]:
+    if store:
+        yield prepared_at(folder, now, store)
+        return
     if kind == "sqlite":
         yield prepared(folder) if now == NOON else prepared_at(folder, now)
         return

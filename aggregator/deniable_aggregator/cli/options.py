@@ -48,11 +48,11 @@ class Target:
         """Where devices send reports when a collection does not say."""
         return self.url.rstrip("/") if self.url else self.settings().public_url
 
-    def connect(self) -> Connection:
-        """Open a connection to it."""
+    def connect(self, *, migrate: bool = False) -> Connection:
+        """Open a connection to it. A database without a service changes only with `migrate`."""
         from deniable_aggregator.process.connection import connect
 
-        return connect(self.settings(), self.url)
+        return connect(self.settings(), self.url, migrate=migrate)
 
 
 def settings_for(data: Path | None) -> Settings:

@@ -89,6 +89,7 @@ class Opening:
 
         `at_once`: as if the time had come.
         """
+        self._require_database()
         begun, drained = self._clock(), 0
         timely = at_once or self._is_time(begun)
         if timely or self._are_enough():
@@ -101,10 +102,16 @@ class Opening:
 
     def last(self) -> int:
         """Drain what there is; from then on epochs close without this spool. How many."""
+        self._require_database()
         drained = self._drain(blocks(self._spool))
         self._service.store.forget_spool(self.where)
         self._service.tick()
         return drained
+
+    def _require_database(self) -> None:
+        """Raises Problem("unavailable") where it is the wrong one: the spool keeps its reports."""
+        self._service.database.look()
+        self._service.database.require()
 
     def publish(self) -> None:
         """Write the notices anew."""
