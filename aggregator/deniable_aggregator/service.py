@@ -24,6 +24,7 @@ from deniable_aggregator.registry import Collection, Registry
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Store
 from deniable_aggregator.store.spooled import counted_at
+from deniable_aggregator.suspension import Suspension
 from deniable_shared.epochs import Clock, closes_at, epoch_at
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Service:
         self.clock = clock
         self.store = store
         self._lock = lock
+        self.suspension = Suspension()
         self.metrics = Metrics()
         self.watch = Watch(store, clock=clock)
         self.pace = Pace(self.metrics, clock=clock)
