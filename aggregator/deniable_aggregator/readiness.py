@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deniable_aggregator.clock.watch import REASON
+
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
@@ -29,9 +31,6 @@ __all__ = [
 
 LEAST_FREE_BYTES = 32 * 1024 * 1024
 """Below that the next checkpoint or key list may not fit."""
-
-CLOCK_SECONDS = 300
-"""A clock may lag so much behind what this service has signed."""
 
 logger = logging.getLogger(__name__)
 
@@ -99,9 +98,9 @@ def _disk(service: Service) -> str:
 
 
 def _clock(service: Service) -> str:
-    if service.clock() < service.keys.listed_from - CLOCK_SECONDS:
-        return "is behind the newest key list"
-    return "ok"
+    service.clock_watch.look()
+    said = service.suspension.reason(REASON)
+    return "ok" if said is None else said.removeprefix("the clock ")
 
 
 CHECKS: dict[str, Callable[[Service], str]] = {

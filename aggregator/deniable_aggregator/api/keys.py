@@ -25,7 +25,7 @@ def keys() -> Response:
     role="admin",
     query=RotateArguments,
     answers={200: {JSON: (RotatedDocument,)}},
-    problems=("conflict",),
+    problems=("conflict", "unavailable"),
 )
 def rotate_keys(query: RotateArguments) -> Response:
     """Make the next key of a suite; where one is pending already, that is the one.
@@ -34,6 +34,7 @@ def rotate_keys(query: RotateArguments) -> Response:
     does not wait. The key it replaces opens reports until the epochs of that moment are closed, and
     is then destroyed.
     """
+    service().require_clock()
     standing = service().keys.rotate(query.suite, at_once=query.now)
     pending = standing.key.state == "pending"
     return answer(

@@ -45,7 +45,7 @@ DELEGATION_SECONDS = 800 * 86_400
 _HPKE = "hpke-1"
 _FIRST_REPORT_KEY = "report-1.key"
 _OURS = re.compile(
-    r"keys|trust(\.new)?|lock|heads\.(json|lock)|deniable\.(db(-\w+)?|toml)|server\.json|lost\+found"
+    r"keys|trust(\.new)?|lock|heads\.(json|lock)|clock(-confirmed)?\.json|deniable\.(db(-\w+)?|toml)|server\.json|lost\+found"
 )
 
 

@@ -228,8 +228,8 @@ class Store(AccessStore, Spools, Protocol):
     done: repeating it counts nothing twice and charges nothing twice.
     """
 
-    def lead(self) -> bool:
-        """Whether this process is the one that keeps house, of all that share the database.
+    def lead(self, *, willing: bool = True) -> bool:
+        """Whether this process keeps house, of all that share the database; never if not `willing`.
 
         What the leader does is safe when two do it: a connection can be lost unnoticed.
         """

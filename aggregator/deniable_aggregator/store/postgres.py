@@ -45,8 +45,11 @@ class PostgresStore(Registers):
             self._connections.close()
             raise
 
-    def lead(self) -> bool:
-        return self._leadership.take()
+    def lead(self, *, willing: bool = True) -> bool:
+        if willing:
+            return self._leadership.take()
+        self._leadership.close()
+        return False
 
     def ping(self) -> None:
         with self._connections.ask(PING_SECONDS) as db:

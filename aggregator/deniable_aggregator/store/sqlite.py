@@ -37,9 +37,9 @@ class SqliteStore(Registers):
             self._connections.close()
             raise
 
-    def lead(self) -> bool:
-        """Always: the directory's lock keeps other processes out."""
-        return True
+    def lead(self, *, willing: bool = True) -> bool:
+        """Always if `willing`: the directory's lock keeps other processes out."""
+        return willing
 
     def ping(self) -> None:
         with self._connections.read() as db:
