@@ -1,8 +1,9 @@
 """When tallies are due to be deleted: `retention_days` of the newest manifest after their epoch.
 
 The housekeeping deletes them one to two hours later (`clock.watch`), so that a clock that is wrong
-for a while deletes nothing. When they are due is the calendar's rule alone. A release goes by it even before the housekeeping has deleted
-anything, so that which epochs it reads does not depend on when that ran.
+for a while deletes nothing. When they are due is the calendar's rule alone. A release goes by it
+even before the housekeeping has deleted anything, so that which epochs it reads does not depend on
+when that ran.
 """
 
 from __future__ import annotations
