@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self
 
 from deniable_aggregator import retention
+from deniable_aggregator.access import changes
 from deniable_aggregator.clock.watch import ClockWatch
 from deniable_aggregator.errors import DataDirectoryError
 from deniable_aggregator.ingest import Ingest
@@ -222,7 +223,11 @@ class Service:
             self.store.flush()
             self.registry.refresh()
             self.keys.renew()
-            if self.store.lead(willing=self.clock_watch.tick()):
+            leads = self.store.lead(willing=self.clock_watch.tick())
+            confirmed = self.clock_watch.take_confirmation()
+            if leads:
+                if confirmed is not None:
+                    changes.record_confirmation(self.store, confirmed)
                 self._keep_house()
                 self.metrics.led_at.set(self.clock())
             self.heads.follow()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.access import audit
 from deniable_aggregator.clock import record
 from deniable_aggregator.clock.watch import SETTLING_SECONDS
 from deniable_aggregator.problem import Problem
@@ -91,6 +92,18 @@ def test_an_upload_between_the_step_and_the_next_tick_is_not_judged(
     assert accepted.status_code == 200
     assert decode_errors(accepted.data) == []
     assert [row.n for row in world.service.store.epochs(collection.id)] == [1]
+
+
+def test_a_confirmation_is_in_the_audit_log_once(world: World, boot: Moment) -> None:
+    world.clock.now += 20 * DAY
+    confirmed = int(world.clock.now)
+    record.write_confirmed(world.service.settings.data, world.service.clock_watch.read())
+    for _ in range(3):
+        world.service.tick()
+        pass_time(world, boot, 5)
+    found = [audit.parse(row) for row in world.service.store.audit()]
+    entries = [each for each in found if each.act == "clock-confirmed"]
+    assert [(each.at, each.actor) for each in entries] == [(confirmed, "deniable clock confirm")]
 
 
 ACTS = (

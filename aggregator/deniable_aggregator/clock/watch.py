@@ -67,6 +67,7 @@ class ClockWatch:
         self._synchronised = synchronised
         self._looking = threading.Lock()
         self._doubted = ""
+        self._confirmation: float | None = None
         self._noted = -math.inf
         self._offset = math.nan  # nothing is believed before the first look
         now = self.read()
@@ -89,15 +90,22 @@ class ClockWatch:
 
     def now(self) -> float:
         """The wall clock's time; raises Problem("unavailable") while it is in doubt."""
-        wall = self._clock()
-        if abs(wall - self._boot_clock() - self._offset) <= LIMIT_SECONDS or self.look():
-            return wall
-        raise Problem("unavailable", self._doubted, retry_after=jittered(RETRY_SECONDS))
+        while True:
+            wall = self._clock()
+            if abs(wall - self._boot_clock() - self._offset) <= LIMIT_SECONDS:
+                return wall
+            if not self.look():
+                raise Problem("unavailable", self._doubted, retry_after=jittered(RETRY_SECONDS))
 
     def look(self) -> bool:
         """Whether the wall clock can be believed at this moment."""
         with self._looking:
             return self._look(self.read())
+
+    def take_confirmation(self) -> float | None:
+        """When an operator confirmed the clock that is believed since the last call, if one did."""
+        taken, self._confirmation = self._confirmation, None
+        return taken
 
     def tick(self) -> bool:
         """The same, and note the moment, in the data directory at most once a minute."""
@@ -130,7 +138,10 @@ class ClockWatch:
         said = None if self._folder is None else record.confirmed(self._folder)
         if said is None or abs(said.wall - now.wall) > LIMIT_SECONDS:
             return False
-        return said.boot_id != now.boot_id or abs(said.boot - now.boot) <= LIMIT_SECONDS
+        if said.boot_id == now.boot_id and abs(said.boot - now.boot) > LIMIT_SECONDS:
+            return False
+        self._confirmation = said.wall
+        return True
 
     def _believe(self, anchor: Reading) -> None:
         """Steps are counted from `anchor` on."""
