@@ -239,8 +239,30 @@ def test_the_tick_is_noted_once_a_minute_for_its_owner_alone(watched: Watched) -
     assert os.listdir(path.parent) == [record.NAME]
 
 
+def moments(tick: str, mark: str, settled: str) -> bytes:
+    """As clock.json is written."""
+    found = f'"boot": 1, "boot_id": "{reading.boot_id()}"'
+    return (
+        f'{{"tick": {{"wall": {tick}, {found}}}, "mark": {{"wall": {mark}, {found}}}, '
+        f'"settled": {settled}}}'
+    ).encode()
+
+
 @pytest.mark.parametrize(
-    "damage", [b"", b"{}", b"[]", b"null", b'{"tick": 1}', b"\xff\xfe", b'{"tick": {"wall": "x"}}']
+    "damage",
+    [
+        moments("NaN", "1", "0"),
+        moments("1", "1e400", "0"),
+        moments("1", "1", "-Infinity"),
+        b'{"wall": 1e400, "boot": 1, "boot_id": ""}',
+        b"",
+        b"{}",
+        b"[]",
+        b"null",
+        b'{"tick": 1}',
+        b"\xff\xfe",
+        b'{"tick": {"wall": "x"}}',
+    ],
 )
 def test_a_damaged_note_is_as_good_as_none(watched: Watched, damage: bytes) -> None:
     folder = watched.folder or Path()

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from deniable_aggregator import wsgi
 from deniable_aggregator.clock.reading import boot_time
 from deniable_aggregator.process import serving
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.wsgi import kept
 from support.deniable_command import wait_until
 from support.live_service import Live, live
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Dial", "app", "clocked"]
 
 FOLDER = "CLOCKED_SERVICE"
+TICK_SECONDS = 0.2
 FACTORY = "support.clocked_service:app"
 
 
@@ -98,4 +99,7 @@ def app() -> Flask:
             file.write(b".")
 
     service.tick = noted  # type: ignore[method-assign]
-    return kept(service)
+    often = partial(wsgi.Housekeeping, every_seconds=TICK_SECONDS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wsgi, "Housekeeping", often)
+        return wsgi.kept(service)

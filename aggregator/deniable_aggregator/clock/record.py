@@ -9,6 +9,7 @@ Neither is synced to disk: a lost minute changes nothing, and a damaged file is 
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -38,7 +39,7 @@ def read(data: Path) -> Record | None:
     """None where there is none, or a damaged one."""
     try:
         found = json.loads((data / NAME).read_bytes())
-        return Record(_reading(found["tick"]), _reading(found["mark"]), float(found["settled"]))
+        return Record(_reading(found["tick"]), _reading(found["mark"]), _finite(found["settled"]))
     except (OSError, TypeError, ValueError, KeyError):
         return None
 
@@ -63,8 +64,14 @@ def write_confirmed(data: Path, now: Reading) -> None:
 
 
 def _reading(found: dict[str, object]) -> Reading:
-    wall, boot = float(str(found["wall"])), float(str(found["boot"]))
-    return Reading(wall, boot, str(found["boot_id"]))
+    return Reading(_finite(found["wall"]), _finite(found["boot"]), str(found["boot_id"]))
+
+
+def _finite(found: object) -> float:
+    number = float(str(found))
+    if not math.isfinite(number):
+        raise ValueError(f"not a time: {number}")
+    return number
 
 
 def _replace(path: Path, document: object) -> None:

@@ -63,7 +63,8 @@ class ClockWatch:
         self._clock = clock
         self._boot_clock = boot_clock or (boot_time if clock is time.time else clock)
         self._suspension = suspension
-        self._folder = folder if self._boot_clock is not clock else None
+        watched = self._boot_clock is not clock
+        self._folder = folder if watched else None
         self._synchronised = synchronised
         self._looking = threading.Lock()
         self._doubted = ""
@@ -72,7 +73,7 @@ class ClockWatch:
         self._offset = math.nan  # nothing is believed before the first look
         now = self.read()
         past = None if self._folder is None else record.read(self._folder)
-        self._anchor = past.tick if past else Reading(newest, 0.0, "")
+        self._anchor = past.tick if past else Reading(newest if watched else 0.0, 0.0, "")
         self._mark, self._settled = (past.mark, past.settled) if past else (now, 0.0)
         self.look()
 
@@ -103,12 +104,12 @@ class ClockWatch:
             return self._look(self.read())
 
     def take_confirmation(self) -> float | None:
-        """When an operator confirmed the clock that is believed since the last call, if one did."""
+        """The time of a confirmation that ended a doubt since the last call; None without one."""
         taken, self._confirmation = self._confirmation, None
         return taken
 
     def tick(self) -> bool:
-        """The same, and note the moment, in the data directory at most once a minute."""
+        """Look, and note a moment that can be believed, at most once a minute in the folder."""
         with self._looking:
             now = self.read()
             believed = self._look(now)
