@@ -33,9 +33,11 @@ def test_a_command_that_cannot_be_undone_is_refused_until_the_clock_is_confirmed
     said = deniable.refused("keys", "rotate", code=75)
     assert "the clock jumped 10.0 days back" in said
     assert "run `deniable clock confirm`" in said
+    assert "jumped 10.0 days back" in deniable.refused("keys", "delegate", code=75)
     assert [key["state"] for key in deniable.json("keys", "list")["keys"]] == ["active"]
     assert "Confirmed for" in deniable.done("clock", "confirm")
     deniable.done("keys", "rotate")
+    deniable.done("keys", "delegate")
 
 
 def test_a_service_that_runs_takes_it_up(deniable: Deniable) -> None:
