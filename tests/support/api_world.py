@@ -23,6 +23,7 @@ from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins
 from deniable_shared.envelope import seal
+from deniable_shared.epochs import Clock
 from deniable_shared.keylist import verify_key_list
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.report import (
@@ -230,11 +231,12 @@ def opened(
     *,
     kind: str = "sqlite",
     tracer: Tracer | None = None,
+    boot_clock: Clock | None = None,
     **settings: Any,
 ) -> Iterator[World]:
     """A new world in an empty folder; at another moment than NOON it is prepared anew."""
     with _prepared(folder, now, kind, settings.get("store", "")) as made:
-        yield from _opened(folder, replace(made, **settings), now, tracer)
+        yield from _opened(folder, replace(made, **settings), now, tracer, boot_clock)
 
 
 @contextmanager
@@ -256,9 +258,15 @@ def _prepared(folder: Path, now: float, kind: str, store: str) -> Iterator[Setti
         postgres_server.drop(made.store)
 
 
-def _opened(folder: Path, settings: Settings, now: float, tracer: Tracer | None) -> Iterator[World]:
+def _opened(
+    folder: Path,
+    settings: Settings,
+    now: float,
+    tracer: Tracer | None,
+    boot_clock: Clock | None,
+) -> Iterator[World]:
     clock = Moment(now)
-    service = Service.open(settings, clock=clock, tracer=tracer)
+    service = Service.open(settings, clock=clock, boot_clock=boot_clock, tracer=tracer)
     try:
         yield World(
             service,

@@ -95,11 +95,12 @@ def apply_manifest(collection: str, query: ApplyArguments, body: bytes) -> Respo
     tag="admin",
     role="admin",
     answers={200: {JSON: (ClosedDocument,)}},
-    problems=("unknown-collection",),
+    problems=("unknown-collection", "unavailable"),
 )
 def close_collection(collection: str) -> Response:
     """Take no more reports for a collection, for good. Its estimates stay readable."""
     found = service().registry.get(collection)
+    service().require_clock()
     service().registry.close(found.id)
     return answer(ClosedDocument(collection=found.id))
 

@@ -36,6 +36,7 @@ def rotate_keys(query: RotateArguments) -> Response:
     is then destroyed.
     """
     service().database.require()
+    service().require_clock()
     standing = service().keys.rotate(query.suite, at_once=query.now)
     pending = standing.key.state == "pending"
     return answer(

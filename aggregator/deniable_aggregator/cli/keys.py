@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -105,9 +104,12 @@ def delegate(key: Path | None, data: Path | None, as_json: bool) -> None:
     A service that runs takes it up by itself. Without a valid delegation devices refuse key lists,
     and send nothing once the last one has ended.
     """
+    from deniable_aggregator.clock.watch import ClockWatch
     from deniable_aggregator.keys import DELEGATION_SECONDS, renew_delegation
+    from deniable_aggregator.suspension import Suspension
 
-    settings, now = settings_for(data), time.time()
+    settings = settings_for(data)
+    now = ClockWatch(suspension=Suspension(), folder=settings.data).now()
     seed = operator_seed(key, settings)
     renew_delegation(settings.data, operator_seed=seed, now=now)
     expires = int(now) + DELEGATION_SECONDS

@@ -49,7 +49,7 @@ _PREPARED = (
 )
 _FIRST_REPORT_KEY = "report-1.key"
 _OURS = re.compile(
-    r"keys|counters|trust(\.new)?|lock|heads\.(json|lock)|deniable\.(db(-\w+)?|toml)|server\.json|lost\+found"
+    r"keys|counters|trust(\.new)?|lock|heads\.(json|lock)|clock(-confirmed)?\.json|deniable\.(db(-\w+)?|toml)|server\.json|lost\+found"
 )
 
 

@@ -87,9 +87,11 @@ class Opening:
     def turn(self, *, at_once: bool = False) -> int:
         """Drain if it is due, keep house, publish what the door needs; how many were drained.
 
-        `at_once`: as if the time had come.
+        `at_once`: as if the time had come. Raises Problem("unavailable") while the clock is in
+        doubt: a spool that is noted as counted until a wrong time would let epochs close too early.
         """
         self._require_database()
+        self._service.require_clock()
         begun, drained = self._clock(), 0
         timely = at_once or self._is_time(begun)
         if timely or self._are_enough():
@@ -103,6 +105,7 @@ class Opening:
     def last(self) -> int:
         """Drain what there is; from then on epochs close without this spool. How many."""
         self._require_database()
+        self._service.require_clock()
         drained = self._drain(blocks(self._spool))
         self._service.store.forget_spool(self.where)
         self._service.tick()
