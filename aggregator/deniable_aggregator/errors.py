@@ -10,6 +10,7 @@
   x SignInError           a provider that does not say, as it must, who somebody is
   x SpoolError            a file of the spool that is damaged or is none
   * StoreError            the database refuses, or is of another version
+    x StoreReplacedError      its file was removed or replaced while it was open
     x StoreUnavailableError   it does not answer, or cannot serve now: later it may
 """
 
@@ -28,6 +29,7 @@ __all__ = [
     "SignInError",
     "SpoolError",
     "StoreError",
+    "StoreReplacedError",
     "StoreUnavailableError",
 ]
 
@@ -70,6 +72,10 @@ class SpoolError(AggregatorError, ValueError):
 
 class StoreError(AggregatorError):
     """The database refuses, or is of another version."""
+
+
+class StoreReplacedError(StoreError):
+    """The database's file was removed or replaced while it was open."""
 
 
 class StoreUnavailableError(StoreError):

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deniable_aggregator.clock.watch import REASON as CLOCK
+from deniable_aggregator.heads.guard import NAME as DATABASE
+
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
@@ -29,9 +32,6 @@ __all__ = [
 
 LEAST_FREE_BYTES = 32 * 1024 * 1024
 """Below that the next checkpoint or key list may not fit."""
-
-CLOCK_SECONDS = 300
-"""A clock may lag so much behind what this service has signed."""
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +70,9 @@ def can_be_written(place: Path) -> bool:
 
 
 def _database(service: Service) -> str:
+    reason = service.suspension.reason(DATABASE)
+    if reason is not None:
+        return reason.removeprefix("the database ")
     try:
         service.store.ping()
     except Exception:  # whatever is wrong with the store, nothing can be served
@@ -84,7 +87,7 @@ def _keys(service: Service) -> str:
         return "no key is in use: devices cannot seal reports"
     if not any(service.keys.opener(key.id) for key in active):
         return "the file of the key in use is missing"
-    if service.keys.listed_until <= service.clock():
+    if service.clock_watch.look() and service.keys.listed_until <= service.clock():
         return "the key list has expired"
     return "ok"
 
@@ -99,9 +102,9 @@ def _disk(service: Service) -> str:
 
 
 def _clock(service: Service) -> str:
-    if service.clock() < service.keys.listed_from - CLOCK_SECONDS:
-        return "is behind the newest key list"
-    return "ok"
+    service.clock_watch.look()
+    said = service.suspension.reason(CLOCK)
+    return "ok" if said is None else said.removeprefix("the clock ")
 
 
 CHECKS: dict[str, Callable[[Service], str]] = {

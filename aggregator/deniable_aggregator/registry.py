@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from deniable_aggregator import estimators
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.estimators import Estimator
-from deniable_aggregator.problem import Problem
+from deniable_aggregator.problem import Problem, jittered
 from deniable_aggregator.store.contract import Cell, ManifestRow, Store
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError, ManifestError
@@ -22,6 +22,12 @@ from deniable_shared.mechanisms import Mechanism
 __all__ = ["Applied", "Collection", "Registry", "UnknownCollection"]
 
 SHOWN_CHARACTERS = 100
+LOST = (
+    "a collection that was registered here is not in the database any more: its operator restores "
+    "a backup that has it or registers it again; `deniable ledger reconcile` names it"
+)
+LOST_SECONDS = 600.0
+"""Devices of a lost collection come back after one to two times this."""
 
 
 class UnknownCollection(Problem):
@@ -89,12 +95,21 @@ class Collection:
 class Registry:
     """Collections by id and name, in memory as in the store. Thread-safe; readers take no lock."""
 
-    def __init__(self, store: Store, *, trusted: Sequence[str], shared: bool = False) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        trusted: Sequence[str],
+        shared: bool = False,
+        once_known: Callable[[], frozenset[str]] = frozenset,
+    ) -> None:
         """Reads every manifest back; StoreError for one the operator did not sign.
 
         `shared`: other processes register collections too, so what is not known is looked for.
+        `once_known`: ids that were ever registered, also those that the store has lost.
         """
         self._store = store
+        self._once_known = once_known
         self._shared = shared
         self._log_size = -1
         self._trusted = tuple(trusted)
@@ -140,18 +155,26 @@ class Registry:
     def get(self, id_or_name: str, *, version: int = 0) -> Collection:
         """By id, or by name the one it means now; raises UnknownCollection.
 
+        Problem("unavailable") for one that the database has lost: its devices keep their reports.
         With `version` its versions up to that one are looked for, too.
         """
         found = self.known(id_or_name)
         if found is None or found.manifest.version < version:
             self.refresh()
             found = self.known(id_or_name)
+        if found is None and id_or_name in self._once_known():
+            raise Problem("unavailable", LOST, retry_after=jittered(LOST_SECONDS))
         if found is None:
             raise UnknownCollection(
                 f"no collection has the id or name {id_or_name[:SHOWN_CHARACTERS]!r}; "
                 "GET /v1/collections lists them"
             )
         return found
+
+    def require_nothing_lost(self) -> None:
+        """Raises Problem("unavailable") where a collection that was ever registered is not here."""
+        if self._once_known() - self._collections.keys():
+            raise Problem("unavailable", LOST, retry_after=jittered(LOST_SECONDS))
 
     def known(self, id_or_name: str) -> Collection | None:
         """The same from memory alone, which may not have taken up yet what others registered."""

@@ -1,7 +1,9 @@
-"""When tallies are deleted: `retention_days` of the newest manifest after the end of their epoch.
+"""When tallies are due to be deleted: `retention_days` of the newest manifest after their epoch.
 
-The rule is the calendar's alone. A release goes by it even before the housekeeping has deleted
-anything, so that which epochs it reads does not depend on when that ran.
+The housekeeping deletes them one to two hours later (`clock.watch`), so that a clock that is wrong
+for a while deletes nothing. When they are due is the calendar's rule alone. A release goes by it
+even before the housekeeping has deleted anything, so that which epochs it reads does not depend on
+when that ran.
 """
 
 from __future__ import annotations

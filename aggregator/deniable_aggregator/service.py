@@ -9,6 +9,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self
 
 from deniable_aggregator import retention
+from deniable_aggregator.access import audit, changes
+from deniable_aggregator.clock.watch import ClockWatch
 from deniable_aggregator.errors import DataDirectoryError
 from deniable_aggregator.ingest import Ingest
 from deniable_aggregator.ingest.extensions import Vouchers
@@ -20,10 +22,11 @@ from deniable_aggregator.metrics.pace import Pace
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.publishing import publish
-from deniable_aggregator.registry import Collection, Registry
+from deniable_aggregator.registry import Applied, Collection, Registry
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Store
 from deniable_aggregator.store.spooled import counted_at
+from deniable_aggregator.suspension import Suspension
 from deniable_shared.epochs import Clock, closes_at, epoch_at
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.access.tokens import Tokens
     from deniable_aggregator.access.users import Users
     from deniable_aggregator.heads import Keeper
+    from deniable_aggregator.heads.guard import DatabaseGuard
     from deniable_aggregator.heads.reconcile import Gap
     from deniable_aggregator.ingest import Counting
     from deniable_aggregator.releases import Releases
@@ -55,6 +59,7 @@ class Service:
         store: Store,
         clock: Clock,
         lock: DirectoryLock,
+        boot_clock: Clock | None = None,
         tracer: Tracer | None = None,
     ) -> None:
         self.settings = settings
@@ -62,11 +67,32 @@ class Service:
         self.clock = clock
         self.store = store
         self._lock = lock
+        self.suspension = Suspension()
+        self.database.look()
+        last = store.latest_key_list()
+        self.clock_watch = ClockWatch(
+            clock,
+            boot_clock,
+            suspension=self.suspension,
+            folder=settings.data,
+            newest=last.issued if last else 0.0,
+        )
         self.metrics = Metrics()
         self.watch = Watch(store, clock=clock)
         self.pace = Pace(self.metrics, clock=clock)
-        self.keys = Keys(settings.data, store=store, clock=clock, shared=settings.shared)
-        self.registry = Registry(store, trusted=[self.keys.trust], shared=settings.shared)
+        self.keys = Keys(
+            settings.data,
+            store=store,
+            clock=clock,
+            shared=settings.shared,
+            believed=self.clock_watch.look,
+        )
+        self.registry = Registry(
+            store,
+            trusted=[self.keys.trust],
+            shared=settings.shared,
+            once_known=lambda: self.heads.known,
+        )
         self.voucher_keys = VoucherKeys.open(settings.data / "keys")
         self.ingest = Ingest(
             settings,
@@ -75,7 +101,7 @@ class Service:
             keys=self.keys,
             cohorts=Cohorts.open(settings.data / "keys"),
             verifiers={"voucher/1": Vouchers(self.voucher_keys.of)},
-            clock=clock,
+            clock=self.clock_watch.now,
         )
 
     @classmethod
@@ -84,23 +110,36 @@ class Service:
         settings: Settings,
         *,
         clock: Clock = time.time,
+        boot_clock: Clock | None = None,
         store: Store | None = None,
         tracer: Tracer | None = None,
+        actor: str = "deniable serve",
+        migrate: bool = True,
     ) -> Self:
         """Take the directory's lock, bring the database up to date, read keys and manifests.
+
+        The audit log says that `actor` did it; without `migrate` StoreError for another schema.
+        With a database that is not the one the data directory knows, uploads are suspended.
 
         With PostgreSQL other processes may have it open, too. Raises LockedError where another
         process holds it alone, DataDirectoryError where nothing was prepared, KeyFileError and
         StoreError. A given `store` is closed with the service; a `tracer`, without which there are
-        no spans, stays the caller's.
+        no spans, stays the caller's. A `clock` that is given without `boot_clock` is not watched.
         """
         if not settings.data.is_dir():
             raise DataDirectoryError(f"there is no directory {settings.data}: run `deniable init`")
         lock = DirectoryLock.acquire(settings.data, shared=settings.shared)
         opened = store
         try:
-            opened = opened or _open_store(settings)
-            return cls(settings, store=opened, clock=clock, lock=lock, tracer=tracer)
+            opened = opened or _open_store(settings, actor=actor, at=clock(), migrate=migrate)
+            return cls(
+                settings,
+                store=opened,
+                clock=clock,
+                boot_clock=boot_clock,
+                lock=lock,
+                tracer=tracer,
+            )
         except BaseException:
             if opened is not None:
                 opened.close()
@@ -150,11 +189,44 @@ class Service:
 
         return Keeper(self.settings.data, self.store)
 
+    @cached_property
+    def database(self) -> DatabaseGuard:
+        """Whether the database is the one that the data directory knows."""
+        from deniable_aggregator.heads.guard import DatabaseGuard
+
+        return DatabaseGuard(self.store, self.heads, self.suspension)
+
     def reconcile(self) -> Gap:
-        """Charge what an older copy of the database has forgotten; releases go on then."""
+        """Charge what an older copy of the database has forgotten; uploads and releases go on.
+
+        Problem("unavailable") where the database was replaced while this process ran.
+        """
         from deniable_aggregator.heads.reconcile import reconcile
 
-        return reconcile(self.settings.data, self.store, self.registry.all(), self.clock())
+        self.database.look()
+        self.database.require_same()
+        gap = reconcile(self.settings.data, self.store, self.registry.all(), self.now())
+        self.database.look()
+        return gap
+
+    def register(self, envelope: bytes, *, replace: bool = False) -> Applied:
+        """As `Registry.apply`; afterwards the data directory knows the collection, too.
+
+        One that the database had lost with its charges is charged its whole budget. Problem
+        ("unavailable") while the database is not the one that the data directory knows.
+        """
+        self.database.require()
+        applied = self.registry.apply(envelope, replace=replace)
+        if applied.created:
+            self.store.rest(at_once=True)
+            self.database.look()
+            self._charge_again(applied.manifest.collection)
+        return applied
+
+    def _charge_again(self, collection: str) -> None:
+        if collection in self.heads.owed:
+            with audit.acting("ledger-reconciled", actor="registration", at=self.clock()):
+                self.reconcile()
 
     @cached_property
     def releases(self) -> Releases:
@@ -163,34 +235,56 @@ class Service:
         from deniable_aggregator.releases import Releases
 
         if self.tracer is None:
-            return Releases(self.store, clock=self.clock, plan=aggregate.plan, heads=self.heads)
+            return Releases(self.store, clock=self.now, plan=aggregate.plan, heads=self.heads)
         from deniable_aggregator.tracing.traced import TracedReleases
 
         return TracedReleases(
             self.store,
-            clock=self.clock,
+            clock=self.now,
             plan=aggregate.plan,
             heads=self.heads,
             tracer=self.tracer,
         )
 
+    def now(self) -> float:
+        """The time to judge by: raises Problem("unavailable") while the clock is in doubt."""
+        return self.clock_watch.now()
+
+    def require_clock(self) -> None:
+        """Call before what cannot be undone: raises Problem("unavailable") as `now` does."""
+        self.clock_watch.now()
+
     def tick(self) -> None:
         """What has to be done again and again. Call often.
 
-        Every process writes its rejections, takes up what the others changed, and notes how far the
-        ledger is; the one that leads rolls up, closes due epochs, deletes tallies that are too old,
-        brings the views up to date, makes and destroys keys.
+        Every process holds the database against heads.json. With the right one it writes its
+        rejections, takes up what the others changed, and notes how far the ledger is; the one that
+        leads rolls up, closes due epochs, deletes tallies that are too old, brings the views up to
+        date, makes and destroys keys. A process whose clock is in doubt does not
+        lead.
         """
         with self.metrics.housekeeping_failures.count_exceptions():
             self.watch.look()
             self.pace.look()
-            self.store.flush()
-            self.registry.refresh()
-            self.keys.renew()
-            if self.store.lead():
-                self._keep_house()
-                self.metrics.led_at.set(self.clock())
-            self.heads.follow()
+            if self.database.look():
+                self._do_chores()
+            else:
+                self.store.lead(willing=False)
+                self.clock_watch.tick()
+            self.store.rest()
+
+    def _do_chores(self) -> None:
+        self.store.flush()
+        self.registry.refresh()
+        self.keys.renew()
+        leads = self.store.lead(willing=self.clock_watch.tick())
+        confirmed = self.clock_watch.take_confirmation()
+        if leads:
+            if confirmed is not None:
+                changes.record_confirmation(self.store, confirmed)
+            self._keep_house()
+            self.metrics.led_at.set(self.clock())
+        self.heads.follow()
 
     def close(self) -> None:
         """Write what is in memory, close the store, let the directory go."""
@@ -202,7 +296,7 @@ class Service:
     def close_epoch(self, collection: Collection, epoch: int) -> bool:
         """For good; False if it was closed before."""
         with self.metrics.epoch_close_seconds.time():
-            closed = self.store.close_epoch(collection.id, epoch, self.clock())
+            closed = self.store.close_epoch(collection.id, epoch, self.now())
         if closed:
             self.metrics.epochs_closed.labels(collection.id).inc()
         return closed
@@ -218,13 +312,13 @@ class Service:
 
     def _keep_house(self) -> None:
         self.store.roll_up()
-        counted = counted_at(self.clock(), self.store.spools())
+        counted = counted_at(self.now(), self.store.spools())
         for collection in self.registry.all():
             self._close_due_epochs(collection, counted)
             self._delete_old_tallies(collection)
             publish(self.store, collection, self.store.epochs(collection.id))
         self._keep_keys(counted)
-        self.store.forget_access(self.clock())
+        self.store.forget_access(self.now())
 
     def _keep_keys(self, counted: float) -> None:
         if self.settings.rotate_keys_days:
@@ -243,11 +337,12 @@ class Service:
                 self.close_epoch(collection, row.epoch)
 
     def _delete_old_tallies(self, collection: Collection) -> None:
-        now = self.clock()
+        """Those that were due a while ago: a clock that is wrong for minutes deletes nothing."""
+        settled = self.clock_watch.settled
         for row in self.store.epochs(collection.id):
             skipped = row.closed_at is None or row.expired_at is not None
-            if not skipped and retention.is_over(collection.manifest, row.epoch, now):
-                self.store.expire_epoch(collection.id, row.epoch, now)
+            if not skipped and retention.is_over(collection.manifest, row.epoch, settled):
+                self.store.expire_epoch(collection.id, row.epoch, self.now())
                 logger.info("the tallies of epoch %d of %s are deleted", row.epoch, collection.id)
 
 
@@ -260,9 +355,11 @@ def _closes(collection: Collection, moment: int) -> float:
     return closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
 
 
-def _open_store(settings: Settings) -> Store:
+def _open_store(settings: Settings, *, actor: str, at: float, migrate: bool) -> Store:
     from deniable_aggregator.keys import read_trust
-    from deniable_aggregator.store.opening import open_store
+    from deniable_aggregator.store import migrating
 
     read_trust(settings.data)  # a directory that was never prepared gets no database
-    return open_store(settings)
+    if not migrate:
+        migrating.require_current(settings)
+    return migrating.opened(settings, actor=actor, at=at)

@@ -21,7 +21,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from flask import Flask
 
-__all__ = ["ACCESS_LOG_FORMAT", "Housekeeping", "app"]
+    from deniable_aggregator.service import Service
+    from deniable_aggregator.tracing.tracer import Tracer
+
+__all__ = ["ACCESS_LOG_FORMAT", "Housekeeping", "app", "kept"]
 
 ACCESS_LOG_FORMAT = "%(method)s %(path).200r %(status)d %(dt_ms).1f ms"
 """Holds no address, no query string and no time (the epoch is the only time a report has).
@@ -87,15 +90,20 @@ def app() -> Flask:
 
 
 def _opened() -> Flask:
-    from deniable_aggregator.app import create_app
     from deniable_aggregator.process.awaiting import once_available
-    from deniable_aggregator.process.main_thread import wake_main_thread_to_end
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
     from deniable_aggregator.tracing.exporting import tracer_from_environment
 
     settings, tracer = Settings.load(), tracer_from_environment()
-    service = once_available(lambda: Service.open(settings, tracer=tracer))
+    return kept(once_available(lambda: Service.open(settings, tracer=tracer)), tracer)
+
+
+def kept(service: Service, tracer: Tracer | None = None) -> Flask:
+    """The application of a service, with threads that keep house until this process ends."""
+    from deniable_aggregator.app import create_app
+    from deniable_aggregator.process.main_thread import wake_main_thread_to_end
+
     created = create_app(service)
     bodies = created.extensions["deniable_bodies"]
     threads = (

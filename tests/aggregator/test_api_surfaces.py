@@ -115,6 +115,7 @@ COMMANDS = {
 """Commands that read."""
 OTHER_COMMANDS = {
     *(("demo",), ("simulate",), ("init",), ("serve",), ("doctor",), ("log", "verify")),
+    ("clock", "confirm"),
     *(("collections", verb) for verb in ("new", "lint", "apply", "export", "close", "codegen")),
     *(("keys", verb) for verb in ("list", "rotate", "delegate")),
     *(("vouchers", verb) for verb in ("key", "issue", "replace")),

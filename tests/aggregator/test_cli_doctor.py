@@ -12,6 +12,8 @@ from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.opening import open_store
 from support.deniable_command import SETTINGS_TOML, Deniable
 
+THEME_TOML = SETTINGS_TOML.replace('"settings"', '"theme"')
+
 SHOWN = (
     *("python", "versions", "sqlite", "settings", "data", "keys", "delegation", "key age"),
     *("schema", "proxy", "disk", "clock", "key list"),
@@ -105,3 +107,17 @@ def test_a_service_that_does_not_answer_fails(deniable: Deniable) -> None:
     answer = deniable("doctor", "--url", "http://127.0.0.1:9")
     assert answer.exit_code == 1
     assert "nothing answers at http://127.0.0.1:9" in answer.stdout
+
+
+def test_it_runs_the_checks_of_readyz_where_no_server_runs(deniable: Deniable) -> None:
+    assert found(deniable, "ready", "ok") == ["database, keys, disk, clock"]
+    path = deniable.data / "deniable.db"
+    deniable.done("collections", "apply", deniable.write("s.toml"))
+    kept = path.read_bytes()
+    deniable.done("keys", "rotate", "--now")
+    deniable.done("collections", "apply", deniable.write("t.toml", THEME_TOML))
+    path.write_bytes(kept)
+    (message,) = found(deniable, "ready", "fail")
+    assert "deniable ledger reconcile" in message
+    deniable.done("ledger", "reconcile")
+    assert found(deniable, "ready", "fail") == []

@@ -67,6 +67,7 @@ def test_the_commands_are_those_of_the_design() -> None:
         *(("open",), ("relay", "serve"), ("relay", "status")),
         ("loadgen",),
         ("log", "verify"),
+        ("clock", "confirm"),
         *(("users", verb) for verb in ("add", "list", "remove", "link")),
         *(("sessions", verb) for verb in ("list", "end")),
         ("audit",),

@@ -9,14 +9,16 @@ import pytest
 
 from deniable_aggregator import readiness
 from deniable_aggregator.errors import StoreError
-from support.api_world import DAY, World, opened
+from support.api_world import DAY, NOON, World, opened
 
+BOOTED = 1_000.0
 Break = Callable[[World, pytest.MonkeyPatch], None]
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path) as world:
+    with opened(tmp_path, boot_clock=lambda: BOOTED) as world:
+        world.clock.now = NOON
         yield world
 
 
@@ -36,7 +38,7 @@ def lost_key_file(world: World, patch: pytest.MonkeyPatch) -> None:
 
 
 def expired_list(world: World, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(world.clock, "now", world.clock.now + 15 * DAY)
+    patch.setattr(type(world.service.keys), "listed_until", property(lambda keys: NOON))
 
 
 def read_only_disk(world: World, patch: pytest.MonkeyPatch) -> None:
@@ -47,8 +49,8 @@ def full_disk(world: World, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(readiness, "free_bytes", lambda place: readiness.LEAST_FREE_BYTES - 1)
 
 
-def clock_set_back(world: World, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(world.clock, "now", world.clock.now - DAY)
+def clock_set(by: float) -> Break:
+    return lambda world, patch: patch.setattr(world.clock, "now", world.clock.now + by)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,8 @@ def clock_set_back(world: World, patch: pytest.MonkeyPatch) -> None:
         (expired_list, "keys", "the key list has expired"),
         (read_only_disk, "disk", "cannot be written"),
         (full_disk, "disk", "is full"),
-        (clock_set_back, "clock", "is behind the newest key list"),
+        (clock_set(-2 * DAY), "clock", "jumped 2.0 days back: set it right, or run"),
+        (clock_set(2 * DAY), "clock", "jumped 2.0 days ahead: set it right, or run"),
     ],
 )
 def test_what_is_wrong_is_named_alone_and_goes_when_it_is_over(

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable_aggregator import retention
+from deniable_aggregator.clock.watch import SETTLING_SECONDS
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Span, by_epoch, pooled
@@ -118,6 +119,13 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield made
 
 
+def settle(world: World) -> None:
+    """Tallies that are due now are deleted by the second tick, an hour after the first."""
+    world.service.tick()
+    world.clock.now += SETTLING_SECONDS
+    world.service.tick()
+
+
 @pytest.mark.parametrize("read", ["live", "closed", "releases"])
 def test_the_tick_deletes_tallies_when_their_days_are_over_and_not_a_second_before(
     world: World, read: str
@@ -129,9 +137,13 @@ def test_the_tick_deletes_tallies_when_their_days_are_over_and_not_a_second_befo
     world.clock.now = GOES
     world.service.tick()
     assert [(row.n, row.expired_at) for row in store.epochs(collection.id)] == [(4, None)]
-    world.clock.now = GOES + 1
+    for later in (1, SETTLING_SECONDS):
+        world.clock.now = GOES + later
+        world.service.tick()
+        assert [(row.n, row.expired_at) for row in store.epochs(collection.id)] == [(4, None)]
+    gone = world.clock.now = GOES + 2 * SETTLING_SECONDS
     world.service.tick()
-    assert [(row.n, row.expired_at) for row in store.epochs(collection.id)] == [(0, GOES + 1)]
+    assert [(row.n, row.expired_at) for row in store.epochs(collection.id)] == [(0, gone)]
     [listed] = [e for e in world.get(listing).get_json()["epochs"] if e["epoch"] == TODAY]
     assert (listed["state"], listed["expired"], listed.get("n")) == ("closed", True, None)
 
@@ -140,7 +152,7 @@ def test_a_lowered_retention_holds_for_what_is_there(world: World) -> None:
     collection = world.register(authored("settings", more="retention_days = 400\n"))
     world.count(collection, [BITS] * 4)
     world.clock.now = GOES + 1
-    world.service.tick()
+    settle(world)
     assert world.service.store.epochs(collection.id)[0].n == 4
     spender = ReleaseWorld(world, collection)
     spender.follow({"retention_days": DAYS})
@@ -153,7 +165,7 @@ def test_estimates_are_about_the_epochs_that_are_left(world: World) -> None:
     world.count(collection, [BITS] * 4)
     world.count(collection, [BITS] * 5, epoch=TODAY + 1)
     world.clock.now = GOES + 1
-    world.service.tick()
+    settle(world)
     store = world.service.store
     assert pooled(store, collection, Span()).epochs == (TODAY + 1,)
     readings, few = by_epoch(store, collection, Span())
@@ -171,7 +183,7 @@ def test_a_release_reads_no_epoch_whose_days_are_over(world: World, ticked: bool
     spender = ReleaseWorld(world, collection)
     world.clock.now = GOES + 1
     if ticked:
-        world.service.tick()
+        settle(world)
     shown = spender.releases.release(collection, asked("0.1"))
     [charge] = world.service.store.charges(collection.id)
     assert charge.release == shown.row.release
@@ -190,7 +202,7 @@ def test_a_session_ends_with_the_tallies_it_reads(world: World) -> None:
     release = spender.releases.release(collection, talk).row.release
     spender.releases.sessions.ask(collection, release, {"label": 0})
     world.clock.now = GOES + 1
-    world.service.tick()
+    settle(world)
     with pytest.raises(Problem, match="tallies are deleted") as caught:
         spender.releases.sessions.ask(collection, release, {"label": 1})
     assert caught.value.slug == "conflict"
@@ -203,6 +215,8 @@ def test_on_postgresql_the_leader_deletes_them(tmp_path: Path) -> None:
         days = first.manifest.retention_days
         for each in (first, second):
             each.clock.now = (TODAY + 1 + days) * DAY + 1
+            each.service.tick()
+            each.clock.now += SETTLING_SECONDS
             each.service.tick()
         [row] = second.service.store.epochs(first.manifest.collection)
         assert (row.n, row.expired_at) == (0, int(first.clock.now))

@@ -15,10 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable_aggregator.errors import StoreError, StoreUnavailableError
+from deniable_aggregator.inspection import checkup
+from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import folding
 from deniable_aggregator.store.contract import Verdict
 from deniable_aggregator.store.postgres import PostgresStore
-from deniable_aggregator.store.sessions import Lock
+from deniable_aggregator.store.sessions import Lock, connected
 from support import databases, postgres_server
 from support.databases import COLLECTION, Postgres, register
 from support.deniable_command import wait_until
@@ -317,3 +319,26 @@ def test_a_delta_comes_back_as_it_was_in_the_shorter_of_two_spellings(tally: lis
     folding.add(total, places, counts)
     assert total.tolist() == tally
     assert len(places or b"") + len(counts) <= 8 * len(tally)
+
+
+def test_a_reload_that_switches_synchronous_commit_off_changes_no_session(tmp_path: Path) -> None:
+    with postgres_server.restartable() as server:
+        address = server.get_uri()
+        with closing(PostgresStore(address)) as store:
+            postgres_server.execute(address, "alter system set synchronous_commit = off")
+            postgres_server.execute(address, "select pg_reload_conf()")
+            wait_until("the reload", lambda: shown(address) == "off")
+            with store._connections.read() as db:
+                [[setting]] = db.execute("show synchronous_commit").fetchall()
+            assert setting == "on"
+            with closing(connected(address)) as another:
+                assert another.execute("show synchronous_commit").fetchall() == [("on",)]
+        [check, _] = checkup.of_postgres(Settings(data=tmp_path, store=address))
+        assert check.level == "warn"
+        assert "synchronous_commit is off by default" in check.message
+
+
+def shown(address: str) -> object:
+    """As a session has it that sets nothing."""
+    [[setting]] = postgres_server.execute(address, "show synchronous_commit")
+    return setting

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store.migrations import script
 from deniable_aggregator.store.sqlite import SqliteStore
 from support import databases
-from support.databases import Sqlite
+from support.databases import Sqlite, register
 from support.ledgers import admitted, charge_row, result_row
 from support.stores import COLLECTION, EPOCH, arrival, sums
 
@@ -90,3 +92,49 @@ def test_scripts_are_split_into_statements(text: str, wanted: list[str]) -> None
 def test_a_script_that_ends_inside_a_statement_is_refused() -> None:
     with pytest.raises(ValueError, match="inside a statement"):
         list(script.statements("select 1;\nselect"))
+
+
+def without_its_log(file: Sqlite, tmp_path: Path) -> SqliteStore:
+    """The file alone, as it is copied by hand."""
+    copy = tmp_path / "copied.db"
+    shutil.copyfile(file.path, copy)
+    return SqliteStore(copy)
+
+
+def test_the_file_alone_has_what_is_registered(file: Sqlite, tmp_path: Path) -> None:
+    with closing(file.open()) as store:
+        register(store, "theme-000000")
+        store.rest(at_once=True)
+        with closing(without_its_log(file, tmp_path)) as copied:
+            assert copied.collections() == {COLLECTION, "theme-000000"}
+
+
+def test_the_file_alone_has_every_report_after_an_idle_tick(file: Sqlite, tmp_path: Path) -> None:
+    with closing(file.open()) as store:
+        store.commit([arrival(1)], sums)
+        store.rest()
+        with closing(without_its_log(file, tmp_path)) as copied:
+            assert copied.epochs(COLLECTION) == []  # it was not idle since the last tick
+        store.rest()
+        with closing(without_its_log(file, tmp_path)) as copied:
+            assert copied.epochs(COLLECTION) == store.epochs(COLLECTION) != []
+
+
+def test_an_idle_store_checkpoints_once(file: Sqlite, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(file.open()) as store:
+        store.commit([arrival(1)], sums)
+        for _ in range(2):
+            store.rest()
+        with monkeypatch.context() as patch:
+            patch.setattr(store._connections, "checkpoint", None)
+            store.rest()
+
+
+def test_nothing_is_written_to_a_file_that_was_replaced(file: Sqlite, tmp_path: Path) -> None:
+    with closing(file.open()) as store:
+        other = tmp_path / "other.db"
+        shutil.copyfile(file.path, other)
+        other.replace(file.path)
+        for act in (store.ping, lambda: store.commit([arrival(1)], sums)):
+            with pytest.raises(StoreError, match="removed or replaced while it was open"):
+                act()

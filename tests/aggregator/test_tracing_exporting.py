@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -20,7 +21,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.tracing.exporting import chosen, tracer_from_environment
 from deniable_aggregator.tracing.tracer import Tracer
-from support.data_directory import prepared
+from support.data_directory import prepared_at
 
 PATIENCE = 60.0
 EXPORTER = "OTEL_TRACES_EXPORTER"
@@ -196,7 +197,7 @@ def test_a_collector_that_never_answers_does_not_keep_the_service_from_ending() 
 
 def served(folder: Path, **environ: str) -> str:
     """What a process with the service prints until it has ended."""
-    prepared(folder)
+    prepared_at(folder, time.time())
     run = subprocess.run(
         [sys.executable, "-c", SERVED],
         env={**os.environ, **Settings(data=folder / "data").environ(), **environ},

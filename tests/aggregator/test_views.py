@@ -14,6 +14,7 @@ import pytest
 
 from deniable_aggregator import publishing
 from deniable_aggregator.central.account.decimals import at_most
+from deniable_aggregator.clock.watch import SETTLING_SECONDS
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import ShownEpoch, Store
 from deniable_aggregator.store.opening import read_beside
@@ -177,6 +178,8 @@ def test_what_is_deleted_is_shown_no_more(world: World) -> None:
     over(world)
     assert shown_epochs(world, found) == {TODAY}
     world.clock.now += 30 * DAY
+    world.service.tick()
+    world.clock.now += SETTLING_SECONDS
     world.service.tick()
     assert shown_epochs(world, found) == set()
     [row] = view(world, "v_ingest", found)

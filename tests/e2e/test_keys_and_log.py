@@ -11,6 +11,7 @@ import pytest
 from deniable_client import LogForkedError, Outcome
 from deniable_shared import dsse
 from deniable_shared.epochs import epoch_at
+from deniable_shared.keylist import KeyList, verify_key_list
 from deniable_shared.manifest import MANIFEST_TYPE
 from support.api_world import DAY, authored
 from support.spine_world import Device, Sent, Spine
@@ -102,6 +103,39 @@ def test_a_device_follows_months_of_rotations(spine: Spine, device: Device) -> N
     assert [key.name for key in report_keys(spine)] == ["report-2.key"]
     assert n(device) == 16
     assert Outcome.LOG_FORKED not in device.answers
+
+
+def test_devices_follow_key_lists_that_were_signed_ahead(spine: Spine, device: Device) -> None:
+    """A clock that was 400 days ahead and believed: later lists are issued no earlier."""
+    answer(device)
+    pass_time(spine, 400 * DAY)
+    spine.clock.now -= 399 * DAY
+    ahead = verified(spine)
+    assert ahead.issued > spine.clock() + 398 * DAY
+    assert ready(spine)
+    register(spine, "later")
+    spine.tick()
+    assert verified(spine).version == ahead.version + 1, "the log has grown"
+    spine.rotate(1, at_once=True)
+    newest = verified(spine)
+    assert newest.issued == ahead.issued
+    assert newest.expires - newest.issued == 2 * WEEK
+    pass_time(spine, 2 * WEEK)  # the list that the device knows is over
+    (sent,) = answer(device)
+    assert sent.header.key_id == newest.active.id
+    assert Outcome.LOG_FORKED not in device.answers
+    assert n(device) == 2
+
+
+def verified(spine: Spine) -> KeyList:
+    """The current list as a device sees it now."""
+    assert spine.service is not None
+    keys = spine.service.keys
+    return verify_key_list(keys.key_list(), trusted=[keys.trust], now=spine.clock())
+
+
+def ready(spine: Spine) -> bool:
+    return spine.app.test_client().get("/readyz").status_code == 200
 
 
 def test_a_device_that_is_shown_another_past_stops_for_good(

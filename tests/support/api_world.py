@@ -23,6 +23,7 @@ from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins
 from deniable_shared.envelope import seal
+from deniable_shared.epochs import Clock
 from deniable_shared.keylist import verify_key_list
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.report import (
@@ -160,7 +161,7 @@ class World:
         return dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=self.operator_seed)
 
     def register(self, manifest: Manifest) -> Collection:
-        self.service.registry.apply(self.signed(manifest))
+        self.service.register(self.signed(manifest))
         return self.service.registry.get(manifest.collection)
 
     def count(
@@ -230,15 +231,19 @@ def opened(
     *,
     kind: str = "sqlite",
     tracer: Tracer | None = None,
+    boot_clock: Clock | None = None,
     **settings: Any,
 ) -> Iterator[World]:
     """A new world in an empty folder; at another moment than NOON it is prepared anew."""
-    with _prepared(folder, now, kind) as made:
-        yield from _opened(folder, replace(made, **settings), now, tracer)
+    with _prepared(folder, now, kind, settings.get("store", "")) as made:
+        yield from _opened(folder, replace(made, **settings), now, tracer, boot_clock)
 
 
 @contextmanager
-def _prepared(folder: Path, now: float, kind: str) -> Iterator[Settings]:
+def _prepared(folder: Path, now: float, kind: str, store: str) -> Iterator[Settings]:
+    if store:
+        yield prepared_at(folder, now, store)
+        return
     if kind == "sqlite":
         yield prepared(folder) if now == NOON else prepared_at(folder, now)
         return
@@ -253,9 +258,15 @@ def _prepared(folder: Path, now: float, kind: str) -> Iterator[Settings]:
         postgres_server.drop(made.store)
 
 
-def _opened(folder: Path, settings: Settings, now: float, tracer: Tracer | None) -> Iterator[World]:
+def _opened(
+    folder: Path,
+    settings: Settings,
+    now: float,
+    tracer: Tracer | None,
+    boot_clock: Clock | None,
+) -> Iterator[World]:
     clock = Moment(now)
-    service = Service.open(settings, clock=clock, tracer=tracer)
+    service = Service.open(settings, clock=clock, boot_clock=boot_clock, tracer=tracer)
     try:
         yield World(
             service,

@@ -55,10 +55,10 @@ class Live:
         return sum(int(epoch["n"]) for epoch in epochs)
 
 
-def prepare(settings: Settings) -> Manifest:
-    """A data directory with one collection, "settings"."""
+def prepare(settings: Settings, *, ahead: float = 0.0) -> Manifest:
+    """A data directory with one collection, "settings"; `ahead`: seconds its clock is ahead."""
     operator = settings.data.parent / "operator.key"
-    initialise(settings, operator_key=operator, now=time.time())
+    initialise(settings, operator_key=operator, now=time.time() + ahead)
     manifest = manifest_from_toml(SETTINGS_TOML, ingest=[settings.public_url])
     seed = read_seed(operator)
     signed = dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=seed)

@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 ACTS = (
+    "clock-confirmed",
     "collection-closed",
     "epoch-closed",
     "key-rotated",
@@ -66,7 +67,7 @@ ACTS = (
 
 ALONE = (
     *("ledger-reconciled", "schema-migrated", "settings-changed", "sign-in-failed"),
-    *("voucher-key-replaced", "voucher-key-shown"),
+    *("clock-confirmed", "voucher-key-replaced", "voucher-key-shown"),
 )
 """Acts that change, or may change, nothing in the database beside their entry."""
 

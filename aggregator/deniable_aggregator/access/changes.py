@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
 
-__all__ = ["every", "last", "record"]
+__all__ = ["every", "last", "record", "record_confirmation"]
 
 ACTOR = "deniable serve"
 _SETTINGS = "settings-changed"
@@ -30,6 +30,12 @@ def record(service: Service) -> None:
     text = json.dumps(found, sort_keys=True)
     with audit.acting(_SETTINGS, actor=ACTOR, at=service.clock(), settings=text):
         service.store.record_act()
+
+
+def record_confirmation(store: AccessStore, at: float) -> None:
+    """Append an entry: an operator confirmed the clock of this machine at that time."""
+    with audit.acting("clock-confirmed", actor="deniable clock confirm", at=at):
+        store.record_act()
 
 
 def last(store: AccessStore, act: str) -> audit.Entry | None:

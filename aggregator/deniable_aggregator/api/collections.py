@@ -47,13 +47,14 @@ def collections() -> Response:
     tag="public",
     query=ManifestArguments,
     answers={200: {DSSE: ()}},
-    problems=("unknown-collection",),
+    problems=("unknown-collection", "unavailable"),
 )
 def manifest(collection: str, query: ManifestArguments) -> Response:
     """The signed manifest, byte for byte as the operator made it.
 
     It is the newest one unless `version` asks for another.
     """
+    service().database.require()
     version = None if isinstance(query.version, UnsetType) else query.version
     return Response(service().registry.envelope(collection, version), content_type=DSSE)
 
@@ -67,7 +68,7 @@ def manifest(collection: str, query: ManifestArguments) -> Response:
     body=DSSE,
     max_body=MAX_MANIFEST_BYTES,
     answers={200: {JSON: (AppliedDocument,)}, 201: {JSON: (AppliedDocument,)}},
-    problems=("manifest-refused", "conflict"),
+    problems=("manifest-refused", "conflict", "unavailable"),
 )
 def apply_manifest(collection: str, query: ApplyArguments, body: bytes) -> Response:
     """Register a manifest signed with the operator's key; the same one again changes nothing.
@@ -76,7 +77,7 @@ def apply_manifest(collection: str, query: ApplyArguments, body: bytes) -> Respo
     moves only with `replace=true`. The body is at most 1 MiB.
     """
     _require_address(collection, body)
-    applied = service().registry.apply(body, replace=query.replace)
+    applied = service().register(body, replace=query.replace)
     return answer(
         AppliedDocument(
             collection=applied.manifest.collection,
@@ -94,11 +95,12 @@ def apply_manifest(collection: str, query: ApplyArguments, body: bytes) -> Respo
     tag="admin",
     role="admin",
     answers={200: {JSON: (ClosedDocument,)}},
-    problems=("unknown-collection",),
+    problems=("unknown-collection", "unavailable"),
 )
 def close_collection(collection: str) -> Response:
     """Take no more reports for a collection, for good. Its estimates stay readable."""
     found = service().registry.get(collection)
+    service().require_clock()
     service().registry.close(found.id)
     return answer(ClosedDocument(collection=found.id))
 

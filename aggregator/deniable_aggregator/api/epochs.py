@@ -68,7 +68,7 @@ def epochs(collection: str) -> Response:
     role="admin",
     query=CloseEpochArguments,
     answers={200: {JSON: (ClosedEpochDocument,)}},
-    problems=("unknown-collection", "conflict"),
+    problems=("unknown-collection", "conflict", "unavailable"),
 )
 def close_epoch(collection: str, epoch: str, query: CloseEpochArguments) -> Response:
     """Close an epoch for good: counts are frozen, report ids deleted, later reports refused.

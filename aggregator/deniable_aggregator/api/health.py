@@ -31,7 +31,8 @@ def healthz() -> Response:
 def readyz() -> Response:
     """Database, keys, disk and clock are as they must be; a refusal names what is not.
 
-    `checks` says "ok" of each, or what is wrong, in both answers.
+    `checks` says "ok" of each, or what is wrong, in both answers. `suspended` in a refusal names
+    the reasons for which uploads wait until an operator acts.
     """
     found = tuple(readiness.look(service()))
     checks = {finding.check: finding.said for finding in found}
@@ -42,5 +43,6 @@ def readyz() -> Response:
             f"not ready: {'; '.join(wrong)}",
             retry_after=RETRY_SECONDS,
             checks=checks,
+            suspended=service().suspension.names,
         )
     return answer(ReadyDocument("ready", checks))

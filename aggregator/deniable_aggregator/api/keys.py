@@ -12,9 +12,10 @@ blueprint = Blueprint("keys", __name__)
 
 
 @blueprint.get("/v1/keys")
-@operation(tag="public", answers={200: {DSSE: ()}})
+@operation(tag="public", answers={200: {DSSE: ()}}, problems=("unavailable",))
 def keys() -> Response:
     """The current key list, a DSSE envelope signed by the delegated online key."""
+    service().database.require()
     return Response(service().keys.key_list(), content_type=DSSE)
 
 
@@ -25,7 +26,7 @@ def keys() -> Response:
     role="admin",
     query=RotateArguments,
     answers={200: {JSON: (RotatedDocument,)}},
-    problems=("conflict",),
+    problems=("conflict", "unavailable"),
 )
 def rotate_keys(query: RotateArguments) -> Response:
     """Make the next key of a suite; where one is pending already, that is the one.
@@ -34,6 +35,8 @@ def rotate_keys(query: RotateArguments) -> Response:
     does not wait. The key it replaces opens reports until the epochs of that moment are closed, and
     is then destroyed.
     """
+    service().database.require()
+    service().require_clock()
     standing = service().keys.rotate(query.suite, at_once=query.now)
     pending = standing.key.state == "pending"
     return answer(

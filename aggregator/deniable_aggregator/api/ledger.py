@@ -72,7 +72,7 @@ def accounts_of(wanted: Iterable[Collection]) -> list[AccountDocument]:
     problems=("unavailable",),
 )
 def reconcile() -> Response:
-    """Charge what an older copy of the database has forgotten; releases go on then.
+    """Charge what an older copy of the database has forgotten; uploads and releases go on then.
 
     What the file `heads.json` still knows is charged as it was, what it does not know costs the
     collection its whole budget. Where nothing is missing nothing happens.
@@ -88,5 +88,5 @@ def reconcile() -> Response:
         }
         for row in gap.charged
     ]
-    found = {"charged": charged, "exhausted": list(gap.exhausted)}
+    found = {"charged": charged, "exhausted": list(gap.exhausted), "lost": list(gap.lost)}
     return answer(msgspec.convert(found, ReconciledDocument))

@@ -11,13 +11,19 @@ blueprint = Blueprint("log", __name__)
 
 
 @blueprint.get("/v1/log")
-@operation(tag="public", query=LogArguments, answers={200: {JSON: (LogDocument,)}})
+@operation(
+    tag="public",
+    query=LogArguments,
+    answers={200: {JSON: (LogDocument,)}},
+    problems=("unavailable",),
+)
 def log(query: LogArguments) -> Response:
     """The log's size and head, and at most 1,000 entries from index `from` on.
 
     The head after an entry is SHA-256(head before ‖ type ‖ body hash), at first 32 zero bytes. Key
     lists are signed over size and head; this page is not signed.
     """
+    service().database.require()
     store = service().store
     size, head = store.log_head()
     # What was appended since is left to the next page: the head speaks of the first `size`.

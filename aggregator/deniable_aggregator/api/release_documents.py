@@ -229,6 +229,13 @@ class ReconciledDocument(Struct, frozen=True):
         list[Identifier],
         Meta(description="collections whose whole budget was charged: what they lost is not known"),
     ]
+    lost: Annotated[
+        list[Identifier],
+        Meta(
+            description="collections that were registered here and that the database does not "
+            "have: their uploads get 503 until they are restored or registered again"
+        ),
+    ]
 
 
 class LedgerDocument(Struct, frozen=True):

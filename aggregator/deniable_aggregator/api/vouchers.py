@@ -51,7 +51,7 @@ def voucher_key(collection: str, query: VoucherKeyArguments) -> Response:
     tag="admin",
     role="admin",
     answers={200: {JSON: (VoucherKeyDocument,)}},
-    problems=("unknown-collection", "conflict"),
+    problems=("unknown-collection", "conflict", "unavailable"),
 )
 def replace_voucher_key(collection: str) -> Response:
     """Another key, from the first epoch on that nobody can have reported in yet.
@@ -60,7 +60,7 @@ def replace_voucher_key(collection: str) -> Response:
     that each person counts once in each; close them early where the old key got out.
     """
     found = _requiring(collection)
-    first = next_first(service().clock(), found.manifest.epoch_seconds)
+    first = next_first(service().now(), found.manifest.epoch_seconds)
     first = service().voucher_keys.replace(found.id, first)
     audit.tell(first=first)
     service().store.record_act()

@@ -15,6 +15,7 @@ from pathlib import Path
 from deniable_aggregator.access.audit import Act
 from deniable_aggregator.backup import archive, keys
 from deniable_aggregator.backup.archive import Archive, Manifest
+from deniable_aggregator.clock import record as clock_record
 from deniable_aggregator.errors import DataDirectoryError, StoreError
 from deniable_aggregator.heads import file as heads_file
 from deniable_aggregator.heads.document import End, Heads
@@ -33,6 +34,7 @@ __all__ = ["Restored", "back_up", "copy_store", "restore"]
 _MAY_LIE_THERE = {
     *("trust", "keys", "deniable.toml", "lock", "lost+found"),
     *(heads_file.NAME, "heads.lock", "deniable.db.filling"),
+    *(clock_record.NAME, clock_record.CONFIRMED),
 }
 
 

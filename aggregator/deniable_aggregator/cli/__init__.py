@@ -45,6 +45,7 @@ class Deniable(MainGroup):
         "keys": Entry(
             f"{HERE}.keys", "keys", "List and replace the keys that reports are sealed to."
         ),
+        "clock": Entry(f"{HERE}.clock", "clock", "Confirm a clock that was set on purpose."),
         "log": Entry(f"{HERE}.log", "log", "Verify the log of manifests, key lists and releases."),
         "vouchers": Entry(f"{HERE}.vouchers", "vouchers", "Let a backend vouch for people"),
         "tokens": Entry(f"{HERE}.tokens", "tokens", "Give and take away access."),

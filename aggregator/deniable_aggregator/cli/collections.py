@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,18 @@ import click
 
 from deniable_aggregator.cli.codegen import codegen
 from deniable_aggregator.cli.lazy import CommandFailed
-from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.options import (
+    Target,
+    example,
+    json_option,
+    operator_seed,
+    service_options,
+)
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
 
 if TYPE_CHECKING:
     from deniable_aggregator.authoring.registered import Ceiling
+    from deniable_aggregator.process.connection import Connection
     from deniable_shared.linter import Finding
     from deniable_shared.manifest import Manifest
 
@@ -115,13 +123,13 @@ def lint(files: tuple[Path, ...], url: str | None, data: Path | None, as_json: b
 @collections.command(
     epilog=example(
         "deniable collections apply settings.toml --key operator.key --dry-run",
-        "deniable collections apply settings.toml --key operator.key",
+        "deniable collections apply settings.toml theme.toml --key operator.key",
     )
 )
-@click.argument("file", type=FILES)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
 @click.option(
     "--key",
-    type=FILES,
+    type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="The operator's key. [default: operator.key beside the data directory]",
 )
@@ -130,7 +138,7 @@ def lint(files: tuple[Path, ...], url: str | None, data: Path | None, as_json: b
 @service_options
 @json_option
 def apply(
-    file: Path,
+    files: tuple[Path, ...],
     key: Path | None,
     dry_run: bool,
     replace: bool,
@@ -138,35 +146,76 @@ def apply(
     data: Path | None,
     as_json: bool,
 ) -> None:
-    """Check, sign and register a collection.
+    """Check, sign and register collections.
 
-    Doing it again changes nothing. What may not change in a collection takes a new one: --replace
-    lets the name move there; devices keep the old budget.
+    All files are checked before the first is registered. Doing it again changes nothing. What may
+    not change in a collection takes a new one: --replace lets the name move there; devices keep the
+    old budget.
     """
     from deniable_aggregator.authoring import registered as authored
-    from deniable_aggregator.keys import read_seed
-    from deniable_shared import dsse
 
     target = Target(url, data)
-    seed = read_seed(key or target.settings().operator_key)
-    first = _parsed(file, ingest=target.origin())
+    seed = operator_seed(key, target.settings())
     with target.connect() as connection:
-        ingest = [authored.device_origin(target.origin(), connection.address)]
-        previous = authored.registered(connection, first.name, dsse.public_key(seed))
-        text = file.read_text(encoding="utf-8")
+        found = [
+            _applied(path, connection, target.origin(), seed=seed, replace=replace)
+            for path in files
+        ]
+        _refuse_twice([each.manifest for each in found])
+        for each in found:
+            if not (dry_run or each.known):
+                envelope = authored.sign(each.manifest, seed)
+                authored.put(connection, each.manifest.collection, envelope, replace=replace)
+    _show_applied(found, dry_run=dry_run, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Applied:
+    """What a file makes of what is registered; `known` if that is nothing new."""
+
+    manifest: Manifest
+    findings: list[Finding]
+    known: bool
+
+
+def _applied(
+    path: Path, connection: Connection, origin: str, *, seed: bytes, replace: bool
+) -> _Applied:
+    from deniable_aggregator.authoring import registered as authored
+    from deniable_shared import dsse
+    from deniable_shared.errors import ManifestError
+
+    first = _parsed(path, ingest=origin)
+    ingest = [authored.device_origin(origin, connection.address)]
+    previous = authored.registered(connection, first.name, dsse.public_key(seed))
+    try:
+        text = path.read_text(encoding="utf-8")
         manifest = authored.next_manifest(text, previous, ingest=ingest, replace=replace)
-        findings = _findings(manifest)
-        _refuse_errors(findings)
-        known = previous is not None and previous.body == manifest.body
-        if not (dry_run or known):
-            envelope = authored.sign(manifest, seed)
-            authored.put(connection, manifest.collection, envelope, replace=replace)
-    document = _document([manifest], [findings]) | {"created": not known, "dry_run": dry_run}
+    except ManifestError as error:
+        raise CommandFailed(f"{path.name}: {error}") from error
+    findings = _findings(manifest)
+    _refuse_errors(path, findings)
+    known = previous is not None and previous.body == manifest.body
+    return _Applied(manifest, findings, known)
+
+
+def _refuse_twice(manifests: list[Manifest]) -> None:
+    names = [manifest.name for manifest in manifests]
+    for name in names:
+        if names.count(name) > 1:
+            raise CommandFailed(f"two files are of the collection {name!r}: give one of them")
+
+
+def _show_applied(found: list[_Applied], *, dry_run: bool, as_json: bool) -> None:
+    manifests = [each.manifest for each in found]
+    findings = [each.findings for each in found]
     if as_json:
-        emit(document)
-    else:
-        _tell([manifest], [findings])
-        click.echo(_verdict(manifest, known=known, dry_run=dry_run))
+        created = any(not each.known for each in found)
+        emit(_document(manifests, findings) | {"created": created, "dry_run": dry_run})
+        return
+    _tell(manifests, findings)
+    for each in found:
+        click.echo(_verdict(each.manifest, known=each.known, dry_run=dry_run))
 
 
 @collections.command(epilog=example("deniable collections export settings > settings.manifest"))
@@ -235,10 +284,11 @@ def _findings(manifest: Manifest) -> list[Finding]:
     return lint(manifest, now=time.time())
 
 
-def _refuse_errors(findings: list[Finding]) -> None:
+def _refuse_errors(path: Path, findings: list[Finding]) -> None:
     errors = [finding for finding in findings if finding.level == "error"]
     if errors:
-        raise CommandFailed("; ".join(f"{error.field}: {error.message}" for error in errors))
+        said = "; ".join(f"{error.field}: {error.message}" for error in errors)
+        raise CommandFailed(f"{path.name}: {said}")
 
 
 def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[str, object]:

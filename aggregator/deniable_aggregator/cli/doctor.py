@@ -49,7 +49,8 @@ def _checks(target: Target) -> Iterator[Check]:
     if target.url is None:
         found = list(checkup.of_directory(settings))
         yield from found
-        if any(check.level == "fail" for check in found):
+        stops = {check.what for check in found if check.level == "fail"} & {"data", "schema"}
+        if stops or not checkup.can_open(settings):
             return
     try:
         trust = read_trust(settings.data) if target.url is None else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from deniable_aggregator.cli.options import (
     data_option,
     example,
     json_option,
+    operator_seed,
     service_options,
     settings_for,
 )
@@ -92,7 +92,7 @@ def rotate(suite: str, now: bool, url: str | None, data: Path | None, as_json: b
 )
 @click.option(
     "--key",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="The operator's key. [default: operator.key beside the data directory]",
 )
@@ -104,10 +104,13 @@ def delegate(key: Path | None, data: Path | None, as_json: bool) -> None:
     A service that runs takes it up by itself. Without a valid delegation devices refuse key lists,
     and send nothing once the last one has ended.
     """
-    from deniable_aggregator.keys import DELEGATION_SECONDS, read_seed, renew_delegation
+    from deniable_aggregator.clock.watch import ClockWatch
+    from deniable_aggregator.keys import DELEGATION_SECONDS, renew_delegation
+    from deniable_aggregator.suspension import Suspension
 
-    settings, now = settings_for(data), time.time()
-    seed = read_seed(key or settings.operator_key)
+    settings = settings_for(data)
+    now = ClockWatch(suspension=Suspension(), folder=settings.data).now()
+    seed = operator_seed(key, settings)
     renew_delegation(settings.data, operator_seed=seed, now=now)
     expires = int(now) + DELEGATION_SECONDS
     if as_json:

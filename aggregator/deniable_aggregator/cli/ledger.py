@@ -69,19 +69,33 @@ def show(
 @service_options
 @json_option
 def reconcile(url: str | None, data: Path | None, as_json: bool) -> None:
-    """Charge what a restored, older database has forgotten.
+    """Go on with a database that is older than the data directory.
 
-    Until then no release is made. What `heads.json` in the data directory still knows is charged as
-    it was; what it does not know costs the collection its whole budget.
+    Until then uploads get 503 and no release is made. First put back the newest copy there is: what
+    it lacks is lost. What `heads.json` in the data directory still knows of releases is charged
+    again; what it does not know costs the collection its whole budget.
     """
-    with Target(url, data).connect() as connection:
+    with Target(url, data).connect(migrate=True) as connection:
         document = connection.post("/v1/ledger/reconcile")
     if as_json:
         emit(document)
         return
+    lost = _names(document["lost"])
+    if lost or rows_of(document["charged"]):
+        _show_charged(document)
+    else:
+        click.echo("Nothing is missing: uploads and releases go on with this database")
+    for collection in lost:
+        click.echo(
+            f"{collection}: it was registered here, and this database does not have it. Its "
+            "uploads get 503 until you restore a backup that has it or register it again"
+        )
+
+
+def _show_charged(document: dict[str, object]) -> None:
     charged = rows_of(document["charged"])
     if not charged:
-        click.echo("Nothing is missing: the database is as new as heads.json")
+        click.echo("No charge is missing: uploads and releases go on with this database")
         return
     plain_table(
         ["collection", "release", "epochs", "cost"],
@@ -95,10 +109,13 @@ def reconcile(url: str | None, data: Path | None, as_json: bool) -> None:
             for row in charged
         ],
     )
-    exhausted = document["exhausted"]
-    for collection in exhausted if isinstance(exhausted, list) else []:
+    for collection in _names(document["exhausted"]):
         click.echo(f"{collection}: what was charged is not known, its whole budget is spent")
-    click.echo(f"{len(charged)} charges were added: releases go on")
+    click.echo(f"{len(charged)} charges were added: uploads and releases go on")
+
+
+def _names(found: object) -> list[object]:
+    return found if isinstance(found, list) else []
 
 
 def _show(account: dict[str, object]) -> None:

@@ -60,7 +60,7 @@ def open_spool(
     from deniable_aggregator.service import Service
     from deniable_aggregator.spool.opening import Opening
 
-    service = Service.open(settings_for(data))
+    service = Service.open(settings_for(data), actor="deniable open")
     try:
         opening = Opening(service, spool, least=least, seconds=seconds)
         if once or last:

@@ -23,6 +23,7 @@ __all__ = [
     "example",
     "json_option",
     "one_form",
+    "operator_seed",
     "service_options",
     "settings_for",
     "spool_option",
@@ -47,11 +48,11 @@ class Target:
         """Where devices send reports when a collection does not say."""
         return self.url.rstrip("/") if self.url else self.settings().public_url
 
-    def connect(self) -> Connection:
-        """Open a connection to it."""
+    def connect(self, *, migrate: bool = False) -> Connection:
+        """Open a connection to it. A database without a service changes only with `migrate`."""
         from deniable_aggregator.process.connection import connect
 
-        return connect(self.settings(), self.url)
+        return connect(self.settings(), self.url, migrate=migrate)
 
 
 def settings_for(data: Path | None) -> Settings:
@@ -60,6 +61,19 @@ def settings_for(data: Path | None) -> Settings:
 
     chosen = {} if data is None else {"DENIABLE_DATA": str(data)}
     return Settings.load({**os.environ, **chosen})
+
+
+def operator_seed(key: Path | None, settings: Settings) -> bytes:
+    """The operator's signing key, from `key` or from where the settings look for it."""
+    from deniable_aggregator.cli.lazy import CommandFailed
+    from deniable_aggregator.keys import read_seed
+
+    path = key or settings.operator_key
+    if not path.exists():
+        raise CommandFailed(
+            f"the operator's key is not at {path}: give it with --key FILE, wherever you keep it"
+        )
+    return read_seed(path)
 
 
 def data_option(command: Callable[P, R]) -> Callable[P, R]:

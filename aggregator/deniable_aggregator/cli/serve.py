@@ -71,6 +71,8 @@ def serve(
         _take_without_keys(settings, spool, access_log=access_log)
     with serving.signals_as_interrupt(), serving.running(settings, access_log=access_log) as server:
         click.echo(f"Serving {settings.data} at {server.address} (Ctrl-C stops)")
+        if server.suspended is not None:
+            say(f"Warning: {server.suspended}. Uploads get 503 until then.")
         if server.link is not None:
             click.echo("Nobody has signed in yet. This link does it once, within 15 minutes:")
             click.echo(f"  {server.address}/sign-in?link={server.link}")

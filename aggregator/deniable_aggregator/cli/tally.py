@@ -79,7 +79,7 @@ def tally(
     from deniable_aggregator.service import Service
 
     chosen = _engine(engine, processes, master)
-    service = Service.open(settings_for(data))
+    service = Service.open(settings_for(data), actor="deniable tally")
     try:
         with watcher() as bar:
             if bar is not None:

@@ -4,6 +4,8 @@
     log        size and head                      totals     collection → how many charges it has
     audit      size and head of the audit log
     sessions   release → records                  unknown    restored without knowing what is lost
+    collections  ids of all that were ever registered here
+    owed         those of them that the database lost with charges that could not be charged again
 
 The charges say what a gap has cost, the totals which collections a longer gap concerns. Requests
 are left out: their digests are as secret as the tallies, and what is charged anew is another one.
@@ -77,7 +79,14 @@ class Heads:
     totals: dict[str, int] = field(default_factory=dict)
     sessions: dict[str, int] = field(default_factory=dict)
     unknown: bool = False
+    collections: tuple[str, ...] = ()
+    owed: tuple[str, ...] = ()
     spec: str = SPEC
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Ids of every collection that this file names; one of an older program has only totals."""
+        return frozenset(self.collections).union(self.totals, self.owed)
 
     def after(self, row: ChargeRow) -> Heads:
         """With one charge more."""

@@ -33,13 +33,21 @@ __all__ = [
     "followed",
     "has_audit",
     "is_behind",
+    "is_owed",
 ]
 
 logger = logging.getLogger(__name__)
 
 BEHIND = (
-    "the database is an older copy than the one that releases were charged to: reports are taken, "
-    "releases are not made until `deniable ledger reconcile` has charged what is missing"
+    "the database is not the one that heads.json in the data directory knows: it is missing, "
+    "emptied or an older copy. Put the right one back and restart the service, or run `deniable "
+    "ledger reconcile`, which goes on with this one and charges what releases have cost since"
+)
+
+
+OWED = (
+    "a collection that the database had lost is registered again, and its charges are missing: "
+    "`deniable ledger reconcile` charges them"
 )
 
 
@@ -83,32 +91,53 @@ class Keeper:
         self._looking = threading.Lock()
         self._whole = False
         self._told = False
+        self._behind = False
+        self._known: frozenset[str] = frozenset()
+        self._owed: frozenset[str] = frozenset()
 
     def keep(self) -> None:
         with self._looking, _writable(), file.exclusive(self._data):
             heads = file.read(self._data)
-            if heads is not None and not self._continues(heads):
+            if heads is None and not self._store.tokens():
+                heads = Heads(unknown=True)  # preparing a directory makes a token: this lost it
+                file.write(self._data, heads)
+            self._known = frozenset() if heads is None else heads.known
+            self._owed = frozenset() if heads is None else frozenset(heads.owed)
+            self._behind = heads is not None and not self._continues(heads)
+            if self._behind:
                 self._whole = False
                 raise Problem("ledger-behind", BEHIND)
             self._whole = True
             newer = begun(self._store) if heads is None else followed(heads, self._store)
             if newer != heads:
                 file.write(self._data, newer)
+            if is_owed(newer, self._store):
+                raise Problem("ledger-behind", OWED)
 
     def follow(self) -> None:
-        """As `keep`, for the housekeeping: an older database is said once in the log."""
+        """As `keep`, but what is wrong is in the log, once; `behind` says if it is the database."""
         try:
             self.keep()
             self._told = False
         except Problem as problem:
-            if not self._told:
+            if not self._told and not self._behind:
                 logger.error("%s", problem.detail)
             self._told = True
 
     @property
     def behind(self) -> bool:
-        """Whether `follow` last found an older database."""
-        return self._told
+        """Whether the database was an older one when `keep` or `follow` last looked."""
+        return self._behind
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Ids of the collections that were ever registered here, as the file says."""
+        return self._known
+
+    @property
+    def owed(self) -> frozenset[str]:
+        """Those of them that are charged their whole budget once they are registered again."""
+        return self._owed
 
     def records_of(self, release: str) -> int:
         heads = file.read(self._data)
@@ -140,6 +169,9 @@ def followed(heads: Heads, store: Store) -> Heads:
     for row in store.ledger(heads.ledger.size):
         heads = heads.after(row)
     found = replace(heads, log=End(*store.log_head()))
+    if found.log != heads.log or not heads.collections:
+        known = store.collections().union(heads.known)
+        found = replace(found, collections=tuple(sorted(known)))
     return replace(found, audit=End(*store.audit_head())) if has_audit(heads, store) else found
 
 
@@ -154,6 +186,11 @@ def has_audit(heads: Heads, store: Store) -> bool:
 def begun(store: Store) -> Heads:
     """Of a store that no file knows yet."""
     return followed(Heads(sessions=store.session_sizes()), store)
+
+
+def is_owed(heads: Heads, store: Store) -> bool:
+    """Whether a collection is there again whose charges the database has lost."""
+    return bool(heads.owed) and not store.collections().isdisjoint(heads.owed)
 
 
 def is_behind(heads: Heads, store: Store) -> bool:

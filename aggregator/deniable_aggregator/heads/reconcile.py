@@ -6,6 +6,9 @@
     lost result       a charge whose result may have been shown and lost: the next draw is a second
                       one, so it is charged a second time
 
+A collection that the database lost cannot be charged. It is owed: once it is registered again it is
+charged its whole budget. Its reports are not accepted before.
+
 Nothing here asks a budget: what was shown was spent. Charging is idempotent: names are derived, so
 that an interrupted run is finished by the next. An audit log that has lost entries goes on from
 what is there, with an entry that says where it was known to end.
@@ -23,7 +26,7 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.heads import file
 from deniable_aggregator.heads.chain import head_of
 from deniable_aggregator.heads.document import Charged, End, Heads
-from deniable_aggregator.heads.keeper import followed, has_audit, is_behind
+from deniable_aggregator.heads.keeper import followed, has_audit, is_behind, is_owed
 from deniable_aggregator.heads.names import is_substitute, request_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.account import budget_of
@@ -39,37 +42,64 @@ MOST_RECORDS = 1 << 53
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """What was charged, and which collections lost their whole budget."""
+    """What was charged; which collections lost their whole budget, and which the database lost."""
 
-    charged: tuple[ChargeRow, ...]
-    exhausted: tuple[str, ...]
+    charged: tuple[ChargeRow, ...] = ()
+    exhausted: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
 
 def reconcile(data: Path, store: Store, collections: Sequence[Collection], now: float) -> Gap:
-    """Charge the gap and take the file along; nothing where there is none."""
+    """Charge the gap and take the file along; nothing where there is none.
+
+    The audit log has an entry of it, which names the collections that the database has lost.
+    """
     with file.exclusive(data):
         heads = file.read(data)
         if heads is None:
-            return Gap((), ())
+            return Gap()
+        there = store.collections()
+        lost = tuple(sorted(heads.known - there))
         cut = not has_audit(heads, store)
         if cut:
             audit.tell(audit_log=f"goes on without {heads.audit.size}:{heads.audit.head}")
-        if not is_behind(heads, store):
+        if not is_behind(heads, store) and not is_owed(heads, store):
             if cut:
                 store.record_act()
                 file.write(data, followed(replace(heads, audit=End()), store))
-            return Gap((), ())
-        rows = store.ledger()
-        whole = _exhausted(heads, rows, [each.id for each in collections])
-        found = [
-            *_missing(heads, rows),
-            *_drawn_again(heads, store, rows),
-            *(_whole(each, now) for each in collections if each.id in whole),
-        ]
-        for row in found:
-            store.charge(row, lambda _: None)
-        file.write(data, followed(Heads(sessions=_sessions(heads, store)), store))
+            return Gap(lost=lost)
+        audit.tell(lost=lost or None)
+        known = [each for each in collections if each.id in there]
+        gap = replace(_charged(heads, store, known, now), lost=lost)
+        store.record_act()  # where no charge has carried the entry
+        kept = Heads(
+            sessions=_sessions(heads, store),
+            collections=tuple(sorted(heads.known | there)),
+            owed=_owed(heads, lost),
+        )
+        file.write(data, followed(kept, store))
+    return gap
+
+
+def _charged(heads: Heads, store: Store, collections: Sequence[Collection], now: float) -> Gap:
+    """Charges what is missing of these collections, which are in the store."""
+    rows = store.ledger()
+    ids = {each.id for each in collections}
+    whole = _exhausted(heads, rows, list(ids)).union(ids.intersection(heads.owed))
+    found = [
+        *(row for row in _missing(heads, rows) if row.collection in ids),
+        *_drawn_again(heads, store, rows),
+        *(_whole(each, now) for each in collections if each.id in whole),
+    ]
+    for row in found:
+        store.charge(row, lambda _: None)
     return Gap(tuple(found), tuple(sorted(whole)))
+
+
+def _owed(heads: Heads, lost: Sequence[str]) -> tuple[str, ...]:
+    """Of the lost collections those that had charges, as far as anything is known."""
+    charged = {*heads.totals, *heads.owed}
+    return tuple(each for each in lost if heads.unknown or each in charged)
 
 
 def _sessions(heads: Heads, store: Store) -> dict[str, int]:

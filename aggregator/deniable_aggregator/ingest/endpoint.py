@@ -36,6 +36,7 @@ class UploadEndpoint:
         self._service = service
         self._application = application
         self._metrics = service.metrics
+        self._suspension = service.suspension
         self._limited = not service.settings.trusted_proxy
         self._admission = Admission(service.settings.threads)
         self.bodies = Bodies(service.settings.body_seconds)
@@ -61,6 +62,7 @@ class UploadEndpoint:
         return [body]
 
     def _admitted(self, collection: str, environ: WSGIEnvironment) -> tuple[str, Headers, bytes]:
+        self._suspension.require_none()
         self._admission.enter()
         try:
             return self._upload(collection, environ)

@@ -22,6 +22,8 @@ from deniable_aggregator.process import server_file
 from deniable_aggregator.process.connection import Connection, RefusedError, UnreachableError
 from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.settings import FILE_NAME
+from deniable_aggregator.store import schema
+from deniable_aggregator.store.migrating import revision
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
 from deniable_shared.keylist import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
@@ -29,7 +31,7 @@ from deniable_shared.keylist import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
 
-__all__ = ["Check", "of_directory", "of_machine", "of_postgres", "of_service"]
+__all__ = ["Check", "can_open", "of_directory", "of_machine", "of_postgres", "of_service"]
 
 OLDEST_PYTHON = (3, 11)
 DAY_SECONDS = 86_400
@@ -41,7 +43,7 @@ OTHERS = 0o077
 MANY_WAITING = 60_000
 _POSTGRES = """
 select current_setting('server_version'), current_setting('fsync'),
-       current_setting('synchronous_commit')"""
+       (select reset_val from pg_settings where name = 'synchronous_commit')"""
 _WAITING = "select count(*) from deltas"
 
 
@@ -88,11 +90,18 @@ def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> It
         yield _disk(place)
 
 
+def can_open(settings: Settings) -> bool:
+    """Whether looking at the service leaves the database's schema as it is."""
+    runs = server_file.find(settings.data) is not None
+    return runs or revision(settings) == schema.HEAD
+
+
 def of_service(
     connection: Connection, trust: str | None, now: Callable[[], float] = time.time
 ) -> Iterator[Check]:
     """The key list it offers, verified where `trust` is known, and the collections it holds."""
     try:
+        yield _ready(connection)
         yield _key_list(connection.get("/v1/keys"), trust, now())
         rows = connection.get_json("/v1/collections")["collections"]
     except (RefusedError, UnreachableError, DeniableError) as error:
@@ -102,6 +111,16 @@ def of_service(
     yield Check("ok", "service", f"answers, with {len(collections)} collections")
     for row in collections:
         yield from _expiry(row, now())
+
+
+def _ready(connection: Connection) -> Check:
+    """What `/readyz` says: of a service that runs, or of this directory opened for the moment."""
+    try:
+        checks = connection.get_json("/readyz")["checks"]
+    except RefusedError as error:
+        return Check("fail", "ready", str(error))
+    names = ", ".join(checks) if isinstance(checks, dict) else ""
+    return Check("ok", "ready", names)
 
 
 def _closed_to_others(path: Path, what: str) -> Check:
@@ -176,7 +195,13 @@ def of_postgres(settings: Settings) -> Iterator[Check]:
     if fsync != "on":
         yield Check("fail", "postgresql", "fsync is off: a power cut loses what was acknowledged")
     elif durable == "off":
-        yield Check("ok", "postgresql", f"{version}; the service itself waits for its disk")
+        yield Check(
+            "warn",
+            "postgresql",
+            f"{version}; synchronous_commit is off by default: the service sets it on in its own "
+            "sessions, but what any other program commits can be lost: alter system reset "
+            "synchronous_commit",
+        )
     else:
         yield Check("ok", "postgresql", f"{version}")
     level = "warn" if waiting > MANY_WAITING else "ok"

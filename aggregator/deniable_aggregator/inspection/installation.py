@@ -121,10 +121,11 @@ def schema_check(settings: Settings) -> Check:
     except AggregatorError as error:
         return Check("fail", "schema", str(error))
     if found is None:
-        return Check("warn", "schema", "there is no database yet: deniable serve makes it")
+        return Check("fail", "schema", "the database is missing or empty: put back a copy of it")
     if found != schema.HEAD:
         message = (
-            f"{found}, this program's is {schema.HEAD}: deniable migrate, or serve, upgrades it"
+            f"{found}, this program's is {schema.HEAD}: the service is not looked at until "
+            "deniable migrate, or serve, has upgraded it"
         )
         return Check("warn", "schema", message)
     return Check("ok", "schema", found)

@@ -43,9 +43,13 @@ DELEGATION_SECONDS = 800 * 86_400
 """How long the operator's word for the online key holds; `renew_delegation` gives it anew."""
 
 _HPKE = "hpke-1"
+_PREPARED = (
+    "{} is prepared already: `deniable serve` runs it; choose another directory with --data to "
+    "start afresh"
+)
 _FIRST_REPORT_KEY = "report-1.key"
 _OURS = re.compile(
-    r"keys|trust(\.new)?|lock|heads\.(json|lock)|deniable\.(db(-\w+)?|toml)|server\.json|lost\+found"
+    r"keys|counters|trust(\.new)?|lock|heads\.(json|lock)|clock(-confirmed)?\.json|deniable\.(db(-\w+)?|toml)|server\.json|lost\+found"
 )
 
 
@@ -78,15 +82,16 @@ def initialise(settings: Settings, *, operator_key: Path, now: float) -> Initial
 def _initialise(settings: Settings, operator_key: Path, now: float) -> Initialised:
     from deniable_aggregator.access import audit
     from deniable_aggregator.access.tokens import Tokens
+    from deniable_aggregator.store import schema
+    from deniable_aggregator.store.migrating import revision
     from deniable_aggregator.store.opening import open_store
 
+    if revision(settings) not in (None, schema.HEAD):  # opening it would migrate it
+        raise DataDirectoryError(_PREPARED.format(settings.data))
     store = open_store(settings)
     try:
         if store.tokens():  # the first token is the last step
-            raise DataDirectoryError(
-                f"{settings.data} is prepared already: `deniable serve` runs it; "
-                "choose another directory with --data to start afresh"
-            )
+            raise DataDirectoryError(_PREPARED.format(settings.data))
         trust = _prepare_files(settings.data, operator_key, now)
         Keys(settings.data, store=store, clock=lambda: now)
         with audit.acting("token-made", actor="deniable init", at=now):

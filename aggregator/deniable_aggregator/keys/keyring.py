@@ -41,9 +41,17 @@ class Keys:
     """The operator's public key, what opens reports, and the current key list. Thread-safe."""
 
     def __init__(
-        self, data: Path, *, store: Store, clock: Clock = time.time, shared: bool = False
+        self,
+        data: Path,
+        *,
+        store: Store,
+        clock: Clock = time.time,
+        shared: bool = False,
+        believed: Callable[[], bool] = lambda: True,
     ) -> None:
         """KeyFileError or DataDirectoryError where a file is missing or not what it should be.
+
+        No list but the very first is signed while the clock is not `believed`.
 
         `shared`: other processes sign lists of the same keys. Then a listed key whose file is not
         here may be on another machine: it stays as it is listed.
@@ -59,7 +67,7 @@ class Keys:
         self._files = ReportKeys(data / "keys")
         seed = read_seed(data / "keys" / "online.key")
         signer = Signer(self.trust, seed, read_public(self._delegation))
-        self._lists = KeyLists(signer, store=store, clock=clock)
+        self._lists = KeyLists(signer, store=store, clock=clock, believed=believed)
         self._openers: Mapping[int, Opener] = {}
         self._renew()
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from deniable_aggregator.access import audit
 from deniable_aggregator.errors import KeyFileError, StoreError
 from deniable_aggregator.keys.rotation import Standing
+from deniable_aggregator.keys.vouchers import CLOCKS_APART_SECONDS
 from deniable_aggregator.store.contract import KeyListRow, Store
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock
@@ -76,9 +77,12 @@ class KeyLists:
     `current` may be called at any time, from any thread; the caller orders the rest.
     """
 
-    def __init__(self, signer: Signer, *, store: Store, clock: Clock) -> None:
+    def __init__(
+        self, signer: Signer, *, store: Store, clock: Clock, believed: Callable[[], bool]
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._believed = believed
         self._delegate(signer)
         self._last: KeyList | None = None
         self._envelope = b""
@@ -186,15 +190,16 @@ class KeyLists:
         return self._of_version(last).issued
 
     def _due(self, last: KeyList, keys: tuple[PublicKey, ...], log_size: int) -> bool:
-        if not self.delegated:
-            return False  # devices would refuse the next one too
+        if not self._believed() or not self.delegated:
+            return False  # undelegated: devices would refuse the next one too
         now = self._clock()
         if now >= (last.issued + last.expires) / 2 or not self._signer.signed(self._envelope):
             return True
         if last.keys != keys:
             return True
         others = log_size - (last.log_size + 1)  # its own entry comes right after its head
-        return others > 0 and now >= last.issued + LOG_MOVED_SECONDS
+        ahead = now < last.issued - CLOCKS_APART_SECONDS  # it would be in place for too long
+        return others > 0 and (ahead or now >= last.issued + LOG_MOVED_SECONDS)
 
     def _add(self, keys: tuple[PublicKey, ...], *, log_size: int, log_head: str) -> bool:
         issued = max(int(self._clock()), self._last.issued if self._last else 0)

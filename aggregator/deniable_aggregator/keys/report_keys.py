@@ -72,10 +72,20 @@ class ReportKeys:
 
 
 def _paths(folder: Path) -> Iterator[tuple[int, Path]]:
-    for path in folder.iterdir():
+    for path in _files(folder):
         match = _NAME.fullmatch(path.name)
         if match and int(match[1]) <= HIGHEST_ID:
             yield int(match[1]), path
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError as error:
+        raise KeyFileError(
+            f"{folder} cannot be read ({error.strerror}): put back your copy of it; without the "
+            "keys in it no report can be opened"
+        ) from error
 
 
 def _read(key_id: int, path: Path) -> ReportKey:

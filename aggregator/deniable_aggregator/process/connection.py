@@ -149,15 +149,19 @@ def _cure(status: int) -> str:
 
 
 def connect(
-    settings: Settings, url: str | None, environ: Mapping[str, str] = os.environ
+    settings: Settings,
+    url: str | None,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    migrate: bool = False,
 ) -> Connection:
-    """The connection a command uses; see the module for the order."""
+    """The connection a command uses; see the module for the order and `local` for `migrate`."""
     if url:
         return remote(url, environ.get("DENIABLE_TOKEN"))
     live = server_file.find(settings.data)
     if live is not None:
         return remote(live.address, live.token, trust_env=False)
-    return local(settings)
+    return local(settings, migrate=migrate)
 
 
 def remote(url: str, token: str | None, *, trust_env: bool = True) -> Connection:
@@ -175,11 +179,14 @@ def remote(url: str, token: str | None, *, trust_env: bool = True) -> Connection
     return Connection(client, address=address)
 
 
-def local(settings: Settings) -> Connection:
-    """Open the data directory in this process and call the application without a socket."""
+def local(settings: Settings, *, migrate: bool = False) -> Connection:
+    """Open the data directory in this process and call the application without a socket.
+
+    Without `migrate` the database stays as it is; StoreError where it has another schema or none.
+    """
     from deniable_aggregator.service import Service
 
-    service = Service.open(settings)
+    service = Service.open(settings, migrate=migrate)
     try:
         return _in_process(service)
     except BaseException:

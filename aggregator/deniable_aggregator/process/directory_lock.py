@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Self
 
-from deniable_aggregator.errors import LockedError
+from deniable_aggregator.errors import DataDirectoryError, LockedError
 
 __all__ = ["DirectoryLock"]
 
@@ -27,8 +27,11 @@ class DirectoryLock:
 
     @classmethod
     def acquire(cls, data: Path, *, shared: bool = False) -> Self:
-        """LockedError, naming the process that came last, where somebody holds it otherwise."""
-        descriptor = os.open(data / NAME, os.O_RDWR | os.O_CREAT, 0o600)
+        """Raises LockedError, naming the process that came last, if it is held otherwise.
+
+        Raises DataDirectoryError where nothing can be written or locked.
+        """
+        descriptor = _opened(data)
         try:
             fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -37,6 +40,12 @@ class DirectoryLock:
             raise LockedError(
                 f"process {holder} has {data} open: stop it, or reach it over HTTP with --url"
             ) from None
+        except OSError as error:
+            os.close(descriptor)
+            raise DataDirectoryError(
+                f"{data} cannot be locked ({error.strerror}): keep the data directory on a local "
+                "disk, or on a file system that has locks"
+            ) from error
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
         return cls(descriptor)
@@ -46,3 +55,13 @@ class DirectoryLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _opened(data: Path) -> int:
+    try:
+        return os.open(data / NAME, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise DataDirectoryError(
+            f"{data / NAME} cannot be opened ({error.strerror}): the data directory must be "
+            "writable for this user; look at its owner, and at how its disk is mounted"
+        ) from error

@@ -3,7 +3,8 @@
 `python -m deniable_aggregator.process.launcher [--delete DIRECTORY] -- GRANIAN ARGUMENTS`. Only the
 starter holds the other end of standard input, a pipe: when the starter dies, however it dies, the
 pipe closes, the server drains, and the directory of a demonstration is deleted. Where several
-workers serve, their counters lie in a directory that begins empty and goes with the server.
+workers serve, their counters lie in the data directory, in `counters/PORT`. It is emptied at the
+start: a server that was killed leaves no more than one such directory.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import runpy
 import shutil
 import signal
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +22,8 @@ from pathlib import Path
 STANDARD_INPUT = 0
 COUNTERS = "PROMETHEUS_MULTIPROC_DIR"
 WORKERS = "DENIABLE_WORKERS"
+DATA = "DENIABLE_DATA"
+PORT = "DENIABLE_PORT"
 
 
 def stop_when_orphaned(orphaned: threading.Event) -> None:
@@ -39,9 +41,14 @@ def counters() -> Iterator[None]:
         os.environ.pop(COUNTERS, None)
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="deniable-metrics-") as folder:
-        os.environ[COUNTERS] = folder
+    folder = Path(os.environ[DATA]).absolute() / "counters" / os.environ[PORT]
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    os.environ[COUNTERS] = str(folder)
+    try:
         yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def run(arguments: list[str], delete: Path | None) -> None:

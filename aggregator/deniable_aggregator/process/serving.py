@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -22,7 +22,6 @@ from deniable_aggregator.access import audit, changes
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.process import server_file
 from deniable_aggregator.process.connection import remote
-from deniable_aggregator.store import migrating
 from deniable_aggregator.wsgi import ACCESS_LOG_FORMAT
 
 if TYPE_CHECKING:
@@ -70,6 +69,7 @@ class Server:
         self.address = address
         self.token = token
         self.link = link
+        self.suspended: str | None = None
         self._process = process
 
     @property
@@ -82,18 +82,24 @@ class Server:
         return self._process.wait()
 
     def await_ready(self, deadline: float) -> None:
-        """Return once /readyz answers 200; ServingError at the deadline or if the child ends."""
+        """Return once /readyz answers 200, or that an operator has to act: `suspended` says how.
+
+        Raises ServingError at the deadline, with what /readyz said last, or if the child ends.
+        """
         import httpx
 
         with httpx.Client(base_url=self.address, timeout=2.0, trust_env=False) as client:
-            while not _is_ready(client):
+            while not (state := _readiness(client)).up:
                 if (code := self._process.poll()) is not None:
                     raise ServingError(f"the service stopped while starting (exit code {code})")
                 if time.monotonic() > deadline:
                     raise ServingError(
-                        f"the service was not ready at {self.address} after {READY_SECONDS:.0f} s"
+                        f"the service was not ready at {self.address} after {READY_SECONDS:.0f} s: "
+                        f"{state.detail}. Mend that and start it again; `deniable doctor` looks at "
+                        "the same"
                     )
                 time.sleep(POLL_SECONDS)
+        self.suspended = state.detail
 
     def stop(self) -> None:
         """Drain and end the child; a second Ctrl-C while it drains kills it."""
@@ -110,13 +116,24 @@ class Server:
                 self._process.stdin.close()
 
 
-def _is_ready(client: httpx.Client) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Readiness:
+    """Whether the child serves, and what /readyz has to say against it."""
+
+    up: bool
+    detail: str | None = None
+
+
+def _readiness(client: httpx.Client) -> _Readiness:
     import httpx
 
     try:
-        return client.get("/readyz").is_success
-    except httpx.HTTPError:
-        return False
+        answer = client.get("/readyz")
+        document = {} if answer.is_success else answer.json()
+    except (httpx.HTTPError, ValueError):
+        return _Readiness(up=False, detail="it does not answer")
+    suspended = bool(document.get("suspended"))
+    return _Readiness(answer.is_success or suspended, document.get("detail"))
 
 
 @contextmanager
@@ -203,10 +220,8 @@ def _local_access(settings: Settings) -> tuple[str, str, str | None]:
     from deniable_aggregator.service import Service
 
     label = _local_label(settings)
-    before = migrating.revision(settings)
     service = Service.open(settings)
     try:
-        migrating.record(service.store, before, actor=LOCAL_TOKEN, at=service.clock())
         changes.record(service)
         for token in service.tokens.list():
             if token.label == label and token.revoked is None:

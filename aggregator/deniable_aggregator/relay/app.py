@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
     from deniable_aggregator.relay.intake import Intake
+    from deniable_aggregator.suspension import Suspension
 
 __all__ = ["IsRelay", "RelayApp"]
 
@@ -45,11 +46,13 @@ class RelayApp:
         intake: Intake,
         *,
         trusted_proxy: bool,
+        suspension: Suspension,
         body_seconds: float = BODY_SECONDS,
         is_relay: IsRelay | None = None,
     ) -> None:
         """Without `is_relay` nobody has a token here, and what is called one is not looked at."""
         self._intake = intake
+        self._suspension = suspension
         self._limited = not trusted_proxy
         self._is_relay = is_relay
         self.bodies = Bodies(body_seconds)
@@ -87,6 +90,7 @@ class RelayApp:
         return self._pages[path](environ)
 
     def _upload(self, collection: str, environ: WSGIEnvironment) -> Reply:
+        self._suspension.require_none()
         length = length_of(environ)
         address = environ.get("REMOTE_ADDR", "")
         credential = None if self._is_relay is None else environ.get("HTTP_AUTHORIZATION")
@@ -110,6 +114,7 @@ class RelayApp:
         return _ok(self._intake.ready().log_page(_number(environ, "from", 0) or 0), JSON)
 
     def _readyz(self, environ: WSGIEnvironment) -> Reply:
+        self._suspension.require_none()
         self._intake.ready()
         return _status("ready")
 

@@ -13,6 +13,7 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deniable_aggregator.clock.watch import ClockWatch
 from deniable_aggregator.errors import DataDirectoryError
 from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.relay.app import RelayApp
@@ -22,6 +23,7 @@ from deniable_aggregator.relay.notices import fetched
 from deniable_aggregator.relay.options import Options
 from deniable_aggregator.relay.queue import NAME, Queue
 from deniable_aggregator.relay.upstream import Upstream
+from deniable_aggregator.suspension import Suspension
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
 
@@ -44,20 +46,26 @@ class Relay:
         options: Options,
         *,
         clock: Clock = time.time,
+        boot_clock: Clock | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """LockedError where another relay has the directory; `transport` is Upstream's."""
+        """LockedError where another relay has the directory; `transport` is Upstream's.
+
+        A `clock` that is given without `boot_clock` is not watched.
+        """
         folder = options.directory
         if not folder.is_dir():
             raise DataDirectoryError(f"there is no directory {folder}: make one for the relay")
         self._lock = DirectoryLock.acquire(folder)
         self._clock = clock
         self._fetched_at = -math.inf
+        suspension = Suspension()
+        self._clock_watch = ClockWatch(clock, boot_clock, suspension=suspension, folder=folder)
         self.queue = Queue(folder / NAME)
         self.intake = Intake(
             self.queue.accept,
             reports_per_minute=options.reports_per_minute,
-            clock=clock,
+            clock=self._clock_watch.now,
             waiting=self.queue.waiting(),
         )
         self._upstream = Upstream(
@@ -66,10 +74,15 @@ class Relay:
         self._forwarder = Forwarder(
             self.queue, self._upstream.post, batch=options.batch, clock=clock
         )
-        self.app = RelayApp(self.intake, trusted_proxy=options.trusted_proxy)
+        self.app = RelayApp(self.intake, trusted_proxy=options.trusted_proxy, suspension=suspension)
 
     def tick(self) -> None:
-        """Copy what the aggregator publishes, if that is due, and pass on what may be."""
+        """Copy what the aggregator publishes, if that is due, and pass on what may be.
+
+        Nothing of it while the clock is in doubt: reports of epochs that are over are forgotten.
+        """
+        if not self._clock_watch.tick():
+            return
         self._renew_notices()
         if self.intake.notices is not None:
             self._forwarder.run(self.intake.notices)

@@ -78,6 +78,8 @@ def tally_spool(
     `watch` hears how many of the blocks are done.
     """
     _check(job)
+    service.database.require()
+    service.registry.require_nothing_lost()  # its reports would be done with, and not counted
     if service.settings.relay_batch:
         raise ScaleError(UNRELAYED)
     place = open_spool(spool)

@@ -52,7 +52,7 @@ class Bench:
 
 def order_of(service: Service, keys: Path) -> Order:
     """What the service knows now; `keys` is the directory of keys as workers see it."""
-    now, found = service.clock(), service.registry.all()
+    now, found = service.now(), service.registry.all()
     takes = [each for each in found if each.state == "open" and now <= _end(each)]
     return Order(
         keys=str(keys),

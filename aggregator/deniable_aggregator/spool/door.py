@@ -19,6 +19,7 @@ from functools import cache
 from multiprocessing.util import Finalize
 from pathlib import Path
 
+from deniable_aggregator.clock.watch import ClockWatch
 from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.ingest.commit import Gather
 from deniable_aggregator.relay.app import RelayApp
@@ -31,6 +32,7 @@ from deniable_aggregator.spool.block import Spooled
 from deniable_aggregator.spool.blocks import require_format, write_block
 from deniable_aggregator.spool.notices import CLOSED, RELAYS, closed_of, reader
 from deniable_aggregator.spool.relays import NOBODY, Relays
+from deniable_aggregator.suspension import Suspension
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
 
@@ -47,33 +49,44 @@ class Door:
     """All of a door over its spool. `tick` takes up what the opener has published."""
 
     def __init__(
-        self, address: str | Path, settings: Settings, *, clock: Clock = time.time
+        self,
+        address: str | Path,
+        settings: Settings,
+        *,
+        clock: Clock = time.time,
+        boot_clock: Clock | None = None,
     ) -> None:
-        """SpoolError where a key of reports can be read: this is where strangers come in."""
+        """SpoolError where a key of reports can be read: this is where strangers come in.
+
+        A `clock` that is given without `boot_clock` is not watched.
+        """
         require_no_key(settings)
         self._spool = open_spool(address)
         self._format = require_format(settings.spool_format)
         self._opened = reader(self._spool)
-        self._clock = clock
+        suspension = Suspension()
+        self._clock_watch = ClockWatch(clock, boot_clock, suspension=suspension)
         self._relays = NOBODY
         self.intake = Intake(
             self._spooled,
             reports_per_minute=settings.reports_per_minute_per_prefix,
             reports_per_minute_of_collection=settings.reports_per_minute_per_collection,
             most_waiting=math.inf,
-            clock=clock,
+            clock=self._clock_watch.now,
             anonymous=False,
             gather=_gather(settings) if self._spool.gathers else None,
         )
         self.app = RelayApp(
             self.intake,
             trusted_proxy=settings.trusted_proxy,
+            suspension=suspension,
             body_seconds=settings.body_seconds,
             is_relay=self._is_relay,
         )
 
     def tick(self) -> None:
-        """Read the notices anew; those before stay where that fails."""
+        """Look at the clock and read the notices anew; those before stay where that fails."""
+        self._clock_watch.look()
         try:
             fetch = self._opened()
             notices, relays = fetched(fetch, None), Relays.decode(fetch(RELAYS))
@@ -85,7 +98,7 @@ class Door:
         self.intake.notices, self.intake.closed = notices, closed
 
     def _is_relay(self, credential: str, collection: str) -> bool:
-        return self._relays.admit(credential, self.intake.find(collection), self._clock())
+        return self._relays.admit(credential, self.intake.find(collection), self._clock_watch.now())
 
     def _spooled(self, sealed: Sequence[Sealed]) -> list[bool]:
         records = [Spooled(each.collection, each.report.encode()) for each in sealed]

@@ -87,8 +87,11 @@ class Opening:
     def turn(self, *, at_once: bool = False) -> int:
         """Drain if it is due, keep house, publish what the door needs; how many were drained.
 
-        `at_once`: as if the time had come.
+        `at_once`: as if the time had come. Raises Problem("unavailable") while the clock is in
+        doubt: a spool that is noted as counted until a wrong time would let epochs close too early.
         """
+        self._require_database()
+        self._service.require_clock()
         begun, drained = self._clock(), 0
         timely = at_once or self._is_time(begun)
         if timely or self._are_enough():
@@ -101,10 +104,17 @@ class Opening:
 
     def last(self) -> int:
         """Drain what there is; from then on epochs close without this spool. How many."""
+        self._require_database()
+        self._service.require_clock()
         drained = self._drain(blocks(self._spool))
         self._service.store.forget_spool(self.where)
         self._service.tick()
         return drained
+
+    def _require_database(self) -> None:
+        """Raises Problem("unavailable") where it is the wrong one: the spool keeps its reports."""
+        self._service.database.look()
+        self._service.database.require()
 
     def publish(self) -> None:
         """Write the notices anew."""

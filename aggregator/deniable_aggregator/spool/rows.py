@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-import psycopg
-
 from deniable_aggregator.spool.contract import NOTICES, Stored
 from deniable_aggregator.store.sessions import (
     BEGIN,
     Connection,
     Lock,
-    conninfo,
-    make_durable,
+    connected,
     refusals,
 )
 
@@ -99,9 +96,7 @@ class Database:
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
         """Durable after the block, or rolled back. StoreError if it is refused."""
-        url = conninfo(self._url)
-        with refusals(), closing(psycopg.connect(url, autocommit=True)) as connection:
-            make_durable(connection)
+        with refusals(), closing(connected(self._url)) as connection:
             connection.execute(BEGIN.encode())
             yield connection
             connection.execute(b"commit")

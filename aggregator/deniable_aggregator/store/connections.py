@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sqlite_utils import Database
 
-from deniable_aggregator.errors import StoreError
+from deniable_aggregator.errors import StoreError, StoreReplacedError
 
 __all__ = ["Connections", "read_file"]
 
@@ -40,10 +40,17 @@ class Connections:
         self._idle: list[Database] = []
         self._closed = False
         self._writer = self._open_writer()
+        self._file = _identity(path)
+        self._changes = self._settled = 0
 
     @contextmanager
     def write(self) -> Iterator[Database]:
-        """A transaction: on disk after the block, or rolled back. StoreError if SQLite refuses."""
+        """A transaction: on disk after the block, or rolled back. StoreError if SQLite refuses.
+
+        StoreReplacedError once another file lies at the path: what is written to a file without a
+        name is lost.
+        """
+        self.require_same_file()
         with self._writing, _refusals():
             self._writer.execute("begin immediate")
             try:
@@ -62,6 +69,29 @@ class Connections:
                 yield database
             finally:
                 self._give_back(database)
+
+    def require_same_file(self) -> None:
+        """Raises StoreReplacedError if another file or none is there, since it was opened."""
+        if _identity(self._path) != self._file:
+            raise StoreReplacedError(
+                f"{self._path} was removed or replaced while it was open: put the right one back "
+                "and restart the service"
+            )
+
+    def checkpoint(self) -> None:
+        """Copy what is in the log into the file, as far as readers let it; waits for none."""
+        with self._writing, _refusals():
+            changes = self._writer.conn.total_changes
+            [[_, logged, copied]] = self._writer.execute("pragma wal_checkpoint(passive)")
+            if logged == copied:
+                self._settled = changes
+
+    def checkpoint_if_idle(self) -> None:
+        """Checkpoint, once, if nothing was written since the last call."""
+        changes = self._writer.conn.total_changes
+        if changes == self._changes != self._settled:
+            self.checkpoint()
+        self._changes = changes
 
     def close(self) -> None:
         """Close them all, the writing one last: it is the one that checkpoints."""
@@ -98,6 +128,7 @@ class Connections:
         return database
 
     def _open_reader(self) -> Database:
+        self.require_same_file()  # a reader opens by name, the writer may still have another file
         database = self._connect()
         database.execute("pragma query_only = on")
         return database
@@ -112,6 +143,15 @@ class Connections:
             cached_statements=CACHED_STATEMENTS,
         )
         return Database(connection, execute_plugins=False)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Device and number of the file there; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 @contextmanager
@@ -130,4 +170,12 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(f"the database refuses: {error}") from error
+        raise StoreError(f"the database refuses: {error}{_cure(error)}") from error
+
+
+def _cure(error: sqlite3.Error) -> str:
+    """What to do about a damaged file; nothing where it is something else."""
+    # A plain DatabaseError: SQLITE_CORRUPT and SQLITE_NOTADB have no class of their own.
+    if type(error) is not sqlite3.DatabaseError:
+        return ""
+    return ": put back a copy of the file or `deniable restore` a backup into a new directory"

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.access.contract import AccessStore
+from deniable_aggregator.store.maintenance import Maintenance
 from deniable_aggregator.store.spooled import Spools
 from deniable_shared.journal import GENESIS, LOG_PAGE, LogEntry
 
@@ -221,23 +222,12 @@ class ShownEpoch:
     rows: tuple[ShownEstimate, ...] = ()
 
 
-class Store(AccessStore, Spools, Protocol):
+class Store(AccessStore, Maintenance, Spools, Protocol):
     """Thread-safe. What writes is durable when it returns, or raises having changed nothing.
 
     An operation that loses its connection while the database commits raises too, and may have been
     done: repeating it counts nothing twice and charges nothing twice.
     """
-
-    def lead(self) -> bool:
-        """Whether this process is the one that keeps house, of all that share the database.
-
-        What the leader does is safe when two do it: a connection can be lost unnoticed.
-        """
-        ...
-
-    def ping(self) -> None:
-        """StoreError where the database does not answer, within a few seconds."""
-        ...
 
     def waiting(self) -> Waiting:
         """What `roll_up` has before it. Batches are numbered in about the order they came."""
@@ -317,6 +307,10 @@ class Store(AccessStore, Spools, Protocol):
 
     def add_manifest(self, row: ManifestRow) -> None:
         """Append it and its log entry ("manifest"). StoreError if that version is there."""
+        ...
+
+    def collections(self) -> frozenset[str]:
+        """The ids of the registered collections."""
         ...
 
     def manifests(self) -> list[ManifestRow]:

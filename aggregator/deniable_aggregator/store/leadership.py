@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from deniable_aggregator.store.sessions import Connection, Lock, conninfo, refusals
+from deniable_aggregator.store.sessions import Connection, Lock, connected, refusals
 
 __all__ = ["Leadership"]
 
@@ -45,7 +45,7 @@ class Leadership:
 
     def _take(self) -> bool:
         if self._connection is None:
-            self._connection = psycopg.connect(conninfo(self.url), autocommit=True)
+            self._connection = connected(self.url)
         if self._leads:
             self._connection.execute(b"select 1")  # raises if the connection is lost
         else:

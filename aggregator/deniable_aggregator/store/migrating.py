@@ -1,45 +1,61 @@
-"""Migrating on purpose: the schema before and after, while nobody else has the database open.
-
-The audit log gets an entry where there was an older schema.
-"""
+"""The database's schema: looked at without a change, and brought up to date with an audit entry."""
 
 from __future__ import annotations
 
 import time
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.access import audit
+from deniable_aggregator.errors import StoreError
 from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.opening import driver_is_there, open_store, read_beside
+from deniable_aggregator.store.opening import open_store, read_beside
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
     from deniable_aggregator.store.contract import Store
 
-__all__ = ["migrated", "record", "revision"]
+__all__ = ["migrated", "opened", "require_current", "revision"]
 
 
 def migrated(settings: Settings, clock: Clock = time.time) -> tuple[str | None, str]:
     """(schema before, schema after). LockedError where a service runs; StoreError."""
     lock = DirectoryLock.acquire(settings.data)
     try:
-        before = _before(settings)
+        before = revision(settings)
         if before != schema.HEAD:
-            with closing(open_store(settings)) as store:
-                record(store, before, actor="deniable migrate", at=clock())
+            opened(settings, actor="deniable migrate", at=clock()).close()
         return before, schema.HEAD
     finally:
         lock.release()
 
 
-def record(store: Store, before: str | None, *, actor: str, at: float) -> None:
-    """An entry that the schema was another one; none where it was not, or there was none."""
-    if before not in (None, schema.HEAD):
-        with audit.acting("schema-migrated", actor=actor, at=at, before=before, after=schema.HEAD):
-            store.record_act()
+def opened(settings: Settings, *, actor: str, at: float) -> Store:
+    """The store, brought up to date. The audit log has an entry if the schema was an older one."""
+    store = open_store(settings)
+    try:
+        _record(store, actor=actor, at=at)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def require_current(settings: Settings) -> None:
+    """Raises StoreError, with the way out, unless the database has this program's schema."""
+    found = revision(settings)
+    schema.refuse_newer(found, "the database")
+    if found is None:
+        raise StoreError(
+            "the database is missing or empty: put it back or `deniable restore` a backup; "
+            "`deniable ledger reconcile` makes an empty one and goes on without what was in it"
+        )
+    if found != schema.HEAD:
+        raise StoreError(
+            f"the database has schema {found}, this program's is {schema.HEAD}: back it up with "
+            "the version that wrote it, then run `deniable migrate` or `deniable serve`"
+        )
 
 
 def revision(settings: Settings) -> str | None:
@@ -55,18 +71,8 @@ def revision(settings: Settings) -> str | None:
     return str(found)
 
 
-def _before(settings: Settings) -> str | None:
-    if not settings.shared:
-        path = settings.database
-        before = schema.revision_of(path) if path.exists() else None
-        schema.migrate(path)
-        return before
-    with driver_is_there():
-        import psycopg
-
-        from deniable_aggregator.store import postgres_schema
-        from deniable_aggregator.store.sessions import conninfo, refusals
-    with refusals(), closing(psycopg.connect(conninfo(settings.store))) as connection:
-        before = postgres_schema.revision_of(connection)
-    postgres_schema.migrate(settings.store)
-    return before
+def _record(store: Store, *, actor: str, at: float) -> None:
+    before = store.migrated_from
+    if before is not None:
+        with audit.acting("schema-migrated", actor=actor, at=at, before=before, after=schema.HEAD):
+            store.record_act()

@@ -34,7 +34,7 @@ class PostgresStore(Registers):
     """See `contract.Store`. Opening migrates the database and finishes an interrupted closing."""
 
     def __init__(self, url: str, *, factory: Factory = psycopg.Connection) -> None:
-        postgres_schema.migrate(url)
+        self.migrated_from = postgres_schema.migrate(url)
         self._connections = Sessions(url, factory=factory)
         self._leadership = Leadership(url)
         self._cells: dict[Cell, appending.CellRow] = {}
@@ -45,8 +45,14 @@ class PostgresStore(Registers):
             self._connections.close()
             raise
 
-    def lead(self) -> bool:
-        return self._leadership.take()
+    def rest(self, *, at_once: bool = False) -> None:
+        """PostgreSQL checkpoints by itself."""
+
+    def lead(self, *, willing: bool = True) -> bool:
+        if willing:
+            return self._leadership.take()
+        self._leadership.close()
+        return False
 
     def ping(self) -> None:
         with self._connections.ask(PING_SECONDS) as db:

@@ -8,7 +8,13 @@ import psycopg
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.sessions import Connection, Lock, conninfo, refusals
+from deniable_aggregator.store.sessions import (
+    Connection,
+    Lock,
+    conninfo,
+    make_durable,
+    refusals,
+)
 
 __all__ = ["LEAST_POSTGRES", "migrate", "revision_of"]
 
@@ -18,23 +24,26 @@ _TABLE = b"select to_regclass('alembic_version') is not null"
 _HOLD = b"select pg_advisory_lock(%s)"
 
 
-def migrate(url: str) -> None:
+def migrate(url: str) -> str | None:
     """Fill an empty database or upgrade it; of several processes one does, the others wait.
 
-    StoreError for a server that cannot be reached or is too old, and for a newer
-    program's database.
+    Returns the older schema that this call has replaced; None where it replaced none. StoreError
+    for a server that cannot be reached or is too old, and for a newer program's database.
     """
     with refusals(), closing(psycopg.connect(conninfo(url))) as connection:
         _check_server(connection)
+        make_durable(connection)
         if revision_of(connection) == schema.HEAD:
-            return
+            return None
         connection.execute(_HOLD, (int(Lock.MIGRATION),))
         connection.commit()  # the lock stays until the connection ends
         revision = revision_of(connection)
         schema.refuse_newer(revision, "the database")
         connection.commit()
-        if revision != schema.HEAD:
-            _upgrade(connection)
+        if revision == schema.HEAD:
+            return None
+        _upgrade(connection)
+        return revision
 
 
 def revision_of(connection: Connection) -> str | None:

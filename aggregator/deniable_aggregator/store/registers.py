@@ -71,6 +71,9 @@ class Registers(AccessRegisters):
         with self._lent.read() as db:
             return journal.manifests(db)
 
+    def collections(self) -> frozenset[str]:
+        return frozenset(self._collection_numbers())
+
     def set_collection_closed(self, collection: str) -> None:
         number = self._number(collection)
         with self._lent.write("collection-closed") as db:

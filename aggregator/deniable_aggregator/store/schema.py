@@ -25,14 +25,19 @@ LEAST_SQLITE = (3, 37, 0)
 """STRICT tables."""
 
 
-def migrate(path: Path) -> None:
-    """Create the file (0600) or upgrade it. Raises StoreError for a database of a newer program."""
+def migrate(path: Path) -> str | None:
+    """Create the file (0600) or upgrade it. Raises StoreError for a database of a newer program.
+
+    Returns the older schema that this call has replaced; None where it replaced none.
+    """
     _check_library()
     _create(path)
     revision = revision_of(path)
     refuse_newer(revision, str(path))
-    if revision != HEAD:
-        _upgrade(path)
+    if revision == HEAD:
+        return None
+    _upgrade(path)
+    return revision
 
 
 def refuse_newer(revision: str | None, where: str) -> None:
@@ -52,7 +57,10 @@ def revision_of(path: Path) -> str | None:
         except sqlite3.OperationalError:
             return None
         except sqlite3.DatabaseError as error:
-            raise StoreError(f"{path} is not a SQLite database: {error}") from error
+            raise StoreError(
+                f"{path} is damaged or is not a SQLite database ({error}): put back a copy of it "
+                "or `deniable restore` a backup into a new directory"
+            ) from error
     return None if row is None else str(row[0])
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "Lock",
     "Session",
     "Sessions",
+    "connected",
     "conninfo",
     "make_durable",
     "read_once",
@@ -55,8 +56,11 @@ Connection = psycopg.Connection[Any]
 Factory = type[Connection]
 
 _DURABLE = b"""
-select set_config('synchronous_commit', 'on', false)
-where current_setting('synchronous_commit') = 'off'"""
+select set_config('synchronous_commit',
+                  case found when 'off' then 'on' else found end, false)
+from current_setting('synchronous_commit') as found"""
+"""Set in the session itself, also where it is on: a reload of the server's settings changes only
+what a session has not set."""
 
 
 class Lock(IntEnum):
@@ -169,11 +173,21 @@ def read_once(url: str) -> Iterator[Session]:
         yield Session(connection)
 
 
+def connected(url: str) -> Connection:
+    """A connection outside of any pool, durable like those inside; raises what psycopg raises."""
+    connection = psycopg.connect(conninfo(url), autocommit=True)
+    try:
+        make_durable(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 @contextmanager
 def write_once(url: str) -> Iterator[Session]:
     """One transaction over a connection of its own, alone among all that write registers."""
-    with refusals(), closing(psycopg.connect(conninfo(url), autocommit=True)) as connection:
-        make_durable(connection)
+    with refusals(), closing(connected(url)) as connection:
         session = Session(connection)
         session.execute(BEGIN)
         session.wait_for(Lock.WRITE)
@@ -204,5 +218,5 @@ def refusals() -> Iterator[None]:
 
 
 def make_durable(connection: Connection) -> None:
-    """What it commits is on disk, whatever the database's default is."""
+    """What it commits is on disk, also where the server's default is off or becomes so."""
     connection.execute(_DURABLE)

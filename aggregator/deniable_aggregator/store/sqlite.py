@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from deniable_aggregator.access import audit
+from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import counting, schema
 from deniable_aggregator.store.connections import Connections, Factory
 from deniable_aggregator.store.contract import (
@@ -28,7 +30,7 @@ class SqliteStore(Registers):
     """See `contract.Store`. Opening migrates the file and finishes an interrupted closing."""
 
     def __init__(self, path: Path, *, factory: Factory = sqlite3.Connection) -> None:
-        schema.migrate(path)
+        self.migrated_from = schema.migrate(path)
         self._connections = Connections(path, factory=factory)
         try:
             super().__init__(self._connections)
@@ -37,11 +39,20 @@ class SqliteStore(Registers):
             self._connections.close()
             raise
 
-    def lead(self) -> bool:
-        """Always: the directory's lock keeps other processes out."""
-        return True
+    def lead(self, *, willing: bool = True) -> bool:
+        """Always if `willing`: the directory's lock keeps other processes out."""
+        return willing
+
+    def rest(self, *, at_once: bool = False) -> None:
+        """Checkpoint: afterwards the file alone, without its log, has everything."""
+        if not at_once:
+            self._connections.checkpoint_if_idle()
+            return
+        with suppress(StoreError):  # an idle tick tries again
+            self._connections.checkpoint()
 
     def ping(self) -> None:
+        self._connections.require_same_file()
         with self._connections.read() as db:
             db.execute("select version_num from alembic_version").fetchall()
 

@@ -37,6 +37,7 @@ def act() -> Response:
 
 def _rotated() -> Context:
     asked = form(RotateArguments)
+    service().require_clock()
     service().keys.rotate(asked.suite, at_once=asked.now)
     return {}
 

@@ -1,0 +1,42 @@
+"""A door whose clock jumped refuses nothing for good: devices come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deniable_aggregator.settings import Settings
+from deniable_aggregator.spool.door import Door
+from support import split_world
+from support.data_directory import DAY, Moment
+from support.relay_world import tell
+from support.split_world import Split
+
+
+@pytest.fixture
+def split(tmp_path: Path) -> Iterator[Split]:
+    with split_world.opened(tmp_path) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("step", [400 * DAY, 10 * DAY, -10 * DAY])
+def test_a_report_that_meets_a_wrong_clock_is_counted_later(split: Split, step: float) -> None:
+    clock = Moment(split.clock())
+    settings = Settings(data=split.spool / "nowhere")
+    split.door = Door(split.place.address, settings, clock=clock, boot_clock=lambda: 1_000.0)
+    split.door.tick()
+    report = split.report()
+    clock.now += step
+    assert split.upload(report).status == 503
+    split.door.tick()
+    refused = split.upload(report)
+    assert refused.status == 503
+    assert int(refused.headers["Retry-After"]) <= 41
+    assert tell(split.door.app, "GET", "/readyz").status == 503
+    clock.now -= step
+    split.door.tick()
+    assert split.upload(report).codes == []
+    split.opener.turn(at_once=True)
+    assert split.n() == 1
