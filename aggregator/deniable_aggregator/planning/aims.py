@@ -10,7 +10,6 @@ Means and ranges are those of the very people who answer; tables and texts of a 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -121,9 +120,9 @@ class _OfTexts(Precision):
     """Of how often one text occurs."""
 
     def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
-        """The least share of a text told from 0 among a thousand candidates."""
-        error = math.sqrt(Precision(self.mechanism, 0.0).variance / reports)
-        return _least(error, CANDIDATES, confidence, power)
+        """The least share of a text whose interval excludes 0, among a thousand candidates."""
+        both_sides = 2 * CANDIDATES  # `heavy_hitters` leaves half of its level to each side
+        return self._found_among(both_sides, reports, confidence, power)
 
 
 def worst_mean(mechanism: Mechanism) -> Fraction:

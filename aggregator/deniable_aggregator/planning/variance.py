@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from statistics import NormalDist
 
 from deniable_aggregator.estimate.trust import worst_share
+from deniable_aggregator.planning.power import LabelTest
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -61,11 +61,14 @@ class Precision:
         return math.ceil(self.variance * (z / half_width) ** 2 * (1 - 1e-12))
 
     def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
-        """The least frequency told from 0, among all labels at once; None if even 1 is not."""
-        law = NormalDist()
-        z = law.inv_cdf(1 - (1 - confidence) / self.mechanism.domain_size) + law.inv_cdf(power)
-        least = z * math.sqrt(Precision(self.mechanism, 0.0).variance / reports)
-        return least if least <= 1 else None
+        """The least frequency that the exact test finds, among all labels; None if 1 is not."""
+        return self._found_among(self.mechanism.domain_size, reports, confidence, power)
+
+    def _found_among(
+        self, labels: int, reports: int, confidence: float, power: float
+    ) -> float | None:
+        p, q, told = (float(x) for x in (self.mechanism.p, self.mechanism.q, self.mechanism.told))
+        return LabelTest(p, q, told, (1 - confidence) / labels).least_frequency(reports, power)
 
     def influence(self, reports: int) -> float:
         """How far one made-up report moves a frequency, at most."""

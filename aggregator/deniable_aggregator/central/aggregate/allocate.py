@@ -27,7 +27,7 @@ import numpy as np
 
 from deniable_aggregator.central.adjacency import Adjacency
 from deniable_aggregator.central.aggregate.allocation_request import Goods, read_goods
-from deniable_aggregator.central.aggregate.allocation_rounds import Round, half_widths
+from deniable_aggregator.central.aggregate.allocation_rounds import Round, limits
 from deniable_aggregator.central.aggregate.arguments import (
     EPSILON,
     completed,
@@ -43,7 +43,6 @@ from deniable_aggregator.central.market import Course, Menu
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.projection import onto_box
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 
@@ -190,14 +189,14 @@ class AllocationRelease:
     def _allocation(self, rounds: list[Round], prices: Floats) -> list[dict[str, object]]:
         shares = np.mean([round.shares for round in rounds], axis=0)[self.goods.places]
         alone = self.facts.repeat == "once"
-        half = half_widths(rounds, self.decay, alone=alone)[self.goods.places]
+        lower, upper = limits(rounds, self.decay, alone=alone)
         columns = zip(
             self.goods.labels,
             self.goods.supply.tolist(),
             (shares * self._buyers).tolist(),
             shares.tolist(),
-            onto_box(shares - half).tolist(),
-            onto_box(shares + half).tolist(),
+            lower[self.goods.places].tolist(),
+            upper[self.goods.places].tolist(),
             prices.tolist(),
             strict=True,
         )

@@ -5,8 +5,8 @@
                Laplace noise of rate decay/√Σ(weight_t/m)², whose variance is not smaller and whose
                tail of 5% lies farther out
 
-Devices that answer once are independent from round to round. Of others the spread is taken for
-largest, as if they erred alike in all rounds.
+Its limits are those of a `NoisyFrequency`. Devices that answer once are independent from round to
+round. The spread of others is taken for largest, as if they erred alike in all rounds.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
-from deniable_aggregator.central.aggregate.bars import CONFIDENCE, combined_half_widths
+from deniable_aggregator.central.aggregate.bars import CONFIDENCE
 from deniable_aggregator.central.aggregate.contract import Counts
+from deniable_aggregator.central.aggregate.limits import NoisyFrequency
 from deniable_aggregator.central.aggregate.readings import Readings
 from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.projection import onto_box
 
-__all__ = ["Round", "half_widths"]
+__all__ = ["Round", "limits"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,10 +40,9 @@ class Round:
         """Unbiased, of all labels."""
         return self.readings.frequencies(self.noisy)
 
-    @property
-    def variance(self) -> Floats:
-        """Of each share, by the devices' noise and by who happened to answer."""
-        return self.readings.variance(onto_box(self.shares)) * self.weight**2
+    def variance(self, shares: Floats) -> Floats:
+        """Where the shares are these, by the devices' noise and by who happened to answer."""
+        return self.readings.variance(shares) * self.weight**2
 
     @property
     def weight(self) -> float:
@@ -50,11 +50,20 @@ class Round:
         return 1 / float(self.readings.facts.n * self.readings.gain)
 
 
-def half_widths(rounds: Sequence[Round], decay: Fraction, *, alone: bool) -> Floats:
+def limits(rounds: Sequence[Round], decay: Fraction, *, alone: bool) -> tuple[Floats, Floats]:
     """Of the average share of each label; `alone`: no device answers in two rounds."""
-    variances, many = np.array([round.variance for round in rounds]), len(rounds)
+    mechanism, many = rounds[0].readings.facts.mechanism, len(rounds)
     weights = np.array([round.weight for round in rounds]) / many
+    return NoisyFrequency(
+        p=float(mechanism.p),
+        q=float(mechanism.q),
+        variance=partial(_variance_of_average, rounds, alone),
+        rate=float(decay) / float(np.sqrt((weights**2).sum())),
+        step=rounds[0].readings.messages.unit * float(weights.sum()),
+    ).limits(np.mean([round.shares for round in rounds], axis=0), CONFIDENCE)
+
+
+def _variance_of_average(rounds: Sequence[Round], alone: bool, shares: Floats) -> Floats:
+    variances = np.array([round.variance(shares) for round in rounds])
     total = variances.sum(axis=0) if alone else np.sqrt(variances).sum(axis=0) ** 2
-    rate = decay / Fraction(float(np.sqrt((weights**2).sum())))
-    widths = combined_half_widths(total / many**2, rate, CONFIDENCE)
-    return np.asarray(widths + rounds[0].readings.messages.unit * weights.sum() / 2)
+    return np.asarray(total / len(rounds) ** 2)

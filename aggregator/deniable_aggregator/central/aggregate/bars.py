@@ -22,7 +22,7 @@ from deniable_aggregator.central.aggregate.scores import Score
 from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.estimate.channel import Floats
 
-__all__ = ["CONFIDENCE", "combined_half_widths", "selection_bars"]
+__all__ = ["CONFIDENCE", "combined_half_widths", "normal_laplace_tail", "selection_bars"]
 
 CONFIDENCE = 0.95
 _HALVINGS = 44
@@ -52,16 +52,16 @@ def combined_half_widths(variance: Floats, decay: Fraction, confidence: float) -
     high = 12 * sigma + 60 / rate
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        often = _two_tails(middle, sigma, rate) > 1 - confidence
+        often = 2 * normal_laplace_tail(middle, sigma, rate) > 1 - confidence
         low, high = np.where(often, middle, low), np.where(often, high, middle)
     return np.asarray(high)
 
 
-def _two_tails(w: Floats, sigma: Floats, rate: float) -> Floats:
-    """Pr[|X + Y| > w] for Y of density rate/2·e^(−rate|y|)."""
+def normal_laplace_tail(w: Floats, sigma: Floats, rate: float) -> Floats:
+    """Pr[X + Y > w]; X normal of standard deviation sigma, Y of density rate/2·e^(−rate|y|)."""
     log_ndtr = import_module("scipy.special").log_ndtr  # 0.3 s, so not before
     z, lift = w / sigma, (rate * sigma) ** 2 / 2
     beyond = np.exp(log_ndtr(-z))
     near = np.exp(lift - rate * w + log_ndtr(z - rate * sigma))
     far = np.exp(lift + rate * w + log_ndtr(-z - rate * sigma))
-    return np.asarray(2 * beyond + near - far)
+    return np.asarray(beyond + (near - far) / 2)

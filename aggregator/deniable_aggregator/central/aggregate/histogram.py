@@ -3,9 +3,9 @@
     c_v + N_v,   Pr[N = k] = (1 − z)/(1 + z) z^|k|,   z = e^(−ε/Δ1)      ε-DP
 
 Δ1 is how far one report moves all readings together (`messages`): 2 for a choice, m for m bits.
-Frequencies, their spread and the presentable projection are computed from the noisy counts; each
-interval adds the devices' noise and this one, and covers the frequency of the population that the
-answers were drawn from, and that among these very answers more often still.
+Frequencies, their spread and the presentable projection are computed from the noisy counts. Each
+interval inverts the law of the devices' noise plus this one (`limits`). It covers the frequency of
+the population that the answers were drawn from, and that among these answers more often still.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from deniable_aggregator.central.aggregate.arguments import (
 )
 from deniable_aggregator.central.aggregate.bars import CONFIDENCE, combined_half_widths
 from deniable_aggregator.central.aggregate.contract import Counts, Drawn, Facts, Tallies
+from deniable_aggregator.central.aggregate.limits import NoisyFrequency
 from deniable_aggregator.central.aggregate.readings import Readings
 from deniable_aggregator.central.exact import two_sided_geometric
 from deniable_aggregator.central.guarantee import Guarantee
@@ -107,14 +108,14 @@ class Histogram:
         raw = self.readings.frequencies(noisy)
         clipped = onto_box(raw)
         project = onto_box if isinstance(self.readings.facts.domain, Bits) else onto_simplex
-        half = self._half_widths(clipped)
+        lower, upper = self._law.limits(raw, CONFIDENCE)
         columns = zip(
             self.readings.facts.domain.labels,
             noisy.tolist(),
             raw.tolist(),
             self._std_errors(clipped).tolist(),
-            onto_box(raw - half).tolist(),
-            onto_box(raw + half).tolist(),
+            lower.tolist(),
+            upper.tolist(),
             project(raw).tolist(),
             strict=True,
         )
@@ -126,6 +127,17 @@ class Histogram:
         z = np.exp(-float(self.decay))
         noise = 2 * z / np.expm1(-float(self.decay)) ** 2
         return np.asarray(np.sqrt(self.readings.variance(frequencies) + noise) / self._scale)
+
+    @property
+    def _law(self) -> NoisyFrequency:
+        mechanism, readings = self.readings.facts.mechanism, self.readings
+        return NoisyFrequency(
+            p=float(mechanism.p),
+            q=float(mechanism.q),
+            variance=lambda f: readings.variance(f) / self._scale**2,
+            rate=float(self.decay) * self._scale,
+            step=readings.messages.unit / self._scale,
+        )
 
     def _half_widths(self, frequencies: Floats) -> Floats:
         """Half a step of the reading more than the tails of the two kinds of noise."""
