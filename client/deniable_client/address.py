@@ -19,7 +19,7 @@ _MOST_KEYS = 8
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A base URL of the aggregator. An app sends to the origins of its own list and nowhere else."""
+    """A base URL of the aggregator; an app sends to the origins of its own list only."""
 
     origin: str
     path: str

@@ -47,9 +47,10 @@ class Client:
     """Records answers that can always be denied, and uploads them in the background.
 
     `url` is the aggregator's address, or a list of up to 8: the first is where it is today, and a
-    version that the operator signed may move a collection to the others. `trust` is the operator's public key or keys, `manifests` the signed
-    collections the app ships (paths or bytes), `state` the path of one file that belongs to this
-    installation and to no image, or ":memory:", `ceiling` the most ε this app ever gives away.
+    version that the operator signed may move a collection to the others. `trust` is the operator's
+    public key or keys, `manifests` the signed collections the app ships (paths or bytes), `state`
+    the path of one file that belongs to this installation and to no image, or ":memory:", `ceiling`
+    the most ε this app ever gives away.
     `vouchers` is for collections that require a voucher: it is called with a collection's id and an
     epoch when a report of theirs is about to be sent, in the thread that sends, and returns what
     the app's own backend issued for this person, or None, and then the report waits.

@@ -64,9 +64,9 @@ def read_offer(
         raise RefusedError(str(error)) from error
     if not set(manifest.ingest) <= set(origins):
         raise RefusedError(
-            f"{manifest.collection}: ingest must be {' or '.join(origins)}, the origin this app was "
-            f"built with, got {', '.join(manifest.ingest)}: build the app with that address, or "
-            "give the collection the app's (`deniable collections apply --replace`)"
+            f"{manifest.collection}: ingest must be {' or '.join(origins)}, the origin this app "
+            f"was built with, got {', '.join(manifest.ingest)}: build the app with that address, "
+            "or give the collection the app's (`deniable collections apply --replace`)"
         )
     return Offer(manifest, digest)
 

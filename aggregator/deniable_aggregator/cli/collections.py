@@ -126,7 +126,11 @@ def lint(files: tuple[Path, ...], url: str | None, data: Path | None, as_json: b
     help="The operator's key. [default: operator.key beside the data directory]",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
-@click.option("--replace", is_flag=True, help="Let the name move to a new collection.")
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Let the name move to a new collection, or this one to the service's address.",
+)
 @service_options
 @json_option
 def apply(
@@ -141,9 +145,11 @@ def apply(
     """Check, sign and register a collection.
 
     Doing it again changes nothing. What may not change in a collection takes a new one: --replace
-    lets the name move there; devices keep the old budget.
+    lets the name move there; devices keep the old budget. Where only the service's address is
+    another one, --replace moves the collection: devices whose app lists both addresses follow.
     """
     from deniable_aggregator.authoring import registered as authored
+    from deniable_aggregator.inspection import addresses
     from deniable_aggregator.keys import read_seed
     from deniable_shared import dsse
 
@@ -151,22 +157,30 @@ def apply(
     seed = read_seed(key or target.settings().operator_key)
     first = _parsed(file, ingest=target.origin())
     with target.connect() as connection:
-        ingest = [authored.device_origin(target.origin(), connection.address)]
+        ingest = [target.origin_of(connection.address)]
         previous = authored.registered(connection, first.name, dsse.public_key(seed))
         text = file.read_text(encoding="utf-8")
         manifest = authored.next_manifest(text, previous, ingest=ingest, replace=replace)
         findings = _findings(manifest)
         _refuse_errors(findings)
+        findings += addresses.findings(manifest.ingest, connection)
         known = previous is not None and previous.body == manifest.body
         if not (dry_run or known):
             envelope = authored.sign(manifest, seed)
             authored.put(connection, manifest.collection, envelope, replace=replace)
-    document = _document([manifest], [findings]) | {"created": not known, "dry_run": dry_run}
+    moved = _moved(previous, manifest)
+    document = _document([manifest], [findings]) | {
+        "created": not known,
+        "dry_run": dry_run,
+        "moved_from": moved,
+    }
     if as_json:
         emit(document)
     else:
         _tell([manifest], [findings])
         click.echo(_verdict(manifest, known=known, dry_run=dry_run))
+        if moved:
+            click.echo(_farewell(manifest, moved))
 
 
 @collections.command(epilog=example("deniable collections export settings > settings.manifest"))
@@ -298,6 +312,27 @@ def _ceiling(manifests: list[Manifest]) -> Ceiling:
     from deniable_aggregator.authoring.registered import Ceiling
 
     return Ceiling.admitting(manifests)
+
+
+def _moved(previous: Manifest | None, manifest: Manifest) -> list[str]:
+    """The addresses at which the collection was, if this version leaves them."""
+    if previous is None or previous.collection != manifest.collection:
+        return []
+    return [origin for origin in previous.ingest if origin not in manifest.ingest]
+
+
+def _farewell(manifest: Manifest, moved: list[str]) -> str:
+    from datetime import UTC, datetime
+
+    from deniable_shared.epochs import closes_at, epoch_at
+
+    epoch = epoch_at(time.time(), manifest.epoch_seconds)
+    closes = closes_at(epoch, manifest.epoch_seconds, manifest.grace_seconds)
+    return (
+        f"It moves from {', '.join(moved)} to {', '.join(manifest.ingest)}, for apps that list "
+        "both. Export it again, and let the old address lead to this service until "
+        f"{datetime.fromtimestamp(closes, UTC):%Y-%m-%d %H:%M} UTC at least."
+    )
 
 
 def _verdict(manifest: Manifest, *, known: bool, dry_run: bool) -> str:

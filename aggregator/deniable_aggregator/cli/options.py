@@ -47,6 +47,12 @@ class Target:
         """Where devices send reports when a collection does not say."""
         return self.url.rstrip("/") if self.url else self.settings().public_url
 
+    def origin_of(self, address: str) -> str:
+        """The same, once it is known where the service answers."""
+        from deniable_aggregator.authoring.registered import device_origin
+
+        return self.origin() if self.url else device_origin(self.settings(), address)
+
     def connect(self) -> Connection:
         """Open a connection to it."""
         from deniable_aggregator.process.connection import connect

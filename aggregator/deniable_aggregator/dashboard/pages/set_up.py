@@ -28,7 +28,7 @@ EPSILONS = ("0.5", "1", "2", "4")
 
 def view(query: SetUpArguments) -> Context | Response:
     """The form and what it makes, or with `format=toml` the file."""
-    origin = device_origin(service().settings.public_url, request.host_url.rstrip("/"))
+    origin = device_origin(service().settings, request.host_url.rstrip("/"))
     wrong = ""
     try:
         draft = drafted(query, origin=origin, now=service().clock())
