@@ -71,7 +71,9 @@ class Delivered:
 class FetchManifest(Protocol):
     """Asks for a collection's newest manifest, at the address that was tried last."""
 
-    def __call__(self, id: str, line: Line, *, tried: Address | None = None) -> ClientError | None:
+    def __call__(
+        self, name_or_id: str, line: Line, *, tried: Address | None = None
+    ) -> ClientError | None:
         """The reason if there is none or it is refused."""
 
 
