@@ -73,10 +73,14 @@ def init(
 def _asked(settings: Settings, *, ask: bool) -> str | None:
     """The public URL that a person at the terminal gives; None where it is known or nobody asks."""
     known = settings.public_url != settings.own_address
-    if known or not ask or not sys.stdin.isatty():
+    if known or not ask or not _is_terminal():
         return None
     question = "Where will devices reach this service (its public URL)?"
     return str(click.prompt(question, default=settings.own_address, err=True))
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()
 
 
 def _origin(url: str) -> str:
