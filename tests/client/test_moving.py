@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from deniable_client.testing import FakeClock, RecordingTransport, Request
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.manifest import Manifest
 from support.client_world import CEILING, SETTINGS, START, URL, Aggregator, Operator, manifest, toml
+from support.vectors import vectors
 
 OLD = URL
 NEW = "https://new.example.net"
@@ -195,6 +197,33 @@ def test_the_move_is_known_after_a_restart(network: Network, state: Path) -> Non
         client.record("settings", SETTINGS)
         assert client.flush(early=True).accepted == 1
     assert network.posts == [NEW]
+
+
+@pytest.mark.parametrize("case", vectors("moves.json"), ids=lambda case: case["name"])
+def test_reports_go_where_the_published_moves_say(
+    network: Network, state: Path, case: dict[str, Any]
+) -> None:
+    """The device knew the first version of its list; the next one may move it."""
+    first = manifest_from_toml(toml(), ingest=case["addresses"])
+    following = manifest_from_toml(
+        toml(purpose='"Which settings?"'), ingest=case["ingest"], previous=first, move=True
+    )
+    network.up = set()
+    with start(network, state, *case["addresses"], shipped=first) as client:
+        client.record("settings", SETTINGS)
+        network.up = set(case["addresses"])
+        network.aggregator.add(first)
+        network.aggregator.add(following)
+        problems = client.refresh().problems
+        network.aggregator.script.extend([Reply(503)] * 4)
+        for _ in range(4):
+            client.flush(early=True)
+    if case["attempts"] is None:
+        assert "the origin this app was built with" in str(problems[0])
+        assert set(network.posts) <= set(case["addresses"])
+    else:
+        assert not problems
+        assert network.posts == case["attempts"]
 
 
 def test_explain_names_every_address(network: Network, state: Path) -> None:

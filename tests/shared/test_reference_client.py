@@ -103,6 +103,12 @@ def test_it_refuses_a_manifest_whose_integers_or_id_do_not_follow(field: str) ->
         documents.Manifest(documents.canonical(document))
 
 
+@pytest.mark.parametrize("case", named(vectors("moves.json")))
+def test_it_sends_where_app_and_version_agree(case: dict[str, Any]) -> None:
+    places = [uploading.place(case["addresses"], case["ingest"], attempt) for attempt in range(4)]
+    assert places == (case["attempts"] or [None] * 4)
+
+
 @pytest.mark.parametrize("case", named(file("payloads.json")["rr/1"]))
 def test_it_randomizes_bits_as_published(case: dict[str, Any]) -> None:
     seed = tossing.lp(
