@@ -119,7 +119,7 @@ def _told(settings: Settings, key: Path, *, trust: str, token: str) -> list[str]
         f"  {token}",
         "",
         "Next:",
+        f"  deniable serve{given}    # in another terminal",
         "  deniable collections new settings --type bits --label dark_mode > settings.toml",
         f"  deniable collections apply settings.toml --key {shown_key}{given}",
-        f"  deniable serve{given}",
     ]
