@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -255,3 +256,31 @@ def test_a_route_keeps_the_apps_order_and_names_every_address_once() -> None:
     assert route(addresses, [RELAY, NEW], 1) == (relay, new, old)
     assert route(addresses, [RELAY, NEW], 2) == (new, relay, old)
     assert route(addresses, []) == (old, new, relay)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_fails_on_the_way_a_move_loses_and_doubles_nothing(
+    network: Network, tmp_path: Path, seed: int
+) -> None:
+    """Addresses come and go and lose answers at random, and the move falls somewhere between."""
+    chance = random.Random(seed)
+    addresses = (OLD, NEW) if chance.random() < 0.5 else (NEW, OLD)
+    clients = [start(network, tmp_path / f"{number}.db", *addresses) for number in range(3)]
+    for client in clients:
+        assert client.record("settings", SETTINGS) == "queued"
+    moment = chance.randrange(6)
+    for turn in range(8):
+        if turn == moment:
+            network.aggregator.add(moved(NEW, *((OLD,) if chance.random() < 0.3 else ())))
+        network.up = {origin for origin in addresses if chance.random() < 0.4}
+        network.lost = {origin for origin in addresses if chance.random() < 0.4} - network.up
+        chance.choice(clients).flush(early=True)
+    network.up, network.lost = {NEW}, set()
+    for _ in range(4):
+        for client in clients:
+            client.flush(early=True)
+    assert [client.flush(early=True).waiting for client in clients] == [0, 0, 0]
+    assert network.counted == 3
+    assert {each.split()[1] for each in network.asked} <= {OLD, NEW}
+    for client in clients:
+        client.close()
