@@ -112,6 +112,7 @@ def test_a_device_that_missed_the_move_finds_the_new_address(network: Network, s
         network.aggregator.add(moved(NEW))
         network.up = {NEW}
         assert client.flush(early=True).waiting == 1
+        assert network.asked[-2:] == [f"POST {OLD}", f"GET {NEW}"]
         network.aggregator.clock.advance(120)
         assert client.flush(early=True).accepted == 1
     assert network.posts == [OLD, NEW]
