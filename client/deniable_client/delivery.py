@@ -45,6 +45,7 @@ from deniable_shared.report import (
 __all__ = ["Answer", "Courier", "Delivered"]
 
 _JITTER_STEPS = 1 << 32
+_BUSY = ("too-many-requests", "unavailable")
 _KEEPING = (Action.BACK_OFF, Action.LATER, Action.RESEAL, Action.AWAIT_VOUCHER)
 
 
@@ -116,8 +117,8 @@ class Courier:
             sent += again
         if answer is None:
             return Delivered(sent)
-        if len(places) > 1 and sent and answer.action is Action.BACK_OFF and not answer.retry_after:
-            self._fetch_manifest(parcel.collection, line, tried=places[0])  # it may have moved
+        if len(places) > 1 and sent and _may_have_moved(answer):
+            self._fetch_manifest(parcel.collection, line, tried=places[0])
         return self._conclude(parcel, answer, sent, line)
 
     def _places(self, row: Waiting) -> Sequence[Address]:
@@ -207,6 +208,11 @@ class Courier:
         if answer.action is Action.AWAIT_VOUCHER:
             jitter = _below(actions.VOUCHER_SPAN_SECONDS)
         outbox.postpone(db, parcel, retry_at=now + wait + jitter, floor=now + wait if wait else 0.0)
+
+
+def _may_have_moved(answer: Answer) -> bool:
+    """Whether this address took no report and did not merely ask for patience."""
+    return answer.action is Action.BACK_OFF and answer.problem not in _BUSY
 
 
 def read_reply(reply: Reply, report_id: bytes) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -56,6 +57,17 @@ class Network:
     def counted(self) -> int:
         """Different reports that arrived: the database counts an id once."""
         return len({each.report.header.report_id for each in self.aggregator.received})
+
+
+def refused(slug: str) -> Reply:
+    """The aggregator's own refusal."""
+    status = {"unavailable": 503, "too-many-requests": 429}[slug]
+    return Reply(status, json.dumps({"type": f"urn:deniable:problem:{slug}"}).encode(), 60.0)
+
+
+def parked() -> Reply:
+    """What a dealer in names answers."""
+    return Reply(503, b"<html>This name is for sale</html>", 60.0)
 
 
 @pytest.fixture
@@ -183,12 +195,26 @@ def test_an_app_with_one_address_asks_nobody_else(network: Network, state: Path)
     assert network.asked == [f"GET {OLD}"]
 
 
-def test_an_overloaded_aggregator_is_not_asked_for_more(network: Network, state: Path) -> None:
+@pytest.mark.parametrize("slug", ["unavailable", "too-many-requests"])
+def test_a_busy_aggregator_is_not_asked_for_more(network: Network, state: Path, slug: str) -> None:
     with start(network, state, OLD, NEW) as client:
         client.record("settings", SETTINGS)
-        network.aggregator.script.append(Reply(503, retry_after=60.0))
+        network.aggregator.script.append(refused(slug))
         assert client.flush(early=True).waiting == 1
     assert network.asked == [f"GET {OLD}", f"POST {OLD}"]
+
+
+def test_whoever_has_the_old_address_now_does_not_hide_the_new_one(
+    network: Network, state: Path
+) -> None:
+    with start(network, state, OLD, NEW) as client:
+        client.record("settings", SETTINGS)
+        network.aggregator.add(moved(NEW))
+        network.aggregator.script.append(parked())
+        assert client.flush(early=True).waiting == 1
+        network.aggregator.clock.advance(7 * 3600)
+        assert client.flush(early=True).accepted == 1
+    assert network.posts == [OLD, NEW]
 
 
 def test_the_move_is_known_after_a_restart(network: Network, state: Path) -> None:
@@ -217,7 +243,7 @@ def test_reports_go_where_the_published_moves_say(
         network.aggregator.add(first)
         network.aggregator.add(following)
         problems = client.refresh().problems
-        network.aggregator.script.extend([Reply(503)] * 4)
+        network.aggregator.script.extend([TransportError("nobody is there")] * 4)
         for _ in range(4):
             client.flush(early=True)
     if case["attempts"] is None:
