@@ -240,5 +240,5 @@ def test_the_page_for_other_languages_names_every_file_of_vectors_and_of_the_cli
     named = set(re.findall(r"`([a-z_]+\.(?:json|py))`", page))
     assert named == {path.name for path in [*VECTORS.glob("*.json"), *SOURCE.glob("*.py")]}
     lines = sum(len(path.read_text().splitlines()) for path in SOURCE.glob("*.py"))
-    assert "fewer than 650" in page
-    assert lines < 650
+    assert "fewer than 700" in page
+    assert lines < 700
