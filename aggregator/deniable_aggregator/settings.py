@@ -7,7 +7,7 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -29,6 +29,7 @@ _OF_OTHERS = {
     "DENIABLE_URL",
 }
 _POSTGRES = ("postgresql://", "postgres://")
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 _FALSE, _TRUE = ("0", "false", "no", "off"), ("1", "true", "yes", "on")
 
 
@@ -36,6 +37,8 @@ _FALSE, _TRUE = ("0", "false", "no", "off"), ("1", "true", "yes", "on")
 class Settings:
     """Each field is a key of deniable.toml and, upper case behind DENIABLE_, a variable.
 
+    `public_url` is where devices reach the service: by default the address it listens on, which
+    moves with host and port.
     `reports_per_minute_per_prefix` is what one network (/24, /48) may send: by default a quarter of
     the 20,000 reports a second that one process can open. `max_waiting_reports` bounds what waits
     for the disk before uploads are told to come back later. `rotate_keys_days` is how long a key
@@ -56,7 +59,7 @@ class Settings:
 
     data: Path = Path("data")
     store: str = field(default="", repr=False)
-    public_url: str = "http://127.0.0.1:8000"
+    public_url: str = ""
     host: str = "127.0.0.1"
     port: int = 8000
     threads: int = 32
@@ -101,6 +104,8 @@ class Settings:
             raise SettingsError(f"spool_format must be block or parquet, got {self.spool_format!r}")
         _check_range("session_hours", self.session_hours, 1, 720)
         _check_range("rotate_keys_days", self.rotate_keys_days, 0, 3_650)
+        if not self.public_url:
+            object.__setattr__(self, "public_url", self.own_address)
         _check_url("public_url", self.public_url)
         _check_store(self.store)
         _check_provider(self)
@@ -120,10 +125,22 @@ class Settings:
         """
         given = _from_environment(environ)
         path = file or Path(given.get("data", "data")) / FILE_NAME
-        written = _from_file(path, must_exist=file is not None)
+        written = _without_own_address(_from_file(path, must_exist=file is not None))
         if file is None and "data" in written:
             raise SettingsError(f"data cannot be set in {path}, which is looked for in it")
         return cls(**{name: _convert(name, value) for name, value in {**written, **given}.items()})  # type: ignore[arg-type]
+
+    @property
+    def own_address(self) -> str:
+        """How this machine reaches the service, without any proxy."""
+        host = _EVERYWHERE.get(self.host, self.host)
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    def listening(self, host: str, port: int) -> Self:
+        """The same at another place; a public URL that was the server's own address follows."""
+        follows = self.public_url == self.own_address
+        url = "" if follows else self.public_url
+        return replace(self, host=host, port=port, public_url=url)
 
     @property
     def operator_key(self) -> Path:
@@ -157,7 +174,7 @@ class Settings:
         }
 
 
-def keep(data: Path, settings: Mapping[str, str]) -> None:
+def keep(data: Path, settings: Mapping[str, str | int]) -> None:
     """Write these to the directory's file, which only its owner may read; other lines stay."""
     path = data / FILE_NAME
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -197,6 +214,14 @@ def _from_file(path: Path, *, must_exist: bool) -> dict[str, object]:
     for name in document:
         _check_known(name, spelled=f"{name} in {path}", spell=str)
     return document
+
+
+def _without_own_address(written: dict[str, object]) -> dict[str, object]:
+    """A file's public URL that is only its own host and port follows those of the environment."""
+    place = {name: written[name] for name in ("host", "port") if name in written}
+    own = Settings(**{name: _convert(name, value) for name, value in place.items()})  # type: ignore[arg-type]
+    kept = written.get("public_url") != own.own_address
+    return {name: value for name, value in written.items() if kept or name != "public_url"}
 
 
 def _check_known(name: str, *, spelled: str, spell: Callable[[str], str]) -> None:

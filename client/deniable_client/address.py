@@ -1,15 +1,16 @@
-"""Where the aggregator is, and where on it everything is."""
+"""Where the aggregator is, where it may move to, and where on it everything is."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from deniable_client.errors import ConfigurationError
 from deniable_shared.errors import ManifestError
-from deniable_shared.origins import parse_origins
+from deniable_shared.origins import MAX_ORIGINS, parse_origins
 
-__all__ = ["Address", "parse_address", "parse_trust"]
+__all__ = ["Address", "parse_address", "parse_addresses", "parse_trust", "route"]
 
 _URL = re.compile(r"(?P<origin>[A-Za-z]+://[^/?#@]+)(?P<path>(?:/[A-Za-z0-9._~-]+)*)/?")
 _TRUST = re.compile(r"ed25519:[A-Za-z0-9_-]{43}")
@@ -18,7 +19,7 @@ _MOST_KEYS = 8
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The aggregator's base URL; `origin` is the only place this app ever sends to."""
+    """A base URL of the aggregator; an app sends to the origins of its own list only."""
 
     origin: str
     path: str
@@ -54,6 +55,32 @@ def parse_address(url: object) -> Address:
     except ManifestError as error:
         raise ConfigurationError(str(error)) from error
     return Address(origin, match["path"])
+
+
+def parse_addresses(urls: object) -> tuple[Address, ...]:
+    """One URL or a list of 1…8, each of another origin; ConfigurationError for anything else."""
+    given = list(urls) if isinstance(urls, list | tuple) else [urls]
+    if not 1 <= len(given) <= MAX_ORIGINS:
+        raise ConfigurationError(
+            f"url must be one address or a list of 1…{MAX_ORIGINS}, got {len(given)}"
+        )
+    addresses = tuple(map(parse_address, given))
+    if len({address.origin for address in addresses}) < len(addresses):
+        raise ConfigurationError(f"url must name each origin once, got {urls!r:.200}")
+    return addresses
+
+
+def route(
+    addresses: Sequence[Address], ingest: Collection[str], attempt: int = 0
+) -> tuple[Address, ...]:
+    """All addresses in the order in which to try them.
+
+    First those whose origin is in `ingest`, in the app's order; each attempt begins one further.
+    """
+    named = [address for address in addresses if address.origin in ingest] or [*addresses]
+    turn = attempt % len(named)
+    others = (address for address in addresses if address not in named)
+    return (*named[turn:], *named[:turn], *others)
 
 
 def parse_trust(trust: object) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from deniable_client import consent, policy
-from deniable_client.address import parse_address, parse_trust
+from deniable_client.address import parse_addresses, parse_trust
 from deniable_client.budget import Budget, budget_of
 from deniable_client.calls import Calls
 from deniable_client.ceiling import Ceiling
@@ -47,9 +47,11 @@ _REPORTED = frozenset({Outcome.QUEUED, Outcome.HELD, Outcome.REPEATED})
 class Client:
     """Records answers that can always be denied, and uploads them in the background.
 
-    `url` is the aggregator's, `trust` the operator's public key or keys, `manifests` the signed
-    collections the app ships (paths or bytes), `state` the path of one file that belongs to this
-    installation and to no image, or ":memory:", `ceiling` the most ε this app ever gives away.
+    `url` is the aggregator's address, or a list of up to 8: the first is where it is today, and a
+    version that the operator signed may move a collection to the others. `trust` is the operator's
+    public key or keys, `manifests` the signed collections the app ships (paths or bytes), `state`
+    the path of one file that belongs to this installation and to no image, or ":memory:", `ceiling`
+    the most ε this app ever gives away.
     `vouchers` is for collections that require a voucher: it is called with a collection's id and an
     epoch when a report of theirs is about to be sent, in the thread that sends, and returns what
     the app's own backend issued for this person, or None, and then the report waits.
@@ -63,7 +65,7 @@ class Client:
 
     def __init__(
         self,
-        url: str,
+        url: str | Sequence[str],
         *,
         trust: str | Sequence[str],
         manifests: Sequence[str | os.PathLike[str] | bytes] = (),
@@ -74,7 +76,7 @@ class Client:
         clock: Clock = time.time,
         background: bool = True,
     ) -> None:
-        address, keys = parse_address(url), parse_trust(trust)
+        addresses, keys = parse_addresses(url), parse_trust(trust)
         if not isinstance(ceiling, Ceiling):
             raise ConfigurationError(
                 "ceiling must be a Ceiling, like Ceiling(epsilon_per_report=2, "
@@ -87,7 +89,7 @@ class Client:
             )
         line = HttpTransport() if transport is None else transport
         self._calls = Calls()
-        self._address = address
+        self._addresses = addresses
         self._trust = keys
         self._ceiling = ceiling
         self._vouchers = vouchers
@@ -100,7 +102,7 @@ class Client:
         self._shelf = Shelf(
             self._state,
             trust=keys,
-            origin=address.origin,
+            origins=tuple(address.origin for address in addresses),
             ceiling=ceiling,
             vouchers=vouchers,
             clock=clock,
@@ -109,7 +111,7 @@ class Client:
             self._state, gate=self._gate, shelf=self._shelf, ceiling=ceiling, clock=clock
         )
         self._refresher = Refresher(
-            self._shelf, line, calls=self._calls, address=address, gate=self._gate
+            self._shelf, line, calls=self._calls, addresses=addresses, gate=self._gate
         )
         self._uploader = Uploader(
             self._state,
@@ -186,7 +188,7 @@ class Client:
         with self._state.reading() as db:
             return explain(
                 db,
-                url=self._address.origin + self._address.path,
+                url=" or ".join(each.origin + each.path for each in self._addresses),
                 denied_by=policy.denial(),
                 budget=budget,
                 ceiling=self._ceiling,
@@ -254,10 +256,10 @@ class Client:
         from deniable_client.delivery import Courier  # what only a device that sends has to load
         from deniable_client.keyring import Keyring
 
-        keyring = Keyring(self._state, address=self._address, trust=self._trust, clock=self._clock)
+        keyring = Keyring(self._state, trust=self._trust, clock=self._clock)
         return Courier(
             self._state,
-            address=self._address,
+            addresses=self._addresses,
             keyring=keyring,
             fetch_manifest=self._refresher.fetch,
             vouchers=self._vouchers,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from deniable_client import actions, manifests, outbox
 from deniable_client.actions import Action
-from deniable_client.address import Address
+from deniable_client.address import Address, route
 from deniable_client.errors import (
     ClientError,
     HaltedError,
@@ -43,6 +44,7 @@ from deniable_shared.report import (
 __all__ = ["Answer", "Courier", "Delivered"]
 
 _JITTER_STEPS = 1 << 32
+_BUSY = ("too-many-requests", "unavailable")
 _KEEPING = (Action.BACK_OFF, Action.LATER, Action.RESEAL, Action.AWAIT_VOUCHER)
 
 
@@ -71,6 +73,15 @@ class Delivered:
     date: str = ""
 
 
+class FetchManifest(Protocol):
+    """Asks for a collection's newest manifest, at the address that was tried last."""
+
+    def __call__(
+        self, name_or_id: str, line: Line, *, tried: Address | None = None
+    ) -> ClientError | None:
+        """The reason if there is none or it is refused."""
+
+
 class Courier:
     """Sends rows of the outbox, one by one; nothing here tosses a coin over a payload."""
 
@@ -78,14 +89,14 @@ class Courier:
         self,
         state: State,
         *,
-        address: Address,
+        addresses: Sequence[Address],
         keyring: Keyring,
-        fetch_manifest: Callable[[str, Line], ClientError | None],
+        fetch_manifest: FetchManifest,
         vouchers: Vouchers | None,
         clock: Clock,
     ) -> None:
         self._state = state
-        self._address = address
+        self._addresses = addresses
         self._keyring = keyring
         self._fetch_manifest = fetch_manifest
         self._vouchers = vouchers
@@ -93,7 +104,8 @@ class Courier:
 
     def deliver(self, row: Waiting, line: Line) -> Delivered:
         """Seal and send one row; a ClientError when there is no key to seal to."""
-        key = self._keyring.active(line)
+        places = self._places(row)
+        key = self._keyring.active(line, places)
         with self._state.reading() as db:
             parcel = outbox.open_parcel(db, row.collection, row.epoch)
             required = parcel and manifests.required(db, row.collection, parcel.manifest_version)
@@ -103,17 +115,33 @@ class Courier:
             extensions = extensions_for(required or (), row.collection, row.epoch, self._vouchers)
         except RefusedError as error:
             return self._conclude(parcel, Answer(Action.AWAIT_VOUCHER, str(error)), 0, line)
-        answer, sent = self._send(parcel, extensions, key, line)
+        answer, sent = self._send(parcel, extensions, key, line, places[0])
         if answer is not None and answer.action is Action.RESEAL:
-            answer, again = self._reseal(parcel, extensions, line)
+            answer, again = self._reseal(parcel, extensions, line, places)
             sent += again
-        return Delivered(sent) if answer is None else self._conclude(parcel, answer, sent, line)
+        if answer is None:
+            return Delivered(sent)
+        if len(places) > 1 and sent and _may_have_moved(answer):
+            self._fetch_manifest(parcel.collection, line, tried=places[0])
+        return self._conclude(parcel, answer, sent, line)
+
+    def _places(self, row: Waiting) -> Sequence[Address]:
+        """The addresses in the order of this attempt: the first takes the report."""
+        if len(self._addresses) == 1:
+            return self._addresses
+        with self._state.reading() as db:
+            return route(self._addresses, manifests.ingest(db, row.collection), row.attempts)
 
     def _send(
-        self, parcel: Parcel, extensions: tuple[Extension, ...], key: PublicKey, line: Line
+        self,
+        parcel: Parcel,
+        extensions: tuple[Extension, ...],
+        key: PublicKey,
+        line: Line,
+        address: Address,
     ) -> tuple[Answer | None, int]:
         """The answer and the number of requests made; None if the row may not be sent any more."""
-        url = self._address.reports(parcel.collection)
+        url = address.reports(parcel.collection)
         try:
             request = _sealed(parcel, extensions, key)
         except EnvelopeError as error:
@@ -128,10 +156,15 @@ class Courier:
             return Answer(Action.BACK_OFF, str(error)), 1
 
     def _reseal(
-        self, parcel: Parcel, extensions: tuple[Extension, ...], line: Line
+        self,
+        parcel: Parcel,
+        extensions: tuple[Extension, ...],
+        line: Line,
+        places: Sequence[Address],
     ) -> tuple[Answer | None, int]:
         try:
-            return self._send(parcel, extensions, self._keyring.renew(line), line)
+            key = self._keyring.renew(line, places)
+            return self._send(parcel, extensions, key, line, places[0])
         except (TransportError, RefusedError, HaltedError) as error:
             return Answer(Action.BACK_OFF, str(error)), 0
 
@@ -180,6 +213,11 @@ class Courier:
         if answer.action is Action.AWAIT_VOUCHER:
             jitter = _below(actions.VOUCHER_SPAN_SECONDS)
         outbox.postpone(db, parcel, retry_at=now + wait + jitter, floor=now + wait if wait else 0.0)
+
+
+def _may_have_moved(answer: Answer) -> bool:
+    """Whether this address took no report and did not merely ask for patience."""
+    return answer.action is Action.BACK_OFF and answer.problem not in _BUSY
 
 
 def read_reply(reply: Reply, report_id: bytes) -> Answer:

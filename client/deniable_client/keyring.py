@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 from deniable_client import installation, logbook
 from deniable_client.address import Address
-from deniable_client.errors import HaltedError, LogForkedError, RefusedError
+from deniable_client.errors import HaltedError, LogForkedError, RefusedError, TransportError
 from deniable_client.line import Line
 from deniable_client.logbook import Known
 from deniable_client.state import State
@@ -20,26 +21,26 @@ __all__ = ["Keyring"]
 class Keyring:
     """Gives the key to seal to; a ClientError says why there is none."""
 
-    def __init__(
-        self, state: State, *, address: Address, trust: tuple[str, ...], clock: Clock
-    ) -> None:
+    def __init__(self, state: State, *, trust: tuple[str, ...], clock: Clock) -> None:
         self._state = state
-        self._address = address
         self._trust = trust
         self._clock = clock
         self._list: KeyList | None = None
 
-    def active(self, line: Line) -> PublicKey:
-        """The strongest active key; the network is asked only if the list known is over."""
+    def active(self, line: Line, places: Sequence[Address]) -> PublicKey:
+        """The strongest active key; the network is asked only if the list known is over.
+
+        Of `places` the first counts that gives a list which this device can follow.
+        """
         if self._list is None:
             self._list = self._remembered()
         if self._list is None or not self._list.usable(self._clock()):
-            self._list = self._fetched(line)
+            self._list = self._fetched(line, places)
         return _active(self._list)
 
-    def renew(self, line: Line) -> PublicKey:
+    def renew(self, line: Line, places: Sequence[Address]) -> PublicKey:
         """The same, asking the network in any case."""
-        self._list = self._fetched(line)
+        self._list = self._fetched(line, places)
         return _active(self._list)
 
     def _remembered(self) -> KeyList | None:
@@ -50,14 +51,22 @@ class Keyring:
         except RefusedError:
             return None
 
-    def _fetched(self, line: Line) -> KeyList:
-        envelope = line.get(self._address.keys)
+    def _fetched(self, line: Line, places: Sequence[Address]) -> KeyList:
+        for address in places[:-1]:
+            try:
+                return self._fetched_at(address, line)
+            except (TransportError, RefusedError):
+                continue
+        return self._fetched_at(places[-1], line)
+
+    def _fetched_at(self, address: Address, line: Line) -> KeyList:
+        envelope = line.get(address.keys)
         offered = self._verified(envelope)
         with self._state.reading() as db:
             known = logbook.look_up(db, self._trust)
         try:
             logbook.check_list(known, offered)
-            logbook.check_log(known, offered, line, self._address)
+            logbook.check_log(known, offered, line, address)
         except LogForkedError as error:
             with self._state.transaction() as db:
                 installation.declare_fork(db, str(error))

@@ -8,7 +8,7 @@ body for ever for one (collection, version), and a newer version that only chang
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -23,6 +23,7 @@ __all__ = [
     "Offer",
     "enroll",
     "forget_damaged",
+    "ingest",
     "newest",
     "read_offer",
     "required",
@@ -44,7 +45,11 @@ def trust_digest(trust: Sequence[str]) -> bytes:
 
 
 def read_offer(
-    db: sqlite3.Connection | None, envelope: bytes, *, trust: tuple[str, ...], origin: str
+    db: sqlite3.Connection | None,
+    envelope: bytes,
+    *,
+    trust: tuple[str, ...],
+    origins: tuple[str, ...],
 ) -> Offer:
     """The manifest in a signed envelope; RefusedError says what is wrong with it.
 
@@ -57,10 +62,11 @@ def read_offer(
         manifest = _payload(envelope) if known else _verified(envelope, trust)
     except DeniableError as error:
         raise RefusedError(str(error)) from error
-    if set(manifest.ingest) != {origin}:
+    if not set(manifest.ingest) <= set(origins):
         raise RefusedError(
-            f"{manifest.collection}: ingest must be {origin}, the origin this app was built with, "
-            f"got {', '.join(manifest.ingest)}"
+            f"{manifest.collection}: ingest must be {' or '.join(origins)}, the origin this app "
+            f"was built with, got {', '.join(manifest.ingest)}: build the app with that address, "
+            "or give the collection the app's (`deniable collections apply --replace`)"
         )
     return Offer(manifest, digest)
 
@@ -84,8 +90,8 @@ def enroll(db: sqlite3.Connection, offer: Offer, trust: bytes, now: float) -> No
     course.join(db, manifest, now)
 
 
-def newest(db: sqlite3.Connection, trust: bytes, origin: str) -> list[Manifest]:
-    """The newest version of every collection that these keys vouch for and this origin collects.
+def newest(db: sqlite3.Connection, trust: bytes, origins: Collection[str]) -> list[Manifest]:
+    """The newest version of every collection of these keys, if only these origins collect it.
 
     A version that this program cannot read is left out.
     """
@@ -95,7 +101,7 @@ def newest(db: sqlite3.Connection, trust: bytes, origin: str) -> list[Manifest]:
         (trust,),
     ).fetchall()
     found = (_readable(body) for body, _ in rows)
-    return [manifest for manifest in found if manifest and set(manifest.ingest) == {origin}]
+    return [each for each in found if each and set(each.ingest) <= set(origins)]
 
 
 def forget_damaged(db: sqlite3.Connection) -> None:
@@ -115,6 +121,16 @@ def forget_damaged(db: sqlite3.Connection) -> None:
 def required(db: sqlite3.Connection, collection: str, version: int) -> tuple[str, ...]:
     """The extensions that reports of a stored manifest carry."""
     return _stored(db, collection, version).requires
+
+
+def ingest(db: sqlite3.Connection, collection: str) -> tuple[str, ...]:
+    """Where the newest version known lets reports of a collection go; nowhere if none is known."""
+    row = db.execute(
+        "SELECT body FROM manifest WHERE collection = ? ORDER BY version DESC LIMIT 1",
+        (collection,),
+    ).fetchone()
+    known = _readable(row[0]) if row else None
+    return known.ingest if known else ()
 
 
 def _check_order(db: sqlite3.Connection, manifest: Manifest) -> None:

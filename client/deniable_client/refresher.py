@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from deniable_client.address import Address
+from deniable_client.address import Address, route
 from deniable_client.calls import Calls
-from deniable_client.errors import ClientError, HaltedError, RefusedError
+from deniable_client.errors import ClientError, HaltedError, LogForkedError, RefusedError
 from deniable_client.installation import Gate
 from deniable_client.line import Line
 from deniable_client.results import RefreshResult
@@ -23,12 +23,18 @@ class Refresher:
     """Asks the aggregator for manifests and lets the shelf judge them."""
 
     def __init__(
-        self, shelf: Shelf, transport: Transport, *, calls: Calls, address: Address, gate: Gate
+        self,
+        shelf: Shelf,
+        transport: Transport,
+        *,
+        calls: Calls,
+        addresses: Sequence[Address],
+        gate: Gate,
     ) -> None:
         self._shelf = shelf
         self._calls = calls
         self._transport = transport
-        self._address = address
+        self._addresses = addresses
         self._gate = gate
 
     def refresh(self, names: Iterable[str], timeout: float) -> RefreshResult:
@@ -41,12 +47,33 @@ class Refresher:
                 problems.append(problem)
         return RefreshResult(self._shelf.names, tuple(problems))
 
-    def fetch(self, name_or_id: str, line: Line) -> ClientError | None:
-        """Ask for one manifest; the reason if there is none or it is refused."""
+    def fetch(
+        self, name_or_id: str, line: Line, *, tried: Address | None = None
+    ) -> ClientError | None:
+        """Ask for one manifest; the reason if there is none or it is refused.
+
+        The next address is asked if one does not help, and `tried` is asked last. The reason is
+        that of the address that was asked first.
+        """
         if not _NAME.fullmatch(name_or_id):
             return RefusedError("a name must be 1…64 characters of a-z, 0-9 and -")
+        problems: list[ClientError] = []
+        for address in sorted(self._places(name_or_id), key=lambda place: place == tried):
+            problem = self._fetch_at(address, name_or_id, line)
+            if problem is None or isinstance(problem, HaltedError | LogForkedError):
+                return problem
+            problems.append(problem)
+        return problems[0]
+
+    def _places(self, name_or_id: str) -> tuple[Address, ...]:
+        """All addresses, first those where the collection is as far as this device knows."""
+        known = [each.manifest for each in self._shelf.questions]
+        found = [each for each in known if name_or_id in (each.name, each.collection)]
+        return route(self._addresses, [origin for each in found for origin in each.ingest])
+
+    def _fetch_at(self, address: Address, name_or_id: str, line: Line) -> ClientError | None:
         try:
-            return self._shelf.add(line.get(self._address.manifest(name_or_id)), name_or_id)
+            return self._shelf.add(line.get(address.manifest(name_or_id)), name_or_id)
         except ClientError as error:
             return error
 

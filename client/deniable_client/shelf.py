@@ -39,7 +39,7 @@ class Shelf:
         state: State,
         *,
         trust: tuple[str, ...],
-        origin: str,
+        origins: tuple[str, ...],
         ceiling: Ceiling,
         vouchers: Vouchers | None = None,
         clock: Clock = time.time,
@@ -47,7 +47,7 @@ class Shelf:
         self._state = state
         self._trust = trust
         self._mark = manifests.trust_digest(trust)
-        self._origin = origin
+        self._origins = origins
         self._ceiling = ceiling
         self._vouchers = vouchers
         self._clock = clock
@@ -152,7 +152,7 @@ class Shelf:
 
     def _read(self, db: sqlite3.Connection | None, envelope: bytes) -> Offer:
         """RefusedError also for what requires more of a report than this app can bring."""
-        offer = manifests.read_offer(db, envelope, trust=self._trust, origin=self._origin)
+        offer = manifests.read_offer(db, envelope, trust=self._trust, origins=self._origins)
         require_able(offer.manifest.requires, offer.manifest.collection, self._vouchers)
         return offer
 
@@ -170,7 +170,7 @@ class Shelf:
 
     def _rearrange(self) -> None:
         with self._state.reading() as db:
-            known = manifests.newest(db, self._mark, self._origin)
+            known = manifests.newest(db, self._mark, self._origins)
         self._arrange(each for each in known if self._vouchers or not each.requires)
 
     def _arrange(self, known: Iterable[Manifest]) -> None:

@@ -57,17 +57,18 @@ _DEFAULTS: Mapping[str, object] = {
 
 
 def manifest_from_toml(
-    text: str, *, ingest: Sequence[str], previous: Manifest | None = None
+    text: str, *, ingest: Sequence[str], previous: Manifest | None = None, move: bool = False
 ) -> Manifest:
     """The manifest of a TOML text; ManifestError names what is wrong and the cure.
 
     With `previous` it is the next version of that, or `previous` itself if the text says the same.
     What the text leaves out comes from there: valid_from (else 365 days before expires),
-    hold_epochs (else the life divided by the holds that the lifetime pays) and ingest (else the
-    argument).
+    hold_epochs (else the life divided by the holds that the lifetime pays) and ingest (else, or
+    with `move`, the argument).
     """
     try:
-        values = _values(_table(text), ingest, previous)
+        kept = ingest if move or previous is None else previous.ingest
+        values = _values(_table(text), kept, previous)
     except (ParameterError, DomainError) as error:
         raise ManifestError(str(error)) from error
     if previous is None:
@@ -100,7 +101,7 @@ def _values(
     check_repeat(table.get("repeat", "once"))
     values = dict(_DEFAULTS) | read_keys(table)
     values.setdefault("ledger_group", values["name"])
-    values.setdefault("ingest", list(previous.ingest if previous else ingest))
+    values.setdefault("ingest", list(ingest))
     if "valid_from" not in values:
         values["valid_from"] = str(previous.valid_from) if previous else _year_before(values)
     domain = parse_domain(values["domain"])

@@ -39,13 +39,13 @@ class Change(StrEnum):
     """What the next version of a collection may do to a field."""
 
     IDENTITY = "never; part of the id"
-    NEVER = "never"
     NEXT = "follows from the version before"
     LOWER = "may fall"
     RAISE = "may rise"
     NARROW = "may narrow: live, closed, releases"
     EXPIRY = "may move, to at most 365 days after the first version's"
     FREE = "may change"
+    MOVE = "may move; devices follow within their app's list"
 
 
 SPEC = "deniable/manifest/1"
@@ -165,7 +165,7 @@ FIELDS = (
         Change.LOWER,
         "days tallies are kept after their epoch, 1…3,650",
     ),
-    Field("ingest", Change.NEVER, "origins that take the reports, https or loopback"),
+    Field("ingest", Change.MOVE, "origins that take the reports, https or loopback"),
 )
 
 _GROUPS = frozenset({"mechanism", "epsilon", "central"})

@@ -100,14 +100,12 @@ def _check_chain(old: Manifest, new: Manifest, first: Manifest) -> None:
 
 
 _LAWS: Mapping[Change, Callable[[object, object], bool]] = {
-    Change.NEVER: lambda old, new: False,
     Change.LOWER: lambda old, new: Fraction(str(new)) <= Fraction(str(old)),
     Change.RAISE: lambda old, new: Fraction(str(new)) >= Fraction(str(old)),
     Change.NARROW: lambda old, new: READS.index(str(new)) >= READS.index(str(old)),
 }
 _CURES = {
     Change.IDENTITY: "may not change: that takes a new collection, with a name of its own",
-    Change.NEVER: "may not change",
     Change.LOWER: "may only be lowered",
     Change.RAISE: "may only be raised",
     Change.NARROW: "may only narrow, from live to closed to releases",

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom  # type: ignore[import-untyped]
 
 from deniable_aggregator import estimators
 from deniable_aggregator.planning import plan

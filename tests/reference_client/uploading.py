@@ -119,6 +119,14 @@ def plaintext(payload: bytes, extensions: bytes = b"") -> bytes:
     return (lp(payload) + lp(extensions)).ljust(size, b"\0")
 
 
+def place(addresses: Sequence[str], ingest: Sequence[str], attempt: int) -> str | None:
+    """Where an attempt, counted from 0, sends a report; None: the version is refused."""
+    if not set(ingest) <= set(addresses):
+        return None
+    named = [address for address in addresses if address in ingest]
+    return named[attempt % len(named)]
+
+
 def report(
     manifest: Manifest,
     head: bytes,

@@ -199,7 +199,6 @@ class TestNextVersion:
         [
             (text.replace('"1"', '"2"'), "may not change: that takes a new collection"),
             (text.replace('"1"', '"0.5"'), "may not change: that takes a new collection"),
-            (with_lines('ingest = ["https://moved.example.org"]', base=text), "ingest may not cha"),
             (text.replace("= 4", "= 5"), "epsilon.lifetime may only be lowered"),
             (text.replace("closed", "live"), "read may only narrow"),
             (text.replace("2027-06-01", "2028-06-02"), "expires must be at most 365 days"),

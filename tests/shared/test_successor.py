@@ -43,6 +43,9 @@ ALLOWED: list[Changes] = [
     {"retention_days": 1},
     {"expires": "2026-12-02"},
     {"expires": "2028-05-31"},
+    {"ingest": ["https://one.example.org"]},
+    {"ingest": ["https://three.example.org"]},
+    {"ingest": ["http://127.0.0.1:8765"]},
 ]
 REFUSED: list[tuple[Changes, str]] = [
     ({"name": "other"}, "name may not change: that takes a new collection"),
@@ -54,8 +57,6 @@ REFUSED: list[tuple[Changes, str]] = [
     ({"ledger_group": "mine"}, 'ledger_group may not change.* it was "settings", got "mine"'),
     ({"epoch_seconds": 3_600}, "epoch_seconds may not change"),
     ({"grace_seconds": 0}, "grace_seconds may not change"),
-    ({"ingest": ["https://one.example.org"]}, "ingest may not change"),
-    ({"ingest": ["https://three.example.org"]}, "ingest may not change"),
     ({"epsilon.lifetime": "4.000001"}, 'epsilon.lifetime may only be lowered: it was "4"'),
     ({"central.per_epoch": "0.51"}, "central.per_epoch may only be lowered"),
     ({"central.per_installation": "10"}, "central.per_installation may only be lowered"),
@@ -78,6 +79,19 @@ def test_a_new_version_may(changes: Changes) -> None:
 def test_a_new_version_may_not(changes: Changes, reason: str) -> None:
     with pytest.raises(ManifestError, match=reason):
         check_successor(FIRST, next_version(FIRST, changes), FIRST)
+
+
+def test_a_moved_collection_keeps_its_id_and_identity() -> None:
+    moved = next_version(FIRST, {"ingest": ["https://three.example.org"]})
+    assert (moved.collection, moved.identity) == (FIRST.collection, FIRST.identity)
+    assert moved.digest != FIRST.digest
+
+
+def test_epochs_as_short_as_loopback_allows_do_not_leave_it() -> None:
+    changes = {"epoch_seconds": 60, "grace_seconds": 60, "ingest": ["http://127.0.0.1:8765"]}
+    here = manifest_with(changes)
+    with pytest.raises(ManifestError, match="unless every ingest origin is loopback"):
+        next_version(here, {"ingest": ["https://one.example.org"]})
 
 
 def test_a_lower_epsilon_would_be_a_second_draw() -> None:

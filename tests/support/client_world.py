@@ -132,6 +132,7 @@ class Aggregator:
     operator: Operator
     clock: FakeClock
     manifests: dict[str, Manifest] = field(default_factory=dict)
+    versions: dict[tuple[str, int], Manifest] = field(default_factory=dict)
     script: deque[Reply | int | BaseException] = field(default_factory=deque)
     received: list[Received] = field(default_factory=list)
     log: list[LogEntry] = field(default_factory=lambda: [LogEntry("manifest", bytes(32))])
@@ -149,7 +150,8 @@ class Aggregator:
         return extend(GENESIS, self.log).hex()
 
     def add(self, manifest: Manifest) -> None:
-        """Serve a manifest by name, and open reports under it."""
+        """Serve a manifest by name, and open reports under it and the versions before it."""
+        self.versions[manifest.collection, manifest.version] = manifest
         self.manifests[manifest.name] = self.manifests[manifest.collection] = manifest
 
     def publish(self, *keys: PublicKey, entries: int = 0, days: int = 400) -> None:
@@ -205,7 +207,8 @@ class Aggregator:
         return accepted(Date=formatdate(self.clock(), usegmt=True))
 
     def _open(self, collection: str, report: Report) -> Plaintext:
-        info = seal_info(collection, self.manifests[collection].digest, report.header)
+        used = self.versions[collection, report.header.manifest_version]
+        info = seal_info(collection, used.digest, report.header)
         opener = envelope.Opener(*self.operator.private[report.header.key_id])
         return Plaintext.decode(opener.open(report.sealed, info=info))
 

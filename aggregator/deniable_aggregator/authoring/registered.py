@@ -8,15 +8,16 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.process.connection import RefusedError
-from deniable_aggregator.settings import Settings
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.errors import ManifestError
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest, parse_manifest
+from deniable_shared.origins import is_loopback
 
 if TYPE_CHECKING:
     from deniable_aggregator.process.connection import Connection
+    from deniable_aggregator.settings import Settings
 
 __all__ = ["Ceiling", "device_origin", "next_manifest", "put", "registered", "sign"]
 
@@ -65,10 +66,14 @@ def _cost(group: Sequence[Manifest]) -> Fraction:
     return min(paid, max(manifest.epsilon_lifetime for manifest in group))
 
 
-def device_origin(configured: str, address: str) -> str:
-    """Where devices send reports when the TOML does not say: a live server's own port, too."""
-    unconfigured = configured == Settings().public_url
-    return address if unconfigured and address.startswith("http://127.0.0.1:") else configured
+def device_origin(settings: Settings, address: str) -> str:
+    """Where devices send reports when the TOML does not say.
+
+    `address` is where a live server answers: one on this machine may listen on another port than
+    the settings say.
+    """
+    own = settings.public_url == settings.own_address
+    return address if own and is_loopback(address) else settings.public_url
 
 
 def registered(connection: Connection, name: str, trust: str) -> Manifest | None:
@@ -85,13 +90,16 @@ def registered(connection: Connection, name: str, trust: str) -> Manifest | None
 def next_manifest(
     text: str, previous: Manifest | None, *, ingest: Sequence[str], replace: bool
 ) -> Manifest:
-    """What the TOML makes of `previous`: the same, the next version, or (`replace`) another id."""
+    """What the TOML makes of `previous`: the same, the next version, or (`replace`) another id.
+
+    `replace` also moves the same collection to `ingest`, where the TOML names none.
+    """
     if previous is not None and replace:
         fresh = manifest_from_toml(text, ingest=ingest)
         if fresh.collection != previous.collection:
             return fresh
     try:
-        return manifest_from_toml(text, ingest=ingest, previous=previous)
+        return manifest_from_toml(text, ingest=ingest, previous=previous, move=replace)
     except ManifestError as error:
         if previous is None or _same_collection(text, ingest, previous):
             raise

@@ -134,7 +134,11 @@ def lint(files: tuple[Path, ...], url: str | None, data: Path | None, as_json: b
     help="The operator's key. [default: operator.key beside the data directory]",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would happen and change nothing.")
-@click.option("--replace", is_flag=True, help="Let the name move to a new collection.")
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Let the name move to a new collection, or this one to the service's address.",
+)
 @service_options
 @json_option
 def apply(
@@ -150,17 +154,15 @@ def apply(
 
     All files are checked before the first is registered. Doing it again changes nothing. What may
     not change in a collection takes a new one: --replace lets the name move there; devices keep the
-    old budget.
+    old budget. Where only the service's address is another one, --replace moves the collection:
+    devices whose app lists both addresses follow.
     """
     from deniable_aggregator.authoring import registered as authored
 
     target = Target(url, data)
     seed = operator_seed(key, target.settings())
     with target.connect() as connection:
-        found = [
-            _applied(path, connection, target.origin(), seed=seed, replace=replace)
-            for path in files
-        ]
+        found = [_applied(path, connection, target, seed=seed, replace=replace) for path in files]
         _refuse_twice([each.manifest for each in found])
         for each in found:
             if not (dry_run or each.known):
@@ -176,17 +178,19 @@ class _Applied:
     manifest: Manifest
     findings: list[Finding]
     known: bool
+    moved: list[str]
 
 
 def _applied(
-    path: Path, connection: Connection, origin: str, *, seed: bytes, replace: bool
+    path: Path, connection: Connection, target: Target, *, seed: bytes, replace: bool
 ) -> _Applied:
     from deniable_aggregator.authoring import registered as authored
+    from deniable_aggregator.inspection import addresses
     from deniable_shared import dsse
     from deniable_shared.errors import ManifestError
 
-    first = _parsed(path, ingest=origin)
-    ingest = [authored.device_origin(origin, connection.address)]
+    first = _parsed(path, ingest=target.origin())
+    ingest = [target.origin_of(connection.address)]
     previous = authored.registered(connection, first.name, dsse.public_key(seed))
     try:
         text = path.read_text(encoding="utf-8")
@@ -195,8 +199,9 @@ def _applied(
         raise CommandFailed(f"{path.name}: {error}") from error
     findings = _findings(manifest)
     _refuse_errors(path, findings)
+    findings += addresses.findings(manifest.ingest, connection)
     known = previous is not None and previous.body == manifest.body
-    return _Applied(manifest, findings, known)
+    return _Applied(manifest, findings, known, _moved(previous, manifest))
 
 
 def _refuse_twice(manifests: list[Manifest]) -> None:
@@ -211,11 +216,15 @@ def _show_applied(found: list[_Applied], *, dry_run: bool, as_json: bool) -> Non
     findings = [each.findings for each in found]
     if as_json:
         created = any(not each.known for each in found)
-        emit(_document(manifests, findings) | {"created": created, "dry_run": dry_run})
+        moved = [origin for each in found for origin in each.moved]
+        more = {"created": created, "dry_run": dry_run, "moved_from": moved}
+        emit(_document(manifests, findings) | more)
         return
     _tell(manifests, findings)
     for each in found:
         click.echo(_verdict(each.manifest, known=each.known, dry_run=dry_run))
+        if each.moved:
+            click.echo(_farewell(each.manifest, each.moved))
 
 
 @collections.command(epilog=example("deniable collections export settings > settings.manifest"))
@@ -348,6 +357,27 @@ def _ceiling(manifests: list[Manifest]) -> Ceiling:
     from deniable_aggregator.authoring.registered import Ceiling
 
     return Ceiling.admitting(manifests)
+
+
+def _moved(previous: Manifest | None, manifest: Manifest) -> list[str]:
+    """The addresses at which the collection was, if this version leaves them."""
+    if previous is None or previous.collection != manifest.collection:
+        return []
+    return [origin for origin in previous.ingest if origin not in manifest.ingest]
+
+
+def _farewell(manifest: Manifest, moved: list[str]) -> str:
+    from datetime import UTC, datetime
+
+    from deniable_shared.epochs import closes_at, epoch_at
+
+    epoch = epoch_at(time.time(), manifest.epoch_seconds)
+    closes = closes_at(epoch, manifest.epoch_seconds, manifest.grace_seconds)
+    return (
+        f"It moves from {', '.join(moved)} to {', '.join(manifest.ingest)}, for apps that list "
+        "both. Export it again, and let the old address lead to this service until "
+        f"{datetime.fromtimestamp(closes, UTC):%Y-%m-%d %H:%M} UTC at least."
+    )
 
 
 def _verdict(manifest: Manifest, *, known: bool, dry_run: bool) -> str:

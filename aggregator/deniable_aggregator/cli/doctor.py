@@ -15,6 +15,8 @@ from deniable_aggregator.cli.output import emit
 
 if TYPE_CHECKING:
     from deniable_aggregator.inspection.checkup import Check
+    from deniable_aggregator.process.connection import Connection
+    from deniable_aggregator.settings import Settings
 
 
 @click.command(epilog=example("deniable doctor", "deniable doctor --url https://t.example.org"))
@@ -55,6 +57,25 @@ def _checks(target: Target) -> Iterator[Check]:
     try:
         trust = read_trust(settings.data) if target.url is None else None
         with target.connect() as connection:
-            yield from checkup.of_service(connection, trust)
+            found = list(checkup.of_service(connection, trust))
+            yield from found
+            if not any(check.level == "fail" for check in found):
+                yield from _addresses(target, settings, connection)
     except AggregatorError as error:
         yield checkup.Check("fail", "service", str(error))
+
+
+def _addresses(target: Target, settings: Settings, connection: Connection) -> Iterator[Check]:
+    """Of the settings, where they are this service's, and of the collections that are open."""
+    from deniable_aggregator.cli.output import rows_of
+    from deniable_aggregator.inspection import addresses
+    from deniable_aggregator.process import server_file
+
+    rows = rows_of(connection.get_json("/v1/collections")["collections"])
+    origins = addresses.collecting(
+        connection, [str(row["collection"]) for row in rows if row["state"] == "open"]
+    )
+    if target.url is None:
+        origins.add(target.origin_of(connection.address))
+    running = target.url is not None or server_file.find(settings.data) is not None
+    yield from addresses.checks(origins, connection, running=running)

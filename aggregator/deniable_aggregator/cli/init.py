@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from deniable_aggregator.cli.options import data_option, example, json_option, settings_for
 from deniable_aggregator.cli.output import emit
+
+if TYPE_CHECKING:
+    from deniable_aggregator.settings import Settings
 
 
 @click.command(
@@ -28,7 +33,8 @@ from deniable_aggregator.cli.output import emit
 @click.option(
     "--public-url",
     metavar="URL",
-    help="Where devices will send reports; written to deniable.toml.",
+    help="Where devices will reach the service; kept in deniable.toml. [default: asked for on a "
+    "terminal, else this machine's own address]",
 )
 @json_option
 def init(
@@ -37,21 +43,19 @@ def init(
     """Prepare a data directory: database, keys, token.
 
     The operator's key lies beside the directory, not in it: it signs collections and is better kept
-    on another machine. The admin token is shown this once. With PostgreSQL its address is kept in
-    deniable.toml, which only you can read.
+    on another machine. The admin token is shown this once. What the environment says of public URL,
+    port and PostgreSQL is kept in deniable.toml, which only you can read.
     """
     from deniable_aggregator import keys
     from deniable_aggregator.settings import keep
 
     settings = settings_for(data)
-    if public_url is not None:
-        settings = replace(settings, public_url=public_url.rstrip("/"))
+    given = public_url or _asked(settings, ask=not as_json)
+    if given is not None:
+        settings = replace(settings, public_url=_origin(given))
     key = operator_key or settings.operator_key
     made = keys.initialise(settings, operator_key=key, now=time.time())
-    kept = {"public_url": settings.public_url} if public_url is not None else {}
-    if settings.shared:
-        kept["store"] = settings.store
-    keep(settings.data, kept)
+    keep(settings.data, _kept(settings))
     if as_json:
         emit(
             {
@@ -62,23 +66,60 @@ def init(
             }
         )
         return
-    for line in _told(settings.data, key, trust=made.trust, token=made.admin_token):
+    for line in _told(settings, key, trust=made.trust, token=made.admin_token):
         click.echo(line)
 
 
-def _told(data: Path, key: Path, *, trust: str, token: str) -> list[str]:
+def _asked(settings: Settings, *, ask: bool) -> str | None:
+    """The public URL that a person at the terminal gives; None where it is known or nobody asks."""
+    known = settings.public_url != settings.own_address
+    if known or not ask or not _is_terminal():
+        return None
+    question = "Where will devices reach this service (its public URL)?"
+    return str(click.prompt(question, default=settings.own_address, err=True))
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
+def _origin(url: str) -> str:
+    """SettingsError unless a device would send reports there."""
+    from deniable_aggregator.errors import SettingsError
+    from deniable_shared.errors import ManifestError
+    from deniable_shared.origins import parse_origins
+
+    try:
+        (origin,) = parse_origins([url.rstrip("/")], "public_url")
+    except ManifestError as error:
+        raise SettingsError(str(error)) from error
+    return origin
+
+
+def _kept(settings: Settings) -> dict[str, str | int]:
+    """What later commands must know, in whatever environment they run."""
+    kept: dict[str, str | int] = {"public_url": settings.public_url}
+    if settings.port != type(settings)().port:
+        kept["port"] = settings.port
+    if settings.shared:
+        kept["store"] = settings.store
+    return kept
+
+
+def _told(settings: Settings, key: Path, *, trust: str, token: str) -> list[str]:
+    data = settings.data
     given = "" if data == Path("data") else f" --data {data}"
     shown_key = key.name if key.parent == Path.cwd() else str(key)
     return [
         f"Prepared {data}. {shown_key} signs your collections: keep it safe, and a copy of it.",
         "",
         "Compile this into your apps:",
-        f'  trust="{trust}"',
+        f'  "{settings.public_url}", trust="{trust}"',
         "The first admin token, shown this once (DENIABLE_TOKEN):",
         f"  {token}",
         "",
         "Next:",
+        f"  deniable serve{given}    # in another terminal",
         "  deniable collections new settings --type bits --label dark_mode > settings.toml",
         f"  deniable collections apply settings.toml --key {shown_key}{given}",
-        f"  deniable serve{given}",
     ]

@@ -48,6 +48,12 @@ class Target:
         """Where devices send reports when a collection does not say."""
         return self.url.rstrip("/") if self.url else self.settings().public_url
 
+    def origin_of(self, address: str) -> str:
+        """The same, once it is known where the service answers."""
+        from deniable_aggregator.authoring.registered import device_origin
+
+        return self.origin() if self.url else device_origin(self.settings(), address)
+
     def connect(self, *, migrate: bool = False) -> Connection:
         """Open a connection to it. A database without a service changes only with `migrate`."""
         from deniable_aggregator.process.connection import connect

@@ -73,6 +73,7 @@ def serve(
         click.echo(f"Serving {settings.data} at {server.address} (Ctrl-C stops)")
         if server.suspended is not None:
             say(f"Warning: {server.suspended}. Uploads get 503 until then.")
+        _say_where_devices_go(settings)
         if server.link is not None:
             click.echo("Nobody has signed in yet. This link does it once, within 15 minutes:")
             click.echo(f"  {server.address}/sign-in?link={server.link}")
@@ -82,6 +83,15 @@ def serve(
             say("Stopping: requests under way finish first.")
             return
     raise CommandFailed(f"the service stopped by itself (exit code {code})")
+
+
+def _say_where_devices_go(settings: Settings) -> None:
+    """Where they are sent to an address of this machine at which this process does not listen."""
+    if settings.public_url != settings.own_address and settings.public_url.startswith("http://"):
+        say(
+            f"Warning: devices are sent to {settings.public_url} (public_url), and this process "
+            f"listens at {settings.own_address}: give --port, or let a proxy pass that on."
+        )
 
 
 def _take_without_keys(settings: Settings, spool: str, *, access_log: bool) -> NoReturn:
@@ -114,7 +124,7 @@ def _listening(settings: Settings, host: str | None, port: int | None) -> Settin
 
     chosen = settings.host if host is None else host
     number = settings.port if port is None else port
-    return replace(settings, host=chosen, port=number or free_port(chosen))
+    return settings.listening(chosen, number or free_port(chosen))
 
 
 def _is_loopback(host: str) -> bool:

@@ -153,7 +153,7 @@ def running(
     token_id, token, link = _local_access(settings)
     arguments = granian_arguments(settings, access_log=access_log)
     process = _spawn(arguments, settings, log, delete_if_orphaned)
-    server = Server(process, address=_address(settings), token=token, link=link)
+    server = Server(process, address=settings.own_address, token=token, link=link)
     try:
         server.await_ready(time.monotonic() + READY_SECONDS)
         live = server_file.LiveServer(address=server.address, token=token, pid=server.pid)
@@ -257,13 +257,6 @@ def _revoke(server: Server, token_id: str) -> None:
     """End the local token; where the service is gone already, its next start does that."""
     with suppress(AggregatorError), remote(server.address, server.token, trust_env=False) as local:
         local.delete(f"/v1/tokens/{token_id}")
-
-
-def _address(settings: Settings) -> str:
-    """How this machine reaches the service."""
-    everywhere = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
-    host = everywhere.get(settings.host, settings.host)
-    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
 
 
 def free_port(host: str = "127.0.0.1") -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom  # type: ignore[import-untyped]
 
 from deniable_aggregator.central.aggregate import plan
 from deniable_aggregator.central.aggregate.allocation_rounds import Round, limits

@@ -6,11 +6,10 @@ the page ends with the command for whoever keeps it.
 
 from __future__ import annotations
 
-from flask import Response, request
+from flask import Response
 
 from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.api.operations import service
-from deniable_aggregator.authoring.registered import device_origin
 from deniable_aggregator.authoring.snippet import client_snippet
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.drafting import (
@@ -28,7 +27,7 @@ EPSILONS = ("0.5", "1", "2", "4")
 
 def view(query: SetUpArguments) -> Context | Response:
     """The form and what it makes, or with `format=toml` the file."""
-    origin = device_origin(service().settings.public_url, request.host_url.rstrip("/"))
+    origin = service().settings.public_url
     wrong = ""
     try:
         draft = drafted(query, origin=origin, now=service().clock())

@@ -1,0 +1,104 @@
+"""Whether the addresses that devices are sent to lead to this very service.
+
+A service is recognised by the online key under its key list, which lies in its data directory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.inspection.check import Check
+from deniable_shared import dsse
+from deniable_shared.errors import DeniableError
+from deniable_shared.finding import Finding
+from deniable_shared.keylist import KEYS_TYPE
+from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.origins import is_loopback
+
+if TYPE_CHECKING:
+    from deniable_aggregator.process.connection import Connection
+
+__all__ = ["ask", "checks", "collecting", "findings"]
+
+TIMEOUT_SECONDS = 10.0
+MAX_BYTES = 1 << 20
+SILENT = "does not answer with a key list"
+OTHERS = "answers with another service's keys"
+CURE = (
+    "no device can report there. Let it lead to this service, or set public_url to an address "
+    "that does and move the collection: deniable collections apply FILE --replace"
+)
+
+
+def ask(origin: str) -> bytes | None:
+    """What `origin`/v1/keys answers with 200; None where nothing or something else answers."""
+    import httpx
+
+    client = httpx.Client(timeout=TIMEOUT_SECONDS, trust_env=not is_loopback(origin))
+    try:
+        with client, client.stream("GET", f"{origin}/v1/keys") as answer:
+            return _first_bytes(answer.iter_bytes()) if answer.status_code == 200 else None
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return None
+
+
+def findings(origins: Iterable[str], connection: Connection) -> list[Finding]:
+    """A warning for each origin that does not lead to the service of the connection."""
+    wrong = _wrong(origins, connection).items()
+    return [Finding("warning", "ingest", f"{origin} {said}: {CURE}") for origin, said in wrong]
+
+
+def checks(origins: Iterable[str], connection: Connection, *, running: bool) -> Iterator[Check]:
+    """The same for `doctor`; where no service runs, none has to answer."""
+    asked = sorted(set(origins))
+    wrong = _wrong(asked, connection)
+    for origin in asked:
+        said = wrong.get(origin)
+        if said == OTHERS:
+            yield Check("fail", "address", f"{origin} {said}: {CURE}")
+        elif said and running:
+            yield Check("warn", "address", f"{origin} {said}: {CURE}")
+        elif not said:
+            yield Check("ok", "address", f"{origin} leads here")
+
+
+def collecting(connection: Connection, collections: Iterable[str]) -> set[str]:
+    """The origins that the newest manifests of these collections name."""
+    found: set[str] = set()
+    for collection in collections:
+        address = f"/v1/collections/{collection}/manifest"
+        envelope = connection.get(address, accept=dsse.MEDIA_TYPE)
+        document = dsse.strict_json(dsse.unverified_payload(envelope, payload_type=MANIFEST_TYPE))
+        named = document["ingest"] if isinstance(document, dict) else []
+        found.update(map(str, named if isinstance(named, list) else []))
+    return found
+
+
+def _wrong(origins: Iterable[str], connection: Connection) -> dict[str, str]:
+    """Origin → what is wrong with its answer."""
+    own = _signer(connection.get("/v1/keys"))
+    signers = {origin: _signer(ask(origin)) for origin in origins}
+    return {
+        origin: OTHERS if signer else SILENT for origin, signer in signers.items() if signer != own
+    }
+
+
+def _signer(envelope: bytes | None) -> str | None:
+    """The online key under a key list; None where it is none."""
+    if envelope is None:
+        return None
+    try:
+        signed = dsse.decode(envelope, payload_type=KEYS_TYPE, extra=frozenset({"delegation"}))
+    except DeniableError:
+        return None
+    return signed.signatures[0].keyid
+
+
+def _first_bytes(chunks: Iterable[bytes]) -> bytes:
+    data = b""
+    for chunk in chunks:
+        data += chunk
+        if len(data) > MAX_BYTES:
+            break
+    return data
