@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from werkzeug.test import TestResponse
 
-from deniable_aggregator.api.formats import ARROW, PARQUET
+from deniable_aggregator.api.operations import ARROW, PARQUET
 from deniable_aggregator.cli import main
 from deniable_aggregator.cli.options import Target
 from deniable_aggregator.dashboard.pages import pages

@@ -98,11 +98,12 @@ def _twin(
     service = Service.open(Settings(data=folder / name / "data"), clock=clock)
     services.append(service)
     app = create_app(service)
-    people = {role: Browser.at(app) for role in cookies}
-    for role, browser in people.items():
-        browser.client.set_cookie(COOKIE, cookies[role])
+    people: dict[str | None, Browser] = {}
+    for role, cookie in cookies.items():
+        people[role] = Browser.at(app)
+        people[role].client.set_cookie(COOKIE, cookie)
     seed = read_seed(folder / name / "operator.key")
-    world = World(service, app, clock, seed, first.tokens, {**people})
+    world = World(service, app, clock, seed, first.tokens, people)
     found = service.registry.get(collection)
     for each in reports:
         add(world, found, each)

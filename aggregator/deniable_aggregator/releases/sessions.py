@@ -96,9 +96,7 @@ class Sessions:
         """How many new questions it still answers. Problem: not-found, conflict."""
         charged = charge_named(self._store, collection, release)
         self._refuse_expired(collection, charged)
-        plan = self._planned_again(
-            charged, facts_of(self._store, collection, charged.epochs)
-        )
+        plan = self._planned_again(charged, facts_of(self._store, collection, charged.epochs))
         return _left(plan, len(self._store.records(release)))
 
     def _refuse_expired(self, collection: Collection, charged: ChargeRow) -> None:

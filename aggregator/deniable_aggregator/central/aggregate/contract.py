@@ -7,7 +7,8 @@
              unless anybody may read these anyway (`Facts.live`)
 
 Neighbours replace one report by any other possible one: n of each epoch, so which epochs are read,
-and who is in which cohort stay. Between `Plan` and `Drawn` lies the charge: whoever keeps the ledger commits it first.
+and who is in which cohort stay. Between `Plan` and `Drawn` lies the charge: whoever keeps the
+ledger commits it first.
 """
 
 from __future__ import annotations
