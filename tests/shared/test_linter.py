@@ -190,6 +190,20 @@ def test_it_warns_where_releases_may_be_read_and_none_reads_the_mechanism() -> N
     assert not read("affine/1", "releases")
 
 
+def test_it_says_what_releases_do_not_hide_and_which_epochs_they_leave_out() -> None:
+    def notes(field: str, *keys: str) -> str:
+        return found(settings("".join(keys) + GOOD), field, "note")
+
+    sealed, always = 'read = "releases"\n', 'presence = "always"\ndefault = {default}\n'
+    assert "at least 100 reports each" in notes("min_batch", sealed)
+    assert 'use presence = "always"' in notes("presence", sealed)
+    assert not notes("min_batch")
+    assert not notes("presence")
+    answer = settings(GOOD).domain.labels
+    default = "{ " + ", ".join(f"{label} = false" for label in answer) + " }"
+    assert "not who answered" not in notes("presence", sealed, always.format(default=default))
+
+
 def test_texts_have_no_mechanism_that_a_release_reads() -> None:
     head = 'read = "releases"\n' + GOOD.partition("[domain]")[0]
     manifest = settings(head + '[domain]\ntype = "text"\nmax_bytes = 8\n')

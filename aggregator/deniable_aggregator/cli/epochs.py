@@ -55,7 +55,7 @@ def list_epochs(
                 _moment(row["start"]),
                 _moment(row["closes"]),
                 "expired" if row["expired"] else str(row["state"]),
-                f"{row['n']:,}" if "n" in row else "",
+                _reports(row),
             ]
             for row in rows_of(document["epochs"])
         ],
@@ -100,6 +100,13 @@ def _only_open(connection: Connection, path: str) -> int:
         raise CommandFailed("no open epoch holds a report: there is nothing to close")
     listed = ", ".join(map(str, numbers))
     raise CommandFailed(f"epochs {listed} are open: name one with --epoch")
+
+
+def _reports(row: dict[str, object]) -> str:
+    """Where only releases may be read, small numbers are not shown."""
+    if "fewer_than" in row:
+        return f"fewer than {row['fewer_than']:,}"
+    return f"{row['n']:,}" if "n" in row else ""
 
 
 def _moment(value: object) -> str:
