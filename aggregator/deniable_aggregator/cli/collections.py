@@ -20,6 +20,7 @@ from deniable_aggregator.cli.options import (
     service_options,
 )
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
+from deniable_shared.placeholders import PLACEHOLDER_PURPOSE
 
 if TYPE_CHECKING:
     from deniable_aggregator.authoring.registered import Ceiling
@@ -45,7 +46,8 @@ collections.add_command(codegen)
 
 @collections.command(
     epilog=example(
-        "deniable collections new settings --type bits --label dark_mode > settings.toml",
+        "deniable collections new settings --type bits --label dark_mode "
+        '--purpose "Which settings do people turn on?" > settings.toml',
         "deniable collections new theme --type choice --label light --label dark > theme.toml",
         "deniable collections new theme --type choice --label a --label b --repeat memoized",
         "deniable collections new minutes --type number --low 0 --high 240 --step 5",
@@ -85,12 +87,22 @@ collections.add_command(codegen)
     show_default=True,
     help="fresh: anew each epoch; memoized: each epoch behind a permanent answer.",
 )
-def new(name: str, kind: str, repeat: str, **asked: object) -> None:
+@click.option(
+    "--purpose",
+    default=PLACEHOLDER_PURPOSE,
+    metavar="SENTENCE",
+    help="What is asked and what for: people read it. Without it the file has a placeholder, "
+    "which `apply` refuses.",
+)
+def new(name: str, kind: str, repeat: str, purpose: str, **asked: object) -> None:
     """Print a new collection's TOML, every field with its default."""
     from deniable_aggregator.cli.domains import domain_of
     from deniable_shared.authoring import template
+    from deniable_shared.templates import Wanted
 
-    click.echo(template(name, domain=domain_of(kind, asked), repeat=repeat), nl=False)
+    domain = domain_of(kind, asked)
+    text = template(name, domain=domain, repeat=repeat, wanted=Wanted(purpose=purpose))
+    click.echo(text, nl=False)
 
 
 @collections.command(
