@@ -28,7 +28,7 @@ class Terminal(io.StringIO):
 def server(link: str | None = SECRET) -> Server:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    return Server(process, address="http://127.0.0.1:9", token="t", link=link)  # noqa: S106
+    return Server(process, address="http://127.0.0.1:9", token="t", link=link)
 
 
 def streams(monkeypatch: pytest.MonkeyPatch, out: io.StringIO, err: io.StringIO) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable_aggregator.cli.codegen import codegen
+from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.lazy import CommandFailed
 from deniable_aggregator.cli.options import (
     Target,
@@ -274,13 +275,12 @@ def list_collections(url: str | None, data: Path | None, as_json: bool) -> None:
 
 @collections.command(epilog=example("deniable collections close settings-4kqz0m"))
 @click.argument("collection")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @service_options
 @json_option
 def close(collection: str, yes: bool, url: str | None, data: Path | None, as_json: bool) -> None:
-    """End a collection, for good: devices drop its queue, estimates can still be read."""
-    if not yes and sys.stdin.isatty():
-        click.confirm(f"End {collection} for good?", abort=True, err=True)
+    """End a collection permanently: devices drop its queue, estimates can still be read."""
+    require_yes(f"This ends {collection}: it takes no more reports", yes=yes)
     with Target(url, data).connect() as connection:
         answer = connection.post(f"/v1/collections/{collection}/close")
     if as_json:

@@ -9,8 +9,9 @@ from urllib.parse import quote
 import click
 
 from deniable_aggregator.cli.access_tables import cell, collection_option, moment
+from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, plain_table, rows_of
+from deniable_aggregator.cli.output import emit, plain_table, rows_of, visible
 
 ROLES = ("viewer", "analyst", "admin")
 COLUMNS = ("name", "role", "collections", "created")
@@ -74,13 +75,15 @@ def list_users(url: str | None, data: Path | None, as_json: bool) -> None:
 
 @users.command(epilog=example("deniable users remove ana"))
 @click.argument("name")
+@yes_option
 @service_options
 @json_option
-def remove(name: str, url: str | None, data: Path | None, as_json: bool) -> None:
+def remove(name: str, yes: bool, url: str | None, data: Path | None, as_json: bool) -> None:
     """Remove a name: its password, sessions and unused links end at once.
 
     A person whom a provider lets in can sign in again: remove them there first.
     """
+    require_yes(f"This ends the password, sessions and links of {visible(name)}", yes=yes)
     with Target(url, data).connect() as connection:
         connection.delete(f"/v1/users/{quote(name, safe='')}")
     if as_json:
