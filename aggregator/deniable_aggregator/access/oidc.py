@@ -75,7 +75,7 @@ def _admitted() -> bool:
 
 
 def _unreached(error: ProviderUnavailableError) -> Response:
-    logger.warning("the provider is not asked: %s", error)
+    logger.warning("sign-in with the provider is put off: %s", error)
     return _later(UNREACHED, 503, seconds=error.retry_after_seconds)
 
 

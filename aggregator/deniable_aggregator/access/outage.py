@@ -1,7 +1,7 @@
 """Requests to a provider: few at a time, and none for a minute after one failed.
 
 A provider that accepts connections and never answers holds each caller until its time-out. Here
-that costs the service as many threads as `at_once` says, and nobody else waits.
+that costs the service as many threads as `at_once` says, and no other request waits.
 """
 
 from __future__ import annotations

@@ -26,13 +26,13 @@ def yes_option(command: Callable[P, R]) -> Callable[P, R]:
 def require_yes(act: str, *, yes: bool) -> None:
     """Returns once a person, or `--yes`, has agreed to `act`, a sentence without its full stop.
 
-    Raises CommandFailed where nobody can be asked, click.Abort for any answer but yes.
+    Raises CommandFailed where standard input is no terminal, click.Abort for any answer but yes.
     """
     if yes:
         return
     if not sys.stdin.isatty():
         raise CommandFailed(
-            f"{act}; this cannot be undone, and without a terminal nobody can be asked: "
+            f"{act}; this cannot be undone, and there is no terminal to confirm it on: "
             "add --yes to do it"
         )
     click.confirm(f"{act}. This cannot be undone. Go on?", abort=True, err=True)

@@ -54,7 +54,7 @@ def _addresses(settings: Settings, server: Server) -> list[str]:
 
 
 def _write(file: Path, text: str) -> None:
-    """Replace the file in one step; nobody but the owner can ever read it."""
+    """Replace the file in one step; only its owner can ever read it."""
     draft = file.with_name(f"{file.name}.{os.getpid()}")
     with suppress(FileNotFoundError):
         draft.unlink()
