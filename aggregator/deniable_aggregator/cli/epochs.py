@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.lazy import CommandFailed
 from deniable_aggregator.cli.options import (
     Target,
@@ -70,12 +71,18 @@ def list_epochs(
 )
 @click.argument("collection")
 @click.option("--epoch", type=click.IntRange(min=0), help="Which; needed if several are open.")
+@yes_option
 @service_options
 @json_option
 def close(
-    collection: str, epoch: int | None, url: str | None, data: Path | None, as_json: bool
+    collection: str,
+    epoch: int | None,
+    yes: bool,
+    url: str | None,
+    data: Path | None,
+    as_json: bool,
 ) -> None:
-    """Close an epoch before its time, for good.
+    """Close an epoch before its time, permanently.
 
     Reports for it that still arrive are refused and never counted. Epochs close by themselves when
     their grace is over.
@@ -83,6 +90,8 @@ def close(
     with Target(url, data).connect() as connection:
         path = f"/v1/collections/{collection}/epochs"
         number = _only_open(connection, path) if epoch is None else epoch
+        act = f"This closes epoch {number} of {collection} now: its later reports are not counted"
+        require_yes(act, yes=yes)
         answer = connection.post(f"{path}/{number}/close?early=true")
     if as_json:
         emit(answer)
