@@ -105,8 +105,11 @@ def moments_of_messages(
     p, q = float(mechanism.p), float(mechanism.q)
     held = np.array([law.supporters(row) for row in rows])
     scores = (held - q * rows.sum(axis=1, keepdims=True)) / (p - q)
-    squares = np.array([law.back(row * row) for row in scores]) - rows * rows
-    return Moments.of_scores(scores, counts, np.maximum(squares, 0.0).min(axis=1))
+
+    def back(each: Floats) -> Floats:
+        return np.array([law.back(row) for row in each])
+
+    return Moments.of_scores(rows, scores, counts, back)
 
 
 def moments_of_supports(mechanism: Mechanism, rows: Floats, supports: Counts, n: int) -> Moments:
@@ -124,6 +127,7 @@ def moments_of_supports(mechanism: Mechanism, rows: Floats, supports: Counts, n:
         low=low,
         high=high,
         least=np.maximum(squares - rows * rows, 0.0).min(axis=1),
+        pull=rows.max(axis=1) / float(channel.gap),
         uniform_mean=uniform_mean,
         uniform_variance=uniform_variance,
         permanent=permanent_variances(mechanism, rows, shares),
