@@ -162,7 +162,8 @@ class Moments:
         squares, mean = scores * scores, scores @ share
         variance = np.maximum(squares @ share - mean * mean, 0.0)
         least = np.maximum(back(squares) - rows * rows, 0.0).min(axis=1)
-        cubes = back(np.abs(scores - mean[:, None]) ** 3).max(axis=1)
+        off = np.abs(scores - mean[:, None])
+        cubes = back(off * off * off).max(axis=1)
         return cls(
             mean=mean,
             variance=variance,

@@ -43,6 +43,7 @@ __all__ = ["LabelSums", "MessageSums", "moments_of_messages", "moments_of_suppor
 
 _MOST_PLACES = 256
 _LEAST_PLACES = 16
+_AT_ONCE = 1 << 18  # numbers of a block that fit a cache
 _MOST_ENTRIES = 1 << 26  # places times the numbers that one of them takes
 
 
@@ -105,9 +106,11 @@ def moments_of_messages(
     p, q = float(mechanism.p), float(mechanism.q)
     held = np.array([law.supporters(row) for row in rows])
     scores = (held - q * rows.sum(axis=1, keepdims=True)) / (p - q)
+    height = max(1, _AT_ONCE // scores.shape[1])
 
     def back(each: Floats) -> Floats:
-        return np.array([law.back(row) for row in each])
+        blocks = range(0, len(each), height)
+        return np.concatenate([law.back(each[first : first + height]) for first in blocks])
 
     return Moments.of_scores(rows, scores, counts, back)
 
