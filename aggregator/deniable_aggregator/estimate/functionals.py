@@ -13,7 +13,7 @@ most θ(1 − θ) for 0 ≤ a ≤ 1, or its permanent answer (`memoized`), whose
 reports without their uniform part: n·Var(θ̂) ≤ V + (T − 1)·C.
 
 Limits are those of `score_limits`. A report pulls θ̂ as far as φ reaches, and never harder than the
-law of one value allows: the skew of φ is at most its third moment around θ̂, E|φ − θ̂|³ over E φ²,
+law of one value allows: the skew of φ is at most its third moment around θ̂, E(φ − θ̂)³ over Var φ,
 for the value where that is largest. Source: local-dp §0.
 """
 
@@ -135,8 +135,8 @@ class Moments:
 
     `mean` and `variance` of φ over the messages that came, its `low`est and `high`est value, the
     `least` variance it has for any one value, and mean and variance if all messages are as likely.
-    `pull` bounds third moment over variance for any one value; infinite where nothing is known.
-    `permanent` is the variance that permanent answers have, where a report keeps their symbols one
+    `pulls` bound the third moment over the variance, down and up, for any one value; infinite where
+    nothing is known. `permanent` is the variance that permanent answers have, where a report keeps their symbols one
     by one; None where it keeps all of them together or none, and that follows from the others.
     """
 
@@ -145,7 +145,7 @@ class Moments:
     low: Floats
     high: Floats
     least: Floats
-    pull: Floats
+    pulls: tuple[Floats, Floats]
     uniform_mean: Floats
     uniform_variance: Floats
     permanent: Floats | None = None
@@ -162,15 +162,15 @@ class Moments:
         squares, mean = scores * scores, scores @ share
         variance = np.maximum(squares @ share - mean * mean, 0.0)
         least = np.maximum(back(squares) - rows * rows, 0.0).min(axis=1)
-        off = np.abs(scores - mean[:, None])
-        cubes = back(off * off * off).max(axis=1)
+        off = scores - mean[:, None]
+        cubes, usual = back(off * off * off), np.maximum(variance, least)
         return cls(
             mean=mean,
             variance=variance,
             low=scores.min(axis=1),
             high=scores.max(axis=1),
             least=least,
-            pull=cubes / np.maximum(variance, least),
+            pulls=(-cubes.min(axis=1) / usual, cubes.max(axis=1) / usual),
             uniform_mean=scores.mean(axis=1),
             uniform_variance=scores.var(axis=1),
         )
@@ -182,9 +182,9 @@ class Moments:
             return untold(len(self.mean))
         variance = np.maximum(self.variance, self.least)
         together = variance + (repeated.epochs - 1) * self._shared(variance, repeated)
-        below, above = (
-            np.clip(side, 0.0, self.pull) for side in (self.mean - self.low, self.high - self.mean)
-        )
+        down, up = self.pulls
+        below = np.maximum(np.minimum(self.mean - self.low, down), 0.0)
+        above = np.maximum(np.minimum(self.high - self.mean, up), 0.0)
         pulls = repeated.pulls(self.mean, below, above, n)
         return limited(self.mean, together / n, pulls, tail)
 

@@ -130,7 +130,7 @@ def moments_of_supports(mechanism: Mechanism, rows: Floats, supports: Counts, n:
         low=low,
         high=high,
         least=np.maximum(squares - rows * rows, 0.0).min(axis=1),
-        pull=rows.max(axis=1) / float(channel.gap),
+        pulls=(rows.max(axis=1) / float(channel.gap),) * 2,
         uniform_mean=uniform_mean,
         uniform_variance=uniform_variance,
         permanent=permanent_variances(mechanism, rows, shares),

@@ -74,14 +74,15 @@ class GeneralizedEstimator(Histogram):
         uniform = members / len(counts)
         variance = share * (1 - share)
         least = np.minimum(inside * (1 - inside), outside * (1 - outside))
-        cubes = np.maximum(*(s * (1 - share) ** 3 + (1 - s) * share**3 for s in (inside, outside)))
+        cubes = [s * (1 - share) ** 3 - (1 - s) * share**3 for s in (inside, outside)]
+        usual = np.maximum(variance, least) * (p - q)
         moments = Moments(
             mean=(share - outside) / (p - q),
             variance=variance / (p - q) ** 2,
             low=-outside / (p - q),
             high=(1 - outside) / (p - q),
             least=least / (p - q) ** 2,
-            pull=cubes / np.maximum(variance, least) / (p - q),
+            pulls=(-cubes[1] / usual, cubes[0] / usual),
             uniform_mean=(uniform - outside) / (p - q),
             uniform_variance=uniform * (1 - uniform) / (p - q) ** 2,
         )
