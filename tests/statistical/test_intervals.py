@@ -100,10 +100,9 @@ def test_means_ranges_and_quantiles_of_three_values_are_covered(
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_means_of_two_values_are_covered_far_into_the_tail(epsilon: str, n: int) -> None:
     """The rule of scores, where `debias` would be exact: down to what 25,000 labels need."""
-    of = for_mechanism(build("grr/1", domain_size=2, epsilon=epsilon))
+    mechanism = build("grr/1", domain_size=2, epsilon=epsilon)
+    of, tallies, law = for_mechanism(mechanism), histograms(n, 2), pmf_matrix(mechanism)
     assert isinstance(of, Linear)
-    tallies = histograms(n, 2)
-    law = pmf_matrix(of.mechanism)
     for tail in (0.025, 1e-4, 1e-6):
         every = [of.functionals(np.eye(2)[1:], t, n, confidence=1 - 2 * tail) for t in tallies]
         limits = np.array([[float(each.lower[0]), float(each.upper[0])] for each in every])

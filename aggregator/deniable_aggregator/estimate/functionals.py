@@ -136,8 +136,9 @@ class Moments:
     `mean` and `variance` of φ over the messages that came, its `low`est and `high`est value, the
     `least` variance it has for any one value, and mean and variance if all messages are as likely.
     `pulls` bound the third moment over the variance, down and up, for any one value; infinite where
-    nothing is known. `permanent` is the variance that permanent answers have, where a report keeps their symbols one
-    by one; None where it keeps all of them together or none, and that follows from the others.
+    nothing is known. `permanent` is the variance that permanent answers have, where a report keeps
+    their symbols one by one; None where it keeps all of them together or none, and that follows
+    from the others.
     """
 
     mean: Floats
