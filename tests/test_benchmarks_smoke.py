@@ -12,7 +12,17 @@ from benchmarks.measure import Contender, Effort, Line, race
 from benchmarks.results import Result, Verdict, at_least_share, at_most
 
 SMOKE = Effort(rounds=1, slice_seconds=0.001, scale=0.01, peers=False, ids=1_000)
-IN_PROCESS = ("randomize", "record", "imports", "tally", "estimate", "error", "numbers", "central")
+IN_PROCESS = (
+    "randomize",
+    "record",
+    "imports",
+    "tally",
+    "estimate",
+    "error",
+    "intervals",
+    "numbers",
+    "central",
+)
 WITH_SERVERS = ("upload", "ids", "memory", "scale")
 
 

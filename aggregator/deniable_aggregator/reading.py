@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import CellTally, EpochRow, Store
@@ -74,7 +75,9 @@ def pooled(store: Store, collection: Collection, span: Span) -> Reading:
     """All readable epochs of the span as one; raises read-refused or too-few-reports."""
     rows = _readable(store, collection, span)
     _require_enough(collection, sum(row.n for row in rows))
-    return _added_up(store, collection, rows)
+    reading = _added_up(store, collection, rows)
+    _require_every_level(collection, reading)
+    return reading
 
 
 def by_epoch(
@@ -154,6 +157,22 @@ def _require_enough(collection: Collection, n: int) -> None:
             "widen from and to, or wait",
             n=n,
             needed=needed,
+        )
+
+
+def _require_every_level(collection: Collection, reading: Reading) -> None:
+    estimator, n = collection.estimator, reading.n
+    if not isinstance(estimator, HierarchyEstimator):
+        return
+    silent = estimator.silent_levels(reading.tally, n)
+    if silent:
+        raise Problem(
+            "too-few-reports",
+            f"each report of {collection.mechanism.id} tells of one of "
+            f"{1 / collection.mechanism.told} levels, and none of these {n} tells of level "
+            f"{', '.join(map(str, silent))}: widen from and to, or wait for more reports",
+            n=n,
+            levels=silent,
         )
 
 

@@ -16,13 +16,13 @@ from deniable_client.budget import Budget
 from deniable_client.ceiling import Ceiling
 from deniable_client.consent import Consent
 from deniable_client.question import Question
+from deniable_shared.certainty import certainty, certainty_percent
 from deniable_shared.domain import Bits
-from deniable_shared.dyadic import exp_bounds, format_epsilon
+from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest
 
 __all__ = ["Asked", "Explanation", "LogHead", "Sent", "explain"]
 
-_ODDS_BITS = 64
 _MOST_LABELS = 12
 _MOST_REPORTS = 5
 _CONSENT = {
@@ -165,8 +165,8 @@ def _asked(question: Question, total: Budget) -> Asked:
         epsilon_permanent=manifest.epsilon_permanent,
         epsilon_lifetime=lifetime,
         told=mechanism.p,
-        sure=_sure(manifest.epsilon_report),
-        sure_in_all=_sure(question.schedule.spends),
+        sure=certainty(manifest.epsilon_report),
+        sure_in_all=certainty(question.schedule.spends),
         linkage=manifest.linkage,
         identified=manifest.identified,
         schedule=question.schedule.words,
@@ -206,11 +206,12 @@ def _reveals(question: Question) -> Iterable[str]:
     yield f"  {_noise(question)}: any answer could have led to any report."
     yield (
         f"  One report: ε = {format_epsilon(manifest.epsilon_report)}. Who thought two answers "
-        f"equally likely can be at most {_percent(_sure(manifest.epsilon_report))} sure after it."
+        f"equally likely can be at most {certainty_percent(manifest.epsilon_report)} % sure "
+        "after it."
     )
     yield (
         f"  All that this device ever tells: ε = {format_epsilon(most)}, at most "
-        f"{_percent(_sure(most))} sure. It {question.schedule.words}."
+        f"{certainty_percent(most)} % sure. It {question.schedule.words}."
     )
 
 
@@ -290,12 +291,6 @@ def _log(log: LogHead | None) -> str:
     if log is None:
         return "The operator's log has not been seen yet."
     return f"The operator's log: {log.size} entries, head {log.head}."
-
-
-def _sure(epsilon: Fraction) -> Fraction:
-    """e^ε / (1 + e^ε), rounded up."""
-    _, most = exp_bounds(epsilon, bits=_ODDS_BITS)
-    return most / (1 + most)
 
 
 def _percent(share: Fraction) -> str:

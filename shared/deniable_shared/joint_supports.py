@@ -31,13 +31,17 @@ __all__ = ["JointSupports"]
 
 @dataclass(frozen=True, slots=True)
 class JointSupports:
-    """p, q, r and t of the module; a report supports at most `most` of the choices."""
+    """p, q, r and t of the module; a report supports at most `most` of the choices.
+
+    `together` choices may be supported as one: all of a parity, but of a set each is drawn apart.
+    """
 
     p: Fraction
     q: Fraction
     r: Fraction
     t: Fraction
     most: int
+    together: int = 1
 
     @classmethod
     def of(cls, mechanism: Mechanism, *, kept: Fraction = Fraction(1)) -> Self:
@@ -56,7 +60,8 @@ class JointSupports:
             return cls(p, q, p * q, q * q, mechanism.domain_size)
         if isinstance(mechanism, HadamardResponse):
             p, q = _kept(mechanism, kept)
-            return cls(p, q, *_of_parities(mechanism.codes, p), mechanism.codes // 2)
+            half = mechanism.codes // 2
+            return cls(p, q, *_of_parities(mechanism.codes, p), half, half)
         if isinstance(mechanism, SubsetResponse):
             p, q = _kept(mechanism, kept)
             d, w = mechanism.domain_size, mechanism.subset_size

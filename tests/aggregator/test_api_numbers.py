@@ -301,3 +301,19 @@ def test_ranges_stand_in_csv_and_in_the_table(
     assert "5 to 10: " in shown
     assert "p50" in shown
     assert "p90" not in shown
+
+
+def test_reports_that_leave_a_level_out_are_refused_by_name(world: World) -> None:
+    text = TOML.format(name="few-levels", mechanism="haar/1", more="")
+    collection = world.register(manifest_from_toml(text.replace("= 3", "= 1"), ingest=INGEST))
+    world.count(collection, [7.5], epoch=TODAY)
+    refused = world.get(f"/v1/collections/{collection.id}/estimates")
+    levels = collection.mechanism.told.denominator
+    assert levels > 1
+    assert refused.status_code == 409
+    problem = refused.get_json()
+    assert problem["type"].endswith("too-few-reports")
+    assert f"one of {levels} levels, and none of these 1 tells of level" in problem["detail"]
+    assert len(problem["levels"]) == levels - 1
+    world.count(collection, MINUTES, epoch=TODAY)
+    assert isinstance(document(world, collection)["mean"], dict)

@@ -64,7 +64,7 @@ def test_a_plan_names_what_points_to_one_device(deniable: Deniable) -> None:
 @pytest.mark.parametrize(
     ("asks", "able", "about"),
     [
-        ("mean", "optimal-mean/1", "the mean at its worst answer"),
+        ("mean", "optimal-mean/1", "the mean of answers spread evenly"),
         ("ranges", "tree/1", "a range of values"),
         ("labels", "cyclic/1", "a label near 0"),
     ],

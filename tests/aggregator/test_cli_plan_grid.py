@@ -53,6 +53,7 @@ def test_every_size_and_epsilon_has_a_choice_within_5_percent_of_the_least(
 @pytest.mark.parametrize(("kind", "asks"), ASKED)
 @pytest.mark.parametrize("repeat", ["once", "memoized"])
 def test_a_cell_is_what_a_plan_says(deniable: Deniable, kind: str, asks: str, repeat: str) -> None:
+    """For many users: for few, what shows the narrowest interval of a mean may be another one."""
     ways = ("--type", kind, "--asks", asks, "--repeat", repeat)
     told = deniable.json("plan", "--explore", *ways)
     assert (told["type"], told["asks"], told["repeat"]) == (kind, asks, repeat)
@@ -60,11 +61,11 @@ def test_a_cell_is_what_a_plan_says(deniable: Deniable, kind: str, asks: str, re
     assert len(cells) == len(sizes_of(kind, asks)) * len(EPSILONS)
     for cell in cells[:: len(cells) // 7]:
         domain = record_of(tuple(cell["attributes"])) if cell["attributes"] else cell["domain"]
-        whole = plan(domain, cell["epsilon"], 400, type=kind, asks=asks, repeat=repeat)
+        whole = plan(domain, cell["epsilon"], 10**8, type=kind, asks=asks, repeat=repeat)
         assert (cell["mechanism"], cell["domain"]) == (whole.mechanism, whole.domain)
         assert cell["payload_bytes"] == whole.payload_bytes
         assert cell["ratio_to_optimum"] == whole.ratio_to_optimum
-        assert cell["std_error_of_one"] == pytest.approx(20 * whole.std_error)
+        assert cell["std_error_of_one"] == pytest.approx(10**4 * whole.std_error)
 
 
 def test_records_are_named_by_their_attributes_and_errors_by_one_report(

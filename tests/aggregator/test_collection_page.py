@@ -98,7 +98,7 @@ def test_only_what_somebody_has_is_significant(world: World) -> None:
 def test_the_page_says_what_one_report_reveals_and_never_rounds_it_down(world: World) -> None:
     page = text_of(world)
     assert "at most 7.39 times as likely" in page
-    assert "at most 89\u202f% sure" in page  # e²/(1 + e²) = 0.8808
+    assert "at most 88.1\u202f% sure" in page  # e²/(1 + e²) = 0.8808
 
 
 def test_a_memoized_collection_says_what_all_reports_reveal(world: World) -> None:

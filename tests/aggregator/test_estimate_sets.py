@@ -207,7 +207,7 @@ def test_intervals_of_many_reports_cover_as_often_as_they_say(share: str, tail: 
     """n = 4,000 `oue/1` reports, by the exact law of the count; three labels of six."""
     left = missed("oue/1", 4000, Fraction(share), tail, (0, 1, 4))
     assert left <= 2 * tail * 1.005
-    assert left >= (2 if share != "0" else 1) * tail * 0.7
+    assert left >= (2 if share != "0" else 1) * tail * 0.6
 
 
 def test_all_sets_together_have_wider_intervals_than_each_by_itself() -> None:
@@ -270,4 +270,4 @@ def test_sets_of_estimators_of_every_repeat_use_its_clusters() -> None:
         estimator = estimators.for_mechanism(mechanism, repeat)
         found = of_set(estimator, mechanism, tally, 100_000, (0, 1), epochs=10)
         widths[repeat] = found.upper - found.lower
-    assert widths["fresh"] > 1.2 * widths["once"]
+    assert widths["fresh"] > 1.1 * widths["once"]

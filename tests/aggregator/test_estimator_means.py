@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.estimate.bounded import mean_limits
 from deniable_shared.coins import Coins
-from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms import Mechanism, build
 from support.message_laws import generator
 
@@ -144,18 +143,3 @@ def test_one_report_never_claims_certainty(id: str) -> None:
     estimate = of.estimate(tally, 1)
     assert estimate.std_errors[0] > 0
     assert estimate.upper[0] - estimate.lower[0] > 0.5
-
-
-def test_chernoff_limits_are_those_of_the_divergence() -> None:
-    lower, upper = mean_limits(0.25, 0.0, 100, 0.025)
-    for limit in (lower, upper):
-        kl = 0.25 * np.log(0.25 / limit) + 0.75 * np.log(0.75 / (1 - limit))
-        assert kl == pytest.approx(np.log(40) / 100)
-    assert mean_limits(0.0, 0.0, 100, 0.025)[0] == 0
-    assert mean_limits(1.0, 0.0, 100, 0.025)[1] == 1
-
-
-@pytest.mark.parametrize("mean", [-0.1, 1.1])
-def test_a_mean_outside_is_refused(mean: float) -> None:
-    with pytest.raises(ParameterError, match="mean must lie"):
-        mean_limits(mean, 0.1, 10, 0.025)

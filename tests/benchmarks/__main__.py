@@ -28,6 +28,7 @@ NAMES = (
     "estimate",
     "words",
     "error",
+    "intervals",
     "numbers",
     "central",
     "upload",

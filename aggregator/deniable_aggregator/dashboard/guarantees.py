@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from math import ceil, exp, floor, log10
 
 from msgspec import UNSET, UnsetType
@@ -11,28 +12,28 @@ from deniable_aggregator.api.anonymity import of_relay
 from deniable_aggregator.api.estimate_documents import EstimatesDocument, LabelEstimate
 from deniable_aggregator.dashboard.words import amount, plural, share
 from deniable_aggregator.registry import Collection
+from deniable_shared.certainty import certainty_percent
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest
 from deniable_shared.recommendation import over_least, ratio_text
 
 __all__ = ["fakes", "hidden", "over_optimum", "revealed"]
 
-_SURE = 4.0
 _LARGE = 1e6
 _HARDLY = 0.0005
 
 
 def revealed(manifest: Manifest) -> Iterator[str]:
     """What one report says of whoever sent it, and all of them together."""
-    report = float(manifest.epsilon_report)
+    report = manifest.epsilon_report
     if manifest.identified:
         yield (
             "Identified: who issues the vouchers that reports carry can tell whose report is "
             "whose. No anonymity is claimed; what protects an answer is what follows."
         )
     yield (
-        f"Whatever a report says, it is at most {_times(report)} as likely under one answer as "
-        f"under any other (ε = {format_epsilon(manifest.epsilon_report)}, all of the report "
+        f"Whatever a report says, it is at most {_times(float(report))} as likely under one answer "
+        f"as under any other (ε = {format_epsilon(manifest.epsilon_report)}, all of the report "
         "together)."
     )
     yield (
@@ -40,10 +41,10 @@ def revealed(manifest: Manifest) -> Iterator[str]:
         f"{_sure(report)} sure of it afterwards."
     )
     if manifest.epsilon_permanent is not None:
-        kept = float(manifest.epsilon_permanent)
+        kept = manifest.epsilon_permanent
         yield (
             f"All reports of {plural(manifest.hold_epochs, 'epoch')} with one permanent answer "
-            f"together: at most {_times(kept)}, {_sure(kept)} sure "
+            f"together: at most {_times(float(kept))}, {_sure(kept)} sure "
             f"(ε = {format_epsilon(manifest.epsilon_permanent)})."
         )
     if manifest.repeat != "once":
@@ -107,10 +108,8 @@ def _times(epsilon: float) -> str:
     return f"{amount(ceil(odds / step) * step, 0 if odds >= 100 else 2)} times"
 
 
-def _sure(epsilon: float) -> str:
-    """e^ε / (1 + e^ε), never rounded down."""
-    digits = 0 if epsilon < _SURE else 2
-    return _up(1 / (1 + exp(-epsilon)), digits)
+def _sure(epsilon: Fraction) -> str:
+    return f"{certainty_percent(epsilon)}\u202f%"
 
 
 def _up(value: float, digits: int = 2) -> str:

@@ -12,23 +12,23 @@ Reports of one device in T epochs have in common what its value says (`fresh`), 
 most θ(1 − θ) for 0 ≤ a ≤ 1, or its permanent answer (`memoized`), whose messages had the law of the
 reports without their uniform part: n·Var(θ̂) ≤ V + (T − 1)·C.
 
-Limits are those of `bounded`, with φ moved into [0, 1]. Where the normal law serves, a share of
-devices too small to be seen could hide at either end of φ: z²·(φ's reach)²/N² for N devices is
-added to the square of the error, which covers what none of them showed. Source: local-dp §0.
+Limits are those of `score_limits`. A report pulls θ̂ as far as φ reaches, and never harder than the
+law of one value allows: the skew of φ is at most its third moment around θ̂, E(φ − θ̂)³ over Var φ,
+for the value where that is largest. Source: local-dp §0.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from deniable_aggregator.estimate.bounded import limits_of_means
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.debias import check_epochs, tail_of
+from deniable_aggregator.estimate.score_limits import limits
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -117,6 +117,17 @@ class Repeated:
             return cls()
         return cls(epochs, float(mechanism.kept) if isinstance(mechanism, Renewed) else None)
 
+    def pulls(self, mean: Floats, below: Floats, above: Floats, n: int) -> tuple[Floats, Floats]:
+        """How far one device pulls the mean of n reports, if one report pulls a sum that far.
+
+        Of a value that is told again and again, the others have in common what lies in [0, 1].
+        """
+        others = min(self.epochs, n) - 1
+        if self.kept is not None:
+            return (others + 1) / n * below, (others + 1) / n * above
+        value = np.clip(mean, 0.0, 1.0)
+        return (below + others * value) / n, (above + others * (1 - value)) / n
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
@@ -124,8 +135,10 @@ class Moments:
 
     `mean` and `variance` of φ over the messages that came, its `low`est and `high`est value, the
     `least` variance it has for any one value, and mean and variance if all messages are as likely.
-    `permanent` is the variance that permanent answers have, where a report keeps their symbols one
-    by one; None where it keeps all of them together or none, and that follows from the others.
+    `pulls` bound the third moment over the variance, down and up, for any one value; infinite where
+    nothing is known. `permanent` is the variance that permanent answers have, where a report keeps
+    their symbols one by one; None where it keeps all of them together or none, and that follows
+    from the others.
     """
 
     mean: Floats
@@ -133,21 +146,32 @@ class Moments:
     low: Floats
     high: Floats
     least: Floats
+    pulls: tuple[Floats, Floats]
     uniform_mean: Floats
     uniform_variance: Floats
     permanent: Floats | None = None
 
     @classmethod
-    def of_scores(cls, scores: Floats, counts: Counts, least: Floats) -> Moments:
-        """From the scores (k, messages) and how often each message came."""
+    def of_scores(
+        cls, rows: Floats, scores: Floats, counts: Counts, back: Callable[[Floats], Floats]
+    ) -> Moments:
+        """From the scores (k, messages) of the weights `rows`, and how often each message came.
+
+        `back` leads from scores to their expectation for each value.
+        """
         share = counts / max(int(counts.sum()), 1)
-        mean = scores @ share
+        squares, mean = scores * scores, scores @ share
+        variance = np.maximum(squares @ share - mean * mean, 0.0)
+        least = np.maximum(back(squares) - rows * rows, 0.0).min(axis=1)
+        off = scores - mean[:, None]
+        cubes, usual = back(off * off * off), np.maximum(variance, least)
         return cls(
             mean=mean,
-            variance=np.maximum((scores * scores) @ share - mean * mean, 0.0),
+            variance=variance,
             low=scores.min(axis=1),
             high=scores.max(axis=1),
             least=least,
+            pulls=(-cubes.min(axis=1) / usual, cubes.max(axis=1) / usual),
             uniform_mean=scores.mean(axis=1),
             uniform_variance=scores.var(axis=1),
         )
@@ -157,11 +181,13 @@ class Moments:
         tail = tail_of(confidence, "each", 1)
         if not n:
             return untold(len(self.mean))
-        devices = max(n / repeated.epochs, 1.0)
         variance = np.maximum(self.variance, self.least)
         together = variance + (repeated.epochs - 1) * self._shared(variance, repeated)
-        errors = np.sqrt(together / n)
-        return limited(self.mean, errors, self.low, self.high, devices, tail)
+        down, up = self.pulls
+        below = np.maximum(np.minimum(self.mean - self.low, down), 0.0)
+        above = np.maximum(np.minimum(self.high - self.mean, up), 0.0)
+        pulls = repeated.pulls(self.mean, below, above, n)
+        return limited(self.mean, together / n, pulls, tail)
 
     def _shared(self, variance: Floats, repeated: Repeated) -> Floats:
         """The most that two reports of one device have in common."""
@@ -185,21 +211,11 @@ def untold(sums: int) -> Functionals:
 
 
 def limited(
-    mean: Floats, errors: Floats, low: Floats, high: Floats, devices: float, tail: float
+    mean: Floats, variance: Floats, pulls: tuple[Floats, Floats], tail: float
 ) -> Functionals:
-    """With the limits of means of what so many devices say, each between `low` and `high`."""
-    z = -NormalDist().inv_cdf(tail)
-    reach = ((high - mean) ** 2 + (mean - low) ** 2) / 2
-    wide = np.sqrt(errors**2 + reach * (z / devices) ** 2)
-    span = high - low
-    share = np.clip((mean - low) / span, 0.0, 1.0)
-    lower, upper = limits_of_means(share, wide / span, devices, tail)
-    return Functionals(
-        mean,
-        errors,
-        np.clip(low + span * lower, 0.0, 1.0),
-        np.clip(low + span * upper, 0.0, 1.0),
-    )
+    """With the limits of `score_limits`, clipped to [0, 1]."""
+    lower, upper = limits(mean, variance, *pulls, tail)
+    return Functionals(mean, np.sqrt(variance), np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0))
 
 
 def checked_weights(weights: Floats, domain_size: int) -> Floats:

@@ -111,6 +111,12 @@ class HierarchyEstimator(ABC):
         leaves = np.diff(band.values, prepend=0.0, append=1.0)
         return Cumulative(band, np.cumsum(self._presentable(leaves))[:-1])
 
+    def silent_levels(self, tally: Counts, n: int) -> list[int]:
+        """The levels that no report tells of, from 1 on: without each of them nothing is known."""
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        told = self._strata(np.ones((1, self.mechanism.domain_size)), counts, reports).told
+        return (np.flatnonzero(told == 0) + 1).tolist()
+
     def top_down(self, tally: Counts, n: int) -> Floats:
         """Frequencies ≥ 0 that sum to 1; NaN where nothing is known."""
         return self.estimate(tally, n).projected("simplex")

@@ -43,6 +43,7 @@ __all__ = ["LabelSums", "MessageSums", "moments_of_messages", "moments_of_suppor
 
 _MOST_PLACES = 256
 _LEAST_PLACES = 16
+_AT_ONCE = 1 << 18  # numbers of a block that fit a cache
 _MOST_ENTRIES = 1 << 26  # places times the numbers that one of them takes
 
 
@@ -105,8 +106,13 @@ def moments_of_messages(
     p, q = float(mechanism.p), float(mechanism.q)
     held = np.array([law.supporters(row) for row in rows])
     scores = (held - q * rows.sum(axis=1, keepdims=True)) / (p - q)
-    squares = np.array([law.back(row * row) for row in scores]) - rows * rows
-    return Moments.of_scores(scores, counts, np.maximum(squares, 0.0).min(axis=1))
+    height = max(1, _AT_ONCE // scores.shape[1])
+
+    def back(each: Floats) -> Floats:
+        blocks = range(0, len(each), height)
+        return np.concatenate([law.back(each[first : first + height]) for first in blocks])
+
+    return Moments.of_scores(rows, scores, counts, back)
 
 
 def moments_of_supports(mechanism: Mechanism, rows: Floats, supports: Counts, n: int) -> Moments:
@@ -124,6 +130,7 @@ def moments_of_supports(mechanism: Mechanism, rows: Floats, supports: Counts, n:
         low=low,
         high=high,
         least=np.maximum(squares - rows * rows, 0.0).min(axis=1),
+        pulls=(rows.max(axis=1) / float(channel.gap),) * 2,
         uniform_mean=uniform_mean,
         uniform_variance=uniform_variance,
         permanent=permanent_variances(mechanism, rows, shares),

@@ -50,7 +50,7 @@ class TwoLevels:
     """Pr[y | v] is `inside` if y supports v, else `outside`.
 
     `supporters`: Σ of x over the values that a message supports, for each message; `supporting`: Σ
-    of s over the messages that support a value, for each value.
+    of s over the messages that support a value, for each value, of one vector s or of many.
     """
 
     values: int
@@ -74,7 +74,8 @@ class TwoLevels:
         return self._back(scores, self.inside**2, self.outside**2)
 
     def _back(self, scores: Floats, inside: float, outside: float) -> Floats:
-        sums: Floats = outside * scores.sum() + (inside - outside) * self.supporting(scores)
+        every = scores.sum(axis=-1, keepdims=True)
+        sums: Floats = outside * every + (inside - outside) * self.supporting(scores)
         return sums
 
 
@@ -108,7 +109,7 @@ def _one_code(form: SubsetResponse | AffineResponse, p: float) -> TwoLevels:
         return np.concatenate([x, np.zeros(codes - d)])
 
     def backward(scores: Floats) -> Floats:
-        return np.array(scores[:d])
+        return np.array(scores[..., :d])
 
     return TwoLevels(d, *_levels(p, 1, codes), forward, backward)
 
@@ -123,8 +124,8 @@ def _cyclic(form: CyclicResponse, p: float) -> TwoLevels:
         return around
 
     def backward(scores: Floats) -> Floats:
-        twice = np.fft.rfft(np.concatenate([scores, scores]), length)
-        sums: Floats = np.fft.irfft(twice * spectrum, length)[:d]
+        twice = np.fft.rfft(np.concatenate([scores, scores], axis=-1), length)
+        sums: Floats = np.fft.irfft(twice * spectrum, length)[..., :d]
         return sums
 
     return TwoLevels(d, *_levels(p, form.favoured, k), forward, backward)
@@ -138,8 +139,8 @@ def _projective(form: ProjectiveResponse, p: float) -> TwoLevels:
 
     def around(numbers: Floats) -> Floats:
         """Of turn i the Σ over the turns that D is away from −i."""
-        twice = np.fft.rfft(np.concatenate([numbers, numbers]), length)
-        sums: Floats = np.fft.irfft(twice * spectrum, length)[-np.arange(k) % k]
+        twice = np.fft.rfft(np.concatenate([numbers, numbers], axis=-1), length)
+        sums: Floats = np.fft.irfft(twice * spectrum, length)[..., -np.arange(k) % k]
         return sums
 
     def forward(x: Floats) -> Floats:
@@ -148,9 +149,9 @@ def _projective(form: ProjectiveResponse, p: float) -> TwoLevels:
         return sums
 
     def backward(scores: Floats) -> Floats:
-        sums = np.empty(k)
-        sums[value] = around(scores[point])
-        return sums[:d]
+        sums = np.empty(scores.shape)
+        sums[..., value] = around(scores[..., point])
+        return sums[..., :d]
 
     return TwoLevels(d, *_levels(p, form.favoured, k), forward, backward)
 
@@ -164,8 +165,10 @@ def _hadamard(form: Any, p: float) -> TwoLevels:
         return sums
 
     def backward(scores: Floats) -> Floats:
-        signed = np.concatenate([[0.0], scores[0::2] - scores[1::2]])
-        sums: Floats = (scores.sum() + walsh(signed)[:d]) / 2
+        signed = np.zeros((*scores.shape[:-1], k))
+        signed[..., 1:] = scores[..., 0::2] - scores[..., 1::2]
+        every = scores.sum(axis=-1, keepdims=True)
+        sums: Floats = (every + walsh(signed)[..., :d]) / 2
         return sums
 
     return TwoLevels(d, *_levels(p, k - 1, 2 * (k - 1)), forward, backward)

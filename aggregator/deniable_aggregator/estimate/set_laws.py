@@ -46,7 +46,8 @@ __all__ = ["checked_set", "kept_of", "law_of", "of_set"]
 _MOST_MESSAGES = 1 << 20  # of affine/1: 20 ms
 _AT_ONCE = 1 << 20  # numbers of a block of multipliers
 _Members = npt.NDArray[np.int64]
-_Moments = tuple[Fraction, Fraction, int]
+_Moments = tuple[Fraction, Fraction, int, int, int]
+"""E k² inside and outside, and `reach`, `least` and `pieces` of a `SetLaw`."""
 
 
 def of_set(
@@ -97,8 +98,8 @@ def checked_set(mechanism: Mechanism, labels: Sequence[int]) -> _Members:
 def law_of(mechanism: Mechanism, members: _Members) -> SetLaw:
     """The law of k for one report; a code behind the labels may be a member, too."""
     form = first_round(mechanism)
-    inside, outside, reach = _MOMENTS[mechanism.id](mechanism, form, members)
-    return SetLaw(len(members), mechanism.p, mechanism.q, inside, outside, reach)
+    moments = _MOMENTS[mechanism.id](mechanism, form, members)
+    return SetLaw(len(members), mechanism.p, mechanism.q, *moments)
 
 
 def kept_of(mechanism: Mechanism, members: _Members) -> Kept | None:
@@ -109,16 +110,17 @@ def kept_of(mechanism: Mechanism, members: _Members) -> Kept | None:
 
 
 def _one_value(mechanism: Mechanism, form: Any, members: _Members) -> _Moments:
-    return *_of_pairs(mechanism, members), 1
+    return *_of_pairs(mechanism, members), 1, 0, len(members)
 
 
 def _subset(mechanism: Mechanism, form: SubsetResponse, members: _Members) -> _Moments:
-    return *_of_pairs(mechanism, members), _most(len(members), form.domain_size, form.subset_size)
+    a = len(members)
+    return *_of_pairs(mechanism, members), _most(a, form.domain_size, form.subset_size), 0, a
 
 
 def _hadamard(mechanism: Mechanism, form: HadamardResponse, members: _Members) -> _Moments:
-    sums = walsh(_indicator(members, form.codes))[1:]
-    return *_of_pairs(mechanism, members), int(np.abs(sums).max())
+    most = int(np.abs(walsh(_indicator(members, form.codes))[1:]).max())
+    return *_of_pairs(mechanism, members), most, (len(members) - most) // 2, 0
 
 
 def _of_pairs(mechanism: Mechanism, members: _Members) -> tuple[Fraction, Fraction]:
@@ -138,7 +140,7 @@ def _geometric(mechanism: Mechanism, form: GeometricResponse, members: _Members)
     moments = _of_design(
         supporting, int(squares.sum()), form.domain_size, members, mechanism.p, levels
     )
-    return *moments, int(held.max() - held.min())
+    return *moments, int(held.max() - held.min()), int(held.min()), 0
 
 
 def _hashed(mechanism: Mechanism, form: LocalHashing, members: _Members) -> _Moments:
@@ -151,7 +153,8 @@ def _hashed(mechanism: Mechanism, form: LocalHashing, members: _Members) -> _Mom
         supporting, int(squares.sum()), form.domain_size, members, mechanism.p, levels
     )
     of_functions = held.reshape(-1, form.field_order)
-    return *moments, int((of_functions.max(axis=1) - of_functions.min(axis=1)).max())
+    reach = int((of_functions.max(axis=1) - of_functions.min(axis=1)).max())
+    return *moments, reach, int(held.min()), 0
 
 
 def _affine(mechanism: Mechanism, form: AffineResponse, members: _Members) -> _Moments:
@@ -159,11 +162,12 @@ def _affine(mechanism: Mechanism, form: AffineResponse, members: _Members) -> _M
     reach = _most(a, k, w)
     if form.symbols > _MOST_MESSAGES:
         bound, q = spread_within(mechanism, a), mechanism.q
-        return bound + (a * q + mechanism.p - q) ** 2, bound + (a * q) ** 2, reach
+        return bound + (a * q + mechanism.p - q) ** 2, bound + (a * q) ** 2, reach, 0, a
     every = Fraction(a * w, k) + Fraction(a * (a - 1) * w * (w - 1), k * (k - 1))
     total, squares = int(every * form.symbols), _squares_of_affine(form, members)
     levels = _levels(mechanism.p, form.favoured, form.symbols)
-    return *_of_design(squares, total, form.domain_size, members, mechanism.p, levels), reach
+    moments = _of_design(squares, total, form.domain_size, members, mechanism.p, levels)
+    return *moments, reach, 0, a
 
 
 def _levels(p: Fraction, favoured: int, messages: int) -> tuple[Fraction, Fraction]:

@@ -9,15 +9,9 @@ The two second moments are those of the mechanism; where they depend on which va
 the largest. So nothing is assumed of the covariance of labels, and the variance is never too small.
 Reports of one device in T epochs add (T − 1) times their covariance, as in `clusters`.
 
-Where a report supports at most one label of A the count is binomial and the limits are exact. Else,
-with z the normal quantile of the tail, V(F) that variance and R the range of the independent
-pieces that k is a sum of, a limit F is where
-
-    (p − q)²(F̂ − F)² = z²·(V(F)/n + RT(p − q)|F̂ − F|/3n)
-
-V is taken at the limit and not at F̂, and the last term is more than a skew within R can add. While
-nV < 1000·(RT)², 2·ln(1/tail) stands for z², and it is Bernstein's inequality: it holds for any n.
-Sources: Bernstein 1924; Wilson 1927; local-dp §0, §2, §5.
+Where a report supports at most one label of A the count is binomial and the limits are exact. Else
+they are those of `score_limits`: a piece of k pulls by as much as its mean leaves room on that
+side. Sources: Hoeffding 1963 (theorem 4, draws without replacement); local-dp §0, §2, §5.
 """
 
 from __future__ import annotations
@@ -25,24 +19,27 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
 
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Channel
 from deniable_aggregator.estimate.clusters import Clusters
 from deniable_aggregator.estimate.debias import check_epochs, debias, tail_of
+from deniable_aggregator.estimate.projection import onto_box
+from deniable_aggregator.estimate.score_limits import limits
 from deniable_shared.errors import ParameterError
 
 __all__ = ["Kept", "SetEstimate", "SetLaw", "estimate_set", "tail_of_known"]
 
-_MANY = 1000
-_HALVINGS = 60
-
 
 @dataclass(frozen=True, slots=True)
 class SetLaw:
-    """k of one report: `inside`, `outside` = E k² given a value in A or not, `reach` = R."""
+    """k of one report: `inside`, `outside` = E k² given a value in A or not.
+
+    k is a sum of independent pieces, each in a range of `reach` = R, and at least `least`. Draws
+    without replacement spread less than independent ones, so such a k counts as that many `pieces`
+    of 0 or 1; 0 pieces stand for one of the whole range.
+    """
 
     size: int
     p: Fraction
@@ -50,6 +47,8 @@ class SetLaw:
     inside: Fraction
     outside: Fraction
     reach: int
+    least: int = 0
+    pieces: int = 0
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -65,6 +64,14 @@ class SetLaw:
         """n times the variance of the mean of k over reports of independent devices."""
         part = Fraction(share)
         return float(part * self.inside + (1 - part) * self.outside - self.mean(share) ** 2)
+
+    def pulls(self, share: float) -> tuple[float, float]:
+        """How far a piece reaches below and above its mean."""
+        mean, reach = float(self.mean(share)), float(self.reach)
+        if self.pieces:
+            mean, reach = mean / self.pieces, 1.0
+        below = min(max(mean - self.least, 0.0), reach)
+        return below, reach - below
 
     @property
     def binomial(self) -> bool:
@@ -106,6 +113,17 @@ class _Sample:
         several = (self.span - 1) * self._shared(share) if self.span > 1 else 0.0
         return (self.law.variance(share) + several) / self.n
 
+    def pulls(self, share: float) -> tuple[float, float]:
+        """How far one device pulls the mean of k, down and up."""
+        others = min(self.span, self.n) - 1
+        gap = float(self.law.p - self.law.q)
+        shared = (gap * share, gap * (1 - share)) if self.kept is None else self.law.pulls(share)
+        below, above = (
+            (one + others * more) / self.n
+            for one, more in zip(self.law.pulls(share), shared, strict=True)
+        )
+        return below, above
+
     def _shared(self, share: float) -> float:
         """The covariance of two reports of one device."""
         if self.kept is None:
@@ -144,13 +162,10 @@ def estimate_set(
     gap = law.p - law.q
     raw = float((Fraction(count, n) - law.size * law.q) / gap)
     near = min(max(raw, 0.0), 1.0)
-    spread = sample.error(near)
-    return SetEstimate(
-        raw,
-        math.sqrt(spread) / float(gap),
-        _limit(sample, raw, float(gap), tail, near, 0.0),
-        _limit(sample, raw, float(gap), tail, near, 1.0),
-    )
+    spread = sample.error(near) / float(gap) ** 2
+    below, above = (np.array([pull / float(gap)]) for pull in sample.pulls(near))
+    lower, upper = limits(np.array([raw]), np.array([spread]), below, above, tail)
+    return SetEstimate(raw, math.sqrt(spread), *(float(onto_box(end)[0]) for end in (lower, upper)))
 
 
 def _clusters(law: SetLaw, span: int, kept: Kept | None) -> Clusters | None:
@@ -169,24 +184,6 @@ def _exact(
     found = debias(channel, np.array([count]), n, confidence=confidence, clusters=clusters)
     columns = found.frequencies, found.std_errors, found.lower, found.upper
     return SetEstimate(*(float(column[0]) for column in columns))
-
-
-def _limit(sample: _Sample, raw: float, gap: float, tail: float, near: float, end: float) -> float:
-    """The furthest share from `near` towards `end` that is not too far from `raw`."""
-    reach, n = sample.law.reach * sample.span, sample.n
-    many = sample.error(near) * n * n >= _MANY * reach**2
-    squared = NormalDist().inv_cdf(tail) ** 2 if many else -2 * math.log(tail)
-
-    def kept(share: float) -> bool:
-        far = gap * abs(raw - share)
-        return far * far <= squared * (sample.error(share) + sample.step * far)
-
-    if kept(end):
-        return end
-    for _ in range(_HALVINGS):
-        middle = (near + end) / 2
-        near, end = (middle, end) if kept(middle) else (near, middle)
-    return end
 
 
 def tail_of_known(

@@ -28,9 +28,6 @@ from deniable_shared.joint_supports import JointSupports
 
 __all__ = ["Kind", "Pooled", "Source"]
 
-_VALUE = 0.25
-"""The largest variance of a frequency's own indicator."""
-
 
 class Source(Protocol):
     """Estimates of the cells of one table."""
@@ -47,14 +44,14 @@ class Source(Protocol):
     def reach(self) -> float:
         """The most that one of these reports moves a frequency by being another one."""
 
+    def pulls(self, frequencies: Floats, epochs: int) -> tuple[Floats, Floats]:
+        """How far one device pulls each estimate down and up, as in `score_limits`."""
+
     def variances(self, frequencies: Floats, epochs: int) -> Floats:
         """Of the estimates, if these are the true frequencies; NaN where nothing tells of one."""
 
     def covariance(self, frequencies: Floats, epochs: int) -> Floats:
         """(cells, cells): the same of all estimates together."""
-
-    def largest_variance(self, epochs: int) -> float:
-        """The most that the variance of an estimate can be, whatever the frequencies."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,10 +97,13 @@ class Kind:
             return once + (epochs - 1) * frequencies * (1 - frequencies)
         return once + (epochs - 1) * _variances(self.shared, self.size, frequencies)
 
-    def largest_variance(self, epochs: int) -> float:
-        """The most that V_1 + (T − 1)·V_∞ can be."""
-        of_shared = _VALUE if self.shared is None else _largest(self.shared, self.size)
-        return _largest(self.law, self.size) + (epochs - 1) * of_shared
+    def pulls(self, frequencies: Floats, epochs: int) -> tuple[Floats, Floats]:
+        """Of a piece of the score, and of what the other reports of the device have in common."""
+        others = min(epochs, self.n) - 1
+        below, above = _pulls(self.law, self.size, frequencies)
+        if self.shared is not None:
+            return (1 + others) * below, (1 + others) * above
+        return below + others * frequencies, above + others * (1 - frequencies)
 
     def covariance(self, frequencies: Floats, epochs: int) -> Floats:
         """V_1 + (T − 1)·V_∞ of all cells together."""
@@ -162,21 +162,27 @@ class Pooled:
         every: Floats = np.sum(parts, axis=0)
         return every
 
-    def largest_variance(self, epochs: int) -> float:
-        """The most that the variance of an estimate can be."""
-        pairs = zip(self.weights, self.kinds, strict=True)
-        return math.fsum(w * w / k.n * k.largest_variance(epochs) for w, k in pairs if k.n)
+    def pulls(self, frequencies: Floats, epochs: int) -> tuple[Floats, Floats]:
+        """The mean of all kinds, weighted by the variance that each adds."""
+        sides, variance = np.zeros((2, len(frequencies))), np.zeros(len(frequencies))
+        for weight, kind in zip(self.weights, self.kinds, strict=True):
+            if kind.n:
+                part = weight**2 / kind.n * kind.variances(frequencies, epochs)
+                sides += part * np.stack(kind.pulls(frequencies, epochs)) * (weight / kind.n)
+                variance += part
+        below, above = np.divide(sides, variance, out=sides, where=variance > 0)
+        return below, above
 
 
 def _equal(kind: Kind) -> Fraction:
     return Fraction(1, len(kind.supports))
 
 
-def _largest(law: JointSupports, size: int) -> float:
-    """The variance is a parabola of the frequency: its height, or that of the nearer end."""
-    none, every = (law.variance(size, Fraction(frequency)) for frequency in (0, 1))
-    top = (1 + every - none) / 2  # it is none + (1 + every − none)·f − f²
-    return float(law.variance(size, min(max(top, Fraction(0)), Fraction(1))))
+def _pulls(law: JointSupports, size: int, frequencies: Floats) -> tuple[Floats, Floats]:
+    """Supports of a cell are `size` pieces of 0 or 1, but those of a parity all come together."""
+    gap, together = float(law.gap), min(size, law.together)
+    mean = (float(law.mean(size, inside=False)) + gap * frequencies) / size
+    return together * mean / gap, together * (1 - mean) / gap
 
 
 def _variances(law: JointSupports, size: int, frequencies: Floats) -> Floats:

@@ -12,7 +12,9 @@ worse than by the n/h to be expected. A level that nobody told of leaves nothing
 
 Reports of one device in T epochs have in common what its value says (`fresh`), whose variance is at
 most θ(1 − θ), or its permanent answer (`memoized`), which tells of the same level each time.
-Limits are those of `functionals`, of means of n reports that each say constant + (n/n_l)·s.
+Limits are those of `score_limits`: a report of level l pulls θ̂ by as much as s/n_l can be away from
+its mean, and a piece that s itself is a sum of by no more than its own range, the `pull`. Levels
+pull by the mean of theirs, weighted by the variance that each adds.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ class Stratum:
     """What the reports of one level say of k sums, each an array of k.
 
     `mean` and mean `square` of s, its `low`est and `high`est value, the `least` variance it has for
-    any one value, and the mean square of what a permanent answer says of it.
+    any one value, the mean square of what a permanent answer says of it, and the most that an
+    independent piece of it `pull`s.
     """
 
     mean: Floats
@@ -43,6 +46,7 @@ class Stratum:
     low: Floats
     high: Floats
     least: Floats
+    pull: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,18 +89,19 @@ class Strata:
         if not self.told.all():
             return untold(len(self.constant))
         mean = self.constant + np.sum([level.mean for level in self.levels], axis=0)
-        variance, shared = np.zeros(len(mean)), np.zeros(len(mean))
+        variance, shared, below, above = np.zeros((4, len(mean)))
         for share, level in self._shares():
             square = level.mean**2
             within = np.maximum(level.square - square, level.least)
             variance += share * within
             shared += share * np.clip(level.permanent_square - square, 0.0, within)
+            below += share**2 * within * np.clip(level.mean - level.low, 0.0, level.pull)
+            above += share**2 * within * np.clip(level.high - level.mean, 0.0, level.pull)
         if repeated.kept is None:
             value = np.clip(mean, 0.0, 1.0)
             shared = np.minimum(value * (1 - value), variance)
-        errors = np.sqrt((variance + (repeated.epochs - 1) * shared) / n)
-        devices = max(n / repeated.epochs, 1.0)
-        return limited(mean, errors, self.low, self.high, devices, tail)
+        pulls = repeated.pulls(mean, below / variance, above / variance, n)
+        return limited(mean, (variance + (repeated.epochs - 1) * shared) / n, pulls, tail)
 
     def _shares(self) -> list[tuple[float, Stratum]]:
         """n/n_l beside each level."""

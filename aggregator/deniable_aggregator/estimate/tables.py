@@ -1,16 +1,11 @@
 """Estimates of the cells of a table, with intervals that hold however its reports came about.
 
 Where each report supports a cell or does not, counts are binomial and `debias` has exact limits.
-Elsewhere the score of a report has many values, and the limits are Bernstein's,
+Elsewhere the score of a report has many values, and the limits are those of `score_limits`, with
+the variance of the formula at clip(f̂, 0, 1).
 
-    t = RL/3 + √((RL/3)² + 2·V·L),   L = ln(1/tail)
-
-with V the largest variance there is and R the most that one device moves the estimate: they hold
-for every number of reports. From V ≥ 1000·R² on, where as many reports weigh as a binomial count of
-1,000 does, the normal law serves, with the variance of the formula at clip(f̂, 0, 1).
-
-A made-up report moves an estimate by at most R/T, so that fewer than `reports_to_leave` cannot push
-it off its interval. Sources: Bernstein 1924; local-dp §0 and §16.
+A made-up report moves an estimate by at most `reach`, so that fewer than `reports_to_leave` cannot
+push it off its interval. Source: local-dp §0 and §16.
 """
 
 from __future__ import annotations
@@ -19,17 +14,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
 from typing import Protocol
 
 import numpy as np
 
-from deniable_aggregator.estimate.bounded import MANY
 from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.clusters import Clusters
 from deniable_aggregator.estimate.debias import Estimate, check_epochs, debias, tail_of
 from deniable_aggregator.estimate.projection import onto_box
+from deniable_aggregator.estimate.score_limits import distances
 from deniable_aggregator.estimate.sources import Kind, Pooled, Source
 from deniable_aggregator.estimate.trust import UNREACHABLE
 
@@ -151,31 +145,22 @@ def _clusters(kind: Kind, alike: int) -> Clusters | None:
 
 def _scored(source: Source, n: int, settings: Settings, alike: int) -> Estimate:
     frequencies = source.frequencies
-    errors = np.sqrt(source.variances(onto_box(frequencies), alike))
-    distance = _distances(source, errors, settings.tail(len(frequencies)), alike)
+    near, tail = onto_box(frequencies), settings.tail(len(frequencies))
+    variances = source.variances(near, alike)
+    below, above = (distances(variances, pull, tail) for pull in source.pulls(near, alike))
     return Estimate(
         frequencies=frequencies,
-        std_errors=errors,
-        lower=np.nan_to_num(onto_box(frequencies - distance), nan=0.0),
-        upper=np.nan_to_num(onto_box(frequencies + distance), nan=1.0),
+        std_errors=np.sqrt(variances),
+        lower=np.nan_to_num(onto_box(frequencies - below), nan=0.0),
+        upper=np.nan_to_num(onto_box(frequencies + above), nan=1.0),
         n=n,
         confidence=settings.confidence,
         family=settings.family,
-        reports_to_leave=_least_above(distance, source.reach),
+        reports_to_leave=_least_above(np.minimum(below, above), source.reach),
         influence=min(settings.epochs, n) * source.reach if n else math.nan,
         channel=None,
         epochs=settings.epochs,
     )
-
-
-def _distances(source: Source, errors: Floats, tail: float, alike: int) -> Floats:
-    """From each estimate to the ends of its interval."""
-    reach, largest = source.reach * alike, source.largest_variance(alike)
-    if largest >= MANY * reach**2:
-        return -NormalDist().inv_cdf(tail) * errors
-    nats = -math.log(tail)
-    third = reach * nats / 3
-    return np.full(len(errors), third + math.sqrt(third**2 + 2 * largest * nats))
 
 
 def _least_above(distance: Floats, reach: float) -> Counts:

@@ -153,10 +153,12 @@ class Parities:
         every: Floats = signs.T @ (self._spreads(frequencies, epochs)[:, None] * signs)
         return every
 
-    def largest_variance(self, epochs: int) -> float:
-        """All means 0: the parities vary most."""
-        every = self._of_each(np.zeros(self.cells - 1), epochs)
-        return float(every.sum()) / self.cells**2
+    def pulls(self, frequencies: Floats, epochs: int) -> tuple[Floats, Floats]:
+        """The skew of a parity is at most twice its mean, on either side."""
+        spreads = self._spreads(frequencies, epochs)
+        mean = (spreads / np.maximum(self.told, 1)).sum() / spreads.sum()
+        pull = np.full(self.cells, 2 * min(epochs, self.n) * mean / self.cells)
+        return pull, pull
 
     def _spreads(self, frequencies: Floats, epochs: int) -> Floats:
         """Of each ĉ_α."""

@@ -51,10 +51,13 @@ class GeneralizedEstimator(Histogram):
         counts, reports = self.checked(tally, n)
         rows = checked_weights(weights, self.mechanism.domain_size)
         p, q = float(self.mechanism.p), float(self.mechanism.q)
-        all_of, squares = rows.sum(axis=1, keepdims=True), (rows**2).sum(axis=1, keepdims=True)
-        within = p * rows**2 + q * (squares - rows**2) - (p * rows + q * (all_of - rows)) ** 2
-        least = np.maximum(within, 0.0).min(axis=1) / (p - q) ** 2
-        moments = Moments.of_scores((rows - q * all_of) / (p - q), counts, least)
+
+        def back(scores: Floats) -> Floats:
+            sums: Floats = (p - q) * scores + q * scores.sum(axis=1, keepdims=True)
+            return sums
+
+        scores = (rows - q * rows.sum(axis=1, keepdims=True)) / (p - q)
+        moments = Moments.of_scores(rows, scores, counts, back)
         return moments.functionals(
             reports, Repeated.of(self.mechanism, self.repeat, epochs), confidence
         )
@@ -69,12 +72,17 @@ class GeneralizedEstimator(Histogram):
         share = np.cumsum(counts)[:-1] / max(reports, 1)
         inside, outside = p + (members - 1) * q, members * q
         uniform = members / len(counts)
+        variance = share * (1 - share)
+        least = np.minimum(inside * (1 - inside), outside * (1 - outside))
+        cubes = [s * (1 - share) ** 3 - (1 - s) * share**3 for s in (inside, outside)]
+        usual = np.maximum(variance, least) * (p - q)
         moments = Moments(
             mean=(share - outside) / (p - q),
-            variance=share * (1 - share) / (p - q) ** 2,
+            variance=variance / (p - q) ** 2,
             low=-outside / (p - q),
             high=(1 - outside) / (p - q),
-            least=np.minimum(inside * (1 - inside), outside * (1 - outside)) / (p - q) ** 2,
+            least=least / (p - q) ** 2,
+            pulls=(-cubes[1] / usual, cubes[0] / usual),
             uniform_mean=(uniform - outside) / (p - q),
             uniform_variance=uniform * (1 - uniform) / (p - q) ** 2,
         )

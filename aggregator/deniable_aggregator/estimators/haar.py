@@ -74,4 +74,5 @@ def _stratum(parts: Floats, differences: Floats, gap: float, own: float) -> Stra
         low=-reach,
         high=reach,
         least=squares / gap**2 - (parts**2).max(axis=1),
+        pull=2 * reach,
     )

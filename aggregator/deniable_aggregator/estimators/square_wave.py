@@ -150,8 +150,7 @@ class SquareWaveEstimator:
 
     def _moments(self, rows: Floats, counts: Counts) -> Moments:
         scores = rows @ _scores(self.law)
-        within = self.law.back(scores * scores) - rows * rows
-        return Moments.of_scores(scores, counts, np.maximum(within, 0.0).min(axis=1))
+        return Moments.of_scores(rows, scores, counts, self.law.back)
 
 
 def _ramps(size: int, slope: int) -> Floats:

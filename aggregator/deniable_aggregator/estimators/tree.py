@@ -126,6 +126,7 @@ class _Level:
             low=low,
             high=high,
             least=once.least_variance(rows.min(axis=1), rows.max(axis=1)),
+            pull=(rows.max(axis=1) - rows.min(axis=1)) / float(self._joint.gap),
         )
 
     def _ends(self, rows: Floats) -> tuple[Floats, Floats]:

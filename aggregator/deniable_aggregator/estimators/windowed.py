@@ -7,9 +7,7 @@ equally spaced in `discrete-piecewise/1`. The variance of an output is at least 
 in x̄, because the second moment is convex in the value; the larger of that and the sample's goes
 into the standard error, so that a lucky sample never claims certainty.
 
-Reports of one device in T epochs share its value (`fresh`), whose variance is at most that of a
-value at the ends, or its permanent answer (`memoized`): n·Var(ā) ≤ V + (T − 1)·C, where C, the
-covariance of two reports, is bounded accordingly.
+What the reports of one device in T epochs have in common is that of `functionals`.
 """
 
 from __future__ import annotations
@@ -21,13 +19,12 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from deniable_aggregator.estimate import Estimate, check_epochs
-from deniable_aggregator.estimate.bounded import mean_limits
+from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Channel, Counts
 from deniable_aggregator.estimate.debias import tail_of
-from deniable_aggregator.estimate.projection import onto_box
+from deniable_aggregator.estimate.functionals import Moments, Repeated
 from deniable_aggregator.estimate.reports import Payloads, checked_histogram, checked_payloads
-from deniable_aggregator.estimate.trust import influence, reports_to_leave
+from deniable_aggregator.estimate.scored import estimate_of_scores
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -78,43 +75,38 @@ class WindowedMeanEstimator:
         family: str = "each",
     ) -> Estimate:
         counts, reports = checked_histogram(tally, n, self.mechanism.tally_size)
-        check_epochs(epochs)
-        tail = tail_of(confidence, family, 1)
-        channel = self.channel
-        share, error, least, most = self._support(counts, reports, epochs, tail)
-        limits = np.array([least]), np.array([most])
-        told = np.array([round(share * reports) if reports else 0])
-        return Estimate(
-            frequencies=channel.frequency_of(np.array([share])),
-            std_errors=np.array([error / float(channel.gap)]),
-            lower=onto_box(channel.frequency_of(limits[0])),
-            upper=onto_box(channel.frequency_of(limits[1])),
-            n=reports,
+        of = Repeated.of(self.mechanism, self.repeat, epochs)
+        sure = 1 - 2 * tail_of(confidence, family, 1)
+        moments = self._moments(counts, reports)
+        return estimate_of_scores(
+            moments.functionals(reports, of, sure),
+            moments.low,
+            moments.high,
+            reports,
             confidence=confidence,
             family=family,
-            reports_to_leave=reports_to_leave(told, reports, *limits),
-            influence=influence(channel, reports, epochs=epochs),
-            channel=channel,
             epochs=epochs,
         )
 
-    def _support(
-        self, counts: Counts, n: int, epochs: int, tail: float
-    ) -> tuple[float, float, float, float]:
-        """Mean score as a share of their range, its standard error, limits of its expectation."""
-        if not n:
-            return math.nan, math.nan, 0.0, 1.0
-        top = max(self._first.scores)
-        told = list(
-            zip(counts.tolist(), (score + top for score in self._first.scores), strict=True)
+    def _moments(self, counts: Counts, n: int) -> Moments:
+        """Of the scores as shares of the way from the lowest value to the highest."""
+        every, channel = self._first.scores, self.channel
+        top, gap, of = max(every), float(channel.gap), max(n, 1)
+        told = list(zip(counts.tolist(), (score + top for score in every), strict=True))
+        mean = sum(count * score for count, score in told) / (2 * top * of)
+        square = sum(count * score * score for count, score in told) / (4 * top * top * of)
+        least = self._least_variance(mean)
+        uniform = sum((score / top) ** 2 for score in every) / (4 * len(every))
+        return Moments(
+            mean=channel.frequency_of(np.array([mean])),
+            variance=np.array([max(square - mean * mean, 0.0) / gap**2]),
+            low=channel.frequency_of(np.zeros(1)),
+            high=channel.frequency_of(np.ones(1)),
+            least=np.array([max(least, 0.0) / gap**2]),
+            pulls=(np.full(1, math.inf),) * 2,
+            uniform_mean=np.full(1, 0.5),
+            uniform_variance=np.array([uniform / gap**2]),
         )
-        mean = sum(count * score for count, score in told) / (2 * top * n)
-        square = sum(count * score * score for count, score in told) / (4 * top * top * n)
-        variance = max(square - mean * mean, self._least_variance(mean), 0.0)
-        together = variance + (epochs - 1) * self._covariance(mean, square, variance)
-        error = math.sqrt(together / n)
-        least, most = mean_limits(mean, error, max(n / epochs, 1.0), tail)
-        return mean, error, least, most
 
     def _least_variance(self, mean: float) -> float:
         """Of a score whose expectation is `mean`: that of one and the same value."""
@@ -123,17 +115,3 @@ class WindowedMeanEstimator:
         reach = float(self.channel.gap) / 2
         answer = min(max((mean - 0.5) / reach, -1.0), 1.0)
         return float(np.interp(answer, places, squares) - answer**2) * reach**2
-
-    def _covariance(self, mean: float, square: float, variance: float) -> float:
-        """The most that two reports of one device have in common."""
-        chain = self.mechanism
-        if isinstance(chain, Renewed):
-            kept, scores = float(chain.kept), self._first.scores
-            middle = (mean - 0.5) ** 2
-            top = max(scores)
-            uniform = sum((score / top) ** 2 for score in scores) / (4 * len(scores))
-            shared = kept * (square - mean + 0.25 - (1 - kept) * uniform) - middle
-            return min(max(shared, 0.0), variance)
-        gap = float(self.channel.gap)
-        position = min(max((mean - 0.5) / gap + 0.5, 0.0), 1.0)
-        return min(gap * gap * position * (1 - position), variance)

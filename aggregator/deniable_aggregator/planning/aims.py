@@ -1,11 +1,12 @@
 """What a question wants to know where that is no label: a mean, ranges, tables or texts.
 
-    mean     n·Var at the answer where it is largest, as a share of the range: V/4, V of [−1, 1]
+    mean     n·Var where answers spread evenly over the values, as a share of the range; of the very
+             people who answer V/4 at the answer where it is largest, V of [−1, 1]
     ranges   n·Var of a range of values, the mean over all ranges (`range_error`)
     tables   n·Var of a cell of two attributes, the mean over all tables (`record_choice`)
     texts    that of a label near 0, told by the reports that are held out (`prefix_hash`)
 
-Means and ranges are those of the very people who answer; tables and texts of a population.
+Ranges are those of answers that spread evenly.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ from statistics import NormalDist
 from types import MappingProxyType
 from typing import cast
 
-from deniable_aggregator.planning.variance import Precision
+import numpy as np
+
+from deniable_aggregator.planning.variance import Precision, Scored
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.lint_numbers import range_variance
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.fourier import FourierMarginals
-from deniable_shared.mechanisms.windowed import WindowedMean, worst_variance
+from deniable_shared.mechanisms.windowed import WindowedMean, moments, worst_variance
 from deniable_shared.record_choice import is_product, two_way_error
 
 __all__ = ["AIMS", "CANDIDATES", "EQUAL_FROM", "Aim", "worst_mean"]
@@ -37,15 +40,25 @@ CANDIDATES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class _OfMean(Precision):
+class _OfMean(Scored):
     """Of a mean, as a share of the range."""
 
     def _of(self, mechanism: Mechanism) -> float:
-        return float(worst_mean(mechanism))
+        return _square(mechanism) / 4 if self.population else float(worst_mean(mechanism))
 
     @property
     def _people(self) -> float:
-        return 0.0
+        return _spread(self.mechanism) if self.population else 0.0
+
+    @property
+    def _pull(self) -> float:
+        return 1 / (2 * self._gap)
+
+    def half_width(self, reports: int, confidence: float) -> float:
+        """See `Precision`; where a report is one bit, limits are exact."""
+        if not self.population or isinstance(_form(self.mechanism), WindowedMean):
+            return Scored.half_width(self, reports, confidence)
+        return Precision(self.mechanism, 0.5).half_width(reports, confidence)
 
     @property
     def _gap(self) -> float:
@@ -62,7 +75,7 @@ class _OfMean(Precision):
 
 
 @dataclass(frozen=True, slots=True)
-class _OfRanges(Precision):
+class _OfRanges(Scored):
     """Of a range of values."""
 
     def _of(self, mechanism: Mechanism) -> float:
@@ -75,13 +88,18 @@ class _OfRanges(Precision):
     def _people(self) -> float:
         return 0.0
 
+    @property
+    def _pull(self) -> float:
+        """A range ends in one node of a level or two, of which a report tells of half."""
+        return 1 / (2 * self._gap * float(self.mechanism.told))
+
     def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
         """The share that a range must have to be told from 0; None if more than 1."""
         return _two_sided(self.std_error(reports), confidence, power)
 
 
 @dataclass(frozen=True, slots=True)
-class _OfTables(Precision):
+class _OfTables(Scored):
     """Of a cell of two attributes; `radices` are those of the record."""
 
     radices: tuple[int, ...] = ()
@@ -93,6 +111,16 @@ class _OfTables(Precision):
     def _people(self) -> float:
         cells = self._cells
         return sum(1 - 1 / size for size in cells) / sum(cells)
+
+    @property
+    def _pull(self) -> float:
+        if isinstance(_form(self.mechanism), FourierMarginals):
+            return cast(FourierMarginals, _form(self.mechanism)).coefficients / 2
+        if not is_product(self.mechanism):
+            return 1 / (2 * self._gap * float(self.mechanism.told))
+        of_cell = self.mechanism.domain_size // min(self._cells)
+        together = min(of_cell, JointSupports.of(self.mechanism).together)
+        return together / (2 * float(self.mechanism.p - self.mechanism.q))
 
     @property
     def _gap(self) -> float:
@@ -125,12 +153,28 @@ class _OfTexts(Precision):
         return self._found_among(both_sides, reports, confidence, power)
 
 
+def _square(mechanism: Mechanism) -> float:
+    """E s² of what a report says of a mean on [−1, 1], where answers spread evenly."""
+    form = _form(mechanism)
+    if not isinstance(form, WindowedMean):
+        return 1 / float(mechanism.p - mechanism.q) ** 2
+    starts = moments(form.scores, form.window, mechanism.p)
+    places, squares = zip(*((float(at), float(square)) for at, square in starts), strict=True)
+    values = np.linspace(-1.0, 1.0, form.domain_size)
+    return float(np.interp(values, places, squares).mean())
+
+
 def worst_mean(mechanism: Mechanism) -> Fraction:
     """n·Var of a mean given who answered, as a share of the range, at its worst answer."""
     form = _form(mechanism)
     if isinstance(form, WindowedMean):
         return worst_variance(form.scores, form.window, mechanism.p) / 4
     return 1 / (4 * (mechanism.p - mechanism.q) ** 2)
+
+
+def _spread(mechanism: Mechanism) -> float:
+    """The variance of equally spaced values, as a share of their range."""
+    return (mechanism.domain_size + 1) / (mechanism.domain_size - 1) / 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +199,8 @@ class Aim:
 AIMS: Mapping[str, Aim] = MappingProxyType(
     {
         "mean": Aim(
-            "the mean at its worst answer, in shares of the range",
-            "least variance at the worst answer",
+            "the mean of answers spread evenly, in shares of the range",
+            "the narrowest interval",
             "the least there is has no closed form; optimal-mean/1 is within 3% of what a linear "
             "program finds, up to ε = 6",
             ("optimal-mean/1", "discrete-piecewise/1", "duchi/1"),
@@ -164,7 +208,7 @@ AIMS: Mapping[str, Aim] = MappingProxyType(
         ),
         "ranges": Aim(
             "a range of values, the mean over all ranges",
-            "least mean variance of a range",
+            "the narrowest interval of a range",
             "nobody knows the least error of ranges",
             ("haar/1", "tree/1"),
             _OfRanges,

@@ -1,7 +1,8 @@
 """The decision over a grid: what is chosen for which size at which ε, whatever is asked.
 
 Rows are sizes: labels, bits, steps of a number, bytes of a text; of records how many labels each
-attribute has. The error is that of one report: of n it is √n times smaller.
+attribute has. The error is that of one report: of n it is √n times smaller. Choices are those for
+many users.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a question would show and cost before it is asked: one `Plan` from a domain, ε and users.
 
-Everything is by formula, from the p and q that the coins realise: nothing is drawn. Intervals of
-collected reports are exact binomial ones; near 0 and for few reports they are wider than here.
-Source: local-dp §15 to §18.
+Everything is by formula, from the p and q that the coins realise: nothing is drawn. Intervals are
+those that a collection then shows, of a population, by the rules of `estimate`; only where one ends
+at 0 or 1 it shows less. Source: local-dp §15 to §18.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from statistics import NormalDist
 
 from deniable_aggregator.planning.anonymity import DELTA, LIARS, Anonymity, among, shuffled_epsilon
 from deniable_aggregator.planning.questions import Question
+from deniable_aggregator.planning.variance import Shown
 from deniable_shared.domain import Domain
 from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError
@@ -106,7 +106,8 @@ def plan(
 
     `domain` is a domain, or the size of one of `type`: the most bytes of a text. A number can be
     asked for its "mean" or "ranges", too. Errors are those of a label of `frequency`: 0, or ½ of
-    bits, if not given; of a population, or of the very people who answer. Of means, ranges, tables
+    bits, if not given; of a population, as intervals are that a collection shows, or of the very
+    people who answer. Of means, ranges, tables
     and texts they are those of `aims`. `permanent` is the ε of a permanent answer, 2 ε if not
     given. With `batch`, also what is left of ε where a relay passes on so many reports together, a
     share `liars` of them made up. Reports that are `identified`, as by a voucher, keep their whole
@@ -119,8 +120,8 @@ def plan(
     if identified and batch is not None:
         raise ParameterError("batch must be left out: shuffling hides no report that is identified")
     f = usual_frequency(question.type) if frequency is None else frequency
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    chosen = question.answer(report, kept if repeat == "memoized" else None)
+    shows = Shown(users, confidence, population)
+    chosen = question.answer(report, kept if repeat == "memoized" else None, shows)
     precision = question.precision(chosen.mechanism, f, population)
     shown = question.aim is None or question.aim.influence
     ratio = chosen.ratio_to_optimum
@@ -141,15 +142,14 @@ def plan(
         confidence=confidence,
         frequency=f,
         std_error=precision.std_error(users),
-        half_width=z * precision.std_error(users),
+        half_width=shows(precision),
         half_width_wanted=half_width,
-        users_needed=precision.reports_for(half_width, z),
+        users_needed=precision.reports_for(half_width, confidence),
         epsilon_needed=_epsilon_needed(
             question,
-            users,
-            half_width / z,
+            shows,
+            half_width,
             f,
-            population,
             times=kept / report if repeat == "memoized" else None,
         ),
         smallest_detectable=precision.detectable(users, confidence=confidence, power=power),
@@ -157,7 +157,7 @@ def plan(
         influence=precision.influence(users) if shown else None,
         influence_of_one_percent=precision.shift_by(_LIARS) if shown else None,
         epochs=epochs,
-        repeats=tuple(_repeats(question, report, kept, users, epochs, f, population)),
+        repeats=tuple(_repeats(question, report, kept, shows, epochs, f)),
         identified=identified,
         shuffle_epsilon=float(report)
         if identified
@@ -201,23 +201,23 @@ def _check(
 
 def _epsilon_needed(
     question: Question,
-    users: int,
-    std_error: float,
+    shows: Shown,
+    half_width: float,
     frequency: float,
-    population: bool,
     *,
     times: Fraction | None,
 ) -> str | None:
-    """The least ε of three decimals at which the error is no larger; None if 20 is not enough.
+    """The least ε of three decimals whose interval is no wider; None if 20 is not enough.
 
     With `times`, of one report whose permanent answer costs that many times as much.
     """
 
     def enough(thousandths: int) -> bool:
         report = Fraction(thousandths, _THOUSANDTHS)
-        answer = question.answer(report, None if times is None else times * report)
-        precision = question.precision(answer.mechanism, frequency, population)
-        return precision.std_error(users) <= std_error
+        answer = question.answer(report, None if times is None else times * report, shows)
+        return (
+            shows(question.precision(answer.mechanism, frequency, shows.population)) <= half_width
+        )
 
     low, high = _FIRST - 1, int(_LAST if times is None else _LAST / times)
     if not enough(high):
@@ -237,19 +237,18 @@ def _repeats(
     question: Question,
     report: Fraction,
     kept: Fraction,
-    users: int,
+    shows: Shown,
     epochs: int,
     frequency: float,
-    population: bool,
 ) -> list[Repeat]:
     prices = _prices(report, kept, epochs)
     found = []
     for repeat, price in prices.items():
         if repeat == "memoized" and kept <= report:
             continue
-        chosen = question.answer(report, kept if repeat == "memoized" else None)
-        precision = question.precision(chosen.mechanism, frequency, population)
-        whole = (precision.over(epochs, repeat=repeat) / users) ** 0.5
-        one, shared = precision.std_error(users), linkage(chosen.mechanism)
+        chosen = question.answer(report, kept if repeat == "memoized" else None, shows)
+        precision = question.precision(chosen.mechanism, frequency, shows.population)
+        whole = (precision.over(epochs, repeat=repeat) / shows.users) ** 0.5
+        one, shared = precision.std_error(shows.users), linkage(chosen.mechanism)
         found.append(Repeat(repeat, chosen.id, float(price), one, whole, shared))
     return found

@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import prod
 
 from deniable_aggregator.planning.aims import AIMS, EQUAL_FROM, Aim
-from deniable_aggregator.planning.variance import Precision
+from deniable_aggregator.planning.variance import Precision, Shown
 from deniable_shared import mechanisms
 from deniable_shared.domain import Domain, Number, Record, Text
 from deniable_shared.errors import ParameterError
@@ -95,8 +95,14 @@ class Question:
             return Precision(mechanism, frequency, population)
         return self.aim.of(mechanism, frequency, population, self.radices)
 
-    def answer(self, epsilon: Fraction, permanent: Fraction | None) -> Recommendation:
-        """The mechanism that is named, else the one that is recommended."""
+    def answer(
+        self, epsilon: Fraction, permanent: Fraction | None, shows: Shown | None = None
+    ) -> Recommendation:
+        """The mechanism that is named, else the one that is recommended.
+
+        Where intervals differ by more than their variance, the one that is narrowest in what a
+        collection `shows`; without that, for many users.
+        """
         if self.named is not None:
             built = self._built(self._able(self.named), epsilon, permanent)
             ratio = None if self.aim else over_least(built)
@@ -106,7 +112,7 @@ class Question:
             found = recommend_for(self.domain, epsilon, permanent=permanent, linkable=self.linkable)
             return Recommendation(found.id, found.reason, None, found.mechanism)
         if self.aim is not None:
-            return self._least(self.aim, epsilon, permanent)
+            return self._least(self.aim, epsilon, permanent, shows)
         return recommend(
             self.type,
             self.size,
@@ -135,14 +141,21 @@ class Question:
     def _tells(self) -> str:
         return "bits" if self.type == "bits" else "choice"
 
-    def _least(self, aim: Aim, epsilon: Fraction, permanent: Fraction | None) -> Recommendation:
-        """Of the least variance; the first in a tie."""
+    def _least(
+        self, aim: Aim, epsilon: Fraction, permanent: Fraction | None, shows: Shown | None
+    ) -> Recommendation:
+        """Of the narrowest interval, or the least variance; the first in a tie."""
         built = list(self._each(aim, epsilon, permanent))
         if not built:
             raise ParameterError(
                 f"no mechanism tells this of {self.size:,} values at this epsilon: use fewer steps"
             )
-        best = min(built, key=lambda each: self.precision(each, 0.5, False).variance)
+
+        def wide(mechanism: Mechanism) -> float:
+            precision = self.precision(mechanism, 0.5, shows is None or shows.population)
+            return precision.variance if shows is None else shows(precision)
+
+        best = min(built, key=wide)
         size = best.payload_size
         reason = f"{aim.best}, in {size:,} byte{'s' if size > 1 else ''} a report"
         return Recommendation(best.id, reason, None, best)

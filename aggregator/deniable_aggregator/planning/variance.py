@@ -13,15 +13,36 @@ Sources: local-dp §0, §9, §16, §18.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
 
+import numpy as np
+
+from deniable_aggregator.estimate.channel import Channel
+from deniable_aggregator.estimate.intervals import clopper_pearson
+from deniable_aggregator.estimate.score_limits import distances
 from deniable_aggregator.estimate.trust import worst_share
 from deniable_aggregator.planning.power import LabelTest
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["Precision"]
+__all__ = ["Precision", "Scored", "Shown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """So many users, and of whom and how sure the intervals are that they are shown with."""
+
+    users: int
+    confidence: float
+    population: bool
+
+    def __call__(self, precision: Precision) -> float:
+        """The half-width of that interval."""
+        return precision.half_width(self.users, self.confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +77,31 @@ class Precision:
         """Of a frequency from so many reports."""
         return math.sqrt(self.variance / reports)
 
-    def reports_for(self, half_width: float, z: float) -> int:
+    def half_width(self, reports: int, confidence: float) -> float:
+        """Of the interval that so many reports show, where [0, 1] does not cut it off.
+
+        Of the very people who answer none is shown: for them it is that of the normal law.
+        """
+        if not self.population:
+            return -NormalDist().inv_cdf((1 - confidence) / 2) * self.std_error(reports)
+        channel = Channel(self.mechanism.p, self.mechanism.q)
+        support = channel.q + channel.gap * Fraction(self.frequency)
+        trials = np.array([max(round(reports * self.mechanism.told), 1)])
+        counts = np.array([round(trials[0] * support)])
+        lower, upper = clopper_pearson(counts, trials, (1 - confidence) / 2)
+        return float(upper[0] - lower[0]) / 2 / float(channel.gap)
+
+    def reports_for(self, half_width: float, confidence: float) -> int:
         """The least number of reports whose interval is no wider."""
-        return math.ceil(self.variance * (z / half_width) ** 2 * (1 - 1e-12))
+        enough = 1
+        while self.half_width(enough, confidence) > half_width:
+            enough *= 2
+        few = enough // 2
+        while enough - few > 1:
+            middle = (few + enough) // 2
+            wide = self.half_width(middle, confidence) > half_width
+            few, enough = (middle, enough) if wide else (few, middle)
+        return enough
 
     def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
         """The least frequency that the exact test finds, among all labels; None if 1 is not."""
@@ -93,3 +136,21 @@ class Precision:
         support = f * p + (1 - f) * q
         drawn = support * (1 - support) / (p - q) ** 2 / float(mechanism.told)
         return drawn if self.population else drawn - f * (1 - f)
+
+
+class Scored(Precision, ABC):
+    """Of what is told by the scores of reports: intervals are those of `score_limits`."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _pull(self) -> float:
+        """How far one report pulls n times the estimate, the mean of both sides."""
+
+    def half_width(self, reports: int, confidence: float) -> float:
+        """See `Precision`."""
+        if not self.population:
+            return Precision.half_width(self, reports, confidence)
+        variance, pull = np.array([self.variance / reports]), np.array([self._pull / reports])
+        return float(distances(variance, pull, (1 - confidence) / 2)[0])

@@ -1,0 +1,253 @@
+"""Means, ranges, quantiles, tables and sets: coverage by exact sums, width, and no jumps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from benchmarks import intervals
+from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimate.functionals import Linear
+from deniable_aggregator.estimate.marginals import tabular
+from deniable_aggregator.estimate.quantity import quantiles
+from deniable_aggregator.estimate.set_laws import law_of
+from deniable_aggregator.estimate.sets import estimate_set
+from deniable_aggregator.estimate.tables import Settings, table
+from deniable_aggregator.estimators import for_mechanism
+from deniable_aggregator.simulate import simulated_tally
+from deniable_shared.chains import Renewed
+from deniable_shared.domain import Record
+from deniable_shared.mechanisms import Mechanism, build, for_domain
+from support.message_laws import generator
+from support.number_laws import pmf_matrix, scale
+
+COVERED = 0.945
+WORST_TAIL = 1.2
+"""How much oftener than asked for one end may miss: what is discrete has no exact tail."""
+FALSE_ALARM = 4.76  # standard errors: once in a million runs
+EPSILONS = ("0.5", "1", "2", "4")
+SHARES = (0.0, 0.003, 0.03, 0.1, 0.5)
+Misses = tuple[float, float]
+
+
+@cache
+def histograms(n: int, messages: int) -> Counts:
+    """Every tally of n reports."""
+    if messages == 1:
+        return np.array([[n]])
+    parts = [
+        np.insert(histograms(n - first, messages - 1), 0, first, axis=1) for first in range(n + 1)
+    ]
+    return np.concatenate(parts)
+
+
+def chances(tallies: Counts, law: Floats) -> Floats:
+    """Of each tally, multinomially."""
+    n = int(tallies[0].sum())
+    ways = math.lgamma(n + 1) - np.array(
+        [[math.lgamma(c + 1) for c in row] for row in tallies]
+    ).sum(1)
+    return np.asarray(np.exp(ways + tallies @ np.log(law)))
+
+
+def missed(limits: Floats, truth: float, weights: Floats) -> Misses:
+    """The chances that the lower limit is above the truth, and the upper one below."""
+    lower, upper = limits.T
+    return (
+        float(weights[lower > truth + 1e-12].sum()),
+        float(weights[upper < truth - 1e-12].sum()),
+    )
+
+
+def check(misses: Misses, tail: float) -> None:
+    assert sum(misses) <= (1 - COVERED) / 0.05 * 2 * tail
+    assert max(misses) <= WORST_TAIL * tail + 1e-12
+
+
+@pytest.mark.parametrize("tail", [0.025, 1e-4])
+@pytest.mark.parametrize("n", [1, 5, 20, 60])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_means_ranges_and_quantiles_of_three_values_are_covered(
+    epsilon: str, n: int, tail: float
+) -> None:
+    """Exactly, over all tallies: the mean, two ranges and the median."""
+    mechanism, domain = build("grr/1", domain_size=3, epsilon=epsilon), scale(3)
+    of, tallies = for_mechanism(mechanism), histograms(n, 3)
+    assert isinstance(of, Linear)
+    rows = np.array([[0.0, 0.5, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
+    found = [of.functionals(rows, each, n, confidence=1 - 2 * tail) for each in tallies]
+    limits = np.array([[each.lower, each.upper] for each in found])
+    halves = [
+        quantiles(of, domain, each, n, levels=[0.5], confidence=1 - 2 * tail)[0] for each in tallies
+    ]
+    places = np.array([[each.lower, each.upper] for each in halves])
+    for share in SHARES:
+        for people in ([1 - share, 0, share], [share, 1 - share, 0], [0, 1 - share, share]):
+            weights = chances(tallies, people @ pmf_matrix(mechanism))
+            for row, each in zip(rows, limits.transpose(2, 0, 1), strict=True):
+                check(missed(each, float(row @ people), weights), tail)
+            middle = float(np.searchsorted(np.cumsum(people), 0.5 - 1e-12))
+            check(missed(places, middle, weights), tail)
+
+
+@pytest.mark.parametrize("n", [200, 2_000])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_means_of_two_values_are_covered_far_into_the_tail(epsilon: str, n: int) -> None:
+    """The rule of scores, where `debias` would be exact: down to what 25,000 labels need."""
+    mechanism = build("grr/1", domain_size=2, epsilon=epsilon)
+    of, tallies, law = for_mechanism(mechanism), histograms(n, 2), pmf_matrix(mechanism)
+    assert isinstance(of, Linear)
+    for tail in (0.025, 1e-4, 1e-6):
+        every = [of.functionals(np.eye(2)[1:], t, n, confidence=1 - 2 * tail) for t in tallies]
+        limits = np.array([[float(each.lower[0]), float(each.upper[0])] for each in every])
+        for share in SHARES:
+            weights = chances(tallies, np.array([1 - share, share]) @ law)
+            check(missed(limits, share, weights), tail)
+
+
+def counts_of(device: Floats, devices: int) -> Floats:
+    """The law of a sum over so many devices."""
+    size = (len(device) - 1) * devices + 1
+    whole = np.fft.irfft(np.fft.rfft(device, 2 * size) ** devices, 2 * size)[:size]
+    return np.maximum(whole, 0.0)
+
+
+def law_of_a_device(mechanism: Mechanism, share: float, epochs: int) -> Floats:
+    """How many of its reports say 1, if it answers each time and never changes."""
+    coin: Callable[[float], Floats] = lambda p: np.array(  # noqa: E731
+        [math.comb(epochs, k) * p**k * (1 - p) ** (epochs - k) for k in range(epochs + 1)]
+    )
+    if not isinstance(mechanism, Renewed):
+        of_one, of_other = coin(float(mechanism.p)), coin(float(mechanism.q))
+        return share * of_one + (1 - share) * of_other
+    first, kept = mechanism.first, float(mechanism.kept)
+    held = share * float(first.p) + (1 - share) * float(first.q)
+    again = kept + (1 - kept) / 2
+    return held * coin(again) + (1 - held) * coin(1 - again)
+
+
+@pytest.mark.parametrize("devices", [3, 30, 300])
+@pytest.mark.parametrize("epochs", [2, 12])
+@pytest.mark.parametrize("repeat", ["fresh", "memoized"])
+@pytest.mark.parametrize("epsilon", ["0.5", "2"])
+def test_means_of_several_epochs_are_covered(
+    epsilon: str, repeat: str, epochs: int, devices: int
+) -> None:
+    """Exactly, where all devices answer each time: nothing spreads a count further."""
+    permanent = {"permanent": str(2 * Fraction(epsilon))} if repeat == "memoized" else {}
+    mechanism = build("grr/1", domain_size=2, epsilon=epsilon, **permanent)
+    of, n = for_mechanism(mechanism, repeat), devices * epochs
+    assert isinstance(of, Linear)
+    tallies = np.stack([n - np.arange(n + 1), np.arange(n + 1)], axis=1)
+    for tail in (0.025, 1e-4):
+        every = [
+            of.functionals(np.eye(2)[1:], t, n, confidence=1 - 2 * tail, epochs=epochs)
+            for t in tallies
+        ]
+        limits = np.array([[float(each.lower[0]), float(each.upper[0])] for each in every])
+        for share in SHARES:
+            weights = counts_of(law_of_a_device(mechanism, share, epochs), devices)
+            check(missed(limits, share, weights), tail)
+
+
+@pytest.mark.parametrize("n", [10, 100, 1_000])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("id", ["subset/1", "oue/1", "hadamard/1", "cyclic/1"])
+def test_sets_are_covered(id: str, epsilon: str, n: int) -> None:
+    """Exactly, by the law of how many of four of ten labels a report supports."""
+    mechanism, members = build(id, domain_size=10, epsilon=epsilon), range(4)
+    law = law_of(mechanism, np.array(members))
+    for share in SHARES:
+        one = np.zeros(len(members) + 1)
+        for value, weight in ((0, share), (9, 1 - share)):
+            for payload, chance in mechanism.pmf(value).items():
+                k = sum(bool(mechanism.supports(payload, label)) for label in members)
+                one[k] += weight * float(chance)
+        weights = counts_of(one, n)
+        some = np.flatnonzero(weights > 1e-14)
+        for tail in (0.025, 1e-4):
+            found = [estimate_set(law, int(c), n, confidence=1 - 2 * tail) for c in some]
+            limits = np.array([[each.lower, each.upper] for each in found])
+            check(missed(limits, share, weights[some]), tail)
+
+
+def covered(
+    read: intervals.Read, mechanism: Mechanism, share: Floats, truth: Floats, n: int
+) -> None:
+    """By simulation, each interval by itself."""
+    of, draws, repeats = for_mechanism(mechanism), generator(), 1_500
+    hits = np.zeros(len(truth))
+    for _ in range(repeats):
+        people = draws.multinomial(n, share)
+        tally = simulated_tally(mechanism, np.arange(len(share)), people, draws=draws)
+        _, _, lower, upper = read(of, mechanism, tally, n)
+        hits += (lower <= truth + 1e-12) & (truth - 1e-12 <= upper)
+    room = FALSE_ALARM * math.sqrt(COVERED * (1 - COVERED) / repeats)
+    assert hits.min() / repeats >= COVERED - room
+
+
+def people_of(size: int, rare: float) -> Floats:
+    """Most at one end, some at the other."""
+    share = np.zeros(size)
+    share[0], share[-1] = 1 - rare, rare
+    return share
+
+
+@pytest.mark.parametrize("rare", [0.01, 0.1])
+@pytest.mark.parametrize(("epsilon", "n"), [("1", 50), ("4", 50), ("4", 300)])
+@pytest.mark.parametrize("id", ["optimal-mean/1", "haar/1", "square-wave/1", "tree/1"])
+def test_means_are_covered_where_few_are_at_the_other_end(
+    id: str, epsilon: str, n: int, rare: float
+) -> None:
+    size = intervals.NUMBER.size
+    share = people_of(size, rare)
+    truth = np.array([share @ np.linspace(0, 1, size)])
+    covered(intervals.of_mean, build(id, domain_size=size, epsilon=epsilon), share, truth, n)
+
+
+@pytest.mark.parametrize("id", ["fourier/1", "pairs/1", "subset/1", "hadamard/1"])
+@pytest.mark.parametrize(("epsilon", "n"), [("1", 300), ("4", 300)])
+def test_tables_are_covered(id: str, epsilon: str, n: int) -> None:
+    domain = Record(tuple((name, ("no", "yes")) for name in "abcd"))
+    mechanism = for_domain(id, domain, Fraction(epsilon))
+    share = people_of(16, 0.05)
+
+    def read(of: object, mechanism: Mechanism, tally: Counts, n: int) -> tuple[Floats, ...]:
+        told = table(tabular(of, mechanism, domain), tally, n, (0, 1), Settings())  # type: ignore[arg-type]
+        return told.frequencies, told.std_errors, told.lower, told.upper
+
+    covered(read, mechanism, share, np.array([0.95, 0, 0, 0.05]), n)
+
+
+@pytest.mark.parametrize("asked", intervals.PROMISES, ids=lambda asked: asked.title)
+def test_a_plan_promises_what_is_then_shown(asked: intervals.Asked) -> None:
+    planned = asked.planned()
+    found, _ = intervals.shown(asked.read, asked.mechanism(planned), planned.users, 20)
+    assert planned.half_width == pytest.approx(found, rel=intervals.PROMISED)
+
+
+@pytest.mark.parametrize("wide", intervals.widths(), ids=lambda wide: wide.title)
+def test_intervals_are_little_wider_than_normal_ones(wide: intervals.Wide) -> None:
+    for n in wide.sizes:
+        found, normal = intervals.shown(wide.read, wide.mechanism, n, 10)
+        assert found <= intervals.WIDEST * normal
+
+
+@pytest.mark.parametrize("epsilon", ["1", "4"])
+@pytest.mark.parametrize("id", ["optimal-mean/1", "haar/1", "square-wave/1"])
+def test_no_interval_jumps_as_a_collection_grows(id: str, epsilon: str) -> None:
+    """From 200 reports to 10,000, each time 5% more of the same."""
+    mechanism = build(id, domain_size=11, epsilon=epsilon)
+    of, law = for_mechanism(mechanism), np.full(11, 1 / 11) @ pmf_matrix(mechanism)
+    found = []
+    for step in range(81):
+        tally = np.rint(200 * 1.05**step * law).astype(np.int64)
+        _, _, lower, upper = intervals.of_mean(of, mechanism, tally, int(tally.sum()))
+        found.append(float(upper[0] - lower[0]))
+    assert all(before / 1.1 <= after <= before * 1.03 for before, after in pairwise(found))
