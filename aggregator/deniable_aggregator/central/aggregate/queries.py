@@ -32,10 +32,17 @@ from deniable_aggregator.central.aggregate.arguments import (
     spelled,
 )
 from deniable_aggregator.central.aggregate.bars import CONFIDENCE
-from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Parameter, Tallies
+from deniable_aggregator.central.aggregate.contract import (
+    Drawn,
+    Facts,
+    Parameter,
+    Tallies,
+    TypicalError,
+)
 from deniable_aggregator.central.aggregate.label_sets import read_label_set
 from deniable_aggregator.central.aggregate.messages import messages_of
 from deniable_aggregator.central.aggregate.query_answers import HALF, QueryError
+from deniable_aggregator.central.aggregate.question_errors import question_errors
 from deniable_aggregator.central.aggregate.randomized_counts import (
     RandomizedCounts,
     check_joint,
@@ -122,6 +129,12 @@ class Questions:
     @property
     def questions(self) -> int:
         return self.linear.demand.queries
+
+    @property
+    def typical(self) -> tuple[TypicalError, ...]:
+        """The usual largest error of the answers to random questions."""
+        request = {"mechanism": self.mechanism, **self.parameters}
+        return question_errors(self.facts, self.linear, request)
 
     def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
         """What `open` says of a session that nobody keeps."""
