@@ -215,3 +215,8 @@ def test_a_pick_of_one_is_the_first_of_two() -> None:
     one = Pick(Noise.GUMBEL, Fraction(1)).drawn(levels, Coins.derive(KEYED))
     two = Pick(Noise.GUMBEL, Fraction(1), 2).drawn(levels, Coins.derive(KEYED))
     assert (one[:, 0] == two[:, 0]).all()
+
+
+def test_a_bar_of_1_is_not_split_into_parts_that_it_does_not_bound() -> None:
+    found: Any = plan("mwem", {"workload": "prefixes", "epsilon": "1"}, of_choices(5, 500, "1"))
+    assert [(bar.lower, bar.upper) for bar in found.expected] == [(0.0, 1.0)]
