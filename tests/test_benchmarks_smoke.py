@@ -22,6 +22,7 @@ IN_PROCESS = (
     "intervals",
     "numbers",
     "central",
+    "typical",
 )
 WITH_SERVERS = ("upload", "ids", "memory", "scale")
 

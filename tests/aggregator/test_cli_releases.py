@@ -82,6 +82,20 @@ def test_the_price_stands_before_and_after_and_nothing_is_charged(deniable: Deni
     assert "Nothing was released yet" in deniable.done("releases", "theme")
 
 
+def test_a_price_and_its_release_show_the_same_typical_error(deniable: Deniable) -> None:
+    shown = " ".join(deniable.done(*MODE, "--cost").split())
+    [quoted] = deniable.json(*MODE, "--cost")["typical_errors"]
+    told = " ".join(deniable.done(*MODE).split())
+    made = deniable.json(*MODE)
+    assert made["typical_errors"] == [quoted]
+    assert 0 < quoted["p95"] < made["error_bars"][-1]["upper"]
+    for text in (shown, told):
+        assert "Typical error, simulated for made-up people" in text
+        assert f"{quoted['p95']:,.4g} or less in 95 of 100" in text
+        assert "No guarantee" in text
+    assert "typical_errors" not in deniable.json(*COUNTS, "--cost")
+
+
 def test_json_is_the_services_document_and_nothing_else(deniable: Deniable) -> None:
     quote = deniable.json(*MODE, "--cost")
     assert (quote["after"]["epoch"]["left"]["epsilon"], quote["refusal"]) == ("0.5", None)

@@ -142,6 +142,15 @@ def test_a_release_s_page_has_the_numbers_of_its_document(made: ReleaseWorld) ->
     assert document["log"]["salt"] in told
 
 
+def test_the_price_and_the_release_show_the_typical_error(made: ReleaseWorld) -> None:
+    query = "?cost=true&epsilon=0.2&mechanism=exponential"
+    priced, where = page(made, query).text, confirm(made, form_of(made, query)).location
+    [error] = made.world.get("/v1" + where).get_json()["typical_errors"]
+    for told in (priced, made.world.page(where).text):
+        assert "Typical error, simulated for made-up people" in told
+        assert error["population"] in html.unescape(told)
+
+
 def test_a_release_s_files_are_its_document_and_its_table(made: ReleaseWorld) -> None:
     where = confirm(made, form_of(made)).location
     document = made.world.get("/v1" + where).get_json()

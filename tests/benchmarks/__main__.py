@@ -31,6 +31,7 @@ NAMES = (
     "intervals",
     "numbers",
     "central",
+    "typical",
     "upload",
     "scale",
     "ids",

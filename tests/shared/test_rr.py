@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 
@@ -137,6 +138,21 @@ def test_distance_out_of_range_is_refused(distance: int) -> None:
 def test_a_mechanism_cannot_be_made_with_an_epsilon_that_is_not_allowed(epsilon: Fraction) -> None:
     with pytest.raises(ParameterError, match="epsilon must"):
         BitwiseResponse(1, epsilon, 1)
+
+
+@pytest.mark.parametrize(
+    ("m", "distance", "inputs", "spent"),
+    [(3, 1, 1, Fraction(0)), (4, 2, 5, Fraction(1)), (4, 3, 5, Fraction(2, 3)), (3, 3, 8, 1)],
+)
+def test_an_odd_distance_below_m_spends_less_than_epsilon(
+    m: int, distance: int, inputs: int, spent: Fraction
+) -> None:
+    """By enumeration: inputs of at most ⌊k/2⌋ ones differ in an even number of places."""
+    built = BitwiseResponse(m, Fraction(1), distance)
+    laws = [built.pmf(bits) for bits in built.inputs()]
+    ratio = max(a[told] / b[told] for a in laws for b in laws for told in a)
+    assert len(laws) == inputs
+    assert math.log(ratio) == pytest.approx(float(spent), abs=1e-12)
 
 
 def test_pmf_is_for_small_vectors_only() -> None:

@@ -205,3 +205,17 @@ def test_what_the_domain_decides_cannot_be_given() -> None:
         for_domain("rr-sampled/1", Bits(("a", "b")), Fraction(1), parameters={"sampled": "1"})
     with pytest.raises(ParameterError, match="rr/1 takes distance besides"):
         for_domain("rr/1", Bits(("a", "b")), Fraction(1), parameters={"sampled": 1})
+
+
+@pytest.mark.parametrize(
+    ("distance", "sampled", "spent"),
+    [(1, 2, 0), (3, 1, 1), (3, 2, 1), (3, 3, Fraction(2, 3)), (3, 4, Fraction(2, 3)), (2, 4, 1)],
+)
+def test_an_odd_distance_below_m_may_spend_less_than_epsilon(
+    distance: int, sampled: int, spent: Fraction
+) -> None:
+    """By enumeration over 4 bits: min(t, k − 1)/min(t, k) of ε where k is odd."""
+    built = SampledResponse(4, Fraction(1), distance, sampled)
+    laws = [built.pmf(bits) for bits in built.inputs()]
+    ratio = max(a[told] / b[told] for a in laws for b in laws for told in a)
+    assert math.log(ratio) == pytest.approx(float(spent), abs=1e-12)

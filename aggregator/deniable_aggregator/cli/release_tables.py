@@ -19,6 +19,7 @@ from deniable_aggregator.releases.words import (
     members,
     moment,
     promise_words,
+    typical_words,
 )
 
 __all__ = ["answer_table", "quote_table", "release_table"]
@@ -38,6 +39,7 @@ def release_table(document: Document) -> None:
     click.echo(f"{document['collection']}: {asked_words(document)}")
     _result(members(document["result"]))
     _bars(document["error_bars"])
+    _lines(typical_words(document))
     if document.get("questions") is True:
         click.echo(f"It takes questions: --session {document['release']} --labels A,B")
     click.echo(
@@ -45,7 +47,7 @@ def release_table(document: Document) -> None:
         f"{cost_words(document['guarantee'])} to {_read(document)}."
     )
     _left_out(document)
-    _promised(document)
+    _lines(promise_words(document))
 
 
 def quote_table(document: Document) -> None:
@@ -62,7 +64,8 @@ def quote_table(document: Document) -> None:
         ],
     )
     _bars(document["expected"])
-    _promised(document)
+    _lines(typical_words(document))
+    _lines(promise_words(document))
     if document["stored"] is not None:
         click.echo(f"It was paid for as release {document['stored']}: asking again is free.")
     elif document["refusal"] is not None:
@@ -103,8 +106,8 @@ def _accounts(name: str, before: object, after: object) -> Iterable[list[str]]:
             name = ""
 
 
-def _promised(document: Document) -> None:
-    for line in promise_words(document):
+def _lines(lines: Iterable[str]) -> None:
+    for line in lines:
         console().print(escaped(line))
 
 

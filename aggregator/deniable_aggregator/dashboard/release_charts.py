@@ -29,6 +29,7 @@ from deniable_aggregator.releases.words import (
     epoch_runs,
     epochs_words,
     promise_words,
+    typical_words,
 )
 from deniable_shared.epochs import epoch_start
 
@@ -45,6 +46,7 @@ __all__ = [
     "promised",
     "short_price",
     "tables_of",
+    "typical_of",
 ]
 
 SHARES = frozenset({"frequency", "lower", "upper", "projected", "std_error", "share"})
@@ -87,6 +89,11 @@ def asked_of(document: object) -> str:
 def promised(document: PlannedDocument) -> Iterator[str]:
     """What it guarantees to whom."""
     return promise_words(msgspec.to_builtins(document))
+
+
+def typical_of(document: PlannedDocument) -> Iterator[str]:
+    """Its usual error in sentences."""
+    return typical_words(msgspec.to_builtins(document))
 
 
 def left_rows(quote: QuoteDocument) -> list[tuple[str, str, str, str, str]]:

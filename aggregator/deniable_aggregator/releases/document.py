@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from fractions import Fraction
 
 from deniable_aggregator.central.account import (
@@ -21,7 +22,7 @@ from deniable_aggregator.central.account.decimals import at_least, at_most
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.release import ErrorBar
-from deniable_aggregator.releases.request import opens_session
+from deniable_aggregator.releases.request import opens_session, simulates
 
 __all__ = [
     "Document",
@@ -63,6 +64,8 @@ def public(plan: Plan, facts: Facts, *, too_few: Sequence[int] = ()) -> Document
         "promise": _promised(promise(plan.guarantee, facts.installation, read=facts.read), facts),
         "questions": opens_session(plan),
     }
+    if simulates(plan):
+        document["typical_errors"] = [asdict(error) for error in plan.typical]
     return document | {"too_few_reports": list(too_few)} if too_few else document
 
 

@@ -12,7 +12,12 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TypeGuard
 
-from deniable_aggregator.central.aggregate.contract import Facts, Plan, SessionPlan
+from deniable_aggregator.central.aggregate.contract import (
+    Facts,
+    Plan,
+    SessionPlan,
+    SimulatedPlan,
+)
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Span
 from deniable_aggregator.registry import Collection
@@ -27,6 +32,7 @@ __all__ = [
     "opens_session",
     "planned",
     "request_digest",
+    "simulates",
     "tally_digest",
     "terms",
 ]
@@ -69,6 +75,11 @@ def planned(
 def opens_session(plan: Plan) -> TypeGuard[SessionPlan]:
     """Whether its draw opens a conversation."""
     return hasattr(plan, "open")
+
+
+def simulates(plan: Plan) -> TypeGuard[SimulatedPlan]:
+    """Whether the plan knows its usual error."""
+    return hasattr(plan, "typical")
 
 
 def terms(plan: Plan) -> bytes:

@@ -13,6 +13,7 @@ __all__ = [
     "epochs_words",
     "moment",
     "promise_words",
+    "typical_words",
 ]
 
 Document = dict[str, object]
@@ -79,6 +80,18 @@ def promise_words(document: Document) -> Iterator[str]:
         yield (
             f"True answers: {cost_words(promise['true_values'])}, against {against}; local "
             f"ε = {promise['local']} against everybody."
+        )
+
+
+def typical_words(document: Document) -> Iterator[str]:
+    """The usual error, a line each; none of a document without one."""
+    found = document.get("typical_errors")
+    for error in found if isinstance(found, list) else ():
+        yield (
+            f"Typical error, simulated for made-up people: {error['median']:,.4g} or less in half "
+            f"of {error['runs']} runs, {error['p95']:,.4g} or less in 95 of 100 "
+            f"({error['quantity']}). The people: {error['population']}. "
+            "No guarantee: your people may be distributed otherwise."
         )
 
 

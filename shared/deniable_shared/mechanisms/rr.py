@@ -3,6 +3,8 @@
     p = T/2^64        q = 1 − p        (p/q)^k ≤ e^ε, as close as 64 bits allow
 
 k is the most places in which two valid vectors differ: ε is that of the whole vector, not of a bit.
+Where k < m, `inputs` are the vectors of at most ⌊k/2⌋ ones, which differ in 2⌊k/2⌋ places: an odd
+k < m spends (k − 1)/k of ε only, and k = 1 has one input. A domain of bits has an even k, or m.
 Payload: the bits, most significant first, zero padded to whole bytes.
 References: Warner 1965; Erlingsson, Pihur, Korolova 2014 (vectors).
 """

@@ -6,7 +6,9 @@
 
 k is the most places in which two valid vectors differ. In t places two vectors differ in at most
 min(t, k), and in just that many for some set of places: so ε is split over min(t, k), no more and
-no less, and as every set is as likely under all values, the whole report costs ε.
+no less, and as every set is as likely under all values, the whole report costs ε. Where k < m,
+`inputs` are the vectors of at most ⌊k/2⌋ ones: with an odd k < m a report spends
+min(t, k − 1)/min(t, k) of ε. A domain of bits has an even k, or m.
 
 If t is not given it is the one of least variance at frequency ½, which is the one of largest
 t·(p − q)². The best real t is ε/2.1773 (u = ε/2t solves sinh 2u = 4u); its neighbours are compared

@@ -21,8 +21,7 @@ from deniable_aggregator.central.aggregate.randomized_counts import (
     local_error,
     moves_of,
 )
-from deniable_aggregator.central.errors import CentralError
-from deniable_aggregator.central.linear import Demand, OnlinePlan, SessionError
+from deniable_aggregator.central.linear import Demand, OnlinePlan, SessionError, guessed_plan
 from deniable_aggregator.central.linear.online_law import online_pmf
 from deniable_aggregator.central.pmf import Pmf
 from deniable_shared.errors import DeniableError, ParameterError
@@ -218,13 +217,10 @@ def test_answers_carry_both_parts_of_the_error_and_epochs_widen_the_local_one() 
 
 
 REFUSED: list[tuple[Facts, dict[str, object], str]] = [
-    (facts(BUILT, 12), {}, "the devices' own noise leaves every answer open.*more epochs"),
-    (facts(BUILT, 1000), {"epsilon": "0.01"}, "no answer would have an error below 1"),
     (facts(BUILT, N), {"questions": 0}, r"whole number in \[1, 1,000,000\]"),
     (facts(BUILT, N), {"epsilon": "0"}, "must lie in"),
     (facts(BUILT, 1 << 31), {}, "release fewer epochs"),
     (facts(SMALL["rr-2"], N), {}, "one label of several.*use histogram"),
-    (facts(mechanism("grr/1", 3000), N), {}, "the devices' own noise"),
 ]
 
 
@@ -248,9 +244,67 @@ def test_what_is_no_question_is_refused_and_keeps_nothing(wrong: dict[str, objec
     assert len(kept) == 1
 
 
-def test_too_few_reports_are_a_central_refusal_of_public_facts() -> None:
-    with pytest.raises(CentralError, match="these 100 reports over 4 labels: no answer"):
-        asked(facts(BUILT, 100))
+FEW: dict[str, tuple[Facts, str]] = {
+    "20,000 over 20 labels, 1 and 0.5": (facts(mechanism("grr/1", 20), 20_000), "0.5"),
+    "20,000 over 20 labels, 1 and 2": (facts(mechanism("grr/1", 20), 20_000), "2"),
+    "20,000 over 20 labels, 0.5 and 0.5": (facts(mechanism("grr/1", 20, "0.5"), 20_000), "0.5"),
+    "12 over 4": (facts(BUILT, 12), "1"),
+    "1,000 over 4, 2 and 0.01": (facts(BUILT, 1000), "0.01"),
+    "200,000 over 3,000": (facts(mechanism("grr/1", 3000), N), "1"),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_few_reports_open_a_session_whose_bar_promises_nothing(name: str) -> None:
+    """No bound below 1 can be proven of these; the price is that of any other session."""
+    given, epsilon = FEW[name]
+    release, size = asked(given, epsilon=epsilon), given.domain.size
+    session, _ = release.open(tallies((given.n, *[0] * (size - 1)), given.n), list[bytes]().append)
+    answer = session.ask(question(0, 2))
+    assert release.guarantee.epsilon == Fraction(epsilon)
+    assert [(bar.lower, bar.upper) for bar in release.expected] == [(0.0, 1.0)]
+    assert (answer.result["lower"], answer.result["upper"]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("name", sorted(CHOICES))
+def test_a_session_without_a_bound_is_as_private(name: str) -> None:
+    built = CHOICES[name]
+    n, gain = 3 if built.id == "grr/1" else 2, built.p - built.q
+    moves = messages_of(built).labels.sets
+    demand = Demand(rows=n, domain=built.domain_size, queries=2, gain=gain, moves=moves)
+    session = guessed_plan(demand, epsilon=2, deviation=0.1)
+    queries = list(np.tri(built.domain_size, dtype=np.int64)[:2])
+
+    def law(counts: Vector) -> Pmf[Any]:
+        data = RandomizedCounts.of(facts(built, n), tallies(counts, n))
+        return online_pmf(session, data, queries, reach=4)
+
+    check_pure(law, neighbours(built, n), session.guarantee)
+    assert session.guarantee.epsilon == 2
+
+
+def test_a_session_over_few_reports_learns_what_most_people_say() -> None:
+    """9 of 10 people say label 0; a session that learns nothing answers 1 of 20.
+
+    Both random parts of a share, the devices' and the release's, have standard deviations of
+    0.03 and of 0.05: 0.4 is 10 of them away.
+    """
+    given, draw = FEW["20,000 over 20 labels, 1 and 2"][0], np.random.default_rng()  # noqa: TID251
+    shares = np.array([0.9, *[0.1 / 19] * 19])
+    chances = float(given.mechanism.q) + float(given.mechanism.p - given.mechanism.q) * shares
+    reports = draw.multinomial(given.n, chances / chances.sum()).tolist()
+    session, _ = asked(given, epsilon="2").open(
+        tallies(tuple(reports), given.n), list[bytes]().append
+    )
+    found: Any = session.ask(question(0)).result
+    assert found["measured"]
+    assert found["share"] > 0.5
+
+
+def test_noise_that_cannot_be_drawn_is_refused() -> None:
+    demand = Demand(rows=100, domain=4, queries=2, moves=1 << 40)
+    with pytest.raises(ParameterError, match="epsilon must be larger"):
+        guessed_plan(demand, epsilon="0.0001", deviation=0.1)
 
 
 def test_a_plan_has_one_spelling_that_reads_back_as_itself() -> None:

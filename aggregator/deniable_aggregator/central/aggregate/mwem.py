@@ -18,7 +18,13 @@ from deniable_aggregator.central.aggregate.arguments import (
     read_whole,
     spelled,
 )
-from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Parameter, Tallies
+from deniable_aggregator.central.aggregate.contract import (
+    Drawn,
+    Facts,
+    Parameter,
+    Tallies,
+    TypicalError,
+)
 from deniable_aggregator.central.aggregate.label_sets import (
     MOST_ENTRIES,
     WORKLOAD,
@@ -37,6 +43,7 @@ from deniable_aggregator.central.aggregate.randomized_counts import (
     local_error,
     moves_of,
 )
+from deniable_aggregator.central.aggregate.workload_errors import workload_errors
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.linear import Mwem, best_rounds, mwem_error
 from deniable_aggregator.central.linear.mwem_bound import MOST_ROUNDS
@@ -92,6 +99,12 @@ class Synthesizing:
     @property
     def expected(self) -> tuple[ErrorBar, ...]:
         return self.error.bars
+
+    @property
+    def typical(self) -> tuple[TypicalError, ...]:
+        """The usual largest error of a query of the workload."""
+        request = {"mechanism": self.mechanism, **self.parameters}
+        return workload_errors(self.facts, self.linear, request, quantity=self.error.quantity)
 
     def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
         data = RandomizedCounts.of(self.facts, tallies)

@@ -86,12 +86,18 @@ class Quantile:
 
     def over(self, counts: Counts) -> Counts:
         """F_v − R_v; of the last label at least 0, as all true answers lie up to it."""
-        over: Counts = np.cumsum(self.readings(counts)) - self.targets
+        return self._over(self.readings(counts))
+
+    def _over(self, readings: Counts) -> Counts:
+        over: Counts = np.cumsum(readings) - self.targets
         over[-1] = max(int(over[-1]), 0)
         return over
 
     def levels(self, counts: Counts) -> Counts:
-        over = self.over(counts)
+        return self.of_readings(self.readings(counts))
+
+    def of_readings(self, readings: Counts) -> Counts:
+        over = self._over(readings)
         beyond = np.concatenate([[0], over[:-1] + 1])
         levels: Counts = -np.maximum(np.maximum(-over, beyond), 0)
         return levels
@@ -165,7 +171,10 @@ class Revenue:
         return "cents of revenue below the best price"
 
     def levels(self, counts: Counts) -> Counts:
-        tails = np.cumsum(self.readings(counts)[::-1])[::-1][self.places]
+        return self.of_readings(self.readings(counts))
+
+    def of_readings(self, readings: Counts) -> Counts:
+        tails = np.cumsum(readings[::-1])[::-1][self.places]
         levels: Counts = self.prices * tails - self.offsets
         return levels
 

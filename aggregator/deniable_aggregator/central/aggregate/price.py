@@ -9,8 +9,10 @@ times smaller, so the grid keeps at least 1/ratio of the best revenue, and has f
 tell apart. With every label on the grid it has the law of `exponential` with score revenue.
 
 A false report moves the price a little only: whoever buys at the price if it is at most their worth
-gains at most D·tanh(ε/2) by it on average (`misreport_gain`); the local noise leaves less. Prices
-are exact decimals of whole cents. McSherry, Talwar 2007; central-dp C15, C16.
+gains at most D·min(tanh(ε/2), √(ρ/2)) by it on average (`misreport_gain`), which is about D·ε/4.
+That is not tight: a draw of bounded range ε moves by at most tanh(ε/4) in total variation, 5% less
+at ε = 2. The local noise leaves less. Prices are exact decimals of whole cents.
+McSherry, Talwar 2007; central-dp C15, C16.
 """
 
 from __future__ import annotations

@@ -9,12 +9,20 @@ answers that carry the devices' noise, so τ must hold for every set of labels a
 questions that are asked: |Q| = 2^(d − 1) in `local_error`, as a set and its complement err alike,
 and Δ what one report moves any set by.
 It enters twice: the answer is tested against the noisy counts, and may be measured on them.
+
+With few reports no α below 1 can be proven. The session opens all the same, by `guessed_plan`: its
+privacy is the same, its error bar is 1, and `typical` shows the error that is usual.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
 
 from deniable_aggregator.central.aggregate.arguments import (
     EPSILON,
@@ -24,16 +32,23 @@ from deniable_aggregator.central.aggregate.arguments import (
     spelled,
 )
 from deniable_aggregator.central.aggregate.bars import CONFIDENCE
-from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Parameter, Tallies
+from deniable_aggregator.central.aggregate.contract import (
+    Drawn,
+    Facts,
+    Parameter,
+    Tallies,
+    TypicalError,
+)
 from deniable_aggregator.central.aggregate.label_sets import read_label_set
 from deniable_aggregator.central.aggregate.messages import messages_of
 from deniable_aggregator.central.aggregate.query_answers import HALF, QueryError
+from deniable_aggregator.central.aggregate.question_errors import question_errors
 from deniable_aggregator.central.aggregate.randomized_counts import (
     RandomizedCounts,
     check_joint,
     local_error,
 )
-from deniable_aggregator.central.errors import CentralError
+from deniable_aggregator.central.aggregate.readings import Readings
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.linear import (
     CountsError,
@@ -41,6 +56,7 @@ from deniable_aggregator.central.linear import (
     OnlinePlan,
     OnlineSession,
     SessionError,
+    guessed_plan,
     plan_online,
 )
 from deniable_aggregator.central.release import ErrorBar
@@ -55,6 +71,7 @@ PARAMETERS = (
     EPSILON,
 )
 VERSION = 1
+_BELOW_1 = math.nextafter(1, 0)
 _QUANTITY = "error of every answer, as a share"
 
 
@@ -113,6 +130,12 @@ class Questions:
     def questions(self) -> int:
         return self.linear.demand.queries
 
+    @property
+    def typical(self) -> tuple[TypicalError, ...]:
+        """The usual largest error of the answers to random questions."""
+        request = {"mechanism": self.mechanism, **self.parameters}
+        return question_errors(self.facts, self.linear, request)
+
     def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
         """What `open` says of a session that nobody keeps."""
         return self.open(tallies, _forget, coins)[1]
@@ -149,15 +172,13 @@ class Questions:
 
 
 def plan(arguments: Mapping[str, object], facts: Facts) -> Questions:
-    """ParameterError, or CentralError where these reports are too few to promise anything."""
+    """ParameterError for arguments that are no request over these facts."""
     complete = completed("queries", PARAMETERS, arguments)
     check_joint("queries", facts)
     epsilon = read_epsilon(complete["epsilon"])
     questions = read_whole("questions", complete["questions"], low=1, high=_MOST_QUESTIONS)
     moves = messages_of(facts.mechanism).labels.sets
     local = local_error(facts, queries=1 << (facts.domain.size - 1), beta=HALF, moves=moves)
-    if 2 * local >= 1:
-        raise CentralError(_too_few(facts, "the devices' own noise leaves every answer open"))
     demand = Demand(
         rows=facts.n,
         domain=facts.domain.size,
@@ -165,21 +186,24 @@ def plan(arguments: Mapping[str, object], facts: Facts) -> Questions:
         beta=HALF,
         moves=moves,
         gain=facts.mechanism.p - facts.mechanism.q,
-        local_error=local,
+        local_error=min(local, _BELOW_1),
     )
-    try:
-        linear = plan_online(demand, epsilon=epsilon)
-    except CountsError:
-        raise CentralError(_too_few(facts, "no answer would have an error below 1")) from None
+    linear = _planned(demand, epsilon, facts)
     return Questions(facts, {"questions": questions, "epsilon": spelled(epsilon)}, linear)
 
 
-def _too_few(facts: Facts, reason: str) -> str:
-    return (
-        f"queries needs more than these {facts.n:,} reports over {facts.domain.size:,} labels: "
-        f"{reason}; release more epochs, ask for fewer questions or a larger epsilon, or use "
-        "histogram or mwem"
-    )
+def _planned(demand: Demand, epsilon: Fraction, facts: Facts) -> OnlinePlan:
+    """The plan of the least bound; without any bound below 1 one that usually does well."""
+    with suppress(CountsError):
+        return plan_online(demand, epsilon=epsilon)
+    return guessed_plan(demand, epsilon=epsilon, deviation=_deviation(facts))
+
+
+def _deviation(facts: Facts) -> float:
+    """Of a question about half the labels, by the devices' noise, in an even population."""
+    readings, labels = Readings.of(facts), facts.domain.size
+    of_label = float(readings.variance(np.array([1 / labels]))[0])
+    return math.sqrt(of_label * labels / 4) / float(facts.n * readings.gain)
 
 
 def _error(linear: OnlinePlan) -> QueryError:

@@ -29,12 +29,15 @@ class QueryError:
 
     @property
     def bars(self) -> tuple[ErrorBar, ...]:
-        """Local, central, together."""
+        """Local, central, together; only the last where it is 1: it then bounds neither part."""
+        both = ErrorBar(self.quantity, 0.0, self.total, CONFIDENCE)
+        if self.total >= 1:
+            return (both,)
         local = self.total - self.central
         return (
             ErrorBar(f"{self.quantity}, local part", 0.0, local, 1 - HALF),
             ErrorBar(f"{self.quantity}, central part", 0.0, self.central, 1 - HALF),
-            ErrorBar(self.quantity, 0.0, self.total, CONFIDENCE),
+            both,
         )
 
     def limits(self, share: float) -> tuple[float, float]:

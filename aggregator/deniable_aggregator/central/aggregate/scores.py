@@ -43,8 +43,15 @@ class Score(Protocol):
     def unit(self) -> str:
         """What `local` and `length` count, in words."""
 
+    @property
+    def readings(self) -> Readings:
+        """How a tally is read."""
+
     def levels(self, counts: Counts) -> Counts:
         """One score a candidate, from the tally of all reports."""
+
+    def of_readings(self, readings: Counts) -> Counts:
+        """The same from the readings of a tally, one a label."""
 
     def length(self, levels: float) -> float:
         """So many levels of the score in its unit, for true answers and not for reports."""
@@ -79,7 +86,10 @@ class Mode:
         return "true answers below the most frequent label"
 
     def levels(self, counts: Counts) -> Counts:
-        return self.readings(counts)
+        return self.of_readings(self.readings(counts))
+
+    def of_readings(self, readings: Counts) -> Counts:
+        return readings
 
     def length(self, levels: float) -> float:
         return levels / float(self.readings.gain)
@@ -114,7 +124,9 @@ class Threshold:
         return "true answers from being the first label at or above the level"
 
     def levels(self, counts: Counts) -> Counts:
-        readings = self.readings(counts)
+        return self.of_readings(self.readings(counts))
+
+    def of_readings(self, readings: Counts) -> Counts:
         least = math.ceil(self.readings.expected(self.level))
         short = np.append(least - readings, 0)
         before = np.concatenate([[0], np.maximum.accumulate(readings) - (least - 1)])

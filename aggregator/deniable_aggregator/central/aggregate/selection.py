@@ -12,9 +12,16 @@ from fractions import Fraction
 from typing import Generic, Protocol, TypeVar
 
 from deniable_aggregator.central.aggregate.arguments import read_name, read_share, spelled
-from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Parameter, Tallies
+from deniable_aggregator.central.aggregate.contract import (
+    Drawn,
+    Facts,
+    Parameter,
+    Tallies,
+    TypicalError,
+)
 from deniable_aggregator.central.aggregate.ordered import Quantile, Revenue
 from deniable_aggregator.central.aggregate.scores import Mode, Score, Threshold
+from deniable_aggregator.central.aggregate.selection_errors import pick_of, selection_errors
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.release import ErrorBar, Release
@@ -89,6 +96,14 @@ class Selecting(Generic[Choice]):
         if self.radius is not None:
             result["poisoning_radius"] = self.radius(scores)
         return Drawn(result, self.expected)
+
+    @property
+    def typical(self) -> tuple[TypicalError, ...]:
+        """The usual error, in the unit of the last of `expected`."""
+        request = {"mechanism": self.mechanism, **self.parameters}
+        return selection_errors(
+            self.score, pick_of(self.selector), request, quantity=self.expected[-1].quantity
+        )
 
     def pmf(self, tallies: Tallies) -> Pmf[Choice]:
         """The certified law of what is drawn, by index: a function of the data, not to be shown."""

@@ -18,6 +18,7 @@ from deniable_aggregator.central.linear.halfspaces import halfspaces
 from deniable_aggregator.central.linear.mwem import Measurement, Mwem, Synthesis, mwem
 from deniable_aggregator.central.linear.mwem_bound import best_rounds, mwem_error, mwem_rows
 from deniable_aggregator.central.linear.online import Answer, OnlineSession
+from deniable_aggregator.central.linear.online_guess import guessed_plan
 from deniable_aggregator.central.linear.online_plan import (
     Demand,
     OnlinePlan,
@@ -60,6 +61,7 @@ __all__ = [
     "Workload",
     "best_rounds",
     "closed_form_rows",
+    "guessed_plan",
     "halfspaces",
     "intervals",
     "laplace_rows",

@@ -36,6 +36,7 @@ from deniable_aggregator.dashboard.release_charts import (
     facts_of,
     promised,
     tables_of,
+    typical_of,
 )
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
@@ -107,6 +108,7 @@ def _shown(found: Collection, release_id: str, labels: Sequence[str] = ()) -> Co
         "facts": facts_of(document),
         "charts": charts_of(document, address),
         "bars": expected_rows(document.error_bars),
+        "typical": list(typical_of(document)),
         "promised": list(promised(document)),
         "place": None if document.log is UNSET else document.log,
         "asks": may("analyst"),

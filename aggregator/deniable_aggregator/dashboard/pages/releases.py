@@ -19,7 +19,12 @@ from deniable_aggregator.dashboard.about import collection_of, may
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.page import Context, Page, Post
 from deniable_aggregator.dashboard.paging import paged
-from deniable_aggregator.dashboard.release_charts import expected_rows, left_rows, promised
+from deniable_aggregator.dashboard.release_charts import (
+    expected_rows,
+    left_rows,
+    promised,
+    typical_of,
+)
 from deniable_aggregator.dashboard.releasing import (
     ReleasesArguments,
     ReleasesQuery,
@@ -96,6 +101,7 @@ def _about(query: ReleasesArguments, quote: QuoteDocument) -> Context:
         "hidden": hidden(query, quote.epochs),
         "left": left_rows(quote),
         "expected": expected_rows(quote.expected),
+        "typical": list(typical_of(quote)),
         "promised": list(promised(quote)),
     }
 
