@@ -35,7 +35,9 @@ def of_the_first_schema(folder: Path) -> Path:
     for table in tables(old) - {"alembic_version", "closed_epochs"}:
         columns = ", ".join(name for _, name, *_ in old.execute(f"pragma table_info({table})"))
         old.execute(f"insert into {table} select {columns} from whole.{table}")  # noqa: S608
-    old.execute("insert into closed_epochs select * from whole.closed_epochs")
+    old.execute(
+        "insert into closed_epochs select collection, epoch, closed_at from whole.closed_epochs"
+    )
     old.commit()
     old.close()
     return folder / "old.db"

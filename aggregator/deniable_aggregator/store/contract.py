@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.access.contract import AccessStore
+from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.store.maintenance import Maintenance
 from deniable_aggregator.store.spooled import Spools
 from deniable_shared.journal import GENESIS, LOG_PAGE, LogEntry
@@ -118,13 +119,23 @@ class CellTally:
 class EpochRow:
     """Reports of one epoch over all its cells; times in unix seconds.
 
-    Once `expired_at` is there, its tallies are gone and n is 0.
+    Once `expired_at` is there, its tallies are gone and n is 0. `damage` is the collection and
+    epoch of a stored row that differs from its checksum: the numbers of the whole collection
+    cannot be trusted then, since the epoch of that row may be what is wrong.
     """
 
     epoch: int
-    n: int
+    stored: int
     closed_at: int | None
     expired_at: int | None = None
+    damage: tuple[str, int] | None = None
+
+    @property
+    def n(self) -> int:
+        """Reports. Raises DamagedError where the stored number cannot be trusted."""
+        if self.damage is not None:
+            raise DamagedError(*self.damage)
+        return self.stored
 
 
 @dataclass(frozen=True, slots=True)
