@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -196,8 +197,11 @@ def test_counts_that_so_many_reports_cannot_give_are_refused(tmp_path: Path) -> 
             db.execute("update cells set body = ? where number = 1", (body(tally),))
             db.commit()
         answer = world.get(f"/v1/collections/{found.id}/estimates")
-        assert (answer.status_code, answer.json["type"]) == (500, "urn:deniable:problem:damaged")
-        assert "of 2027-01-15" in answer.json["detail"]
+        assert (answer.status_code, json.loads(answer.data)["type"]) == (
+            500,
+            "urn:deniable:problem:damaged",
+        )
+        assert "of 2027-01-15" in json.loads(answer.data)["detail"]
         assert world.get(f"/v1/collections/{other.id}/estimates").status_code == 200
         assert world.page(f"/collections/{found.id}").status_code == 500
         settings = world.service.settings
