@@ -12,6 +12,7 @@ from deniable_aggregator import api, dashboard
 from deniable_aggregator.access import guard, oidc, signin
 from deniable_aggregator.api.operations import MAX_JSON_BYTES
 from deniable_aggregator.ingest.endpoint import UploadEndpoint
+from deniable_aggregator.problem import Problem
 from deniable_aggregator.service import Service
 from deniable_shared.epochs import Clock
 
@@ -82,9 +83,14 @@ def _uploads(service: Service, app: Flask) -> UploadEndpoint:
 
 
 def _put_in_front(uploads: UploadEndpoint, app: Flask) -> None:
-    """Uploads go past Flask; the route tells Flask that other methods are not taken there."""
-    app.add_url_rule(UPLOAD_RULE, "upload", lambda collection: uploads, methods=["POST"])
+    """Uploads go past Flask; its rule is there to answer other methods with 405."""
+    app.add_url_rule(UPLOAD_RULE, "upload", _never_reached, methods=["POST"])
     app.wsgi_app = uploads  # type: ignore[method-assign]
+
+
+def _never_reached(collection: str) -> Response:
+    """An upload that reaches Flask has an address that the upload endpoint did not recognize."""
+    raise Problem("not-found", "uploads go to /v1/collections/{id}/reports, spelled like that")
 
 
 def _with_security_headers(response: Response) -> Response:

@@ -7,7 +7,8 @@
   x LockedError           another process serves this data directory
   x ScaleError            workers of a tally that died, or an engine that is not here
   x SettingsError         a setting that is unknown or out of range
-  x SignInError           a provider that does not say, as it must, who somebody is
+  * SignInError           a provider that does not say, as it must, who somebody is
+    x ProviderUnavailableError   it cannot be reached now: later it may
   x SpoolError            a file of the spool that is damaged or is none
   * StoreError            the database refuses, or is of another version
     x StoreReplacedError      its file was removed or replaced while it was open
@@ -26,6 +27,7 @@ __all__ = [
     "ExtraError",
     "KeyFileError",
     "LockedError",
+    "ProviderUnavailableError",
     "ScaleError",
     "SettingsError",
     "SignInError",
@@ -66,6 +68,14 @@ class SettingsError(AggregatorError, ValueError):
 
 class SignInError(AggregatorError):
     """A provider that does not say, as it must, who somebody is."""
+
+
+class ProviderUnavailableError(SignInError):
+    """The provider cannot be reached now; worth trying again after `retry_after_seconds`."""
+
+    def __init__(self, message: str, *, retry_after_seconds: float = 60.0) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class SpoolError(AggregatorError, ValueError):

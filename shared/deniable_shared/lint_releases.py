@@ -13,8 +13,32 @@ __all__ = ["releases"]
 
 
 def releases(manifest: Manifest) -> Iterator[Finding]:
-    """Whether there is anything to be read."""
-    if manifest.read != "releases" or manifest.mechanism_id in RELEASED:
+    """Whether there is anything to be read, and what is not hidden."""
+    if manifest.read == "releases":
+        yield from _unread(manifest)
+        yield from _public(manifest)
+
+
+def _public(manifest: Manifest) -> Iterator[Finding]:
+    """A release protects what was answered, not how many answered."""
+    needed = f"{manifest.min_batch:,} report{'' if manifest.min_batch == 1 else 's'}"
+    yield Finding(
+        "note",
+        "min_batch",
+        f"a release reads only epochs with at least {needed} each: smaller ones are left out",
+    )
+    if manifest.presence == "on_event":
+        yield Finding(
+            "note",
+            "presence",
+            "releases hide what was answered, not who answered, and show how many reports each "
+            f"epoch with at least {needed} has: if answering at all says something, use "
+            'presence = "always"',
+        )
+
+
+def _unread(manifest: Manifest) -> Iterator[Finding]:
+    if manifest.mechanism_id in RELEASED:
         return
     able = [id for id in mechanisms.for_type(manifest.domain.type) if id in RELEASED]
     cure = f"name {' or '.join(able)}, or " if able else ""

@@ -10,6 +10,7 @@ from deniable_shared.epochs import day_start
 from deniable_shared.finding import LEVELS, Finding, Level
 from deniable_shared.manifest import Manifest
 from deniable_shared.origins import is_loopback
+from deniable_shared.placeholders import is_placeholder
 
 __all__ = ["Finding", "Level", "lint"]
 
@@ -42,7 +43,14 @@ def _dates(manifest: Manifest, now: float) -> Iterator[Finding]:
 
 
 def _texts(manifest: Manifest, now: float) -> Iterator[Finding]:
-    if len(manifest.purpose) < _SHORT_PURPOSE or " " not in manifest.purpose:
+    if is_placeholder(manifest.purpose):
+        yield Finding(
+            "error",
+            "purpose",
+            f"{manifest.purpose!r} is a placeholder, and people read it: "
+            "say in a sentence what is asked and what for",
+        )
+    elif len(manifest.purpose) < _SHORT_PURPOSE or " " not in manifest.purpose:
         yield Finding("warning", "purpose", "say in a sentence what is asked and what for")
     if "@" not in manifest.owner and "://" not in manifest.owner:
         yield Finding("warning", "owner", "name an address people can write to")

@@ -13,6 +13,7 @@ from deniable_shared.domain import Domain, Record
 from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.epochs import Clock
 from deniable_shared.manifest_fields import EPSILON_RANGE, check_repeat
+from deniable_shared.placeholders import PLACEHOLDER_PURPOSE
 
 __all__ = ["AUTO", "Wanted", "template"]
 
@@ -67,7 +68,7 @@ _COMMENTS = 26
 class Wanted:
     """What a text says; the rest has its default. `epochs`: how many a fresh answer is paid for."""
 
-    purpose: str = "What do we want to know, and what for?"
+    purpose: str = PLACEHOLDER_PURPOSE
     owner: str = "privacy@example.org"
     epsilon: str = "1"
     read: str = "live"

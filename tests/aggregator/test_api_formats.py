@@ -125,15 +125,22 @@ def test_epochs_are_rows(world: World, themes: Collection) -> None:
     path = f"/v1/collections/{themes.id}/epochs"
     told = world.get(path).get_json()["epochs"]
     for row, each in zip(lines(world, path), told, strict=True):
-        assert row == {name: str(value).replace("False", "false") for name, value in each.items()}
-    assert table(world, path, PARQUET).to_pylist() == told
+        written = {name: str(value).replace("False", "false") for name, value in each.items()}
+        assert row == {**written, "fewer_than": ""}
+    assert table(world, path, PARQUET).to_pylist() == [{**row, "fewer_than": None} for row in told]
 
 
-def test_where_counts_are_hidden_their_column_is_empty(world: World) -> None:
+def test_small_epochs_have_a_bound_instead_of_n_where_only_releases_are_read(world: World) -> None:
     found = world.register(authored("hidden", read="releases", more=BUDGET))
-    world.count(found, [{"dark_mode": True, "beta": False}] * 9)
-    rows = lines(world, f"/v1/collections/{found.id}/epochs")
-    assert {row["n"] for row in rows} == {""}
+    for epoch, n in ((TODAY - 4, 9), (TODAY - 3, 2), (TODAY, 9)):
+        world.count(found, [{"dark_mode": True, "beta": False}] * n, epoch=epoch)
+    path = f"/v1/collections/{found.id}/epochs"
+    rows = {int(row["epoch"]): (row["n"], row["fewer_than"]) for row in lines(world, path)}
+    assert rows[TODAY - 4] == ("9", "")
+    assert rows[TODAY - 3] == rows[TODAY - 5] == ("", "3")
+    assert rows[TODAY] == ("", "")
+    by_column = table(world, path, ARROW).to_pylist()
+    assert {row["epoch"]: row["fewer_than"] for row in by_column}[TODAY - 3] == 3
 
 
 def test_releases_are_rows_with_exact_costs(world: World, themes: Collection) -> None:

@@ -131,17 +131,22 @@ def test_epochs_of_releases_show_nothing_that_depends_on_a_report(world: World) 
     assert "rejections" not in before
 
 
-def test_epochs_of_releases_are_those_of_the_calendar_without_n(world: World) -> None:
+def test_epochs_of_releases_are_the_calendars_with_n_where_there_is_enough(world: World) -> None:
     collection = world.register(authored("releases", read="releases"))
+    for epoch, n in ((TODAY - 5, 3), (TODAY - 4, 2), (TODAY - 2, 9)):
+        world.count(collection, [BITS] * n, epoch=epoch)
     listed = epochs(world, collection)["epochs"]
     assert isinstance(listed, list)
     assert [row["epoch"] for row in listed] == list(
         range(collection.manifest.first_epoch, TODAY + 1)
     )
-    assert {tuple(row) for row in listed} == {
-        ("epoch", "start", "end", "closes", "state", "expired")
-    }
     assert [row["state"] for row in listed[-4:]] == ["closed", "open", "open", "open"]
+    told = {row["epoch"]: (row.get("n"), row.get("fewer_than")) for row in listed}
+    assert [told[TODAY - days] for days in (6, 5, 4, 3)] == [
+        *((None, 3), (3, None)),
+        *((None, 3), (None, 3)),
+    ]
+    assert {told[TODAY - days] for days in (2, 1, 0)} == {(None, None)}
 
 
 def test_lowering_read_by_a_new_version_closes_what_was_open(world: World) -> None:

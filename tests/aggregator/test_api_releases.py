@@ -168,7 +168,7 @@ def test_a_session_answers_over_http_the_same_question_alike(world: ReleaseWorld
     told = [post(world, {"label": 1}, path=f"{PATH}/{name}/questions") for _ in range(2)]
     assert told[0].status_code == 200
     assert told[0].get_json() == told[1].get_json()
-    assert set(told[0].get_json()) == {"release", "result", "error_bars"}
+    assert set(told[0].get_json()) == {"release", "result", "error_bars", "questions_left"}
     assert world.charges == 1
 
 

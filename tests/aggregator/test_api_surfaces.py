@@ -8,81 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import click
-import httpx
 import pytest
-from click.testing import CliRunner
-from werkzeug.test import TestResponse
 
 from deniable_aggregator.cli import main
-from deniable_aggregator.cli.options import Target
-from deniable_aggregator.dashboard.pages import pages
 from deniable_aggregator.estimate.trust import UNREACHABLE
-from deniable_aggregator.process import connection
 from deniable_aggregator.registry import Collection
 from support.api_world import TODAY, World, authored, opened
+from support.surfaces import COMMANDS, READING, Answer, everything
 
-ROLES = ("viewer", "analyst", "admin")
-YES, NO = ({"dark_mode": value, "beta": value} for value in (True, False))
-
-ESTIMATES = "/v1/collections/{collection}/estimates"
-PAGE_QUERIES = {
-    "overview": ["", "?q=e&page=2"],
-    "collection": [
-        "",
-        f"?from={TODAY}&label=beta",
-        f"?to={TODAY - 1}&show=significant",
-        "?show=projected&view=table",
-        "?format=json",
-        "?format=csv&by=epoch",
-    ],
-    "compare": [
-        "",
-        f"?before_from={TODAY - 2}&before_to={TODAY - 1}&from={TODAY}",
-        "?family=each&view=table",
-        *("?format=json", "?format=csv"),
-    ],
-    "ledger": ["", "?collection={collection}", "?format=json", "?format=csv"],
-    "log": ["", "?verify=true"],
-    "releases": ["", "?cost=true&epsilon=0.1", "?cost=true&mechanism=top-k&k=1&epsilon=0.1"],
-}
-"""Page → what it may be asked, where that is more than nothing."""
-READING = {
-    ESTIMATES: [
-        "",
-        "?group_by=epoch",
-        f"?from={TODAY}",
-        f"?to={TODAY - 1}",
-        "?projection=clip",
-        "?family=all&confidence=0.5",
-        "?significant=holm&liars=0.01&projection=base-cut",
-    ],
-    "/v1/collections/{collection}/comparison": [
-        f"?before_to={TODAY - 1}&from={TODAY}",
-        f"?before_to={TODAY - 2}&from={TODAY - 1}&family=each",
-    ],
-    "/v1/collections/{collection}/epochs": [""],
-    "/v1/collections/{collection}/series": ["", "?label=beta", f"?to={TODAY - 1}"],
-    "/v1/collections/{collection}/releases": [""],
-    "/v1/collections/{collection}/releases/{release_id}": [""],
-    "/v1/collections": [""],
-    "/v1/ledger": ["", "?collection={collection}"],
-    "/v1/log": [""],
-    "/readyz": [""],
-    **{
-        re.sub(r"<(.*?)>", r"{\1}", page.path): PAGE_QUERIES.get(name, [""])
-        for name, page in pages().items()
-    },
-}
-"""Addresses whose answer could depend on reports."""
-PRICED = {"mechanism": "histogram", "epsilon": "0.1"}
-"""A release whose price is asked for: what it says may depend on closed epochs' n at most."""
-OFFERED = re.compile(r'<select id="mechanism".*?</select>', re.S)
-"""The families that a page offers, one of which is about cohorts: the same for every collection."""
 FIXED = {
     "/healthz",
     "/openapi.json",
@@ -97,22 +33,6 @@ FIXED = {
 WAYS_IN = {"/sign-in", "/sign-in/provider", "/sign-in/provider/done"}
 OPERATORS = {"/metrics"}
 """Addresses that count reports for the operator, whom `read` hides nothing from."""
-COMMANDS = {
-    ("estimates",): [
-        *([], ["--json"], ["--csv"], ["--by-epoch"], ["--projection", "clip"]),
-        *(["--plot"], ["--plot", "--by-epoch"], ["--parquet", "-"], ["--arrow", "-"]),
-    ],
-    ("report",): [["--html", "-"]],
-    ("epochs", "list"): [[], ["--json"], ["--csv"]],
-    ("collections", "list"): [[], ["--json"]],
-    ("release",): [
-        ["--mechanism", "histogram", "--epsilon", "0.1", "--cost"],
-        ["--mechanism", "exponential", "--epsilon", "0.1", "--cost", "--json"],
-    ],
-    ("releases",): [[], ["--json"], ["--csv"], ["0" * 16]],
-    ("ledger", "show"): [[], ["--json"], ["--csv"]],
-}
-"""Commands that read."""
 OTHER_COMMANDS = {
     *(("demo",), ("simulate",), ("init",), ("serve",), ("doctor",), ("log", "verify")),
     ("clock", "confirm"),
@@ -130,70 +50,15 @@ OTHER_COMMANDS = {
     ("loadgen",),
     *(("open",), ("relay", "serve"), ("relay", "status"), ("tally",)),
 }
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What one surface says."""
-
-    where: str
-    status: int
-    text: str
+YES, NO = ({"dark_mode": value, "beta": value} for value in (True, False))
+OFFERED = re.compile(r'<select id="mechanism".*?</select>', re.S)
+"""The families that a page offers, one of which is about cohorts: the same for every collection."""
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     with opened(tmp_path) as world:
         yield world
-
-
-def everything(
-    world: World, collection: Collection, monkeypatch: pytest.MonkeyPatch
-) -> list[Answer]:
-    """Every surface, in every variant, for every role that may read."""
-    found = []
-    for address, queries in READING.items():
-        for query in queries:
-            for role in ROLES:
-                for accept in ("application/json", "text/csv", "*/*"):
-                    path = addressed(address + query, collection)
-                    answer = asked(world, path, role, accept)
-                    where = f"GET {path} {role} {accept}"
-                    found.append(Answer(where, answer.status_code, answer.text))
-    for role in ROLES:
-        path = addressed("/v1/collections/{collection}/releases?cost=true", collection)
-        answer = world.send("POST", path, role, json=PRICED)
-        found.append(Answer(f"POST {path} {role}", answer.status_code, answer.text))
-    with monkeypatch.context() as patch:
-        patch.setattr(Target, "connect", lambda target: connected(world))
-        clock = SimpleNamespace(time=world.clock)
-        patch.setattr("deniable_aggregator.cli.report.time", clock)  # it tells the minute
-        for words, variants in COMMANDS.items():
-            name = [] if words[0] == "collections" else [collection.id]
-            for options in variants:
-                result = CliRunner().invoke(main, [*words, *name, *options])
-                where = f"deniable {' '.join([*words, *options])}"
-                found.append(Answer(where, result.exit_code, result.output))
-    return found
-
-
-def asked(world: World, path: str, role: str, accept: str) -> TestResponse:
-    """By a token, of a page by a session."""
-    ask = world.get if path.startswith("/v1/") else world.page
-    return ask(path, role, Accept=accept)
-
-
-def addressed(address: str, collection: Collection) -> str:
-    return address.replace("{collection}", collection.id).replace("{release_id}", "0" * 16)
-
-
-def connected(world: World) -> connection.Connection:
-    client = httpx.Client(
-        base_url="http://deniable.test",
-        headers=world.authorization("admin"),
-        transport=httpx.WSGITransport(app=world.app.wsgi_app),
-    )
-    return connection.Connection(client, address="http://deniable.test")
 
 
 def of_estimates(answers: list[Answer]) -> list[Answer]:

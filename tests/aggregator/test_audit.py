@@ -183,7 +183,7 @@ def test_people_are_added_listed_and_removed_by_the_command(deniable: Deniable) 
     assert "there is a user 'ana' already" in again.output
     [row] = deniable.json("users", "list")["users"]
     assert (row["name"], row["role"]) == ("ana", "analyst")
-    assert deniable.done("users", "remove", "ana") == "Removed ana\n"
+    assert deniable.done("users", "remove", "ana", "--yes") == "Removed ana\n"
     assert deniable.json("users", "list")["users"] == []
 
 

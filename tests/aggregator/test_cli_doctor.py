@@ -114,7 +114,7 @@ def test_it_runs_the_checks_of_readyz_where_no_server_runs(deniable: Deniable) -
     path = deniable.data / "deniable.db"
     deniable.done("collections", "apply", deniable.write("s.toml"))
     kept = path.read_bytes()
-    deniable.done("keys", "rotate", "--now")
+    deniable.done("keys", "rotate", "--now", "--yes")
     deniable.done("collections", "apply", deniable.write("t.toml", THEME_TOML))
     path.write_bytes(kept)
     (message,) = found(deniable, "ready", "fail")

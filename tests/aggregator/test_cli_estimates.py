@@ -100,7 +100,7 @@ def test_the_epochs_are_listed_with_their_state(deniable: Deniable) -> None:
 
 def test_the_only_open_epoch_closes_without_being_named(deniable: Deniable) -> None:
     count(deniable, 60)
-    assert "is closed" in deniable.done("epochs", "close", "settings")
+    assert "is closed" in deniable.done("epochs", "close", "settings", "--yes")
     assert deniable.json("estimates", "settings")["provisional"] is False
     assert "nothing to close" in deniable.refused("epochs", "close", "settings")
 
@@ -109,13 +109,13 @@ def test_one_of_several_open_epochs_must_be_named(deniable: Deniable) -> None:
     count(deniable, 5)
     count(deniable, 5, epoch=TODAY - 1)
     assert "name one with --epoch" in deniable.refused("epochs", "close", "settings")
-    closed = deniable.json("epochs", "close", "settings", "--epoch", str(TODAY - 1))
+    closed = deniable.json("epochs", "close", "settings", "--yes", "--epoch", str(TODAY - 1))
     assert (closed["epoch"], closed["changed"]) == (TODAY - 1, True)
 
 
 def test_closing_twice_says_so(deniable: Deniable) -> None:
     count(deniable, 5)
-    arguments = ("epochs", "close", "settings", "--epoch", str(TODAY))
+    arguments = ("epochs", "close", "settings", "--yes", "--epoch", str(TODAY))
     deniable.done(*arguments)
     assert "is already closed" in deniable.done(*arguments)
 

@@ -44,13 +44,13 @@ def test_rotate_makes_a_pending_key_once(deniable: Deniable) -> None:
 
 
 def test_rotate_now_uses_it_at_once(deniable: Deniable) -> None:
-    made = deniable.json("keys", "rotate", "--now")
+    made = deniable.json("keys", "rotate", "--now", "--yes")
     assert (made["id"], made["state"]) == (2, "active")
     assert states(deniable) == [(1, 1, "expired"), (2, 1, "active")]
 
 
 def test_rotate_to_suite_2_keeps_suite_1(deniable: Deniable) -> None:
-    deniable.done("keys", "rotate", "--suite", "2", "--now")
+    deniable.done("keys", "rotate", "--suite", "2", "--now", "--yes")
     assert states(deniable) == [(1, 1, "active"), (2, 2, "active")]
 
 

@@ -28,7 +28,7 @@ def deniable(tmp_path: Path) -> Deniable:
     command = Deniable(tmp_path)
     command.done("init")
     command.done("collections", "apply", command.write("settings.toml"))
-    command.done("keys", "rotate", "--now")
+    command.done("keys", "rotate", "--now", "--yes")
     return command
 
 

@@ -11,6 +11,7 @@ from deniable_aggregator.planning import Plan, plan
 from deniable_shared.domain import Record
 from support.deniable_command import Deniable
 
+PURPOSE = ("--purpose", "Which theme do people use?")
 ASKED = ("--domain", "1000", "--epsilon", "1", "--users", "100000")
 
 
@@ -182,7 +183,9 @@ def test_what_no_mechanism_does_is_refused_with_the_reason(
 def test_lint_and_apply_say_why_a_mechanism_is_chosen(deniable: Deniable) -> None:
     file = deniable.folder / "theme.toml"
     labels = [word for number in range(20) for word in ("--label", f"l{number}")]
-    file.write_text(deniable.done("collections", "new", "theme", "--type", "choice", *labels))
+    file.write_text(
+        deniable.done("collections", "new", "theme", "--type", "choice", *labels, *PURPOSE)
+    )
     told = deniable.json("collections", "lint", str(file))["collections"][0]
     assert told["mechanism"] == told["recommended"]
     assert told["ratio_to_optimum"] <= 1.05

@@ -264,6 +264,7 @@ def test_the_answer_of_a_session_is_shown_with_its_bars(
         "release": "0" * 16,
         "result": {"labels": ["a", "b"], "share": 0.25, "lower": None},
         "error_bars": [{"quantity": "share", "lower": 0.1, "upper": 0.4, "confidence": 0.95}],
+        "questions_left": 1234,
     }
     asked: list[object] = []
 
@@ -281,3 +282,19 @@ def test_the_answer_of_a_session_is_shown_with_its_bars(
     ]
     assert "share: 25.0%" in shown
     assert lines_with(shown, "share", "0.1", "0.4", "0.95")
+    assert "New questions left: 1,234" in shown
+
+
+def test_where_only_releases_are_read_n_is_shown_and_small_epochs_are_named(
+    tmp_path: Path,
+) -> None:
+    deniable = prepared(tmp_path, more='read = "releases"\nmin_batch = 150\n')
+    days = ("--from", str(FIRST - 2), "--to", str(LAST))
+    priced = deniable.done(*COUNTS, *days, "--cost")
+    assert f"from epochs {FIRST} to {LAST}, 300 reports." in priced
+    small = f"Too few reports to be read: epochs {FIRST - 2} to {FIRST - 1}."
+    assert small in priced
+    assert small in deniable.done(*COUNTS, *days)
+    listed = deniable.done("epochs", "list", "theme")
+    assert lines_with(listed, str(FIRST), "closed", "150")
+    assert lines_with(listed, str(FIRST - 1), "closed", "fewer than 150")

@@ -25,11 +25,14 @@ def apply(deniable: Deniable, toml: str = SETTINGS_TOML, *options: str) -> dict[
     return deniable.json("collections", "apply", path, "--key", deniable.key, *options)
 
 
+PURPOSE = ("--purpose", "Which theme do people use?")
+
+
 def test_the_whole_session_works_from_an_empty_directory(tmp_path: Path) -> None:
     deniable = Deniable(tmp_path)
     assert "trust=" in deniable.done("init")
     new = ("collections", "new", "settings", "--type", "bits", "--label", "dark", "--label", "beta")
-    toml = deniable.write("settings.toml", deniable.done(*new))
+    toml = deniable.write("settings.toml", deniable.done(*new, *PURPOSE))
     assert "answers 1 epoch" in deniable.done("collections", "lint", toml)
     assert "is registered" in deniable.done("collections", "apply", toml, "--key", deniable.key)
     assert "settings-" in deniable.done("collections", "list")
@@ -127,7 +130,7 @@ def test_new_writes_a_collection_of_each_repeat_that_can_be_applied(
 ) -> None:
     labels = ("--label", "dark", "--label", "light")
     new = ("collections", "new", "theme", "--type", "choice", *labels, "--repeat", repeat)
-    path = deniable.write("theme.toml", deniable(*new).stdout)
+    path = deniable.write("theme.toml", deniable(*new, *PURPOSE).stdout)
     document = deniable.json("collections", "apply", path, "--key", deniable.key)
     assert document["created"]
     assert f'repeat = "{repeat}"' in path.read_text()
@@ -144,7 +147,7 @@ def test_new_writes_a_collection_of_each_domain_that_can_be_applied(
     deniable: Deniable, kind: str
 ) -> None:
     new = ("collections", "new", "theme", "--type", kind, *DOMAINS[kind])
-    path = deniable.write("theme.toml", deniable(*new).stdout)
+    path = deniable.write("theme.toml", deniable(*new, *PURPOSE).stdout)
     assert deniable.json("collections", "apply", path, "--key", deniable.key)["created"]
 
 
@@ -173,6 +176,7 @@ def test_options_of_another_domain_are_wrong_usage(
         (('epsilon = "1"', 'epsilon = "21"'), "epsilon"),
         (('epsilon = "1"', 'epsilom = "1"'), "epsilon"),
         (("[domain]", "[domain"), "not TOML"),
+        (("Which settings do people turn on?", "TODO"), "'TODO' is a placeholder"),
         (("2099-01-01", "2026-02-01"), "expired"),
     ],
 )
@@ -225,7 +229,7 @@ def test_an_unknown_collection_is_said_to_be_unknown(deniable: Deniable) -> None
 
 def test_a_closed_collection_is_listed_as_closed(deniable: Deniable) -> None:
     apply(deniable)
-    assert deniable.json("collections", "close", "settings")["state"] == "closed"
+    assert deniable.json("collections", "close", "settings", "--yes")["state"] == "closed"
     (listed,) = deniable.json("collections", "list")["collections"]
     assert listed["state"] == "closed"
 

@@ -26,7 +26,9 @@ def deniable(tmp_path_factory: pytest.TempPathFactory) -> Deniable:
     """A collection that `collections new` wrote, with reports of 200 people."""
     command = Deniable(tmp_path_factory.mktemp("texts"))
     command.done("init")
-    text = command.done("collections", "new", "words", "--type", "text", "--max-bytes", "6")
+    purpose = "Which drink do people order?"
+    kind = ("--type", "text", "--max-bytes", "6", "--purpose", purpose)
+    text = command.done("collections", "new", "words", *kind)
     text = text.replace("# search_step = 1 ", "search_step = 0 ")
     path = command.write("words.toml", text)
     command.done("collections", "apply", path, "--key", command.key)

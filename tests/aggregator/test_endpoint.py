@@ -105,7 +105,6 @@ def test_a_refused_report_is_answered_with_its_code(world: World) -> None:
         "/v1/collections/settings/estimates",
         "/v1/collections/settings/reports/",
         "/v1/collections/a/b/reports",
-        "/v1/collections//reports",
         "/v1/collections/reports",
         "/other/settings/reports",
     ],

@@ -16,6 +16,7 @@ from deniable_aggregator.heads import file as heads_file
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.releases.account import account_of
 from deniable_aggregator.releases.archive import result_named
+from deniable_aggregator.releases.facts import EpochSet
 from deniable_aggregator.service import Service
 from support.api_world import World, authored, opened
 from support.ledgers import admitted
@@ -147,7 +148,7 @@ def test_a_draw_whose_result_was_lost_is_charged_twice(restarted: Restarted) -> 
     store, collection = restarted.spender.world.service.store, restarted.spender.collection
     world = ReleaseWorld(restarted.spender.world, collection, entropy=stream())
     request = asked("0.25", epochs=over(FIRST))
-    plan, facts = world.releases._valid(collection, request, (FIRST,))
+    plan, facts = world.releases._valid(collection, request, EpochSet((FIRST,)))
     store.charge(world.releases._row(collection, plan, facts), admitted)
     restarted.save()
     restarted.release("0.25")  # draws what was charged, and shows it

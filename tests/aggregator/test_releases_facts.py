@@ -36,7 +36,7 @@ linkable = true
 
 def epochs(world: ReleaseWorld, selection: Selection) -> tuple[int, ...]:
     store = world.world.service.store
-    return facts.epochs_of(store, world.collection, selection, world.world.clock())
+    return facts.epochs_of(store, world.collection, selection, world.world.clock()).read
 
 
 def installation(world: ReleaseWorld, *read: int) -> tuple[int, int]:
@@ -112,24 +112,69 @@ def test_a_report_that_slips_in_before_the_closing_is_counted_or_left_to_nobody(
         ] * 2
 
 
-def test_where_only_releases_are_read_every_epoch_of_the_calendar_is_listed_and_no_n(
+def test_where_only_releases_are_read_each_epoch_needs_enough_and_n_is_shown(
     tmp_path: Path,
 ) -> None:
-    with opened(tmp_path, read="releases") as world:
-        calendar = tuple(range(world.collection.first_epoch, LAST + 1))
-        assert epochs(world, Selection()) == calendar
+    with opened(tmp_path, read="releases", min_batch=5) as world:
+        world.world.count(world.collection, [BITS] * 4, epoch=FIRST - 2)
         shown = document(world.releases.release(world.collection, asked()))
-        assert shown["epochs"] == list(calendar)
-        assert "n" not in shown
-        assert epochs(world, over(FIRST - 1)) == (FIRST - 1,)
+        assert (shown["epochs"], shown["n"]) == ([FIRST, LAST], 10)
+        assert shown["too_few_reports"] == list(range(world.collection.first_epoch, FIRST))
 
 
-def test_where_only_releases_are_read_too_few_does_not_say_how_many(tmp_path: Path) -> None:
-    with opened(tmp_path, read="releases", min_batch=11) as world:
+def test_what_is_left_out_is_closed_as_well(tmp_path: Path) -> None:
+    """No report can then lift an epoch over the bound after a release has left it out."""
+    with opened(tmp_path, read="releases", min_batch=5) as world:
+        store = world.world.service.store
+        world.world.count(world.collection, [BITS] * 4, epoch=FIRST - 1)
+        world.releases.release(world.collection, asked(epochs=over(FIRST - 1, FIRST)))
+        assert store.is_closed(world.collection.id, FIRST - 1)
+
+
+def test_what_was_asked_for_and_has_enough_is_the_same_request(tmp_path: Path) -> None:
+    with opened(tmp_path, read="releases") as world:
+        first = world.releases.release(world.collection, asked(epochs=over(FIRST)))
+        again = world.releases.release(world.collection, asked(epochs=over(FIRST, FIRST - 1)))
+        assert (again.row, again.new, world.charges) == (first.row, False, 1)
+
+
+def test_an_epoch_that_is_left_out_keeps_its_whole_budget(tmp_path: Path) -> None:
+    with opened(tmp_path, read="releases") as world:
+        world.releases.release(world.collection, asked(epochs=over(FIRST - 1, FIRST)))
+        [charge] = world.world.service.store.charges(world.collection.id)
+        assert charge.epochs == (FIRST,)
+
+
+@pytest.mark.parametrize("selection", [Selection(), over(FIRST, LAST), over(FIRST - 1)])
+def test_where_only_releases_are_read_too_few_does_not_say_how_many(
+    tmp_path: Path, selection: Selection
+) -> None:
+    """Ten reports in two epochs, five and five, are not enough for six an epoch."""
+    told = []
+    with opened(tmp_path, read="releases", min_batch=6) as world:
+        for ask in (world.releases.release, world.releases.quote):
+            with pytest.raises(Problem) as caught:
+                ask(world.collection, asked(epochs=selection))
+            told.append(caught.value.document())
+        assert told[0] == told[1]
+        assert caught.value.extra == {"needed": 6}
+        assert "5" not in caught.value.detail
+        assert "10" not in caught.value.detail
+
+
+def test_after_a_narrowing_the_newest_version_decides_what_is_read(tmp_path: Path) -> None:
+    """A price of an epoch that began afterwards once said how many reports it had."""
+    with opened(tmp_path, min_batch=5) as world:
+        store = world.world.service.store
+        world.follow({"read": "releases"})
+        world.world.count(world.collection, [BITS] * 4, epoch=OPEN + 1)
+        for epoch in (OPEN, OPEN + 1):
+            store.close_epoch(world.collection.id, epoch, 0)
+        shown = world.releases.quote(world.collection, asked(epochs=over(OPEN, OPEN + 1)))
+        assert (shown["epochs"], shown["n"], shown["too_few_reports"]) == ([OPEN], 5, [OPEN + 1])
         with pytest.raises(Problem) as caught:
-            world.releases.release(world.collection, asked())
-        assert caught.value.extra == {"needed": 11}
-        assert "10" not in caught.value.detail.replace("than the 11", "")
+            world.releases.quote(world.collection, asked(epochs=over(OPEN + 1)))
+        assert caught.value.extra == {"needed": 5}
 
 
 def test_only_where_releases_are_all_there_is_the_contraction_is_promised(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import pytest
 from deniable_aggregator.central import aggregate
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.releases import Request, Selection, archive
+from deniable_aggregator.releases import Request, archive
 from deniable_aggregator.store.contract import ChargeRow
 from deniable_shared.coins import Coins
 from support.release_plans import Counts
@@ -166,19 +166,3 @@ def test_only_the_digest_that_is_never_shown_tells_the_two_apart(worlds: Worlds)
         result = w.world.service.store.results(w.collection.id)[0]
         shown = json.dumps(archive.ledger(w.world.service.store, w.collection))
         assert row.request.hex() not in shown + result.document.decode()
-
-
-def test_which_epochs_hold_the_reports_is_not_told_where_only_releases_are_read(
-    tmp_path: Path,
-) -> None:
-    shown = []
-    for place, epoch in enumerate((FIRST, LAST)):
-        world = opened(
-            tmp_path / str(place), read="releases", plan=aggregate.plan, entropy=stream(),
-            empty=True,
-        )  # fmt: skip
-        with world as w:
-            w.count(epoch, [bytes([0x80])] * 9)
-            request = Request("histogram", {"epsilon": "0.25"}, Selection())
-            shown.append(without_the_draw(document(w.releases.release(w.collection, request))))
-    assert shown[0] == shown[1]

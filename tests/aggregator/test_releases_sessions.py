@@ -36,6 +36,10 @@ def ask(world: ReleaseWorld, release: str, label: object) -> object:
     return answer["result"]
 
 
+def left(world: ReleaseWorld, release: str) -> int:
+    return world.releases.sessions.left(world.collection, release)
+
+
 def restarted(world: ReleaseWorld) -> ReleaseWorld:
     """Another process over the same store."""
     return ReleaseWorld(world.world, world.collection, world.plan)
@@ -140,6 +144,72 @@ def test_a_question_that_is_not_taken_is_refused_and_the_session_goes_on(
         ask(world, release, label)
     assert caught.value.slug == "invalid-argument"
     assert ask(world, release, 0) == told
+
+
+def test_a_new_question_past_the_planned_number_is_refused(
+    world: ReleaseWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Talk, "questions", 1)
+    release = talk(world)
+    assert left(world, release) == 1
+    told = ask(world, release, 0)
+    assert left(world, release) == 0
+    for process in (world, restarted(world)):
+        with pytest.raises(Problem, match="has answered the 1 questions") as caught:
+            ask(process, release, 1)
+        assert caught.value.slug == "conflict"
+        assert ask(process, release, 0) == told
+    assert len(world.world.service.store.records(release)) == 2
+
+
+def test_each_answer_says_how_many_questions_are_left(world: ReleaseWorld) -> None:
+    release = talk(world)
+    answers = [
+        world.releases.sessions.ask(world.collection, release, {"label": label})
+        for label in (0, 0, 1, 0)
+    ]
+    assert [answer["questions_left"] for answer in answers] == [1, 1, 0, 0]
+
+
+def test_a_session_with_more_answers_than_planned_goes_on_answering_those(
+    world: ReleaseWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sessions of earlier versions had no bound."""
+    release = talk(world)
+    told = [ask(world, release, label) for label in (0, 1)]
+    monkeypatch.setattr(Talk, "questions", 1)
+    assert left(world, release) == 0
+    assert [ask(restarted(world), release, label) for label in (0, 1)] == told
+
+
+def test_questions_at_once_from_all_processes_do_not_pass_the_planned_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Talk, "questions", 3)
+    with opened(tmp_path, type="choice", labels=tuple("abcdefgh"), empty=True) as world:
+        world.count(FIRST, [bytes([place % 8]) for place in range(16)])
+        release = talk(world)
+        processes = [world, *(restarted(world) for _ in range(4))]
+
+        refused = set()
+
+        def asking(number: int) -> bool:
+            for _ in range(100):
+                try:
+                    ask(processes[number % 5], release, number % 8)
+                except Problem as problem:
+                    if problem.slug != "unavailable":
+                        refused.add(problem.slug)
+                        return False
+                else:
+                    return True
+            raise AssertionError("never answered")
+
+        with ThreadPoolExecutor(20) as pool:
+            answered = list(pool.map(asking, range(40)))
+        assert any(answered)
+        assert refused == {"conflict"}
+        assert len(world.world.service.store.records(release)) == 1 + 3
 
 
 def test_a_release_that_opened_nothing_takes_no_questions(world: ReleaseWorld) -> None:

@@ -12,6 +12,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from deniable_aggregator.app import create_app
+from deniable_aggregator.central.aggregate.queries import Questions
 from deniable_aggregator.service import Service
 from support.browser import Browser
 from support.dashboard_site import filled, theme
@@ -112,6 +113,18 @@ def test_a_question_that_is_none_is_refused_in_a_sentence(
     assert refused.status_code == 400
     assert words.casefold() in refused.text.casefold()
     assert "data-answer" not in refused.text
+
+
+def test_the_page_says_how_many_new_questions_are_left_and_refuses_one_more(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = len(session.service.store.records(session.release)) - 1
+    assert f"It still answers {10 - asked} new questions." in session.page("viewer").text
+    monkeypatch.setattr(Questions, "questions", asked)
+    assert "All its questions were asked" in session.page("viewer").text
+    refused = session.ask(label=["light", "dark", "auto"])
+    assert refused.status_code == 409
+    assert f"has answered the {asked} questions that it was made for" in refused.text
 
 
 def test_a_viewer_reads_the_release_and_cannot_ask(session: Session) -> None:

@@ -58,6 +58,14 @@ def test_the_text_is_what_collections_new_writes(world: World) -> None:
     assert text == template("lunch", domain=domain, repeat="memoized", clock=world.clock)
 
 
+def test_a_draft_without_a_purpose_cannot_be_registered(world: World) -> None:
+    said = "It cannot be registered like this"
+    assert said in page(world, name="lunch", labels="soup\nsalad")
+    assert said not in page(
+        world, name="lunch", labels="soup\nsalad", purpose="What do people eat at noon?"
+    )
+
+
 @pytest.mark.parametrize("repeat", ["once", "fresh", "memoized"])
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "4", "8"])
 def test_every_price_makes_a_text_that_means_it(world: World, repeat: str, epsilon: str) -> None:

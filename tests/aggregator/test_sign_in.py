@@ -180,6 +180,22 @@ def test_a_user_who_is_removed_is_out_at_the_next_request(world: World, browser:
     assert browser.sign_in("ana").status_code == 403
 
 
+def test_a_link_of_a_user_who_is_removed_opens_nothing(world: World, browser: Browser) -> None:
+    link = world.service.sessions.make_link("ana", "admin")
+    assert world.send("DELETE", "/v1/users/ana").status_code == 204
+    assert browser.client.get(f"/sign-in?link={link}").status_code == 410
+    browser.use(link)
+    assert status(browser, "/for-admin") == 303
+
+
+@pytest.mark.parametrize("name", ["a/b", "a\\b", "100%", ".", ".."])
+def test_a_name_that_no_address_can_spell_is_refused(world: World, name: str) -> None:
+    body = {"name": name, "role": "viewer", "password": "correct horse battery"}
+    answer = world.send("POST", "/v1/users", json=body)
+    assert answer.status_code == 400
+    assert "without a slash" in answer.get_json()["detail"]
+
+
 def test_a_cookie_opens_nothing_of_the_api(browser: Browser) -> None:
     browser.use(browser_link(browser))
     assert status(browser, "/for-admin") == 200

@@ -114,7 +114,7 @@ def test_a_release_does_not_close_an_epoch_whose_spool_is_not_counted(
     assert refused.value.slug == "epoch-open"
     split.clock.now += 2 * MARGIN_SECONDS
     assert split.opener.turn(at_once=True) == 3
-    assert settled(beside.store, found, Selection(listed=(TODAY,)), split.clock()) == (TODAY,)
+    assert settled(beside.store, found, Selection(listed=(TODAY,)), split.clock()).read == (TODAY,)
 
 
 def test_no_key_is_destroyed_before_what_was_sealed_to_it_is_counted(

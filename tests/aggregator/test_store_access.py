@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -36,15 +37,26 @@ def test_a_user_comes_back_as_added_and_a_name_is_given_once(store: AnyStore) ->
     assert (store.find_user("ana"), store.find_user("bob")) == (ANA, None)
 
 
-def test_removing_a_user_ends_what_began_with_the_password_and_nothing_else(
-    store: AnyStore,
-) -> None:
+def test_removing_a_user_ends_every_session_and_link_of_that_name(store: AnyStore) -> None:
     store.add_user(ANA)
-    for number, via in enumerate(["password", "password", "oidc", "link"], start=1):
+    for number, via in enumerate(["password", "oidc", "link"], start=1):
         assert store.add_session(session(number, via=via))
-    assert store.remove_user("ana")
-    assert [row.via for row in store.sessions()] == ["oidc", "link"]
+    bob = session(4, name="bob", via="link")
+    store.add_session(bob)
+    store.add_link(replace(LINK, name="ana"))
+    with audit.acting("user-removed", actor="root", at=1):
+        assert store.remove_user("ana")
+    assert store.sessions() == [bob]
+    assert store.find_link(LINK.hash) is None
+    [entry] = map(audit.parse, store.audit())
+    assert entry.details == {"sessions": "3", "links": "1"}
     assert not store.remove_user("ana")
+
+
+def test_a_name_without_a_password_can_be_removed_too(store: AnyStore) -> None:
+    store.add_session(session(1, via="oidc"))
+    assert store.remove_user("ana")
+    assert store.sessions() == []
 
 
 def test_nobody_signs_in_with_the_password_of_a_user_who_was_removed(store: AnyStore) -> None:

@@ -152,7 +152,7 @@ def test_the_command_prints_the_key_alone_and_says_for_which_epochs(
     data = ["--data", str(world.service.settings.data)]
     world.service.close()
     CliRunner().invoke(main, ["clock", "confirm", *data])  # the machine's own is not the world's
-    made = CliRunner().invoke(main, ["vouchers", "replace", "survey", *data])
+    made = CliRunner().invoke(main, ["vouchers", "replace", "survey", "--yes", *data])
     told = CliRunner().invoke(main, ["vouchers", "key", "survey", *data, "--json"])
     document = json.loads(told.stdout)
     again = ["vouchers", "key", "survey", "--epoch", str(document["next"]), *data]

@@ -28,6 +28,8 @@ SERVED = ("doctor --url http://127.0.0.1:8000", "doctor --url https://stats.exam
 MOVED = "https://stats.example.net"
 STORE = "postgresql://deniable@db.example.org/deniable"
 TOKEN = "3f9a01c2b4de"
+ASKED_ABOUT = ("epochs close", "keys rotate --now")
+"""What a person at a terminal says yes to."""
 
 
 def lines() -> list[str]:
@@ -74,7 +76,9 @@ class Installation:
         if not line.startswith("deniable "):
             return accepted("bash", "-c", self.here(line))
         if words not in SERVED:
-            return self.deniable.done(*shlex.split(self.here(words)))
+            return self.deniable.done(
+                *shlex.split(self.here(words)), *["--yes"] * words.startswith(ASKED_ABOUT)
+            )
         with self.serving() as address:
             return self.deniable.done("doctor", "--url", address)
 

@@ -13,6 +13,7 @@ from deniable_shared.errors import ManifestError
 from deniable_shared.linter import lint
 from deniable_shared.manifest import Manifest, parse_manifest
 from deniable_shared.manifest_fields import FIELDS, REPEATS, Change
+from deniable_shared.templates import Wanted
 from deniable_shared.toml_keys import KEYS
 from support.manifests import INGEST, SETTINGS, settings
 
@@ -215,7 +216,8 @@ class TestTemplate:
     @staticmethod
     def write(repeat: str) -> str:
         labels = ["soup", 'a "big" salad']
-        return template("lunch", domain=Choice(tuple(labels)), repeat=repeat, clock=lambda: NOON)
+        domain, wanted = Choice(tuple(labels)), Wanted(purpose="Which lunch do people take?")
+        return template("lunch", domain=domain, repeat=repeat, wanted=wanted, clock=lambda: NOON)
 
     @pytest.mark.parametrize("repeat", REPEATS)
     def test_it_is_a_manifest_at_once(self, repeat: str) -> None:
@@ -224,6 +226,12 @@ class TestTemplate:
         assert manifest.domain.labels == ("soup", 'a "big" salad')
         assert str(manifest.valid_from) == "2027-01-15"
         assert not [found for found in lint(manifest, now=NOON) if found.level == "error"]
+
+    def test_without_a_purpose_its_placeholder_is_refused_by_the_linter(self) -> None:
+        text = template("lunch", domain=Choice(("soup", "salad")), clock=lambda: NOON)
+        errors = [each for each in lint(settings(text), now=NOON) if each.level == "error"]
+        assert [each.field for each in errors] == ["purpose"]
+        assert "What do we want to know" in errors[0].message
 
     @pytest.mark.parametrize("repeat", REPEATS)
     def test_every_value_in_it_is_the_default(self, repeat: str) -> None:

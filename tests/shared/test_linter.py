@@ -137,6 +137,47 @@ def test_it_asks_for_a_purpose_and_an_owner() -> None:
     assert "people can write to" in found(nobody, "owner", "warning")
 
 
+@pytest.mark.parametrize(
+    "purpose",
+    [
+        "What do we want to know, and what for?",
+        "what do we want to know and what for",
+        "TODO",
+        "todo: ask Ana",
+        "TBD.",
+        "FIXME write this",
+        "...",
+        "…",
+        " ",
+        "??? 123",
+        "purpose here",
+        "<Your purpose here>",
+        "[purpose]",
+        "N/A",
+        "Lorem ipsum",
+    ],
+)
+def test_a_placeholder_purpose_is_an_error(purpose: str) -> None:
+    text = GOOD.replace("Which settings do people turn on?", purpose)
+    assert "is a placeholder" in found(settings(text), "purpose", "error")
+
+
+@pytest.mark.parametrize(
+    "purpose",
+    [
+        "What do we want for lunch?",
+        "How many people keep a to-do list?",
+        "Who uses TODO marks in their notes?",
+        "Which purpose does the app serve?",
+        "Какой браузер вы используете?",
+        "你用哪个浏览器？",
+    ],
+)
+def test_a_purpose_in_words_is_no_placeholder(purpose: str) -> None:
+    text = GOOD.replace("Which settings do people turn on?", purpose)
+    assert not [each for each in lint(settings(text), now=NOW) if each.level == "error"]
+
+
 def test_it_says_when_only_this_machine_can_upload() -> None:
     local = settings('ingest = ["http://localhost:8000"]\n' + GOOD)
     assert "only this machine" in found(local, "ingest", "warning")
@@ -188,6 +229,20 @@ def test_it_warns_where_releases_may_be_read_and_none_reads_the_mechanism() -> N
     assert "name affine/1 or cyclic/1 or grr/1" in told
     assert not read("square-wave/1", "closed")
     assert not read("affine/1", "releases")
+
+
+def test_it_says_what_releases_do_not_hide_and_which_epochs_they_leave_out() -> None:
+    def notes(field: str, *keys: str) -> str:
+        return found(settings("".join(keys) + GOOD), field, "note")
+
+    sealed, always = 'read = "releases"\n', 'presence = "always"\ndefault = {default}\n'
+    assert "at least 100 reports each" in notes("min_batch", sealed)
+    assert 'use presence = "always"' in notes("presence", sealed)
+    assert not notes("min_batch")
+    assert not notes("presence")
+    answer = settings(GOOD).domain.labels
+    default = "{ " + ", ".join(f"{label} = false" for label in answer) + " }"
+    assert "not who answered" not in notes("presence", sealed, always.format(default=default))
 
 
 def test_texts_have_no_mechanism_that_a_release_reads() -> None:

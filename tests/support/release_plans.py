@@ -67,6 +67,10 @@ class Talk(Counts):
 
     mechanism: str = "talk"
 
+    @property
+    def questions(self) -> int:
+        return self.facts.mechanism.tally_size
+
     def open(
         self, tallies: Tallies, keep: Keep, coins: Coins | None = None
     ) -> tuple[Conversation, Drawn]:
@@ -94,6 +98,9 @@ class Conversation:
     keep: Keep
     told: dict[int, int]
     coins: Coins | None
+
+    def knows(self, question: Mapping[str, object]) -> bool:
+        return question.get("label") in self.told
 
     def ask(self, question: Mapping[str, object]) -> Drawn:
         place = question.get("label")

@@ -104,7 +104,7 @@ class AccessStore(Protocol):
     def find_user(self, name: str) -> User | None: ...
 
     def remove_user(self, name: str) -> bool:
-        """With all sessions that began with the password; False if there is no such user."""
+        """With all sessions and links of that name; False where there was none of the three."""
         ...
 
     def add_session(self, row: SessionRow) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from deniable_aggregator.errors import SignInError
+from deniable_aggregator.access.outage import Outage
+from deniable_aggregator.errors import ProviderUnavailableError, SignInError
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ KEPT_SECONDS = 3_600
 LEAST_SECONDS = 60
 """A token signed with an unknown key makes us look again, but no more often than that."""
 
+Documents = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""What the issuer says of itself, and its keys."""
+
 LONGEST = 1 << 20
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -26,12 +29,11 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 class Discovery:
     """The documents of one issuer. Thread-safe."""
 
-    def __init__(self, issuer: str, *, clock: Clock) -> None:
+    def __init__(self, issuer: str, *, clock: Clock, outage: Outage) -> None:
         self._issuer = issuer
         self._clock = clock
-        self._lock = threading.Lock()
-        self._documents: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
-        self._read = 0.0
+        self._lane = outage.lane(at_once=1)
+        self._kept: tuple[Documents, float] | None = None
 
     def endpoint(self, name: str) -> str:
         """The address of an endpoint; SignInError."""
@@ -50,16 +52,17 @@ class Discovery:
         yield _keys(self._current()[1])
         yield _keys(self._current(newer_than=LEAST_SECONDS)[1])
 
-    def _current(
-        self, newer_than: float = KEPT_SECONDS
-    ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        with self._lock:
-            now = self._clock()
-            if self._documents is None or now - self._read >= newer_than:
-                self._documents, self._read = self._fetched(), now
-            return self._documents
+    def _current(self, newer_than: float = KEPT_SECONDS) -> Documents:
+        """No older than that; ProviderUnavailableError while another thread fetches them."""
+        now, kept = self._clock(), self._kept
+        if kept is not None and now - kept[1] < newer_than:
+            return kept[0]
+        with self._lane.request():
+            documents = self._fetched()
+        self._kept = documents, now
+        return documents
 
-    def _fetched(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    def _fetched(self) -> Documents:
         document = _json(self._issuer.rstrip("/") + "/.well-known/openid-configuration")
         if document.get("issuer") != self._issuer:
             raise SignInError("the provider's document names another issuer")
@@ -81,7 +84,7 @@ def _json(address: str) -> Mapping[str, Any]:
         answer = httpx.get(address, timeout=10.0).raise_for_status()
         document = answer.json() if len(answer.content) <= LONGEST else None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        raise SignInError("the provider's documents cannot be read") from error
+        raise ProviderUnavailableError("the provider's documents cannot be read") from error
     if not isinstance(document, dict):
         raise SignInError("the provider's documents are not JSON objects")
     return document

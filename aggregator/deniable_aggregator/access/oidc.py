@@ -7,13 +7,15 @@ this browser: nothing is stored, and any process can finish what another began.
 from __future__ import annotations
 
 import logging
+import math
 import secrets
 
 from flask import Blueprint, Response, request
 
 from deniable_aggregator.access.guard import cookie_name, see_other, service, set_cookie
-from deniable_aggregator.access.signin import begun, local_path, shown
-from deniable_aggregator.errors import SignInError
+from deniable_aggregator.access.signin import SLOW, begun, local_path, shown
+from deniable_aggregator.access.throttle import WINDOW_SECONDS
+from deniable_aggregator.errors import ProviderUnavailableError, SignInError
 from deniable_aggregator.problem import Problem
 
 blueprint = Blueprint("oidc", __name__)
@@ -22,6 +24,7 @@ COOKIE = "provider"
 WAY_SECONDS = 600
 """How long one may take to sign in over there."""
 
+UNREACHED = "The provider cannot be reached at the moment: try again in a minute."
 FAILED = "The provider did not confirm who you are: try again."
 STRANGER = "You are known to the provider, but none of your groups has a role here."
 
@@ -32,9 +35,13 @@ logger = logging.getLogger(__name__)
 def begin() -> Response:
     """Send the browser to the provider."""
     _require_provider()
+    if not _admitted():
+        return _later(SLOW, 429, seconds=WINDOW_SECONDS)
     secret = secrets.token_urlsafe(32)
     try:
         address = service().provider.address(secret, local_path(request.args.get("next")))
+    except ProviderUnavailableError as error:
+        return _unreached(error)
     except SignInError as error:
         logger.warning("sign-in with the provider cannot begin: %s", error)
         return shown(FAILED, 503)
@@ -47,15 +54,35 @@ def begin() -> Response:
 def done() -> Response:
     """Take what the provider says, check all of it, begin a session."""
     _require_provider()
+    if not _admitted():
+        return _later(SLOW, 429, seconds=WINDOW_SECONDS)
     secret = request.cookies.get(cookie_name(COOKIE), "")
     try:
         person, wanted = service().provider.redeem(secret, request.args)
+    except ProviderUnavailableError as error:
+        response = _unreached(error)
     except SignInError as error:
         logger.warning("sign-in with the provider failed: %s", error)
         response = shown(FAILED, 403)
     else:
         response = _session(person.name, person.role, wanted)
     set_cookie(response, COOKIE, "", seconds=0)
+    return response
+
+
+def _admitted() -> bool:
+    return service().sign_ins.admits_to_provider(request.remote_addr or "")
+
+
+def _unreached(error: ProviderUnavailableError) -> Response:
+    logger.warning("sign-in with the provider is put off: %s", error)
+    return _later(UNREACHED, 503, seconds=error.retry_after_seconds)
+
+
+def _later(reason: str, status: int, *, seconds: float) -> Response:
+    """The sign-in page, and when to come back."""
+    response = shown(reason, status)
+    response.headers["Retry-After"] = str(math.ceil(seconds))
     return response
 
 

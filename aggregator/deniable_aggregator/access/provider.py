@@ -11,15 +11,16 @@ import base64
 import hashlib
 import hmac
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from deniable_aggregator.access.claims import Person, checked, person_of
 from deniable_aggregator.access.discovery import Discovery
+from deniable_aggregator.access.outage import Outage
 from deniable_aggregator.access.sessions import SECRET_CHARACTERS
-from deniable_aggregator.errors import SignInError
+from deniable_aggregator.errors import ProviderUnavailableError, SignInError
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
@@ -32,16 +33,25 @@ ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 """None of them is "none", and none has a key that both sides know."""
 
 
+REDEEMED_AT_ONCE = 4
+"""Codes under way to the provider: the other threads are for uploads."""
+
+
 class Provider:
     """The provider that the settings name. Thread-safe."""
 
     def __init__(self, settings: Settings, *, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
-        self._discovery = Discovery(settings.oidc_issuer, clock=clock)
+        outage = Outage(clock=clock)
+        self._discovery = Discovery(settings.oidc_issuer, clock=clock, outage=outage)
+        self._lane = outage.lane(at_once=REDEEMED_AT_ONCE)
 
     def address(self, secret: str, wanted: str) -> str:
-        """Where to send the browser that has this cookie and wants that page; SignInError."""
+        """Where to send the browser that has this cookie and wants that page.
+
+        SignInError; ProviderUnavailableError where trying again later may help.
+        """
         way = _Way(secret)
         with self._client() as client:
             address, _ = client.create_authorization_url(
@@ -76,13 +86,16 @@ class Provider:
         import httpx
         from authlib.common.errors import AuthlibBaseError
 
+        endpoint = self._discovery.endpoint("token_endpoint")
         try:
-            with self._client() as client:
-                answer = client.fetch_token(
-                    self._discovery.endpoint("token_endpoint"),
-                    grant_type="authorization_code",
-                    code=code,
-                    code_verifier=way.verifier,
+            with self._client() as client, self._lane.request():
+                answer = _reached(
+                    lambda: client.fetch_token(
+                        endpoint,
+                        grant_type="authorization_code",
+                        code=code,
+                        code_verifier=way.verifier,
+                    )
                 )
         except (AuthlibBaseError, httpx.HTTPError, ValueError) as error:
             raise SignInError("the provider does not redeem the code") from error
@@ -116,6 +129,16 @@ class Provider:
             code_challenge_method="S256",
             timeout=10.0,
         )
+
+
+def _reached(ask: Callable[[], Any]) -> Any:
+    """What it answers; ProviderUnavailableError where no answer comes."""
+    import httpx
+
+    try:
+        return ask()
+    except httpx.TransportError as error:
+        raise ProviderUnavailableError("the provider does not answer") from error
 
 
 @cache

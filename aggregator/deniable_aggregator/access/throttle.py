@@ -21,6 +21,9 @@ OF_NETWORK, OF_NAME, OF_ALL = 20, 10, 300
 
 WINDOW_SECONDS = 60
 
+OF_PROVIDER = 60
+"""Requests of one network to the pages of the provider in a window: two for each sign-in."""
+
 ENTRIES_OF_NAME, ENTRIES_OF_ALL = 1, 10
 """Entries of failed sign-ins that the audit log takes in a window, of one process."""
 
@@ -37,6 +40,7 @@ class SignInLimiter:
         self._networks, self._names, self._all = (
             Limiter(amount, WINDOW_SECONDS, clock=clock) for amount in (OF_NETWORK, OF_NAME, OF_ALL)
         )
+        self._ways = Limiter(OF_PROVIDER, WINDOW_SECONDS, clock=clock)
         self._entries_of_name, self._entries = (
             Limiter(amount, WINDOW_SECONDS, clock=clock)
             for amount in (ENTRIES_OF_NAME, ENTRIES_OF_ALL)
@@ -47,6 +51,10 @@ class SignInLimiter:
         if self._by_address and not self._networks.hit(network_prefix(address)):
             return False
         return self._names.hit(name) and self._all.hit("")
+
+    def admits_to_provider(self, address: str) -> bool:
+        """Whether this network may be sent to the provider, or come back from it, once more."""
+        return not self._by_address or self._ways.hit(network_prefix(address))
 
     def is_recorded(self, name: str) -> bool:
         """Whether a failure gets an entry; the same for a name that somebody has and any other."""

@@ -73,7 +73,10 @@ class Users:
         return self._store.users()
 
     def remove(self, name: str) -> bool:
-        """With their sessions, at once; False if there is no such user."""
+        """End everything under this name: password, sessions and unused links, in one transaction.
+
+        False where there was none of them. Whom a provider lets in may sign in again.
+        """
         return self._store.remove_user(name)
 
 

@@ -24,7 +24,17 @@ _TEXTS = (
 )
 _INTEGERS = (
     *("after_n", "at", "before_n", "closes", "created", "devices_to_leave_interval", "end"),
-    *("epoch", "first", "last", "n", "reports", "reports_to_leave_interval", "start", "version"),
+    *(
+        "epoch",
+        "fewer_than",
+        "first",
+        "last",
+        "n",
+        "reports",
+        "reports_to_leave_interval",
+        "start",
+        "version",
+    ),
 )
 _NUMBERS = (
     *("after", "before", "confidence", "count", "difference", "frequency", "liars_to_zero"),

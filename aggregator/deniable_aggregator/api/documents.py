@@ -141,6 +141,8 @@ class EpochDocument(Struct, frozen=True, kw_only=True):
     """One epoch; times are unix seconds. There is no `n` where it may not be read, or is deleted.
 
     `expired`: closed so long ago that its tallies are deleted (`retention_days`).
+    `fewer_than`, where only releases may be read: closed with fewer reports than so many, perhaps
+    none, so no release reads it.
     """
 
     epoch: int
@@ -150,6 +152,7 @@ class EpochDocument(Struct, frozen=True, kw_only=True):
     state: Literal["open", "closed"]
     expired: bool
     n: int | UnsetType = UNSET
+    fewer_than: int | UnsetType = UNSET
 
 
 class EpochsDocument(Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from flask import Blueprint, Response
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from deniable_aggregator import retention
 from deniable_aggregator.api.arguments import refuse
@@ -44,8 +45,9 @@ def epochs(collection: str) -> Response:
 
     Where only closed epochs may be read, those of the calendar that are open are listed without
     `n`, whether or not they have reports. Where only releases may be read, every epoch of the
-    calendar is listed (the newest 1,000), without `n` and without rejections: nothing here then
-    depends on who reported.
+    calendar is listed (the newest 1,000), without rejections. `n` is there for the closed epochs
+    with at least `min_batch` reports; the other closed ones have `fewer_than` instead, with
+    reports or without. Nothing here then depends on what anybody answered.
 
     CSV, Arrow and Parquet have a row an epoch, and no rejections.
     """
@@ -106,18 +108,28 @@ def _closed_counted(collection: Collection, rows: list[EpochRow]) -> list[EpochD
 def _calendar(collection: Collection, rows: list[EpochRow]) -> list[EpochDocument]:
     manifest, now = collection.manifest, service().clock()
     counted = counted_at(now, service().store.spools())
-    closed = {row.epoch for row in rows if row.closed_at is not None}
+    known = {row.epoch: row for row in rows}
     last = min(epoch_at(now, manifest.epoch_seconds), manifest.last_epoch)
     first = max(collection.first.first_epoch, last - MOST_LISTED + 1)
     return [
-        _epoch(
-            manifest,
-            epoch,
-            closed=epoch in closed or counted > _closes(manifest, epoch),
-            expired=now > _closes(manifest, epoch) and retention.is_over(manifest, epoch, now),
-        )
+        _of_calendar(manifest, epoch, known.get(epoch), now=now, counted=counted)
         for epoch in range(first, last + 1)
     ]
+
+
+def _of_calendar(
+    manifest: Manifest, epoch: int, row: EpochRow | None, *, now: float, counted: float
+) -> EpochDocument:
+    """With `n` once it is closed; how far it is below `min_batch` does not show."""
+    n = 0 if row is None else row.n
+    over = counted > _closes(manifest, epoch)
+    closed = over or (row is not None and row.closed_at is not None)
+    expired = now > _closes(manifest, epoch) and retention.is_over(manifest, epoch, now)
+    shown = _epoch(manifest, epoch, closed=closed, expired=expired)
+    if not closed or expired:
+        return shown
+    enough = n >= manifest.min_batch
+    return replace(shown, n=n) if enough else replace(shown, fewer_than=manifest.min_batch)
 
 
 _LISTED: Mapping[str, Callable[[Collection, list[EpochRow]], list[EpochDocument]]] = {

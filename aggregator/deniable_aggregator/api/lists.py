@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from msgspec import UnsetType
+from msgspec import UNSET
 
 from deniable_aggregator.api.access_documents import AuditEntryDocument
 from deniable_aggregator.api.comparison_documents import ComparisonDocument
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 COSTS = ("epsilon", "rho", "delta")
-EPOCH_COLUMNS = ("epoch", "start", "end", "closes", "state", "expired", "n")
+EPOCH_COLUMNS = ("epoch", "start", "end", "closes", "state", "expired", "n", "fewer_than")
 RELEASE_COLUMNS = (
     *("release", "created", "mechanism", "version", "parameters", "epochs", "adjacency"),
     *(*COSTS, "state"),
@@ -61,8 +61,8 @@ def compared_rows(document: ComparisonDocument) -> Iterator[Row]:
 def listed_epochs(epochs: Iterable[EpochDocument]) -> Iterator[Row]:
     """Their counts are empty where they may not be read."""
     for epoch in epochs:
-        row: Row = {name: getattr(epoch, name) for name in EPOCH_COLUMNS}
-        yield row | {"n": None if isinstance(epoch.n, UnsetType) else epoch.n}
+        row = {name: getattr(epoch, name) for name in EPOCH_COLUMNS}
+        yield {name: None if value is UNSET else value for name, value in row.items()}
 
 
 def listed_releases(releases: Iterable[ReleaseSummary]) -> Iterator[Row]:

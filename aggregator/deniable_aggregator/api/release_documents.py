@@ -104,14 +104,24 @@ class RemainingDocument(Struct, frozen=True):
 
 
 class PlannedDocument(Struct, frozen=True, kw_only=True):
-    """What is known of a release before it is drawn. No `n` where only releases may be read."""
+    """What is known of a release before it is drawn.
+
+    `n` is missing from releases that were made before it was shown of every collection.
+    """
 
     collection: Identifier
     mechanism: str
     version: Annotated[int, Meta(description="of the law behind the mechanism's name")]
     parameters: dict[str, Any]
     epochs: Annotated[list[int], Meta(description="the closed epochs it reads, each charged")]
-    n: int | UnsetType = UNSET
+    n: Annotated[int, Meta(description="reports in these epochs")] | UnsetType = UNSET
+    too_few_reports: (
+        Annotated[
+            list[int],
+            Meta(description="epochs asked for and left out: fewer than min_batch reports"),
+        ]
+        | UnsetType
+    ) = UNSET
     law: Annotated[str, Meta(description="what the result is drawn from")]
     unit: str
     adjacency: Annotated[str, Meta(description="which data sets are neighbours")]
@@ -164,6 +174,7 @@ class AnswerDocument(Struct, frozen=True):
     release: str
     result: dict[str, Any]
     error_bars: list[BarDocument]
+    questions_left: Annotated[int, Meta(description="how many new questions it still answers")]
 
 
 class ReleaseSummary(Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ import msgspec
 from flask import Blueprint, Response, url_for
 
 from deniable_aggregator.access.sessions import LINK_SECONDS
+from deniable_aggregator.api import arguments
 from deniable_aggregator.api.access_documents import (
     CreatedLinkDocument,
     NewLink,
@@ -22,6 +23,8 @@ from deniable_aggregator.problem import Problem
 __all__ = ["blueprint", "made_link", "session_ended", "user_added", "user_removed"]
 
 blueprint = Blueprint("users", __name__)
+
+_NOT_IN_PATHS = frozenset("/\\%")
 
 
 @blueprint.get("/v1/users")
@@ -57,7 +60,10 @@ def add_user(body: NewUser) -> Response:
     problems=("not-found",),
 )
 def remove_user(name: str) -> Response:
-    """Remove a local user; whoever is signed in by that name and password is out at once."""
+    """Remove a name: its password, its sessions and its unused links end at once.
+
+    Somebody whom a provider lets in may sign in again: remove them there, too.
+    """
     user_removed(name)
     return Response(status=204)
 
@@ -103,15 +109,30 @@ def make_link(body: NewLink) -> Response:
 def user_added(body: NewUser) -> None:
     """Problem("conflict") where somebody has the name."""
     require_printable("name", body.name)
+    _require_removable(body.name)
     scope = ids_of(body.collections)
     if not service().users.add(body.name, body.role, body.password, collections=scope):
         raise Problem("conflict", f"there is a user {body.name!r} already: remove that one first")
 
 
 def user_removed(name: str) -> None:
-    """With their sessions; Problem("not-found")."""
+    """With sessions and links of that name; Problem("not-found")."""
     if not service().users.remove(name):
-        raise Problem("not-found", f"no user has the name {name[:64]!r}; GET /v1/users lists them")
+        raise Problem(
+            "not-found",
+            f"no user, session or link has the name {name[:64]!r}; GET /v1/users and "
+            "GET /v1/sessions list them",
+        )
+
+
+def _require_removable(name: str) -> None:
+    """Problem("invalid-argument") for a name that `DELETE /v1/users/{name}` cannot spell."""
+    if name in {".", ".."} or not _NOT_IN_PATHS.isdisjoint(name):
+        raise arguments.refuse(
+            "name",
+            accepted="without a slash, backslash or percent sign, and not . or ..",
+            given=name,
+        )
 
 
 def session_ended(session_id: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable_aggregator.cli.codegen import codegen
+from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.lazy import CommandFailed
 from deniable_aggregator.cli.options import (
     Target,
@@ -20,6 +21,7 @@ from deniable_aggregator.cli.options import (
     service_options,
 )
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
+from deniable_shared.placeholders import PLACEHOLDER_PURPOSE
 
 if TYPE_CHECKING:
     from deniable_aggregator.authoring.registered import Ceiling
@@ -45,7 +47,8 @@ collections.add_command(codegen)
 
 @collections.command(
     epilog=example(
-        "deniable collections new settings --type bits --label dark_mode > settings.toml",
+        "deniable collections new settings --type bits --label dark_mode "
+        '--purpose "Which settings do people turn on?" > settings.toml',
         "deniable collections new theme --type choice --label light --label dark > theme.toml",
         "deniable collections new theme --type choice --label a --label b --repeat memoized",
         "deniable collections new minutes --type number --low 0 --high 240 --step 5",
@@ -85,12 +88,22 @@ collections.add_command(codegen)
     show_default=True,
     help="fresh: anew each epoch; memoized: each epoch behind a permanent answer.",
 )
-def new(name: str, kind: str, repeat: str, **asked: object) -> None:
+@click.option(
+    "--purpose",
+    default=PLACEHOLDER_PURPOSE,
+    metavar="SENTENCE",
+    help="What is asked and what for: people read it. Without it the file has a placeholder, "
+    "which `apply` refuses.",
+)
+def new(name: str, kind: str, repeat: str, purpose: str, **asked: object) -> None:
     """Print a new collection's TOML, every field with its default."""
     from deniable_aggregator.cli.domains import domain_of
     from deniable_shared.authoring import template
+    from deniable_shared.templates import Wanted
 
-    click.echo(template(name, domain=domain_of(kind, asked), repeat=repeat), nl=False)
+    domain = domain_of(kind, asked)
+    text = template(name, domain=domain, repeat=repeat, wanted=Wanted(purpose=purpose))
+    click.echo(text, nl=False)
 
 
 @collections.command(
@@ -262,13 +275,12 @@ def list_collections(url: str | None, data: Path | None, as_json: bool) -> None:
 
 @collections.command(epilog=example("deniable collections close settings-4kqz0m"))
 @click.argument("collection")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @service_options
 @json_option
 def close(collection: str, yes: bool, url: str | None, data: Path | None, as_json: bool) -> None:
-    """End a collection, for good: devices drop its queue, estimates can still be read."""
-    if not yes and sys.stdin.isatty():
-        click.confirm(f"End {collection} for good?", abort=True, err=True)
+    """End a collection permanently: devices drop its queue, estimates can still be read."""
+    require_yes(f"This ends {collection}: it takes no more reports", yes=yes)
     with Target(url, data).connect() as connection:
         answer = connection.post(f"/v1/collections/{collection}/close")
     if as_json:

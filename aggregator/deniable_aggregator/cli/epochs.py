@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.lazy import CommandFailed
 from deniable_aggregator.cli.options import (
     Target,
@@ -55,7 +56,7 @@ def list_epochs(
                 _moment(row["start"]),
                 _moment(row["closes"]),
                 "expired" if row["expired"] else str(row["state"]),
-                f"{row['n']:,}" if "n" in row else "",
+                _reports(row),
             ]
             for row in rows_of(document["epochs"])
         ],
@@ -70,12 +71,18 @@ def list_epochs(
 )
 @click.argument("collection")
 @click.option("--epoch", type=click.IntRange(min=0), help="Which; needed if several are open.")
+@yes_option
 @service_options
 @json_option
 def close(
-    collection: str, epoch: int | None, url: str | None, data: Path | None, as_json: bool
+    collection: str,
+    epoch: int | None,
+    yes: bool,
+    url: str | None,
+    data: Path | None,
+    as_json: bool,
 ) -> None:
-    """Close an epoch before its time, for good.
+    """Close an epoch before its time, permanently.
 
     Reports for it that still arrive are refused and never counted. Epochs close by themselves when
     their grace is over.
@@ -83,6 +90,8 @@ def close(
     with Target(url, data).connect() as connection:
         path = f"/v1/collections/{collection}/epochs"
         number = _only_open(connection, path) if epoch is None else epoch
+        act = f"This closes epoch {number} of {collection} now: its later reports are not counted"
+        require_yes(act, yes=yes)
         answer = connection.post(f"{path}/{number}/close?early=true")
     if as_json:
         emit(answer)
@@ -100,6 +109,13 @@ def _only_open(connection: Connection, path: str) -> int:
         raise CommandFailed("no open epoch holds a report: there is nothing to close")
     listed = ", ".join(map(str, numbers))
     raise CommandFailed(f"epochs {listed} are open: name one with --epoch")
+
+
+def _reports(row: dict[str, object]) -> str:
+    """Where only releases may be read, small numbers are not shown."""
+    if "fewer_than" in row:
+        return f"fewer than {row['fewer_than']:,}"
+    return f"{row['n']:,}" if "n" in row else ""
 
 
 def _moment(value: object) -> str:

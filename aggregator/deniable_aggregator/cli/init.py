@@ -120,6 +120,7 @@ def _told(settings: Settings, key: Path, *, trust: str, token: str) -> list[str]
         "",
         "Next:",
         f"  deniable serve{given}    # in another terminal",
-        "  deniable collections new settings --type bits --label dark_mode > settings.toml",
+        "  deniable collections new settings --type bits --label dark_mode "
+        '--purpose "Which settings do people turn on?" > settings.toml',
         f"  deniable collections apply settings.toml --key {shown_key}{given}",
     ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.options import (
     Target,
     data_option,
@@ -68,13 +69,18 @@ def list_keys(url: str | None, data: Path | None, as_json: bool) -> None:
     "have it; the others go on with suite 1.",
 )
 @click.option("--now", is_flag=True, help="Use it at once: for one replica, or a key that leaked.")
+@yes_option
 @service_options
 @json_option
-def rotate(suite: str, now: bool, url: str | None, data: Path | None, as_json: bool) -> None:
+def rotate(
+    suite: str, now: bool, yes: bool, url: str | None, data: Path | None, as_json: bool
+) -> None:
     """Make the next key; doing it again while it is pending changes nothing.
 
-    Keys also rotate by themselves after DENIABLE_ROTATE_KEYS_DAYS.
+    Keys also rotate by themselves after DENIABLE_ROTATE_KEYS_DAYS. With --now it asks first.
     """
+    if now:
+        require_yes("This replaces the present key at once, without a day's notice", yes=yes)
     query = f"?suite={suite}" + "&now=true" * now
     with Target(url, data).connect() as connection:
         made = connection.post(f"/v1/keys/rotate{query}")

@@ -44,6 +44,7 @@ def release_table(document: Document) -> None:
         f"Release {document['release']}, charged {moment(document['created'])}: "
         f"{cost_words(document['guarantee'])} to {_read(document)}."
     )
+    _left_out(document)
     _promised(document)
 
 
@@ -51,6 +52,7 @@ def quote_table(document: Document) -> None:
     """What is left before and after, how far off the answer may be, what is promised to whom."""
     click.echo(f"{document['collection']}: {asked_words(document)}")
     click.echo(f"Draws {document['law']} from {_read(document)}.")
+    _left_out(document)
     before, after = members(document["budget"]), members(document.get("after"))
     plain_table(
         ["account", "", "limit", "left before", "left after"],
@@ -70,9 +72,10 @@ def quote_table(document: Document) -> None:
 
 
 def answer_table(document: Document) -> None:
-    """What a session answered."""
+    """What a session answered, and how many new questions it still takes."""
     _result(members(document["result"]))
     _bars(document["error_bars"])
+    click.echo(f"New questions left: {document['questions_left']:,}")
 
 
 def _read(document: Document) -> str:
@@ -81,6 +84,13 @@ def _read(document: Document) -> str:
     n = document.get("n")
     many = f", {n:,} reports" if isinstance(n, int) else ""
     return f"epoch{'' if one else 's'} {epochs_words(epochs)}{many}"
+
+
+def _left_out(document: Document) -> None:
+    epochs = document.get("too_few_reports")
+    if isinstance(epochs, list):
+        plural = "" if len(epochs) == 1 else "s"
+        click.echo(f"Too few reports to be read: epoch{plural} {epochs_words(epochs)}.")
 
 
 def _accounts(name: str, before: object, after: object) -> Iterable[list[str]]:

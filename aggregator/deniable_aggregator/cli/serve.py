@@ -56,7 +56,7 @@ def serve(
     With --spool it needs no data directory: it takes uploads and answers what is public, as
     `deniable open` has written it there, and nothing else.
     """
-    from deniable_aggregator.process import serving
+    from deniable_aggregator.process import first_link, serving
 
     settings = settings_for(data)
     if workers is not None:
@@ -74,14 +74,12 @@ def serve(
         if server.suspended is not None:
             say(f"Warning: {server.suspended}. Uploads get 503 until then.")
         _say_where_devices_go(settings)
-        if server.link is not None:
-            click.echo("Nobody has signed in yet. This link does it once, within 15 minutes:")
-            click.echo(f"  {server.address}/sign-in?link={server.link}")
-        try:
-            code = server.wait()
-        except KeyboardInterrupt:
-            say("Stopping: requests under way finish first.")
-            return
+        with first_link.shown(settings, server):
+            try:
+                code = server.wait()
+            except KeyboardInterrupt:
+                say("Stopping: requests under way finish first.")
+                return
     raise CommandFailed(f"the service stopped by itself (exit code {code})")
 
 

@@ -9,8 +9,9 @@ from urllib.parse import quote
 import click
 
 from deniable_aggregator.cli.access_tables import cell, collection_option, moment
+from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, plain_table, rows_of
+from deniable_aggregator.cli.output import emit, plain_table, rows_of, visible
 
 ROLES = ("viewer", "analyst", "admin")
 COLUMNS = ("name", "role", "collections", "created")
@@ -20,8 +21,9 @@ COLUMNS = ("name", "role", "collections", "created")
 def users() -> None:
     """Let people in, with a password or once.
 
-    Nobody has a default password. `deniable serve` prints a one-time link until somebody has signed
-    in; `deniable users link` makes another.
+    Nobody has a default password. Until somebody has signed in, `deniable serve` shows a one-time
+    link on a terminal, or writes it to sign-in-link in the data directory. `deniable users link`
+    makes another.
     """
 
 
@@ -73,10 +75,15 @@ def list_users(url: str | None, data: Path | None, as_json: bool) -> None:
 
 @users.command(epilog=example("deniable users remove ana"))
 @click.argument("name")
+@yes_option
 @service_options
 @json_option
-def remove(name: str, url: str | None, data: Path | None, as_json: bool) -> None:
-    """Remove a person; whoever is signed in with that password is out at once."""
+def remove(name: str, yes: bool, url: str | None, data: Path | None, as_json: bool) -> None:
+    """Remove a name: its password, sessions and unused links end at once.
+
+    A person whom a provider lets in can sign in again: remove them there first.
+    """
+    require_yes(f"This ends the password, sessions and links of {visible(name)}", yes=yes)
     with Target(url, data).connect() as connection:
         connection.delete(f"/v1/users/{quote(name, safe='')}")
     if as_json:
@@ -106,13 +113,21 @@ def link(
     body = {"name": name, "role": role, "collections": list(collections) or None}
     with target.connect() as connection:
         made = connection.post("/v1/sign-in-links", body)
-        remote = connection.address.startswith(("http://", "https://"))
-        address = (connection.address if remote else target.origin()) + str(made["path"])
+        address = _reachable(target.origin(), connection.address) + str(made["path"])
     if as_json:
         emit({**made, "address": address})
         return
     click.echo(address)
     click.echo(f"Good for one sign-in until {moment(int(str(made['expires'])))}", err=True)
+
+
+def _reachable(origin: str, address: str) -> str:
+    """The public address; where that is this machine, the one that the server answers at."""
+    from deniable_shared.origins import is_loopback
+
+    public = origin.rstrip("/")
+    serves = address.startswith(("http://", "https://"))
+    return address if serves and is_loopback(public) else public
 
 
 def _asked() -> str:

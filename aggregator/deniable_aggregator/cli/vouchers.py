@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit, say
 
@@ -48,14 +49,17 @@ def key(
 
 @vouchers.command(epilog=example("deniable vouchers replace survey"))
 @click.argument("collection")
+@yes_option
 @service_options
 @json_option
-def replace(collection: str, url: str | None, data: Path | None, as_json: bool) -> None:
+def replace(collection: str, yes: bool, url: str | None, data: Path | None, as_json: bool) -> None:
     """Make another key, for the epochs that nobody can have reported in yet, and print it.
 
     Epochs before keep their key, so that each person counts once in each: the backend needs both
     until those are closed. Where the old key got out, close them with `deniable epochs close`.
     """
+    act = f"This replaces the key of {collection}: later epochs take no voucher of the present one"
+    require_yes(act, yes=yes)
     with Target(url, data).connect() as connection:
         document = connection.post(f"/v1/collections/{collection}/voucher-key/replace")
     _show(document, as_json=as_json)

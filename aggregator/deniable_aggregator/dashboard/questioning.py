@@ -15,11 +15,11 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.api.operations import service
 from deniable_aggregator.api.release_documents import AnswerDocument
-from deniable_aggregator.dashboard.words import chance, digits_for, share
+from deniable_aggregator.dashboard.words import chance, digits_for, plural, share
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 
-__all__ = ["MOST_BOXES", "Told", "answer_to", "labels_of", "told"]
+__all__ = ["MOST_BOXES", "Told", "answer_to", "labels_of", "still_takes", "told"]
 
 MOST_BOXES = 60
 """Labels that have a box each; of more the form takes lines of text."""
@@ -36,6 +36,17 @@ class Told:
     lower: str
     upper: str
     sure: str
+
+
+def still_takes(found: Collection, release: str) -> str:
+    """How many new questions a session still answers, or why none, as a sentence."""
+    try:
+        left = service().releases.sessions.left(found, release)
+    except Problem as problem:
+        return f"{problem.detail[:1].upper()}{problem.detail[1:]}."
+    if not left:
+        return "All its questions were asked: it answers only those that were asked before."
+    return f"It still answers {plural(left, 'new question')}."
 
 
 def labels_of(ticked: Sequence[str], written: str) -> list[str]:

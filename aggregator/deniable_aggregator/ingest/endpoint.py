@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from deniable_aggregator.access.roles import RELAY
 from deniable_aggregator.ingest.admission import Admission
 from deniable_aggregator.ingest.limiter import network_prefix
+from deniable_aggregator.ingest.paths import require_normal_path
 from deniable_aggregator.ingest.request import Headers, body_of, collection_of, length_of, refusal
 from deniable_aggregator.ingest.stalls import Bodies
 from deniable_aggregator.problem import Problem
@@ -42,6 +43,10 @@ class UploadEndpoint:
         self.bodies = Bodies(service.settings.body_seconds)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        try:
+            require_normal_path(environ)
+        except Problem as problem:
+            return self._not_routed(problem, start_response)
         collection = collection_of(environ)
         if collection is None:
             address = environ.get("REMOTE_ADDR", "")
@@ -57,9 +62,11 @@ class UploadEndpoint:
             status, headers, body = refusal(Problem("internal", "the upload failed: try again"))
         self._metrics.uploads.labels(status[:3]).inc()
         self._metrics.upload_seconds.observe(time.perf_counter() - begun)
-        headers.append(("Content-Length", str(len(body))))
-        start_response(status, headers)
-        return [body]
+        return _answered((status, headers, body), start_response)
+
+    def _not_routed(self, problem: Problem, start_response: StartResponse) -> Iterable[bytes]:
+        self._metrics.requests.labels("none", str(problem.status)).inc()
+        return _answered(refusal(problem), start_response)
 
     def _admitted(self, collection: str, environ: WSGIEnvironment) -> tuple[str, Headers, bytes]:
         self._suspension.require_none()
@@ -90,3 +97,9 @@ class UploadEndpoint:
         if token.collections is None:
             return True
         return token.identity.may_see(self._service.registry.get(collection).id)
+
+
+def _answered(answer: tuple[str, Headers, bytes], start_response: StartResponse) -> Iterable[bytes]:
+    status, headers, body = answer
+    start_response(status, [*headers, ("Content-Length", str(len(body)))])
+    return [body]

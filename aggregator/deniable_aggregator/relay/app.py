@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 from deniable_aggregator.ingest.limiter import network_prefix
+from deniable_aggregator.ingest.paths import require_normal_path
 from deniable_aggregator.ingest.request import Headers, body_of, collection_of, length_of, refusal
 from deniable_aggregator.ingest.stalls import Bodies
 from deniable_aggregator.problem import Problem
@@ -77,6 +78,7 @@ class RelayApp:
         return [body]
 
     def _answer(self, environ: WSGIEnvironment) -> Reply:
+        require_normal_path(environ)
         collection = collection_of(environ)
         if collection is not None:
             return self._upload(collection, environ)

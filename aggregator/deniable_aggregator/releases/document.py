@@ -44,14 +44,18 @@ READERS = "readers who are not the operator"
 EVERYBODY = "everybody who may read, the operator included"
 
 
-def public(plan: Plan, facts: Facts) -> Document:
-    """What is known of a release before it is drawn, and stays so."""
+def public(plan: Plan, facts: Facts, *, too_few: Sequence[int] = ()) -> Document:
+    """What is known of a release before it is drawn, and stays so.
+
+    `too_few` were asked for and are not read: they have fewer reports than `min_batch`.
+    """
     document: Document = {
         "collection": facts.collection,
         "mechanism": plan.mechanism,
         "version": plan.version,
         "parameters": dict(plan.parameters),
         "epochs": list(facts.epochs),
+        "n": facts.n,
         "law": plan.law,
         "unit": "one report",
         "adjacency": str(plan.guarantee.adjacency),
@@ -59,7 +63,7 @@ def public(plan: Plan, facts: Facts) -> Document:
         "promise": _promised(promise(plan.guarantee, facts.installation, read=facts.read), facts),
         "questions": opens_session(plan),
     }
-    return document if facts.read == "releases" else document | {"n": facts.n}
+    return document | {"too_few_reports": list(too_few)} if too_few else document
 
 
 def released(release: str, created: int, known: Document, drawn: Drawn) -> Document:
@@ -73,12 +77,13 @@ def released(release: str, created: int, known: Document, drawn: Drawn) -> Docum
     }
 
 
-def answered(release: str, drawn: Drawn) -> Document:
+def answered(release: str, drawn: Drawn, *, questions_left: int) -> Document:
     """The answer to a question in an open session."""
     return {
         "release": release,
         "result": dict(drawn.result),
         "error_bars": bars(drawn.error_bars),
+        "questions_left": questions_left,
     }
 
 

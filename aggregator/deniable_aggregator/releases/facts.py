@@ -1,8 +1,12 @@
 """What is public about the epochs a release reads: which they are, n, what one person has there.
 
 Only closed epochs are read. One whose time is over is closed here, for good, before it is counted:
-no report can then come to what was released. Under `read = "releases"` whether an epoch has reports
-may not be read, so all of the calendar's are listed; otherwise the empty ones are left out.
+no report can then come to what was released.
+
+Neighbours replace one report within its epoch, so n is public. Under `read = "releases"` that holds
+for each epoch with at least `min_batch` reports. An epoch with fewer is in no set, whether it has
+any or none: nothing here then depends on how many it has, but for that one comparison. The newest
+manifest decides, for the epochs of earlier versions too.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from deniable_shared.epochs import closes_at, epoch_at
 __all__ = [
     "MOST_EPOCHS",
     "MOST_INTEGERS",
+    "EpochSet",
     "epochs_of",
     "facts_of",
     "require_enough",
@@ -40,22 +45,47 @@ MOST_INTEGERS = 1 << 25
 _WIDEST = ("live", "closed", "releases")
 
 
-def settled(
-    store: Store, collection: Collection, selection: Selection, now: float
-) -> tuple[int, ...]:
+@dataclass(frozen=True, slots=True)
+class EpochSet:
+    """The epochs that a release reads, and those asked for that have too few reports for one.
+
+    Both ascend. `too_few` is empty unless only releases may be read.
+    """
+
+    read: tuple[int, ...]
+    too_few: tuple[int, ...] = ()
+
+
+def settled(store: Store, collection: Collection, selection: Selection, now: float) -> EpochSet:
     """The explicit epochs, each closed for good: what is counted now is counted for ever."""
-    epochs = epochs_of(store, collection, selection, now)
+    over = _over(store, collection, selection, now)
     stored = {row.epoch for row in store.epochs(collection.id) if row.closed_at is not None}
-    for epoch in epochs:
+    for epoch in over:
         if epoch not in stored:
             store.close_epoch(collection.id, epoch, now)
-    return epochs
+    return _with_enough(store, collection, over)
 
 
-def epochs_of(
+def epochs_of(store: Store, collection: Collection, selection: Selection, now: float) -> EpochSet:
+    """The explicit epochs, over if not closed; invalid-argument, epoch-open, too-few-reports."""
+    return _with_enough(store, collection, _over(store, collection, selection, now))
+
+
+def _with_enough(store: Store, collection: Collection, over: Sequence[int]) -> EpochSet:
+    """Raises too-few-reports where no epoch is left."""
+    if collection.manifest.read != "releases":
+        return EpochSet(tuple(over))
+    known = {row.epoch: row.n for row in store.epochs(collection.id)}
+    enough = {epoch for epoch in over if known.get(epoch, 0) >= collection.manifest.min_batch}
+    if not enough:
+        raise _too_few(collection, 0)
+    return EpochSet(tuple(sorted(enough)), tuple(each for each in over if each not in enough))
+
+
+def _over(
     store: Store, collection: Collection, selection: Selection, now: float
 ) -> tuple[int, ...]:
-    """The explicit epochs, over if not closed; invalid-argument, epoch-open, too-few-reports."""
+    """Those asked for that are over, however few reports they have."""
     now = counted_at(now, store.spools())
     calendar = _Calendar(collection, {row.epoch: row for row in store.epochs(collection.id)}, now)
     asked = _asked(collection, selection, now)
@@ -89,7 +119,7 @@ def facts_of(store: Store, collection: Collection, epochs: Sequence[int]) -> Fac
 
 
 def require_enough(collection: Collection, facts: Facts) -> None:
-    """Raise too-few-reports below the newest `min_batch`."""
+    """Raise too-few-reports below the newest `min_batch`, all epochs together."""
     if facts.n < collection.manifest.min_batch:
         raise _too_few(collection, facts.n)
 
@@ -138,7 +168,7 @@ class _Calendar:
     def over(self, asked: Sequence[int]) -> list[int]:
         """Those asked for that are over; without reports only where that is a secret."""
         wanted = asked if isinstance(asked, range) else frozenset(asked)
-        if _widest_read(self.collection) != "releases":
+        if self.collection.manifest.read != "releases":
             counted = [epoch for epoch, row in self.rows.items() if row.n]
             return sorted(epoch for epoch in counted if epoch in wanted and self.is_over(epoch))
         past: Iterable[int] = (epoch for epoch in asked if epoch < self.edge)
@@ -172,7 +202,7 @@ def _closes(collection: Collection, epoch: int) -> int:
 
 
 def _widest_read(collection: Collection) -> str:
-    """What was once readable was perhaps read."""
+    """What the promise of a release rests on: what was once readable was perhaps read."""
     return min((m.read for m in collection.versions.values()), key=_WIDEST.index)
 
 
@@ -224,11 +254,11 @@ def _still_open(collection: Collection, epoch: int) -> Problem:
 def _too_few(collection: Collection, n: int) -> Problem:
     """How many there are is not said where only releases may be read."""
     needed = collection.manifest.min_batch
-    if _widest_read(collection) == "releases":
+    if collection.manifest.read == "releases":
         return Problem(
             "too-few-reports",
-            f"the closed epochs asked for hold fewer reports than the {needed} that are needed: "
-            "widen from and to, or wait",
+            f"each epoch that a release reads needs {needed} reports, and none of the closed "
+            "epochs asked for has as many: widen from and to, or wait",
             needed=needed,
         )
     return Problem(

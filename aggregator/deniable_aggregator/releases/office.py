@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -33,6 +33,7 @@ from deniable_aggregator.releases.document import (
     released,
 )
 from deniable_aggregator.releases.facts import (
+    EpochSet,
     epochs_of,
     facts_of,
     require_enough,
@@ -95,7 +96,7 @@ class Releases:
         """What it would cost, how far off it may be, what is left. Nothing is charged."""
         epochs = epochs_of(self._store, collection, request.selection, self._clock())
         plan, facts = self._valid(collection, request, epochs)
-        known = _sayable(plan, facts)
+        known = _sayable(plan, facts, epochs)
         row = self._row(collection, plan, facts)
         paid = self._store.charge_for(collection.id, row.request)
         account = account_of(collection, self._store.charges(collection.id))
@@ -120,7 +121,7 @@ class Releases:
         self._heads.keep()
         epochs = settled(self._store, collection, request.selection, self._clock())
         plan, facts = self._valid(collection, request, epochs)
-        known = _sayable(plan, facts)
+        known = _sayable(plan, facts, epochs)
         charged = self._charged(collection, self._row(collection, plan, facts))
         stored = self._store.result(charged.release)
         if stored is not None:
@@ -136,9 +137,9 @@ class Releases:
             raise Problem("release-failed", FAILED, release=charged.release) from None
 
     def _valid(
-        self, collection: Collection, request: Request, epochs: Sequence[int]
+        self, collection: Collection, request: Request, epochs: EpochSet
     ) -> tuple[Plan, Facts]:
-        facts = facts_of(self._store, collection, epochs)
+        facts = facts_of(self._store, collection, epochs.read)
         require_enough(collection, facts)
         return planned(self._planner, request.mechanism, request.arguments, facts), facts
 
@@ -179,10 +180,10 @@ class Releases:
         return Shown(kept, new=kept.salt == row.salt)
 
 
-def _sayable(plan: Plan, facts: Facts) -> Document:
+def _sayable(plan: Plan, facts: Facts, epochs: EpochSet) -> Document:
     """What will be said of the release whatever is drawn: what cannot be said is not charged."""
     try:
-        known = public(plan, facts)
+        known = public(plan, facts, too_few=epochs.too_few)
     except AccountError as error:
         raise Problem("invalid-argument", str(error)) from error
     canonical_json(known)

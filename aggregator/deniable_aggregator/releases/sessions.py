@@ -1,5 +1,8 @@
 """Questions to a release that opened a session: free, each answer's record kept before it is shown.
 
+As many different questions are answered as the session was planned for. Their number is that of the
+records, so it is the same after a restart and in every process.
+
 The records are in the store, where a number is kept once over all processes. A session that finds
 its number taken drew behind another process's back: it is thrown away unshown, and asked again
 behind the records that are there now.
@@ -13,7 +16,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Session, SessionPlan
+from deniable_aggregator.central.aggregate.contract import Facts, Session, SessionPlan
 from deniable_aggregator.central.errors import CentralError
 from deniable_aggregator.heads import UNWATCHED, Witness
 from deniable_aggregator.problem import Problem
@@ -71,8 +74,8 @@ class Sessions:
         self._open: dict[str, tuple[Session, _Journal]] = {}
 
     def ask(self, collection: Collection, release: str, question: Mapping[str, object]) -> Document:
-        """The answer. Problem: not-found, conflict, invalid-argument, ledger-behind,
-        release-failed."""
+        """The answer, and how many questions are left. Problem: not-found, conflict (also for a
+        new question past the last one), invalid-argument, ledger-behind, release-failed."""
         self._heads.keep()
         charged = charge_named(self._store, collection, release)
         self._refuse_expired(collection, charged)
@@ -80,7 +83,7 @@ class Sessions:
         plan = self._planned_again(charged, facts)
         try:
             with self._asking:
-                return answered(release, self._answer(collection, release, question, plan, facts))
+                return self._answer(collection, release, question, plan, facts)
         except Problem:
             raise
         except REFUSALS as error:
@@ -88,6 +91,13 @@ class Sessions:
         except Exception:
             logger.error("a question to release %s of %s failed", release, collection.id)
             raise Problem("release-failed", UNANSWERED, release=release) from None
+
+    def left(self, collection: Collection, release: str) -> int:
+        """How many new questions it still answers. Problem: not-found, conflict."""
+        charged = charge_named(self._store, collection, release)
+        self._refuse_expired(collection, charged)
+        plan = self._planned_again(charged, facts_of(self._store, collection, charged.epochs))
+        return _left(plan, len(self._store.records(release)))
 
     def _refuse_expired(self, collection: Collection, charged: ChargeRow) -> None:
         """What is held in memory goes, too."""
@@ -132,9 +142,12 @@ class Sessions:
         question: Mapping[str, object],
         plan: SessionPlan,
         facts: Facts,
-    ) -> Drawn:
+    ) -> Document:
         for _ in range(ATTEMPTS):
             session, journal = self._standing(collection, release, plan, facts)
+            if not _left(plan, journal.number) and not session.knows(question):
+                self._remember(release, session, journal)
+                raise _exhausted(plan, release)
             try:
                 drawn = session.ask(question)
             except Exception:
@@ -143,7 +156,7 @@ class Sessions:
             else:
                 self._remember(release, session, journal)
                 self._heads.keep_session(release, journal.number)
-                return drawn
+                return answered(release, drawn, questions_left=_left(plan, journal.number))
         raise Problem(
             "unavailable", f"release {release} is being asked by others: ask again", retry_after=1
         )
@@ -165,3 +178,16 @@ class Sessions:
         while len(self._open) >= MOST_OPEN:
             del self._open[next(iter(self._open))]
         self._open[release] = session, journal
+
+
+def _left(plan: SessionPlan, records: int) -> int:
+    """The first record opens the session; a session of an earlier version may have too many."""
+    return max(0, plan.questions + 1 - records)
+
+
+def _exhausted(plan: SessionPlan, release: str) -> Problem:
+    return Problem(
+        "conflict",
+        f"release {release} has answered the {plan.questions:,} questions that it was made for: "
+        "ask one of them again, or make another release with more questions",
+    )

@@ -71,8 +71,14 @@ class AccessRegisters:
 
     def remove_user(self, name: str) -> bool:
         with self._lent.write("user-removed") as db:
-            db.execute("delete from sessions where name = ? and via = 'password'", (name,))
-            return _changed(db, "delete from users where name = ?", (name,), "user-removed")
+            users, sessions, links = (
+                db.execute(f"delete from {table} where name = ?", (name,)).rowcount  # noqa: S608
+                for table in ("users", "sessions", "sign_in_links")
+            )
+            audit.tell(sessions=sessions, links=links)
+            if not (users or sessions or links):
+                audit.nothing_done("user-removed")
+        return bool(users or sessions or links)
 
     def add_session(self, row: SessionRow) -> bool:
         with self._lent.write("sign-in") as db:

@@ -119,9 +119,8 @@ class AllocationRelease:
             "goods": list(self.goods.labels),
             "next": list(map(_posted, boards[-1].tolist())),
             "allocation": self._allocation(rounds[half:], settled),
+            "rounds": list(map(self._told, rounds, boards)),
         }
-        if self.facts.read != "releases":
-            result["rounds"] = list(map(self._told, rounds, boards))
         return Drawn(result, self.expected)
 
     def pmf(self, tallies: Tallies, *, farthest: int) -> Pmf[tuple[tuple[int, ...], ...]]:
@@ -151,7 +150,7 @@ class AllocationRelease:
         return found
 
     def _told(self, round: Round, board: Floats) -> dict[str, object]:
-        """Which epochs have reports is not to be read where only releases are."""
+        """The prices of one epoch, and what was bought at them."""
         return {
             "epoch": round.epoch,
             "prices": list(map(_posted, board.tolist())),

@@ -6,8 +6,9 @@
     Drawn    the answer: functions of the draw and of the facts, never of the tallies themselves,
              unless anybody may read these anyway (`Facts.live`)
 
-Neighbours replace one report by any other possible one: n, the epochs and who is in which cohort
-stay. Between `Plan` and `Drawn` lies the charge: whoever keeps the ledger commits it first.
+Neighbours replace one report by any other possible one: n of each epoch, so which epochs are read,
+and who is in which cohort stay. Between `Plan` and `Drawn` lies the charge: whoever keeps the
+ledger commits it first.
 """
 
 from __future__ import annotations
@@ -159,6 +160,9 @@ class Plan(Protocol):
 class Session(Protocol):
     """A conversation that was paid for: questions are free."""
 
+    def knows(self, question: Mapping[str, object]) -> bool:
+        """Whether it was answered before, so that asking it keeps no record."""
+
     def ask(self, question: Mapping[str, object]) -> Drawn:
         """The answer, the same for the same question. Its record was kept before it returns."""
 
@@ -167,8 +171,12 @@ class SessionPlan(Plan, Protocol):
     """A plan whose draw opens a session. `keep` makes a record durable or raises.
 
     Records are numbered from 0 and as secret as the tallies; whoever keeps them refuses to keep a
-    number twice.
+    number twice. Record 0 opens the session; each new question has one more.
     """
+
+    @property
+    def questions(self) -> int:
+        """The most different questions that may be asked."""
 
     def open(
         self, tallies: Tallies, keep: Callable[[bytes], None], coins: Coins | None = None

@@ -51,7 +51,7 @@ __all__ = ["PARAMETERS", "OpenQueries", "Questions", "plan"]
 
 _MOST_QUESTIONS = 1_000_000
 PARAMETERS = (
-    Parameter("questions", f"how many error bars hold for, from 1 to {_MOST_QUESTIONS:,}", "100"),
+    Parameter("questions", f"how many may be asked, from 1 to {_MOST_QUESTIONS:,}", "100"),
     EPSILON,
 )
 VERSION = 1
@@ -65,6 +65,9 @@ class OpenQueries:
     domain: Domain
     linear: OnlineSession
     error: QueryError
+
+    def knows(self, question: Mapping[str, object]) -> bool:
+        return self.linear.knows(read_label_set(question, self.domain)[0])
 
     def ask(self, question: Mapping[str, object]) -> Drawn:
         """The share of {"labels": [...]}; ParameterError for another question, by itself alone."""
@@ -106,6 +109,10 @@ class Questions:
     def expected(self) -> tuple[ErrorBar, ...]:
         return _error(self.linear).bars
 
+    @property
+    def questions(self) -> int:
+        return self.linear.demand.queries
+
     def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
         """What `open` says of a session that nobody keeps."""
         return self.open(tallies, _forget, coins)[1]
@@ -117,7 +124,7 @@ class Questions:
         session = OnlineSession.open(data, self.linear, journal=keep, coins=coins)
         opening = {
             "labels": list(self.facts.domain.labels),
-            "questions": self.linear.demand.queries,
+            "questions": self.questions,
             "measured_at_most": self.linear.updates,
             "error": self.linear.error,
         }

@@ -147,6 +147,10 @@ class OnlineSession:
         """All there is to `resume` from; as secret as the counts."""
         return tuple(self._records)
 
+    def knows(self, query: npt.ArrayLike) -> bool:
+        """Whether it was answered before; CountsError as `ask`."""
+        return query_key(self._checked(query)) in self._answers
+
     def ask(self, query: npt.ArrayLike) -> Answer:
         """Answer f(D) = Σ query[v]/scale over the rows, for integers from 0 to scale.
 

@@ -23,7 +23,13 @@ from deniable_aggregator.dashboard.about import collection_of, may
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.filing import Format, attached
 from deniable_aggregator.dashboard.page import Context, Page, Post
-from deniable_aggregator.dashboard.questioning import MOST_BOXES, answer_to, labels_of, told
+from deniable_aggregator.dashboard.questioning import (
+    MOST_BOXES,
+    answer_to,
+    labels_of,
+    still_takes,
+    told,
+)
 from deniable_aggregator.dashboard.release_charts import (
     charts_of,
     expected_rows,
@@ -97,12 +103,14 @@ def _shown(found: Collection, release_id: str, labels: Sequence[str] = ()) -> Co
         "manifest": found.manifest,
         "document": document,
         "n": None if document.n is UNSET else document.n,
+        "too_few": () if document.too_few_reports is UNSET else document.too_few_reports,
         "facts": facts_of(document),
         "charts": charts_of(document, address),
         "bars": expected_rows(document.error_bars),
         "promised": list(promised(document)),
         "place": None if document.log is UNSET else document.log,
         "asks": may("analyst"),
+        "still_takes": still_takes(found, release_id) if document.questions else "",
         "chosen": labels,
         "boxes": found.manifest.domain.labels if found.manifest.domain.size <= MOST_BOXES else (),
         "told": None,
