@@ -97,7 +97,10 @@ class DamagedError(StoreError):
     """
 
     def __init__(self, collection: str, epoch: int | None = None, what: str = "counts") -> None:
-        super().__init__(f"{what} of {collection} in the database are damaged: restore a backup")
+        super().__init__(
+            f"the database has damaged {what} of {collection}: "
+            "restore a backup with `deniable restore`"
+        )
         self.collection = collection
         self.epoch = epoch
         self.what = what

@@ -68,11 +68,8 @@ def verdicts(made: Original, right: Found, folder: Path, number: int) -> Counter
 
 def judged(found: Found, right: Found) -> str:
     if found.refusal:
-        return (
-            "not opened"
-            if "estore a backup" in found.refusal
-            else "not opened, without a cure: " + found.refusal
-        )
+        named = "`deniable restore`" in found.refusal
+        return "not opened" if named else f"not opened, without a cure: {found.refusal}"
     verdict = "same"
     for address, (status, said) in found.answers.items():
         if status == 200 and said != right.answers[address][1]:

@@ -141,5 +141,8 @@ def _named(found: Snapshot, name: str) -> Iterator[Mapping[str, object]]:
 def _whole(value: object) -> int:
     """Raises StoreError for what is no number where the database must hold one."""
     if not isinstance(value, int):
-        raise StoreError("the database holds a row that is not one of its table: restore a backup")
+        raise StoreError(
+            "the database is damaged: a row has no number where its table needs one. "
+            "Restore a backup with `deniable restore`"
+        )
     return value
