@@ -8,7 +8,8 @@ Body and seal are linear: what is added to a tally adds its own body and seal, s
 reads nothing back to keep them. For the same reason damage stays visible: the difference between
 a stored checksum and the right one is the same after every addition and after the roll-up.
 
-A change of one bit is never missed: weights are odd, and p is prime. A change of more bits is
+A change of one bit is never missed: weights are odd, and p is prime. The two highest bits of a
+count are not in its body, but no number of reports gives such a count. A change of more bits is
 missed with a chance of about 2^-62 in counts and 2^-31 in a row. The databases compute seals
 themselves, in queries and views. The formulas are part of the schema: they never change.
 """
@@ -21,7 +22,8 @@ from zlib import crc32
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
+
+from deniable_aggregator.store.contract import PAGE_SIZE
 
 if TYPE_CHECKING:
     from deniable_aggregator.store.contract import ChargeRow, Counts
@@ -52,22 +54,31 @@ _STEP = 0x9E3779B97F4A7C15
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
-def body(tally: Counts, first: int = 0) -> int:
-    """The checksum of a tally, or of the part of it that begins at place `first`."""
-    weights = _weights(_rounded(first + len(tally)))[first : first + len(tally)]
-    words = np.ascontiguousarray(tally, np.int64).view(np.uint64)
-    return int(np.dot(words, weights)) & BODY_MASK
+def body(tally: Counts, page: int = 0) -> int:
+    """The checksum of a tally, or of the part of it that begins with page `page`."""
+    total = 0
+    for start in range(0, len(tally), PAGE_SIZE):
+        part = tally[start : start + PAGE_SIZE]
+        weights = _weights(page + start // PAGE_SIZE)
+        total += int(part.dot(weights[: len(part)]))  # numpy computes it mod 2^64
+    return total & BODY_MASK
 
 
 def seal(n: int, *columns: int) -> int:
     """The checksum of a row: its number first, then what never changes."""
-    return (_CONSTANT + added_seal(n, *columns)) % PRIME
+    return (_seal_of_none(columns) + added_seal(n)) % PRIME
 
 
-def added_seal(n: int, *columns: int) -> int:
-    """What a number of reports more adds to the seal of a row."""
-    pairs = zip((n, *columns), _FACTORS, strict=False)
-    return sum(value % PRIME * factor for value, factor in pairs) % PRIME
+def added_seal(n: int) -> int:
+    """What n reports more add to the seal of a row."""
+    return n % PRIME * _FACTORS[0] % PRIME
+
+
+@lru_cache(maxsize=1_024)  # uploads add to few cells, again and again
+def _seal_of_none(columns: tuple[int, ...]) -> int:
+    """The seal of a row with n = 0."""
+    pairs = zip(columns, _FACTORS[1:], strict=False)
+    return (_CONSTANT + sum(value % PRIME * factor for value, factor in pairs)) % PRIME
 
 
 def is_sealed(*columns: str) -> str:
@@ -111,17 +122,13 @@ def _crc(*columns: int | str | bytes | None) -> int:
     return crc32(msgspec.json.encode(columns))
 
 
-def _rounded(size: int) -> int:
-    """To a power of two, so that few arrays of weights are made."""
-    return 1 << max(12, (size - 1).bit_length())
-
-
-@lru_cache(maxsize=4)
-def _weights(size: int) -> npt.NDArray[np.uint64]:
-    """Odd 64-bit numbers: SplitMix64 of the place."""
-    mixed = np.arange(1, size + 1, dtype=np.uint64) * np.uint64(_STEP)
+@lru_cache(maxsize=64)  # 2 MiB: a larger tally computes its weights again
+def _weights(page: int) -> Counts:
+    """Odd 64-bit numbers for the places of a page: SplitMix64 of the place."""
+    first = page * PAGE_SIZE + 1
+    mixed = np.arange(first, first + PAGE_SIZE, dtype=np.uint64) * np.uint64(_STEP)
     for shift, factor in zip((30, 27), _MIX, strict=True):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    mixed = (mixed ^ (mixed >> np.uint64(31))) | np.uint64(1)
-    mixed.flags.writeable = False
-    return mixed
+    weights = ((mixed ^ (mixed >> np.uint64(31))) | np.uint64(1)).view(np.int64)
+    weights.flags.writeable = False
+    return weights

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 
@@ -293,7 +293,9 @@ def _number(numbers: Mapping[str, int], collection: str) -> int:
 
 def _add(db: Statements, number: int, cell: Cell, n: int, delta: Counts) -> None:
     key = (number, cell.epoch, cell.manifest_version, cell.cohort)
-    row = (*key, n, len(delta), seal(n, *key, len(delta)), body(delta), added_seal(n))
+    pages = list(_pages(delta))
+    sums = seal(n, *key, len(delta)), _body(pages), added_seal(n)
+    row = (*key, n, len(delta), *sums)
     rows = db.execute(_ADD_TO_CELL, row).fetchall()
     if not rows:
         [[kept, sealed]] = db.execute(_IS_SEALED, key).fetchall()
@@ -301,7 +303,7 @@ def _add(db: Statements, number: int, cell: Cell, n: int, delta: Counts) -> None
             raise length_changed(cell, len(delta))
         db.execute(_ADD_TO_DAMAGED_CELL, row)  # it stays damaged; other cells are counted
         rows = [(kept,)]
-    add_to_pages(db, rows[0][0], delta)
+    _add_pages(db, rows[0][0], pages)
 
 
 def tallied(cell: Cell, payloads: Sequence[bytes], tally: Tally) -> Counts:
@@ -316,15 +318,22 @@ def length_changed(cell: Cell, length: int) -> StoreError:
 
 
 def add_to_pages(db: Statements, cell: int, delta: Counts) -> None:
-    """Add a tally to what a cell's pages hold; the caller sees to it that nobody else does.
+    """Add a tally to what a cell's pages hold; the caller sees to it that nobody else does."""
+    _add_pages(db, cell, _pages(delta))
 
-    A page whose length is wrong is begun again: the cell's body then shows what is missing.
-    """
-    for page, part in _pages(delta):
+
+def _add_pages(db: Statements, cell: int, pages: Iterable[tuple[int, Counts]]) -> None:
+    """A page whose length is wrong is begun again: the cell's body shows what is missing then."""
+    for page, part in pages:
         stored = db.execute(_READ_PAGE, (cell, page)).fetchone()
         fits = stored is not None and len(stored[0]) == part.nbytes
         total = part + np.frombuffer(stored[0], "<i8") if fits else part
         db.execute(_WRITE_PAGE, (cell, page, total.astype("<i8", copy=False).tobytes()))
+
+
+def _body(pages: Iterable[tuple[int, Counts]]) -> int:
+    """The body of a tally from the pages that it changes: the others have counts of 0."""
+    return sum(body(part, page) for page, part in pages) & BODY_MASK
 
 
 def _pages(delta: Counts) -> Iterator[tuple[int, Counts]]:

@@ -11,7 +11,7 @@ from alembic import op
 from sqlalchemy import Connection, text
 
 from deniable_aggregator.store.checksums import BODY_MASK, body, of_charge, of_record, seal
-from deniable_aggregator.store.contract import PAGE_SIZE, ChargeRow
+from deniable_aggregator.store.contract import ChargeRow
 
 __all__ = ["fill"]
 
@@ -61,7 +61,7 @@ def _cells(db: Connection) -> None:
     for number, *columns in _rows(db, _CELLS):
         total = 0
         for page, counts in _rows(db, _PAGES, cell=number):
-            total += body(np.frombuffer(counts, "<i8"), page * PAGE_SIZE)
+            total += body(np.frombuffer(counts, "<i8"), page)
         _set(db, "cells", {"number": number}, seal=seal(*columns), body=total & BODY_MASK)
 
 
