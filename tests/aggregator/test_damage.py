@@ -22,8 +22,8 @@ from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool.directory import DRAFT_SECONDS, Directory
 from deniable_aggregator.store import counted
-from deniable_aggregator.store.checksums import body
-from deniable_aggregator.store.contract import CellTally
+from deniable_aggregator.store.checksums import BODY_MASK, PRIME, added_seal, body, seal
+from deniable_aggregator.store.contract import PAGE_SIZE, CellTally
 from deniable_aggregator.store.sqlite import SqliteStore
 from support.api_world import authored, opened
 from support.databases import AnyStore, Database, fresh, unfilled
@@ -208,6 +208,38 @@ def test_counts_that_so_many_reports_cannot_give_are_refused(tmp_path: Path) -> 
         with pytest.raises(StoreError, match="damaged counts"):
             back_up(settings, tmp_path / "b.zip", None, 0.0)
         assert not (tmp_path / "b.zip").exists()
+
+
+@pytest.mark.parametrize("part", [b'"payload":"', b'"sig":"'])
+def test_doctor_names_a_manifest_whose_envelope_is_damaged(tmp_path: Path, part: bytes) -> None:
+    with opened(tmp_path) as world:
+        found = world.register(authored("a"))
+        settings = world.service.settings
+        assert [check.level for check in damage_checks(settings)] == ["ok"]
+        with closing(sqlite3.connect(settings.database)) as db:
+            [[envelope]] = db.execute("select envelope from manifests").fetchall()
+            bits = bytearray(envelope)
+            bits[envelope.index(part) + len(part) + 20] ^= 1
+            rules = db.execute(
+                "select name from sqlite_master where type = 'trigger' and tbl_name = 'manifests'"
+            )
+            for (name,) in rules.fetchall():
+                db.execute(f"drop trigger {name}")
+            db.execute("update manifests set envelope = ?", (bytes(bits),))
+            db.commit()
+        checks = list(damage_checks(settings))
+        assert {check.level for check in checks} == {"fail"}
+        assert all(found.id in check.message for check in checks)
+        assert all("`deniable restore`" in check.message for check in checks)
+
+
+def test_the_formulas_of_checksums_never_change() -> None:
+    tally = np.arange(1, 10_001, dtype=np.int64)
+    parts = [tally[start : start + PAGE_SIZE] for start in range(0, len(tally), PAGE_SIZE)]
+    assert body(tally) == 273_754_903_953_017_644
+    assert sum(body(part, page) for page, part in enumerate(parts)) & BODY_MASK == body(tally)
+    assert seal(3, 1, 20_000, 1, 0, 2) == 390_936_024
+    assert (seal(2, 1, 20_000, 1, 0, 2) + added_seal(1)) % PRIME == 390_936_024
 
 
 def test_an_upgrade_computes_the_checksums_of_what_is_there(tmp_path: Path) -> None:

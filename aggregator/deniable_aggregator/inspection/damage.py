@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.inspection.check import Check
-from deniable_aggregator.store import schema
+from deniable_aggregator.keys import read_trust
+from deniable_aggregator.store import journal, schema
 from deniable_aggregator.store.connections import INDEXED, require_whole
 from deniable_aggregator.store.migrating import revision
 from deniable_aggregator.store.opening import read_beside
-from deniable_aggregator.store.portable.reading import snapshot
+from deniable_aggregator.store.portable.reading import Snapshot, snapshot
 from deniable_aggregator.store.portable.soundness import damages
+from deniable_shared import dsse
+from deniable_shared.errors import DeniableError
+from deniable_shared.manifest import MANIFEST_TYPE
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
@@ -31,7 +35,7 @@ def damage_checks(settings: Settings) -> Iterator[Check]:
         if not settings.shared:
             _require_whole_file(settings)
         with snapshot(settings) as found:
-            said = list(damages(found))
+            said = [*damages(found), *_unsigned(found, read_trust(settings.data))]
     except AggregatorError as error:
         yield Check("fail", "counts", str(error))
         return
@@ -41,6 +45,18 @@ def damage_checks(settings: Settings) -> Iterator[Check]:
         yield Check("fail", "counts", f"and {len(said) - MOST_NAMED:,} more")
     if not said:
         yield Check("ok", "counts", "every count, manifest and entry is as it was written")
+
+
+def _unsigned(found: Snapshot, trust: str) -> Iterator[str]:
+    """A sentence for each manifest whose signature is damaged: the service would not start."""
+    for row in journal.manifests(found.statements):
+        try:
+            dsse.verify(row.envelope, payload_type=MANIFEST_TYPE, trusted=[trust])
+        except DeniableError as error:
+            yield (
+                f"manifest {row.version} of {row.collection} in the database is refused: {error}. "
+                "Restore a backup with `deniable restore`"
+            )
 
 
 def _require_whole_file(settings: Settings) -> None:

@@ -69,14 +69,12 @@ def _manifests(found: Snapshot, known: _Known) -> Iterator[str]:
             payload = dsse.unverified_payload(stored.envelope, payload_type=MANIFEST_TYPE)
             manifest = parse_manifest(payload)
             same = (manifest.collection, manifest.version, manifest.name, manifest.digest)
-            if same != (stored.collection, stored.version, stored.name, stored.digest):
-                raise DamagedError(stored.collection, what=f"manifest {stored.version}")
-        except DamagedError as error:
-            yield known.said(error)
         except DeniableError:
-            pass  # the registry refuses it by its signature, and says so
-        else:
+            continue  # its signature is wrong, too: doctor verifies those, and so does a start
+        if same == (stored.collection, stored.version, stored.name, stored.digest):
             known.newest[stored.collection] = manifest
+        else:
+            yield known.said(DamagedError(stored.collection, what=f"manifest {stored.version}"))
 
 
 def _cells(found: Snapshot, known: _Known) -> Iterator[DamagedError]:
