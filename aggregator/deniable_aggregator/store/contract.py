@@ -120,8 +120,7 @@ class EpochRow:
     """Reports of one epoch over all its cells; times in unix seconds.
 
     Once `expired_at` is there, its tallies are gone and n is 0. `damage` is the collection and
-    epoch of a stored row that differs from its checksum: the numbers of the whole collection
-    cannot be trusted then, since the epoch of that row may be what is wrong.
+    epoch of a damaged row. Every row of the collection has it: that epoch may be what is wrong.
     """
 
     epoch: int
@@ -242,18 +241,15 @@ class Store(AccessStore, Maintenance, Spools, Protocol):
 
     def waiting(self) -> Waiting:
         """What `roll_up` has before it. Batches are numbered in about the order they came."""
-        ...
 
     def roll_up(self) -> int:
         """Fold what `commit` appended into the counts; how many batches still wait (the lag)."""
-        ...
 
     def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
         """Count the ids that are new, in one transaction that re-reads which epochs are closed.
 
         Serials are redeemed in the same transaction. One verdict an arrival, in order.
         """
-        ...
 
     def commit_blocks(
         self, found: Sequence[tuple[Block, Sequence[Part]]], tally: Tally
@@ -263,7 +259,6 @@ class Store(AccessStore, Maintenance, Spools, Protocol):
         What is known already is taken off the tallies that came along. For each block its reports
         by (collection, verdict); None, and nothing of it, if it was counted before.
         """
-        ...
 
     def blocks(self, job: str) -> frozenset[str]:
         """Names of the blocks that a job has counted."""
