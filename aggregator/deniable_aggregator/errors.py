@@ -12,6 +12,7 @@
   x SpoolError            a file of the spool that is damaged or is none
   * StoreError            the database refuses, or is of another version
     x StoreReplacedError      its file was removed or replaced while it was open
+    x DamagedError            what is stored is not what was written
     x StoreUnavailableError   it does not answer, or cannot serve now: later it may
 """
 
@@ -21,6 +22,7 @@ from deniable_shared.errors import DeniableError
 
 __all__ = [
     "AggregatorError",
+    "DamagedError",
     "DataDirectoryError",
     "ExtraError",
     "KeyFileError",
@@ -86,6 +88,22 @@ class StoreError(AggregatorError):
 
 class StoreReplacedError(StoreError):
     """The database's file was removed or replaced while it was open."""
+
+
+class DamagedError(StoreError):
+    """Stored counts, or an entry, that differ from their checksum or cannot be right.
+
+    `epoch` is None where what is damaged belongs to no epoch; `what` names it in words.
+    """
+
+    def __init__(self, collection: str, epoch: int | None = None, what: str = "counts") -> None:
+        super().__init__(
+            f"the database has damaged {what} of {collection}: "
+            "restore a backup with `deniable restore`"
+        )
+        self.collection = collection
+        self.epoch = epoch
+        self.what = what
 
 
 class StoreUnavailableError(StoreError):

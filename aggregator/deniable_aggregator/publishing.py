@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
 
+from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Span, pooled
 from deniable_aggregator.registry import Collection
@@ -57,7 +58,7 @@ def _shown(store: Store, collection: Collection, epoch: int, maker: str) -> Show
 
     try:
         reading = pooled(store, collection, Span(epoch, epoch))
-    except Problem:
+    except (Problem, DamagedError):
         return ShownEpoch(epoch, maker)
     document = plain(collection, reading)
     rows = [

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
+from deniable_aggregator.estimators import Estimator
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import CellTally, EpochRow, Store
+from deniable_shared.errors import ParameterError
 
 __all__ = [
     "LAST_EPOCH",
@@ -24,6 +27,7 @@ __all__ = [
     "cells_of",
     "page_of",
     "pooled",
+    "possible",
     "refuse_releases_only",
     "visible",
 ]
@@ -195,4 +199,13 @@ def cells_of(store: Store, collection: Collection, epochs: Sequence[int]) -> Ite
         batch = epochs[start : start + step]
         for cell in store.tallies(collection.id, batch[0], batch[-1]):
             if cell.cell.epoch in wanted:
-                yield cell
+                yield possible(collection.estimator, cell)
+
+
+def possible(estimator: Estimator, row: CellTally) -> CellTally:
+    """The cell; raises DamagedError for counts that so many reports cannot give."""
+    try:
+        estimator.checked(row.tally, row.n)
+    except ParameterError as error:
+        raise DamagedError(row.cell.collection, row.cell.epoch) from error
+    return row

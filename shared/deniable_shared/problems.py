@@ -74,6 +74,7 @@ _TYPES = (
     ProblemType("manifest-refused", "The manifest breaks a rule", 422),
     ProblemType("too-many-requests", "More reports than accepted in this time", 429, retry=True),
     ProblemType("internal", "The server failed", 500, retry=True),
+    ProblemType("damaged", "What is stored is damaged", 500),
     ProblemType("release-failed", "What was paid for was not made", 500, retry=True),
     ProblemType("unavailable", "The server is not ready", 503, retry=True),
 )

@@ -106,10 +106,10 @@ def test_a_schema_that_is_not_this_programs_is_told_of(
     assert installation.schema_check(settings).level == level
 
 
-def test_a_file_that_is_no_database_fails_and_none_at_all_is_made_later(settings: Settings) -> None:
+def test_a_missing_database_and_a_file_that_is_none_fail(settings: Settings) -> None:
     for path in settings.data.glob("deniable.db*"):
         path.unlink()
-    assert installation.schema_check(settings).level == "warn"
+    assert installation.schema_check(settings).level == "fail"
     settings.database.write_bytes(b"not a database, but as long as the header of one is: 100 b" * 9)
     assert installation.schema_check(settings).level == "fail"
 

@@ -34,6 +34,9 @@ RELEASED = {
         "84b1a7cf2189c1a3548d1b73eba81f2efca02a68dfd31a15858ac8e25899f15a"
     ),
     "postgres/0008_spools.sql": "904817ff1d10a06519fa31f4b89fd81da2a022f96771f107b0f021b509e70dc5",
+    "postgres/0009_checksums.sql": (
+        "f52eaf28cb6e996fb5eec8d45e704bc96be8779411a33d85a4be1acf2e39a091"
+    ),
     "sqlite/0001_spine.sql": "2eadeb17b1b579d72f5e3c30399793304dd96d0f02b211e97cd66dd439642fd1",
     "sqlite/0002_ledger.sql": "59818cb20fbb60f7d6aa3a0036177c932a8cf18cd1099c291bd691ea5bbcfbe9",
     "sqlite/0003_retention.sql": "7a5a49199a0d87605c69327c829bf17ca223229995b5b6c4045264d317068ccb",
@@ -42,6 +45,9 @@ RELEASED = {
     "sqlite/0006_blocks.sql": "3a5d469c908b881b35f193f8c8f42d854504fa179e85e38930a9e472a7e589df",
     "sqlite/0007_vouchers.sql": "733ae86a50577799990041afaec547c395f2573d0bf351a5587df25a3b174375",
     "sqlite/0008_spools.sql": "d9ccc9c22da4d6241171fd69da268ea9cda90f33d520c5dc6120455e724e62bf",
+    "sqlite/0009_checksums.sql": (
+        "574548fc68ec7488f05eb520cfc7792a51bdb9fa15221ae6644e55dc2b5d0886"
+    ),
 }
 """SHA-256 of every migration that a database somewhere may have had: a change is a new file."""
 

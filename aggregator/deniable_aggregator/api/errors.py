@@ -7,6 +7,9 @@ import logging
 import msgspec
 from flask import Flask, Response, request
 
+from deniable_aggregator import damage
+from deniable_aggregator.api.operations import service
+from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.problem import Problem
 from deniable_shared.errors import DecodeError, ManifestError, SignatureError
 from deniable_shared.problems import PROBLEM_MEDIA_TYPE
@@ -32,6 +35,7 @@ def problem_response(problem: Problem) -> Response:
 def register(app: Flask) -> None:
     """Give the application a problem document for everything that can go wrong in it."""
     app.register_error_handler(Problem, _on_problem)
+    app.register_error_handler(DamagedError, _on_damage)
     app.register_error_handler(DecodeError, _on_decode_error)
     app.register_error_handler(ManifestError, _on_refused_manifest)
     app.register_error_handler(SignatureError, _on_refused_manifest)
@@ -44,6 +48,18 @@ def register(app: Flask) -> None:
 
 def _on_problem(error: Problem) -> Response:
     return problem_response(error)
+
+
+def _on_damage(error: DamagedError) -> Response:
+    problem = damage_problem(error)
+    logger.error("%s", problem.detail)
+    return problem_response(problem)
+
+
+def damage_problem(error: DamagedError) -> Problem:
+    """The refusal, with the date of the epoch where the collection is known."""
+    found = service().registry.known(error.collection)
+    return damage.problem_of(error, None if found is None else found.manifest)
 
 
 def _on_decode_error(error: Exception) -> Response:

@@ -59,7 +59,7 @@ class Operation:
         """Slugs of every problem the operation may answer, those of the checks included."""
         implied = {"internal"}
         if self.role is not None:
-            implied |= {"unauthorized", "forbidden"}
+            implied |= {"unauthorized", "forbidden", "damaged"}
         if self.query is not None or isinstance(self.body, type):
             implied.add("invalid-argument")
         if self.body is not None:

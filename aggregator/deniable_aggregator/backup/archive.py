@@ -27,6 +27,7 @@ from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.portable.ends import Ends, ends_of
 from deniable_aggregator.store.portable.reading import Digest, Snapshot
+from deniable_aggregator.store.portable.soundness import require_sound
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
 
 __all__ = ["Archive", "Manifest", "file_in", "opened", "write"]
@@ -77,9 +78,13 @@ def file_in(place: Path, now: float) -> Path:
 def write(
     path: Path, found: Snapshot, *, trust: bytes, sealed_keys: bytes | None, now: float
 ) -> Manifest:
-    """Whole, on disk and 0600, or not at all; StoreError rather than overwrite anything."""
+    """Whole, on disk and 0600, or not at all; StoreError rather than overwrite anything.
+
+    StoreError, too, where the database is damaged: a backup must be one that can be restored.
+    """
     if path.exists():
         raise StoreError(f"{path} is there already: choose another name")
+    require_sound(found)
     draft = path.with_name(path.name + ".new")
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:

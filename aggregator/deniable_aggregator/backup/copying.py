@@ -26,6 +26,7 @@ from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import auditing
 from deniable_aggregator.store.portable.ends import Ends, ends_of, heads_of
 from deniable_aggregator.store.portable.reading import Digest, Snapshot, digests, snapshot
+from deniable_aggregator.store.portable.soundness import require_sound
 from deniable_aggregator.store.portable.writing import Source, fill
 from deniable_shared.epochs import Clock
 
@@ -89,6 +90,7 @@ def copy_store(settings: Settings, url: str) -> dict[str, Digest]:
     lock = DirectoryLock.acquire(settings.data)
     try:
         with snapshot(settings) as found:
+            require_sound(found)
             wanted = digests(found)
             fill(target, Source(found.rows, lambda: wanted), _same_ends(ends_of(found.statements)))
     finally:
@@ -141,6 +143,7 @@ def _entry(known: Heads | None, now: float) -> Act:
 
 def _same_ends(wanted: Ends) -> Callable[[Snapshot], None]:
     def check(filled: Snapshot) -> None:
+        require_sound(filled)
         if ends_of(filled.statements) != wanted:
             raise StoreError("ledger and log do not lead to their heads: nothing was written")
 

@@ -34,6 +34,7 @@ class Activity:
     reports: int | None
     recent: tuple[int, ...]
     late_seconds: float
+    damaged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ def activity(collection: Collection, rows: Sequence[EpochRow], now: float) -> Ac
     seen = visible(collection, rows)
     if manifest.read == "releases":
         return Activity(None, None, (), 0.0)
+    if any(row.damage for row in rows):
+        return Activity(None, None, (), _late_seconds(collection, rows, now), damaged=True)
     reports = sum(row.n for row in seen)
     current = epoch_at(now, manifest.epoch_seconds)
     by_epoch = {row.epoch: row.n for row in seen}
@@ -72,6 +75,8 @@ def alerts(collection: Collection, found: Activity, now: float) -> Iterator[Aler
         yield _alert(collection, f"has expired on {manifest.expires}: devices no longer answer")
     elif collection.state == "open" and left < ENDS_SOON_DAYS * DAY_SECONDS:
         yield _alert(collection, f"takes reports until {manifest.expires}")
+    if found.damaged:
+        yield _alert(collection, "has damaged counts: run deniable doctor", bad=True)
     if found.late_seconds > LATE_SECONDS:
         late = f"an epoch should have closed {found.late_seconds / 3600:.1f} hours ago"
         yield _alert(collection, f"{late}: is the housekeeping running?", bad=True)

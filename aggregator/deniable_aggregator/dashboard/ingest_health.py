@@ -16,6 +16,7 @@ from msgspec import UnsetType
 from deniable_aggregator.api.estimate_documents import WarningDocument
 from deniable_aggregator.api.evidence import of_shape
 from deniable_aggregator.dashboard.activity import LATE_SECONDS, Activity, activity
+from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.metrics.pace import Outcome
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Span, pooled, visible
@@ -107,7 +108,7 @@ def oddness_of(found: Collection, store: Store) -> Oddness | None:
         if not rows:
             return None
         told = of_shape(found, pooled(store, found, _span(rows)))
-    except Problem:  # too few, or releases only: nothing may be said
+    except (Problem, DamagedError):  # too few, releases only, or damaged: nothing may be said
         return None
     return None if isinstance(told, UnsetType) else Oddness(found, told)
 

@@ -13,11 +13,12 @@ from flask import Blueprint, Response, make_response, render_template, request
 
 from deniable_aggregator.access.guard import current_identity, require
 from deniable_aggregator.api.arguments import from_given
-from deniable_aggregator.api.errors import on_not_found
+from deniable_aggregator.api.errors import damage_problem, on_not_found
 from deniable_aggregator.api.operations import service
 from deniable_aggregator.dashboard import assets, release_charts, words
 from deniable_aggregator.dashboard.page import Page, View
 from deniable_aggregator.dashboard.pages import menu, pages
+from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.problem import Problem
 
 __all__ = ["blueprint", "nothing_here"]
@@ -70,6 +71,8 @@ def _guarded(view: Callable[..., Response], role: str | None) -> Callable[..., R
             return admitted(**path)
         except Problem as problem:
             return _refused(problem)
+        except DamagedError as error:
+            return _refused(damage_problem(error))
         except Exception as error:  # a page that fails is a page; the log says why
             logger.error("%s failed", request.endpoint, exc_info=error)
             return _refused(Problem("internal", "the server failed; its log says why"))

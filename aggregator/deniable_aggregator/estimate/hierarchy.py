@@ -24,7 +24,7 @@ from deniable_aggregator.estimate.functionals import (
     checked_weights,
 )
 from deniable_aggregator.estimate.projection import top_down
-from deniable_aggregator.estimate.reports import Payloads, checked_tally
+from deniable_aggregator.estimate.reports import Payloads
 from deniable_aggregator.estimate.scored import estimate_of_scores
 from deniable_aggregator.estimate.strata import Strata
 from deniable_shared.mechanisms.contract import Mechanism
@@ -49,6 +49,10 @@ class HierarchyEstimator(ABC):
 
     @abstractmethod
     def tally(self, payloads: Payloads) -> Counts:
+        """See `Estimator`."""
+
+    @abstractmethod
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         """See `Estimator`."""
 
     @abstractmethod
@@ -113,7 +117,7 @@ class HierarchyEstimator(ABC):
 
     def silent_levels(self, tally: Counts, n: int) -> list[int]:
         """The levels that no report tells of, from 1 on: without each of them nothing is known."""
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        counts, reports = self.checked(tally, n)
         told = self._strata(np.ones((1, self.mechanism.domain_size)), counts, reports).told
         return (np.flatnonzero(told == 0) + 1).tolist()
 
@@ -125,7 +129,7 @@ class HierarchyEstimator(ABC):
         return top_down(leaves, self._fan_out)
 
     def _in_blocks(self, rows: Floats, tally: Counts, n: int) -> Strata:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        counts, reports = self.checked(tally, n)
         height = max(1, _AT_ONCE // self.mechanism.tally_size)
         parts = [
             self._strata(rows[first : first + height], counts, reports)

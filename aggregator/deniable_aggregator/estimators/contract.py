@@ -47,6 +47,13 @@ class Estimator(Protocol):
         ParameterError for another shape or dtype, DecodeError for a payload no sender can make.
         """
 
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        """The tally and n; raises ParameterError where n reports cannot give it.
+
+        Always 0 ≤ count ≤ n, and the sums that are the mechanism's own: a tally that counts each
+        report once adds up to n.
+        """
+
     def supports(self, tallies: Counts) -> Counts:
         """How many reports support each label: (…, domain_size) from tallies (…, tally_size).
 
@@ -135,9 +142,6 @@ class TextEstimator(Estimator, Protocol):
     @property
     def inside(self) -> float:
         """The chance that a report of a table supports a given code that its text has not."""
-
-    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
-        """The tally and n, if n reports can give it; ParameterError otherwise."""
 
     def reports_of(self, tally: Counts) -> int:
         """How many reports it counts."""

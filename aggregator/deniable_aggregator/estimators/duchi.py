@@ -43,6 +43,9 @@ class OneBitMeanEstimator:
             raise DecodeError("payloads must be 0 or 1: validate them first")
         return np.array([np.count_nonzero(told)])
 
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        return checked_tally(tally, n, self.mechanism.tally_size)
+
     def supports(self, tallies: Counts) -> Counts:
         return tallies[..., :0]
 
@@ -55,7 +58,7 @@ class OneBitMeanEstimator:
         epochs: int = 1,
         family: str = "each",
     ) -> Estimate:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        counts, reports = self.checked(tally, n)
         return debias(
             Channel(self.mechanism.p, self.mechanism.q),
             counts,

@@ -61,6 +61,9 @@ class FourierEstimator:
         rows = checked_payloads(payloads, self.mechanism.payload_size)
         return histogram(rows, self.mechanism.tally_size)
 
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        return checked_histogram(tally, n, self.mechanism.tally_size)
+
     def supports(self, tallies: Counts) -> Counts:
         """(…, 0): what is supported are parities, not combinations."""
         return tallies[..., :0]
@@ -87,7 +90,7 @@ class FourierEstimator:
 
     def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Parities:
         """What is known of up to `ways` attributes."""
-        counts, _ = checked_histogram(tally, n, self.mechanism.tally_size)
+        counts, _ = self.checked(tally, n)
         form = self._form
         self.check(axes)
         places = [place_of(sorted(subset), form.attributes) for subset in _subsets(axes)]

@@ -17,11 +17,15 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
-from deniable_aggregator.estimate.reports import Payloads, checked_payloads, form_of
+from deniable_aggregator.estimate.reports import (
+    Payloads,
+    checked_histogram,
+    checked_payloads,
+    form_of,
+)
 from deniable_aggregator.estimate.strata import Strata, Stratum
 from deniable_aggregator.estimate.supporting import histogram
 from deniable_aggregator.estimate.walsh import walsh
-from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.haar import HaarResponse
 
 __all__ = ["HaarEstimator"]
@@ -45,9 +49,10 @@ class HaarEstimator(HierarchyEstimator):
         rows = checked_payloads(payloads, self.mechanism.payload_size)
         return histogram(rows, self.mechanism.tally_size)
 
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        return checked_histogram(tally, n, self.mechanism.tally_size)
+
     def _strata(self, rows: Floats, counts: Counts, n: int) -> Strata:
-        if counts.sum() != n:
-            raise ParameterError(f"tally must add up to n = {n}, got {counts.sum()}")
         form = self._form
         gap, own = float(self.mechanism.p - self.mechanism.q), float(form.p - form.q)
         codes = 1 << form.levels

@@ -53,6 +53,11 @@ class PairsEstimator:
     def tally(self, payloads: Payloads) -> Counts:
         return tally_of(payloads, self._form)
 
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        supports_of(counts, reports, self._form)
+        return counts, reports
+
     def supports(self, tallies: Counts) -> Counts:
         """(…, 0): what is supported are joint codes of pairs, not combinations."""
         return tallies[..., :0]
@@ -79,7 +84,7 @@ class PairsEstimator:
 
     def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Pooled:
         """What is known of one attribute, or of two."""
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        counts, reports = self.checked(tally, n)
         self.check(axes)
         return Pooled(tuple(self._kinds(counts, reports, tuple(axes))))
 

@@ -70,6 +70,16 @@ class SampledEstimator:
             )
         return seen.astype(np.int64, copy=False)
 
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        trials, ones = counts[: self._bits], counts[self._bits :]
+        if trials.sum() != self._told * reports or (ones > trials).any():
+            raise ParameterError(
+                f"tally must tell of {self._told} bits in each of n = {reports} reports, and of no "
+                f"more ones than it tells of bits, got {trials.sum()} and {ones.sum()}"
+            )
+        return counts, reports
+
     def supports(self, tallies: Counts) -> Counts:
         return tallies[..., self._bits :]
 
@@ -82,13 +92,8 @@ class SampledEstimator:
         epochs: int = 1,
         family: str = "each",
     ) -> Estimate:
-        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        counts, reports = self.checked(tally, n)
         trials, ones = counts[: self._bits], counts[self._bits :]
-        if trials.sum() != self._told * reports or (ones > trials).any():
-            raise ParameterError(
-                f"tally must tell of {self._told} bits in each of n = {reports} reports, and of no "
-                f"more ones than it tells of bits, got {trials.sum()} and {ones.sum()}"
-            )
         return debias(
             Channel(self.mechanism.p, self.mechanism.q),
             ones,

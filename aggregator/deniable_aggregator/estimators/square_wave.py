@@ -91,7 +91,7 @@ class SquareWaveEstimator:
         family: str = "each",
     ) -> Estimate:
         """Raw frequencies and their intervals; projected("simplex") gives the fitted ones."""
-        counts, reports = self._checked(tally, n)
+        counts, reports = self.checked(tally, n)
         tail = tail_of(confidence, family, self.mechanism.domain_size)
         each = self._moments(np.eye(self.mechanism.domain_size), counts).functionals(
             reports, Repeated.of(self.mechanism, self.repeat, epochs), 1 - 2 * tail
@@ -110,7 +110,7 @@ class SquareWaveEstimator:
 
     def fitted(self, tally: Counts, n: int, *, smooth: bool = False) -> Floats:
         """The likeliest distribution, or its smoothed form; ParameterError at n = 0."""
-        counts, _ = self._checked(tally, n)
+        counts, _ = self.checked(tally, n)
         return smoothed(self.law, counts) if smooth else fit(self.law, counts).distribution
 
     def functionals(
@@ -122,7 +122,7 @@ class SquareWaveEstimator:
         confidence: float = 0.95,
         epochs: int = 1,
     ) -> Functionals:
-        counts, reports = self._checked(tally, n)
+        counts, reports = self.checked(tally, n)
         rows = checked_weights(weights, self.mechanism.domain_size)
         of = Repeated.of(self.mechanism, self.repeat, epochs)
         return self._moments(rows, counts).functionals(reports, of, confidence)
@@ -131,7 +131,7 @@ class SquareWaveEstimator:
         self, tally: Counts, n: int, *, confidence: float = 0.95, epochs: int = 1
     ) -> Cumulative:
         """Raw values of F; its limits are those of ramps."""
-        counts, reports = self._checked(tally, n)
+        counts, reports = self.checked(tally, n)
         of = Repeated.of(self.mechanism, self.repeat, epochs)
         z = -NormalDist().inv_cdf(tail_of(confidence, "each", 1))
         devices = max(reports / of.epochs, 1.0)
@@ -145,7 +145,7 @@ class SquareWaveEstimator:
             return Cumulative(band, np.full(size - 1, 0.5))
         return Cumulative(band, np.cumsum(fit(self.law, counts).distribution)[:-1])
 
-    def _checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         return checked_histogram(tally, n, self.mechanism.tally_size)
 
     def _moments(self, rows: Floats, counts: Counts) -> Moments:

@@ -26,7 +26,7 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
-from deniable_aggregator.estimate.reports import Payloads, form_of
+from deniable_aggregator.estimate.reports import Payloads, checked_tally, form_of
 from deniable_aggregator.estimate.strata import Strata, Stratum
 from deniable_aggregator.estimators.one_of_choices import supports_of, tally_of
 from deniable_shared.chains import Renewed
@@ -51,6 +51,11 @@ class TreeEstimator(HierarchyEstimator):
 
     def tally(self, payloads: Payloads) -> Counts:
         return tally_of(payloads, self._form)
+
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        supports_of(counts, reports, self._form)
+        return counts, reports
 
     def _strata(self, rows: Floats, counts: Counts, n: int) -> Strata:
         form, chain = self._form, self.mechanism

@@ -62,6 +62,9 @@ class WindowedMeanEstimator:
             raise DecodeError(f"payloads must hold outputs below {self.mechanism.tally_size}")
         return histogram.astype(np.int64, copy=False)
 
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        return checked_histogram(tally, n, self.mechanism.tally_size)
+
     def supports(self, tallies: Counts) -> Counts:
         return tallies[..., :0]
 
@@ -74,7 +77,7 @@ class WindowedMeanEstimator:
         epochs: int = 1,
         family: str = "each",
     ) -> Estimate:
-        counts, reports = checked_histogram(tally, n, self.mechanism.tally_size)
+        counts, reports = self.checked(tally, n)
         of = Repeated.of(self.mechanism, self.repeat, epochs)
         sure = 1 - 2 * tail_of(confidence, family, 1)
         moments = self._moments(counts, reports)

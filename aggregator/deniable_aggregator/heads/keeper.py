@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.heads import file
 from deniable_aggregator.heads.chain import extended, head_of
 from deniable_aggregator.heads.document import End, Heads
@@ -119,9 +120,9 @@ class Keeper:
         try:
             self.keep()
             self._told = False
-        except Problem as problem:
+        except (Problem, DamagedError) as problem:
             if not self._told and not self._behind:
-                logger.error("%s", problem.detail)
+                logger.error("%s", problem)
             self._told = True
 
     @property

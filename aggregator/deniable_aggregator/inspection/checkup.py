@@ -18,6 +18,7 @@ from deniable_aggregator.errors import AggregatorError, LockedError
 from deniable_aggregator.inspection import installation
 from deniable_aggregator.inspection.acts import audit_check
 from deniable_aggregator.inspection.check import Check
+from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.process import server_file
 from deniable_aggregator.process.connection import Connection, RefusedError, UnreachableError
 from deniable_aggregator.process.directory_lock import DirectoryLock
@@ -77,6 +78,7 @@ def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> It
     yield from _delegation(data, now())
     yield installation.key_age(settings, now())
     yield installation.schema_check(settings)
+    yield from damage_checks(settings)
     yield from installation.spools(settings, now())
     yield from audit_check(settings)
     yield _server(settings)

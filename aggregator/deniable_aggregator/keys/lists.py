@@ -21,7 +21,7 @@ from deniable_aggregator.keys.vouchers import CLOCKS_APART_SECONDS
 from deniable_aggregator.store.contract import KeyListRow, Store
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock
-from deniable_shared.errors import ForkError, SignatureError
+from deniable_shared.errors import DeniableError, ForkError, SignatureError
 from deniable_shared.key_succession import check_successor_keys
 from deniable_shared.keylist import (
     DELEGATION_TYPE,
@@ -178,7 +178,13 @@ class KeyLists:
 
     def _verified(self, row: KeyListRow) -> KeyList:
         # At its own moment: an expired list still says which version comes next.
-        return verify_key_list(row.envelope, trusted=[self._signer.trust], now=row.issued)
+        try:
+            return verify_key_list(row.envelope, trusted=[self._signer.trust], now=row.issued)
+        except DeniableError as error:
+            raise StoreError(
+                f"key list {row.version} in the database is refused: {error}. "
+                "Restore a backup with `deniable restore`"
+            ) from error
 
     def _entered(self, key: PublicKey, last: int) -> int:
         """The second since when a key has been in its state: states only follow one another."""

@@ -53,6 +53,9 @@ class Spool(Protocol):
     def set_aside(self, name: str) -> None:
         """Keep it where `files` leaves it out; nothing where it is gone already."""
 
+    def sweep(self, now: float) -> None:
+        """Remove what writers that were killed have left, once it is a day old."""
+
     def publish(self, data: bytes) -> None:
         """Replace the one file that doors read, in one step."""
 

@@ -14,7 +14,10 @@ from pathlib import Path
 from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.spool.contract import DAMAGED, NOTICES, Stored, is_file_of_spool
 
-__all__ = ["Directory"]
+__all__ = ["DRAFT_SECONDS", "Directory"]
+
+DRAFT_SECONDS = 86_400
+"""A draft that is older was left by a process that was killed: writing one takes seconds."""
 
 
 class Directory:
@@ -59,6 +62,15 @@ class Directory:
         with suppress(FileNotFoundError):
             (self._path / name).rename(self._path / f"{name}{DAMAGED}")
 
+    def sweep(self, now: float) -> None:
+        """As `Spool.sweep`. A draft's age is that of its inode: its own time is set to 0."""
+        with os.scandir(self._path) as entries:
+            drafts = [entry for entry in entries if _is_draft(entry.name)]
+        for draft in drafts:
+            with suppress(FileNotFoundError):  # another process has finished or removed it
+                if draft.stat().st_ctime < now - DRAFT_SECONDS:
+                    Path(draft.path).unlink()
+
     def publish(self, data: bytes) -> None:
         """As `Spool.publish`; every user may read it, and it says when it was written."""
         self._write(NOTICES, data, mode=0o644, timeless=False)
@@ -70,14 +82,22 @@ class Directory:
     def _write(self, name: str, data: bytes, *, mode: int, timeless: bool) -> None:
         draft = self._path / f".{name}.{secrets.token_hex(8)}.draft"
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            if timeless:
-                os.utime(file.fileno(), (0, 0))
-            os.fsync(file.fileno())
-        draft.rename(self._path / name)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                if timeless:
+                    os.utime(file.fileno(), (0, 0))
+                os.fsync(file.fileno())
+            draft.rename(self._path / name)
+        except BaseException:  # a full disk must not be filled by what was not written
+            draft.unlink(missing_ok=True)
+            raise
         _sync(self._path)
+
+
+def _is_draft(name: str) -> bool:
+    return name.startswith(".") and name.endswith(".draft")
 
 
 def _sync(directory: Path) -> None:

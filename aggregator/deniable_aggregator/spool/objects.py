@@ -75,6 +75,9 @@ class Objects:
         with self._files.open_input_file(self._at(name)) as file:
             return bytes(file.read())
 
+    def sweep(self, now: float) -> None:
+        """Nothing: an object is whole or not there."""
+
     def remove(self, name: str) -> None:
         """As `Spool.remove`."""
         with suppress(FileNotFoundError):

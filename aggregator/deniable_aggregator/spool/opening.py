@@ -98,6 +98,7 @@ class Opening:
             drained = self._drain(blocks(self._spool))
         if timely:  # alone: when epochs close does not depend on how many reports came
             self._service.store.note_spool(self.where, begun - MARGIN_SECONDS)
+            self._spool.sweep(begun)
         self._service.tick()
         self.publish()
         return drained

@@ -70,6 +70,9 @@ class Database:
         with self._transaction() as connection:
             return _body(connection.execute(_GET, (name,), binary=True).fetchone(), name)
 
+    def sweep(self, now: float) -> None:
+        """Nothing: a row is whole or not there."""
+
     def remove(self, name: str) -> None:
         """As `Spool.remove`."""
         with self._transaction() as connection:

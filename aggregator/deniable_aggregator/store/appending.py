@@ -17,7 +17,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from deniable_aggregator.store import blocks, counting, folding, redeeming
+from deniable_aggregator.errors import DamagedError
+from deniable_aggregator.store import blocks, counted, counting, folding, redeeming
+from deniable_aggregator.store.checksums import (
+    BODY_MASK,
+    CELL_IS_SEALED,
+    DELTA_IS_SEALED,
+    body,
+    is_sealed,
+    seal,
+)
 from deniable_aggregator.store.contract import (
     Arrival,
     Block,
@@ -66,30 +75,34 @@ _TAKE_BACK = """
 delete from seen using unnest(?::integer[], ?::bigint[], ?::bytea[]) as refused (c, e, i)
 where collection = c and epoch = e and id = i"""
 _INSERT_CELL = """
-insert into cells (collection, epoch, manifest_version, cohort, tally_size)
-values (?, ?, ?, ?, ?) on conflict do nothing"""
-_CELL = """
-select number, tally_size from cells
-where collection = ? and epoch = ? and manifest_version = ? and cohort = ?"""
+insert into cells (collection, epoch, manifest_version, cohort, tally_size, seal, body)
+values (?, ?, ?, ?, ?, ?, 0) on conflict do nothing"""
+_CELL = f"""
+select number, case {CELL_IS_SEALED} when 1 then tally_size end from cells
+where collection = ? and epoch = ? and manifest_version = ? and cohort = ?"""  # noqa: S608
 _APPEND = """
-insert into deltas (cell, n, places, counts)
-select * from unnest(?::integer[], ?::bigint[], ?::bytea[], ?::bytea[])"""
-_DELTAS = """
-select epoch, manifest_version, cohort, deltas.n, places, counts
+insert into deltas (cell, n, places, counts, seal, body)
+select * from unnest(
+    ?::integer[], ?::bigint[], ?::bytea[], ?::bytea[], ?::bigint[], ?::bigint[])"""
+_DELTAS = f"""
+select epoch, manifest_version, cohort, deltas.n, places, counts, deltas.body, {DELTA_IS_SEALED}
 from deltas join cells on cells.number = cell join collections on collections.number = collection
-where collections.id = ? and epoch between ? and ?"""
-_EPOCHS = """
-select epoch, sum(n)::bigint, max(closed_at), max(expired_at) from (
-    select epoch, n, null::bigint as closed_at, null::bigint as expired_at
+where collections.id = ? and epoch between ? and ?"""  # noqa: S608
+_EPOCHS = f"""
+select epoch, sum(n * sealed)::bigint, max(closed_at), max(expired_at), min(sealed) from (
+    select epoch, n, null::bigint as closed_at, null::bigint as expired_at,
+        {CELL_IS_SEALED} as sealed
     from cells where collection = ?
     union all
-    select epoch, deltas.n, null, null
+    select epoch, deltas.n, null, null, {DELTA_IS_SEALED}
     from deltas join cells on cells.number = cell where collection = ?
     union all
-    select epoch, 0, closed_at, null from closed_epochs where collection = ?
+    select epoch, 0, closed_at, null, {is_sealed("closed_at", "collection", "epoch")}
+    from closed_epochs where collection = ?
     union all
-    select epoch, 0, null, expired_at from expired_epochs where collection = ?
-) as found group by epoch order by epoch"""
+    select epoch, 0, null, expired_at, {is_sealed("expired_at", "collection", "epoch")}
+    from expired_epochs where collection = ?
+) as found group by epoch order by epoch"""  # noqa: S608
 _SWEPT = (
     """
 delete from seen where ctid = any(array(
@@ -176,21 +189,26 @@ def commit_blocks(
 
 
 def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
-    """What is folded and what is not, in the one snapshot of the caller's transaction."""
-    rows = counting.tallies(db, collection, first_epoch, last_epoch)
+    """What is folded and what is not, in the one snapshot of the caller's transaction.
+
+    Raises DamagedError where a cell or a delta differs from its checksums.
+    """
+    rows = counted.folded(db, collection, first_epoch, last_epoch)
     found = {row.cell: row for row in rows}
-    more = dict.fromkeys(found, 0)
     deltas = db.execute(_DELTAS, (collection, first_epoch, last_epoch))
-    for epoch, version, cohort, n, places, counts in deltas:
-        cell = Cell(collection, epoch, version, cohort)
-        folding.add(found[cell].tally, places, counts)
-        more[cell] += n
-    return [CellTally(cell, row.n + more[cell], row.tally) for cell, row in found.items()]
+    for epoch, version, cohort, n, places, counts, more, sealed in deltas:
+        if not sealed:
+            raise DamagedError(collection, epoch)
+        row = found[Cell(collection, epoch, version, cohort)]
+        folding.add(row.tally, places, counts)
+        row.n += n
+        row.stored_body = (row.stored_body + more) & BODY_MASK
+    return [row.checked() for row in rows]
 
 
-def epochs(db: Statements, number: int) -> list[EpochRow]:
+def epochs(db: Statements, collection: str, number: int) -> list[EpochRow]:
     """Epochs with reports or closed, in order."""
-    return [EpochRow(*row) for row in db.execute(_EPOCHS, (number,) * 4)]
+    return counted.epoch_rows(collection, db.execute(_EPOCHS, (number,) * 4).fetchall())
 
 
 def close(db: Session, number: int, epoch: int, now: float) -> bool:
@@ -264,9 +282,10 @@ def _append(
         row = known.get(cell) or met.setdefault(cell, _cell(db, _key(numbers, cell), delta))
         if row.tally_size != len(delta):
             raise counting.length_changed(cell, len(delta))
-        rows.append((row.number, n, *folding.spelled(delta)))
+        sums = seal(n, row.number), body(delta)
+        rows.append((row.number, n, *folding.spelled(delta), *sums))
     if rows:
-        db.execute(_APPEND, _columns(rows, 4))
+        db.execute(_APPEND, _columns(rows, 6))
     return met
 
 
@@ -275,6 +294,10 @@ def _key(numbers: Mapping[str, int], cell: Cell) -> tuple[int, int, int, int]:
 
 
 def _cell(db: Statements, key: tuple[int, int, int, int], delta: Counts) -> CellRow:
-    """The cell's row, made by whoever counts in it first."""
-    db.execute(_INSERT_CELL, (*key, len(delta)))
-    return CellRow(*db.execute(_CELL, key).fetchone())
+    """The cell's row, made by whoever counts in it first.
+
+    Where the row is damaged its size says nothing: reports are added, and the cell stays damaged.
+    """
+    db.execute(_INSERT_CELL, (*key, len(delta), seal(0, *key, len(delta))))
+    number, size = db.execute(_CELL, key).fetchone()
+    return CellRow(number, len(delta) if size is None else size)

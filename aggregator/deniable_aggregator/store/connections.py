@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sqlite_utils import Database
 
 from deniable_aggregator.errors import StoreError, StoreReplacedError
+from deniable_aggregator.store.statements import Statements
 
-__all__ = ["Connections", "read_file"]
+__all__ = ["INDEXED", "Connections", "read_file", "require_whole"]
 
 WRITER_CACHE_KIB = 32_768
 CHECKPOINT_PAGES = 8_000
@@ -25,6 +26,12 @@ CHECKPOINT_PAGES = 8_000
 LOG_LIMIT_BYTES = 67_108_864
 BUSY_SECONDS = 10.0
 CACHED_STATEMENTS = 256
+
+INDEXED = (
+    *("collections", "manifests", "cells", "closed_epochs", "expired_epochs"),
+    *("log", "key_lists", "charges", "results", "session_records"),
+)
+"""Tables that say which counts belong to what: they have few rows."""
 
 Factory = type[sqlite3.Connection]
 
@@ -163,6 +170,21 @@ def read_file(path: Path) -> Iterator[Database]:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         with closing(connection):
             yield Database(connection, execute_plugins=False)
+
+
+def require_whole(db: Statements, where: str, tables: Sequence[str] = INDEXED) -> None:
+    """Raises StoreError where an index of these tables and its rows contradict each other.
+
+    Counts then belong to another epoch than the one they are read for, or are not found. It takes
+    time with the number of rows, so that tables with a row for each report are left to doctor.
+    """
+    for table in tables:
+        found = [line for (line,) in db.execute(f"pragma integrity_check({table})")]
+        if found != ["ok"]:
+            raise StoreError(
+                f"{where} is damaged ({table}: {str(found[0])[:100]}): "
+                "restore a backup with `deniable restore`"
+            )
 
 
 @contextmanager

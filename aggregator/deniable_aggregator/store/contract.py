@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.access.contract import AccessStore
+from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.store.maintenance import Maintenance
 from deniable_aggregator.store.spooled import Spools
 from deniable_shared.journal import GENESIS, LOG_PAGE, LogEntry
@@ -118,13 +119,22 @@ class CellTally:
 class EpochRow:
     """Reports of one epoch over all its cells; times in unix seconds.
 
-    Once `expired_at` is there, its tallies are gone and n is 0.
+    Once `expired_at` is there, its tallies are gone and n is 0. `damage` is the collection and
+    epoch of a damaged row. Every row of the collection has it: that epoch may be what is wrong.
     """
 
     epoch: int
-    n: int
+    stored: int
     closed_at: int | None
     expired_at: int | None = None
+    damage: tuple[str, int] | None = None
+
+    @property
+    def n(self) -> int:
+        """Reports. Raises DamagedError where the stored number cannot be trusted."""
+        if self.damage is not None:
+            raise DamagedError(*self.damage)
+        return self.stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,18 +241,15 @@ class Store(AccessStore, Maintenance, Spools, Protocol):
 
     def waiting(self) -> Waiting:
         """What `roll_up` has before it. Batches are numbered in about the order they came."""
-        ...
 
     def roll_up(self) -> int:
         """Fold what `commit` appended into the counts; how many batches still wait (the lag)."""
-        ...
 
     def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
         """Count the ids that are new, in one transaction that re-reads which epochs are closed.
 
         Serials are redeemed in the same transaction. One verdict an arrival, in order.
         """
-        ...
 
     def commit_blocks(
         self, found: Sequence[tuple[Block, Sequence[Part]]], tally: Tally
@@ -252,7 +259,6 @@ class Store(AccessStore, Maintenance, Spools, Protocol):
         What is known already is taken off the tallies that came along. For each block its reports
         by (collection, verdict); None, and nothing of it, if it was counted before.
         """
-        ...
 
     def blocks(self, job: str) -> frozenset[str]:
         """Names of the blocks that a job has counted."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 
@@ -16,14 +16,20 @@ import numpy as np
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import blocks, redeeming
+from deniable_aggregator.store.checksums import (
+    BODY_MASK,
+    CELL_IS_SEALED,
+    PRIME,
+    added_seal,
+    body,
+    seal,
+)
 from deniable_aggregator.store.contract import (
     PAGE_SIZE,
     Arrival,
     Block,
     Cell,
-    CellTally,
     Counts,
-    EpochRow,
     Part,
     Tally,
     Verdict,
@@ -37,7 +43,6 @@ __all__ = [
     "close",
     "commit",
     "commit_blocks",
-    "epochs",
     "expire",
     "is_closed",
     "leftovers",
@@ -46,7 +51,6 @@ __all__ = [
     "require_closed",
     "sweep",
     "tallied",
-    "tallies",
 ]
 
 IDS_AT_ONCE = 128
@@ -57,38 +61,30 @@ SWEEP_IDS = 20_000
 
 _CLOSED = "select 1 from closed_epochs where collection = ? and epoch = ?"
 _CLOSE = """
-insert into closed_epochs (collection, epoch, closed_at) values (?, ?, ?)
+insert into closed_epochs (collection, epoch, closed_at, seal) values (?, ?, ?, ?)
 on conflict do nothing"""
 _EXPIRE = """
-insert into expired_epochs (collection, epoch, expired_at) values (?, ?, ?)
+insert into expired_epochs (collection, epoch, expired_at, seal) values (?, ?, ?, ?)
 on conflict do nothing"""
 _DELETE_PAGES = """
 delete from pages where cell in (select number from cells where collection = ? and epoch = ?)"""
 _DELETE_CELLS = "delete from cells where collection = ? and epoch = ?"
-_ADD_TO_CELL = """
-insert into cells (collection, epoch, manifest_version, cohort, n, tally_size)
-values (?, ?, ?, ?, ?, ?)
+_ADD_TO_DAMAGED_CELL = f"""
+insert into cells (collection, epoch, manifest_version, cohort, n, tally_size, seal, body)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 on conflict (collection, epoch, manifest_version, cohort)
-do update set n = n + excluded.n where tally_size = excluded.tally_size
+do update set n = n + excluded.n, seal = (seal + ?9) % {PRIME},
+    body = ((body & {BODY_MASK}) + excluded.body) & {BODY_MASK}"""  # noqa: S608
+_ADD_TO_CELL = f"""{_ADD_TO_DAMAGED_CELL}
+where tally_size = excluded.tally_size
 returning number"""
 _READ_PAGE = "select counts from pages where cell = ? and page = ?"
 _WRITE_PAGE = """
 insert into pages (cell, page, counts) values (?, ?, ?)
 on conflict (cell, page) do update set counts = excluded.counts"""
-_TALLIES = """
-select cells.number, epoch, manifest_version, cohort, n, tally_size, page, counts
-from cells join collections on collections.number = cells.collection
-left join pages on pages.cell = cells.number
-where collections.id = ? and epoch between ? and ?
-order by epoch, manifest_version, cohort, page"""
-_EPOCHS = """
-select epoch, sum(n), max(closed_at), max(expired_at) from (
-    select epoch, n, null as closed_at, null as expired_at from cells where collection = ?
-    union all
-    select epoch, 0, closed_at, null from closed_epochs where collection = ?
-    union all
-    select epoch, 0, null, expired_at from expired_epochs where collection = ?
-) group by epoch order by epoch"""
+_IS_SEALED = f"""
+select number, {CELL_IS_SEALED} from cells
+where collection = ? and epoch = ? and manifest_version = ? and cohort = ?"""  # noqa: S608
 _LEFTOVERS = """
 select collection, epoch from closed_epochs where exists (
     select 1 from seen where seen.collection = closed_epochs.collection
@@ -154,26 +150,6 @@ def commit_blocks(
     return group.verdicts
 
 
-def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
-    """One statement, hence one snapshot: n and pages always fit each other."""
-    cells: dict[int, CellTally] = {}
-    for number, epoch, version, cohort, n, size, page, counts in db.execute(
-        _TALLIES, (collection, first_epoch, last_epoch)
-    ):
-        if number not in cells:
-            cell = Cell(collection, epoch, version, cohort)
-            cells[number] = CellTally(cell, n, np.zeros(size, np.int64))
-        if counts is not None:
-            part = np.frombuffer(counts, "<i8")
-            cells[number].tally[page * PAGE_SIZE : page * PAGE_SIZE + len(part)] = part
-    return list(cells.values())
-
-
-def epochs(db: Statements, number: int) -> list[EpochRow]:
-    """Epochs with reports or closed, in order."""
-    return [EpochRow(*row) for row in db.execute(_EPOCHS, (number,) * 3)]
-
-
 def is_closed(db: Statements, number: int, epoch: int) -> bool:
     """Whether the fact is stored."""
     return bool(db.execute(_CLOSED, (number, epoch)).fetchall())
@@ -181,18 +157,23 @@ def is_closed(db: Statements, number: int, epoch: int) -> bool:
 
 def close(db: Statements, number: int, epoch: int, now: float) -> bool:
     """Store the fact; False if it was stored before."""
-    return bool(db.execute(_CLOSE, (number, epoch, int(now))).rowcount)
+    return bool(db.execute(_CLOSE, _fact(number, epoch, now)).rowcount)
 
 
 def expire(db: Statements, number: int, epoch: int, now: float) -> bool:
     """Delete the counts of a closed epoch; False if they were deleted before."""
     if not is_closed(db, number, epoch):
         raise StoreError(f"epoch {epoch} is open: its counts are not complete yet")
-    if not db.execute(_EXPIRE, (number, epoch, int(now))).rowcount:
+    if not db.execute(_EXPIRE, _fact(number, epoch, now)).rowcount:
         return False
     db.execute(_DELETE_PAGES, (number, epoch))
     db.execute(_DELETE_CELLS, (number, epoch))
     return True
+
+
+def _fact(number: int, epoch: int, now: float) -> tuple[int, int, int, int]:
+    """That an epoch was closed or expired at this time, with its seal."""
+    return number, epoch, int(now), seal(int(now), number, epoch)
 
 
 def sweep(db: Statements, number: int, epoch: int) -> bool:
@@ -312,10 +293,17 @@ def _number(numbers: Mapping[str, int], collection: str) -> int:
 
 def _add(db: Statements, number: int, cell: Cell, n: int, delta: Counts) -> None:
     key = (number, cell.epoch, cell.manifest_version, cell.cohort)
-    rows = db.execute(_ADD_TO_CELL, (*key, n, len(delta))).fetchall()
+    pages = list(_pages(delta))
+    sums = seal(n, *key, len(delta)), _body(pages), added_seal(n)
+    row = (*key, n, len(delta), *sums)
+    rows = db.execute(_ADD_TO_CELL, row).fetchall()
     if not rows:
-        raise length_changed(cell, len(delta))
-    add_to_pages(db, rows[0][0], delta)
+        [[kept, sealed]] = db.execute(_IS_SEALED, key).fetchall()
+        if sealed:
+            raise length_changed(cell, len(delta))
+        db.execute(_ADD_TO_DAMAGED_CELL, row)  # it stays damaged; other cells are counted
+        rows = [(kept,)]
+    _add_pages(db, rows[0][0], pages)
 
 
 def tallied(cell: Cell, payloads: Sequence[bytes], tally: Tally) -> Counts:
@@ -331,10 +319,21 @@ def length_changed(cell: Cell, length: int) -> StoreError:
 
 def add_to_pages(db: Statements, cell: int, delta: Counts) -> None:
     """Add a tally to what a cell's pages hold; the caller sees to it that nobody else does."""
-    for page, part in _pages(delta):
+    _add_pages(db, cell, _pages(delta))
+
+
+def _add_pages(db: Statements, cell: int, pages: Iterable[tuple[int, Counts]]) -> None:
+    """A page whose length is wrong is begun again: the cell's body shows what is missing then."""
+    for page, part in pages:
         stored = db.execute(_READ_PAGE, (cell, page)).fetchone()
-        total = part if stored is None else part + np.frombuffer(stored[0], "<i8")
+        fits = stored is not None and len(stored[0]) == part.nbytes
+        total = part + np.frombuffer(stored[0], "<i8") if fits else part
         db.execute(_WRITE_PAGE, (cell, page, total.astype("<i8", copy=False).tobytes()))
+
+
+def _body(pages: Iterable[tuple[int, Counts]]) -> int:
+    """The body of a tally from the pages that it changes: the others have counts of 0."""
+    return sum(body(part, page) for page, part in pages) & BODY_MASK
 
 
 def _pages(delta: Counts) -> Iterator[tuple[int, Counts]]:

@@ -98,7 +98,7 @@ class PostgresStore(Registers):
     def epochs(self, collection: str) -> list[EpochRow]:
         number = self._number(collection)
         with self._connections.read() as db:
-            return appending.epochs(db, number)
+            return appending.epochs(db, collection, number)
 
     def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
         """The fact and SWEEP_IDS ids together, more ids in transactions of their own."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import blocks, counting, journal, releases, showing, spooled
+from deniable_aggregator.store import blocks, counted, counting, journal, releases, showing, spooled
 from deniable_aggregator.store.access import AccessRegisters
 from deniable_aggregator.store.contract import (
     ChargeRow,
@@ -34,6 +34,7 @@ class Registers(AccessRegisters):
 
     def __init__(self, connections: Connections) -> None:
         super().__init__(connections)
+        self._require_sealed_facts()
         self._rejections = Rejections(connections)
         self._numbers = self._collection_numbers()
 
@@ -205,6 +206,15 @@ class Registers(AccessRegisters):
             return self._numbers[collection]
         except KeyError:
             raise StoreError(f"collection {collection!r} has no manifest in this store") from None
+
+    def _require_sealed_facts(self) -> None:
+        """Raises StoreError: where one of them is damaged, an epoch that was closed seems open."""
+        with self._lent.read() as db:
+            if counted.unsealed_facts(db):
+                raise StoreError(
+                    "the database is damaged: an epoch that was closed or deleted cannot be read. "
+                    "Restore a backup with `deniable restore`"
+                )
 
     def _collection_numbers(self) -> dict[str, int]:
         with self._lent.read() as db:

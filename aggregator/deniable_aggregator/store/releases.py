@@ -6,9 +6,12 @@ Epochs are written as runs, "20000-20006,20008". SQL triggers refuse any change 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
-from deniable_aggregator.store import journal
+from deniable_aggregator.errors import DamagedError
+from deniable_aggregator.store import checksums, journal
 from deniable_aggregator.store.contract import ChargeRow, Decide, ResultRow
 from deniable_aggregator.store.statements import Statements
 from deniable_shared.journal import release_entry
@@ -27,15 +30,24 @@ __all__ = [
 ]
 
 _LEDGER = """
-select id, release, request, terms, epochs, epsilon, rho, delta, adjacency, created
+select id, release, request, terms, epochs, epsilon, rho, delta, adjacency, created, checksum
 from charges join collections on number = collection"""
 _CHARGES = f"{_LEDGER} where collection = ?"
 _ADD_CHARGE = """
 insert into charges (position, collection, release, request, terms,
-                     epochs, epsilon, rho, delta, adjacency, created)
-select coalesce(max(position), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? from charges"""
-_RESULTS = "select release, position, salt, document from results"
-_OF_COLLECTION = " where release in (select release from charges where collection = ?)"
+                     epochs, epsilon, rho, delta, adjacency, created, checksum)
+select coalesce(max(position), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? from charges"""
+_RESULTS = """
+select results.release, results.position, salt, document, body_hash, coalesce(id, '')
+from results left join log on log.position = results.position
+left join charges on charges.release = results.release
+left join collections on number = collection"""
+_RECORDS = """
+select id, session_records.number, record, session_records.checksum
+from session_records join charges using (release)
+join collections on collections.number = collection
+where release = ? and session_records.number >= ? order by session_records.number"""
+_OF_COLLECTION = " where collection = ?"
 
 
 def charge(db: Statements, number: int, row: ChargeRow, decide: Decide) -> ChargeRow:
@@ -44,6 +56,7 @@ def charge(db: Statements, number: int, row: ChargeRow, decide: Decide) -> Charg
     if known is not None:
         return known
     decide(charges(db, number))
+    spelled = runs(row.epochs)
     db.execute(
         _ADD_CHARGE,
         (
@@ -51,12 +64,13 @@ def charge(db: Statements, number: int, row: ChargeRow, decide: Decide) -> Charg
             row.release,
             row.request,
             row.terms,
-            runs(row.epochs),
+            spelled,
             row.epsilon,
             row.rho,
             row.delta,
             row.adjacency,
             row.created,
+            checksums.of_charge(row, spelled),
         ),
     )
     return row
@@ -95,13 +109,13 @@ def store_result(db: Statements, row: ResultRow, record: bytes | None) -> Result
 
 def result(db: Statements, release: str) -> ResultRow | None:
     """Of one release."""
-    found = db.execute(f"{_RESULTS} where release = ?", (release,)).fetchall()
+    found = db.execute(f"{_RESULTS} where results.release = ?", (release,)).fetchall()
     return _result(*found[0]) if found else None
 
 
 def results(db: Statements, number: int) -> list[ResultRow]:
     """Of a collection, in the order of the log."""
-    found = db.execute(f"{_RESULTS}{_OF_COLLECTION} order by position", (number,))
+    found = db.execute(f"{_RESULTS}{_OF_COLLECTION} order by results.position", (number,))
     return [_result(*row) for row in found.fetchall()]
 
 
@@ -111,19 +125,19 @@ def add_record(db: Statements, release: str, number: int, record: bytes) -> bool
     if number != kept:
         return False
     db.execute(
-        "insert into session_records (release, number, record) values (?, ?, ?)",
-        (release, number, record),
+        "insert into session_records (release, number, record, checksum) values (?, ?, ?, ?)",
+        (release, number, record, checksums.of_record(release, number, record)),
     )
     return True
 
 
 def records(db: Statements, release: str, first: int) -> list[bytes]:
-    """A session's records from `first` on."""
-    found = db.execute(
-        "select record from session_records where release = ? and number >= ? order by number",
-        (release, first),
-    )
-    return [record for (record,) in found.fetchall()]
+    """A session's records from `first` on; raises DamagedError for one that is not as written."""
+    rows = db.execute(_RECORDS, (release, first)).fetchall()
+    for collection, number, record, checksum in rows:
+        if checksum != checksums.of_record(release, number, record):
+            raise DamagedError(collection, what="answers of a session")
+    return [record for _, _, record, _ in rows]
 
 
 def session_sizes(db: Statements) -> dict[str, int]:
@@ -132,15 +146,24 @@ def session_sizes(db: Statements) -> dict[str, int]:
     return dict(found.fetchall())
 
 
-def _result(release: str, position: int, salt: bytes, document: bytes) -> ResultRow:
+def _result(
+    release: str, position: int, salt: bytes, document: bytes, logged: bytes | None, collection: str
+) -> ResultRow:
+    """Raises DamagedError for another document than the log has the hash of."""
+    if sha256(salt + document).digest() != logged:
+        raise DamagedError(collection, what="a release")
     return ResultRow(release, salt, document, position)
 
 
 def _rows(found: Iterable[tuple[Any, ...]]) -> list[ChargeRow]:
-    return [
-        ChargeRow(collection, release, request, terms, tuple(epochs_in(runs)), *exact)
-        for collection, release, request, terms, runs, *exact in found
-    ]
+    """Raises DamagedError for an entry that is not as it was written."""
+    rows = []
+    for collection, release, request, terms, spelled, *exact, checksum in found:
+        row = ChargeRow(collection, release, request, terms, (), *exact)
+        if checksums.of_charge(row, spelled) != checksum:
+            raise DamagedError(collection, what="the ledger")
+        rows.append(replace(row, epochs=tuple(epochs_in(spelled))))
+    return rows
 
 
 def runs(epochs: Sequence[int]) -> str:

@@ -93,7 +93,7 @@ class Session:
 
 @cache
 def _spelled(sql: str) -> bytes:
-    return sql.replace("?", "%b").encode()
+    return sql.replace("%", "%%").replace("?", "%b").encode()
 
 
 class Sessions:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import counting, schema
-from deniable_aggregator.store.connections import Connections, Factory
+from deniable_aggregator.store import counted, counting, schema
+from deniable_aggregator.store.connections import Connections, Factory, require_whole
 from deniable_aggregator.store.contract import (
     Arrival,
     Block,
@@ -33,6 +33,8 @@ class SqliteStore(Registers):
         self.migrated_from = schema.migrate(path)
         self._connections = Connections(path, factory=factory)
         try:
+            with self._connections.read() as db:
+                require_whole(db, str(path))
             super().__init__(self._connections)
             self._finish_sweeps()
         except BaseException:
@@ -80,11 +82,11 @@ class SqliteStore(Registers):
 
     def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
         with self._connections.read() as db:
-            return counting.tallies(db, collection, first_epoch, last_epoch)
+            return counted.tallies(db, collection, first_epoch, last_epoch)
 
     def epochs(self, collection: str) -> list[EpochRow]:
         with self._connections.read() as db:
-            return counting.epochs(db, self._number(collection))
+            return counted.epochs(db, collection, self._number(collection))
 
     def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
         """The fact and SWEEP_IDS ids together, more ids in slices that let uploads through."""

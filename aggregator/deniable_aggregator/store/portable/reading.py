@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import folding, schema
+from deniable_aggregator.store import checksums, folding, schema
 from deniable_aggregator.store.contract import PAGE_SIZE
 from deniable_aggregator.store.opening import read_beside
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
@@ -34,7 +34,8 @@ __all__ = ["Digest", "FileRows", "ServerRows", "Snapshot", "digests", "snapshot"
 
 _AT_ONCE = 5_000
 _DELTAS = """
-select cell, tally_size, deltas.n, places, counts from deltas join cells on cells.number = cell"""
+select cell, tally_size, deltas.n, places, counts, deltas.seal, deltas.body
+from deltas join cells on cells.number = cell"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +111,9 @@ class ServerRows:
             yield from cursor.execute(_select(table, order).encode(), binary=True)
 
     def _cells(self, table: Table) -> Iterator[Row]:
-        place = list(table.columns).index("n")
         for row in self._plain(table):
             more = self._waiting.get(_number(row))
-            n = row[place] if more is None else _whole(row[place]) + more.n
-            yield (*row[:place], n, *row[place + 1 :])
+            yield row if more is None else more.added_to(table, row)
 
     def _pages(self, table: Table) -> Iterator[Row]:
         """Two sorted streams: the pages nothing waits for, and those that are folded here."""
@@ -150,8 +149,19 @@ def _digest(rows: Iterator[Row]) -> Digest:
 
 @dataclass(slots=True)
 class _Waiting:
-    n: int
     tally: np.ndarray[Any, np.dtype[np.int64]]
+    n: int = 0
+    seal: int = 0
+    body: int = 0
+
+    def added_to(self, table: Table, row: Row) -> Row:
+        """The cell's row as the roll-up would leave it."""
+        named = dict(zip(table.columns, row, strict=True))
+        n, seal, body = (_whole(named[name]) for name in ("n", "seal", "body"))
+        named["n"] = n + self.n
+        named["seal"] = (seal + self.seal) % checksums.PRIME
+        named["body"] = (body + self.body) & checksums.BODY_MASK
+        return tuple(named.values())
 
 
 def _deltas(session: Session) -> dict[int, _Waiting]:
@@ -159,9 +169,13 @@ def _deltas(session: Session) -> dict[int, _Waiting]:
     found: dict[int, _Waiting] = {}
     with session.connection.cursor(name="deltas") as cursor:
         cursor.itersize = _AT_ONCE
-        for cell, size, n, places, counts in cursor.execute(_DELTAS.encode(), binary=True):
-            total = found.setdefault(cell, _Waiting(0, np.zeros(size, np.int64)))
+        for cell, size, n, places, counts, seal, body in cursor.execute(
+            _DELTAS.encode(), binary=True
+        ):
+            total = found.setdefault(cell, _Waiting(np.zeros(size, np.int64)))
             total.n += n
+            total.seal += seal - checksums.seal(0, cell)
+            total.body += body
             folding.add(total.tally, places, counts)
     return found
 

@@ -58,7 +58,7 @@ TABLES = (
         "cells",
         {
             **{"number": int, "collection": int, "epoch": int, "manifest_version": int},
-            **{"cohort": int, "n": int, "tally_size": int},
+            **{"cohort": int, "n": int, "tally_size": int, "seal": int, "body": int},
         },
         "number",
     ),
@@ -68,10 +68,14 @@ TABLES = (
         "vouchers", {"collection": int, "epoch": int, "serial": bytes}, "collection, epoch, serial"
     ),
     Table(
-        "closed_epochs", {"collection": int, "epoch": int, "closed_at": int}, "collection, epoch"
+        "closed_epochs",
+        {"collection": int, "epoch": int, "closed_at": int, "seal": int},
+        "collection, epoch",
     ),
     Table(
-        "expired_epochs", {"collection": int, "epoch": int, "expired_at": int}, "collection, epoch"
+        "expired_epochs",
+        {"collection": int, "epoch": int, "expired_at": int, "seal": int},
+        "collection, epoch",
     ),
     Table("spools", {"place": str, "counted_until": int}, "place {bytes}"),
     Table("counted_blocks", {"job": str, "block": str}, "job {bytes}, block {bytes}"),
@@ -99,7 +103,7 @@ TABLES = (
         {
             **{"position": int, "collection": int, "release": str, "request": bytes},
             **{"terms": bytes, "epochs": str, "epsilon": _MAYBE, "rho": _MAYBE},
-            **{"delta": str, "adjacency": str, "created": int},
+            **{"delta": str, "adjacency": str, "created": int, "checksum": int},
         },
         "position",
     ),
@@ -108,7 +112,7 @@ TABLES = (
     ),
     Table(
         "session_records",
-        {"release": str, "number": int, "record": bytes},
+        {"release": str, "number": int, "record": bytes, "checksum": int},
         "release {bytes}, number",
     ),
 )
