@@ -133,8 +133,9 @@ class Registry:
         """Register a signed manifest; the same one again changes nothing.
 
         Raises DecodeError or SignatureError for bytes the operator did not sign, ManifestError for
-        a manifest that may not follow, Problem("conflict") for a closed collection and, without
-        `replace`, for a name that belongs to another collection.
+        a manifest that may not follow, Problem("conflict") for a closed collection, for a version
+        that was deleted with another body and, without `replace`, for a name that belongs to
+        another collection.
         """
         body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=self._trusted)
         manifest = parse_manifest(body)
@@ -143,6 +144,7 @@ class Registry:
             if self._is_known(manifest):
                 return Applied(manifest, created=False)
             self._check_place(manifest)
+            self._check_deleted(manifest)
             self._check_name(manifest, replace=replace)
             self._store.add_manifest(
                 ManifestRow(
@@ -307,6 +309,18 @@ class Registry:
             )
         if known is not None:
             check_successor(known.manifest, manifest, known.first)
+
+    def _check_deleted(self, manifest: Manifest) -> None:
+        """Devices that have a deleted manifest seal to its digest: no other takes its place."""
+        for row in self._store.deleted_manifests():
+            same = (row.collection, row.version) == (manifest.collection, manifest.version)
+            if same and row.digest != manifest.digest:
+                raise Problem(
+                    "conflict",
+                    f"version {row.version} of {row.collection} was another manifest before it was "
+                    "deleted, and devices may have that one: register it again and change it in "
+                    f"version {row.version + 1}, or give the collection another name",
+                )
 
     def _check_name(self, manifest: Manifest, *, replace: bool) -> None:
         owner = self._names.get(manifest.name, manifest.collection)

@@ -12,6 +12,7 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.app import create_app
 from deniable_aggregator.heads import file as heads_file
 from deniable_aggregator.inspection import log_audit
+from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection, UnknownCollection
 from deniable_aggregator.service import Service
 from deniable_shared.epochs import epoch_start
@@ -158,6 +159,20 @@ def test_the_same_manifest_is_registered_again_with_a_new_entry(
     world.clock.now = epoch_start(again.first_epoch, again.manifest.epoch_seconds) + 1
     report = world.report(again, BITS, epoch=again.first_epoch)
     assert world.upload(again, report).status_code == 200
+
+
+def test_devices_that_have_the_deleted_manifest_never_meet_another_in_its_place(
+    world: World, mistake: Collection
+) -> None:
+    """They seal to its digest: their reports could not be opened, and would be lost."""
+    delete(world, mistake)
+    other = authored("mistake", valid_from=LATER, expires="2027-07-01")
+    assert other.collection == mistake.id
+    with pytest.raises(Problem, match=r"was another manifest .* change it in version 2"):
+        world.register(other)
+    world.register(mistake.manifest)
+    newer = authored("mistake", valid_from=LATER, expires="2027-07-01", previous=mistake.manifest)
+    assert world.register(newer).manifest.version == 2
 
 
 def test_one_that_was_registered_again_and_then_lost_is_lost(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_restored_store_has_every_row_of_the_one_backed_up(
     assert tallies(target) == tallies(settings)
     with closing(open_store(target)) as store:
         assert store.collections()[COLLECTION].archived
-        assert store.deleted_collections() == ["mistake-aaaaaa"]
+        assert [row.collection for row in store.deleted_manifests()] == ["mistake-aaaaaa"]
     if target.shared:
         postgres_server.drop(target.store)
 

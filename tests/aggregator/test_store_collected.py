@@ -6,6 +6,7 @@ import pytest
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.errors import StoreError
+from deniable_aggregator.store.collected import DeletedManifest
 from deniable_aggregator.store.contract import LogEntry
 from support.databases import AnyStore, Database
 from support.ledgers import admitted, charge_row
@@ -51,7 +52,10 @@ def test_a_deleted_collection_is_gone_and_its_log_entries_stay(store: AnyStore) 
         store.delete_collection(MISTAKE, allowed)
     assert store.collections().keys() == {COLLECTION}
     assert store.manifests() == [manifest_row()]
-    assert store.deleted_collections() == [MISTAKE] * 2
+    assert store.deleted_manifests() == [
+        DeletedManifest(MISTAKE, version, manifest_row(MISTAKE, version).digest)
+        for version in (1, 2)
+    ]
     entries = [manifest_row(), manifest_row(MISTAKE), manifest_row(MISTAKE, 2)]
     assert store.log() == [LogEntry("manifest", row.digest) for row in entries]
     assert [audit.parse(row).act for row in store.audit()] == ["collection-deleted"]
@@ -87,7 +91,7 @@ def test_a_refusal_inside_the_transaction_deletes_nothing(store: AnyStore) -> No
         store.delete_collection(MISTAKE, refused)
     assert store.collections().keys() == {COLLECTION, MISTAKE}
     assert store.manifests() == [manifest_row(), manifest_row(MISTAKE)]
-    assert (store.deleted_collections(), store.audit()) == ([], [])
+    assert (store.deleted_manifests(), store.audit()) == ([], [])
 
 
 @pytest.mark.parametrize("use", ["report", "closed", "charge"])

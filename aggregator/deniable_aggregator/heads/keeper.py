@@ -182,8 +182,8 @@ def without_deleted(heads: Heads, store: Store) -> Heads:
 
     Each deletion counts once: what is registered again and then lost is lost.
     """
-    deleted = store.deleted_collections()
-    known = heads.known.difference(deleted[heads.deletions :])
+    deleted = store.deleted_manifests()
+    known = heads.known.difference(row.collection for row in deleted[heads.deletions :])
     return replace(heads, collections=tuple(sorted(known)), deletions=len(deleted))
 
 

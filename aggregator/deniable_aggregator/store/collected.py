@@ -8,7 +8,16 @@ from typing import Protocol
 
 from deniable_aggregator.store.statements import Statements
 
-__all__ = ["CollectionRow", "Collections", "MayDelete", "archive", "delete", "deleted", "rows"]
+__all__ = [
+    "CollectionRow",
+    "Collections",
+    "DeletedManifest",
+    "MayDelete",
+    "archive",
+    "delete",
+    "deleted",
+    "rows",
+]
 
 _ROWS = "select id, number, closed, archived from collections"
 _ARCHIVE = "update collections set archived = ? where number = ? and archived <> ?"
@@ -18,9 +27,9 @@ union all select 1 from closed_epochs where collection = ?
 union all select 1 from charges where collection = ?
 limit 1"""
 _NOTE = """
-insert into deleted_manifests (number, position, collection)
+insert into deleted_manifests (number, position, collection, version)
 select (select coalesce(max(number), 0) from deleted_manifests)
-    + row_number() over (order by position), position, ?
+    + row_number() over (order by position), position, ?, version
 from manifests where collection = ?"""
 _DELETE = (
     "delete from rejections where collection = ?",
@@ -28,7 +37,9 @@ _DELETE = (
     "delete from manifests where collection = ?",
     "delete from collections where number = ?",
 )
-_DELETED = "select collection from deleted_manifests order by number"
+_DELETED = """
+select collection, version, body_hash from deleted_manifests join log using (position)
+order by number"""
 
 MayDelete = Callable[[bool], None]
 """Given whether the collection has reports, closed epochs or charges; returns or raises."""
@@ -41,6 +52,15 @@ class CollectionRow:
     number: int
     closed: bool
     archived: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedManifest:
+    """One version of a collection that was deleted; the log still has its digest."""
+
+    collection: str
+    version: int
+    digest: bytes
 
 
 class Collections(Protocol):
@@ -66,8 +86,8 @@ class Collections(Protocol):
         """
         ...
 
-    def deleted_collections(self) -> list[str]:
-        """An id for each manifest that was deleted, in the order of deleting."""
+    def deleted_manifests(self) -> list[DeletedManifest]:
+        """Every one, in the order of deleting."""
         ...
 
 
@@ -95,6 +115,6 @@ def delete(db: Statements, number: int, collection: str, may: MayDelete) -> None
         db.execute(statement, (number,))
 
 
-def deleted(db: Statements) -> list[str]:
-    """An id for each manifest, in the order of deleting."""
-    return [collection for (collection,) in db.execute(_DELETED)]
+def deleted(db: Statements) -> list[DeletedManifest]:
+    """In the order of deleting."""
+    return [DeletedManifest(*row) for row in db.execute(_DELETED)]

@@ -22,7 +22,7 @@ from deniable_aggregator.store import (
     spooled,
 )
 from deniable_aggregator.store.access import AccessRegisters
-from deniable_aggregator.store.collected import CollectionRow, MayDelete
+from deniable_aggregator.store.collected import CollectionRow, DeletedManifest, MayDelete
 from deniable_aggregator.store.contract import (
     ChargeRow,
     Decide,
@@ -110,7 +110,7 @@ class Registers(AccessRegisters):
         self._numbers.pop(collection, None)
         self._rejections.forget(number)
 
-    def deleted_collections(self) -> list[str]:
+    def deleted_manifests(self) -> list[DeletedManifest]:
         with self._lent.read() as db:
             return collected.deleted(db)
 

@@ -46,7 +46,11 @@ TABLES = (
         },
         "position",
     ),
-    Table("deleted_manifests", {"number": int, "position": int, "collection": str}, "number"),
+    Table(
+        "deleted_manifests",
+        {"number": int, "position": int, "collection": str, "version": int},
+        "number",
+    ),
     Table(
         "key_lists",
         {

@@ -6,7 +6,8 @@ alter table collections add column archived integer not null default 0 check (ar
 create table deleted_manifests (
     number bigint primary key,
     position bigint not null unique references log (position),
-    collection text not null
+    collection text not null,
+    version integer not null
 );
 
 create function refuse_a_manifest_that_was_not_deleted() returns trigger language plpgsql

@@ -6,7 +6,8 @@ alter table collections add column archived integer not null default 0 check (ar
 create table deleted_manifests (
     number integer primary key,
     position integer not null unique references log (position),
-    collection text not null
+    collection text not null,
+    version integer not null
 ) strict;
 
 create trigger deleted_manifests_are_not_changed before update on deleted_manifests
