@@ -13,8 +13,10 @@ from deniable_aggregator import estimators
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.estimators import Estimator
 from deniable_aggregator.problem import Problem, jittered
+from deniable_aggregator.store.collected import CollectionRow
 from deniable_aggregator.store.contract import Cell, ManifestRow, Store
 from deniable_shared import dsse
+from deniable_shared.epochs import Clock, epoch_start
 from deniable_shared.errors import DeniableError, ManifestError
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest, check_successor, parse_manifest
 from deniable_shared.mechanisms import Mechanism
@@ -25,6 +27,11 @@ SHOWN_CHARACTERS = 100
 LOST = (
     "a collection that was registered here is not in the database any more: its operator restores "
     "a backup that has it or registers it again; `deniable ledger reconcile` names it"
+)
+TOO_LATE = (
+    "{} can be deleted only before its first epoch begins, and while it has no reports and no "
+    "charges: devices may have answered. End it with `deniable collections close`, and take it "
+    "off the lists with `deniable collections archive`"
 )
 LOST_SECONDS = 600.0
 """Devices of a lost collection come back after one to two times this."""
@@ -50,6 +57,7 @@ class Collection:
     """A collection in all its versions, of which none changes the mechanism or the epochs' length.
 
     `manifest`, `first_epoch` and `last_epoch` are the newest's; `plaintext_size` is in bytes.
+    Lists leave out one that is `archived`.
     """
 
     id: str
@@ -63,6 +71,7 @@ class Collection:
     first_epoch: int
     last_epoch: int
     plaintext_size: int
+    archived: bool = False
 
     @classmethod
     def begun_by(cls, manifest: Manifest) -> Collection:
@@ -117,14 +126,16 @@ class Registry:
         self._collections: dict[str, Collection] = {}
         self._names: dict[str, str] = {}
         self._envelopes: dict[tuple[str, int], bytes] = {}
+        self._rows: dict[str, CollectionRow] = {}
         self._take_up()
 
     def apply(self, envelope: bytes, *, replace: bool = False) -> Applied:
         """Register a signed manifest; the same one again changes nothing.
 
         Raises DecodeError or SignatureError for bytes the operator did not sign, ManifestError for
-        a manifest that may not follow, Problem("conflict") for a closed collection and, without
-        `replace`, for a name that belongs to another collection.
+        a manifest that may not follow, Problem("conflict") for a closed collection, for a version
+        that was deleted with another body and, without `replace`, for a name that belongs to
+        another collection.
         """
         body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=self._trusted)
         manifest = parse_manifest(body)
@@ -133,6 +144,7 @@ class Registry:
             if self._is_known(manifest):
                 return Applied(manifest, created=False)
             self._check_place(manifest)
+            self._check_deleted(manifest)
             self._check_name(manifest, replace=replace)
             self._store.add_manifest(
                 ManifestRow(
@@ -147,7 +159,7 @@ class Registry:
         return Applied(manifest, created=True)
 
     def refresh(self) -> None:
-        """Take up what other processes have registered and closed."""
+        """Take up what other processes have registered, closed, archived and deleted."""
         if self._shared:
             with self._applying:
                 self._take_up()
@@ -165,10 +177,7 @@ class Registry:
         if found is None and id_or_name in self._once_known():
             raise Problem("unavailable", LOST, retry_after=jittered(LOST_SECONDS))
         if found is None:
-            raise UnknownCollection(
-                f"no collection has the id or name {id_or_name[:SHOWN_CHARACTERS]!r}; "
-                "GET /v1/collections lists them"
-            )
+            raise _unknown(id_or_name)
         return found
 
     def require_nothing_lost(self) -> None:
@@ -201,27 +210,67 @@ class Registry:
         """Every collection, by name and id."""
         return sorted(self._collections.values(), key=lambda found: (found.name, found.id))
 
+    def listed(self, *, archived: bool = False) -> list[Collection]:
+        """Those to be shown in a list; with `archived` every one."""
+        return [found for found in self.all() if archived or not found.archived]
+
     def close(self, id: str) -> None:
         """Take no more reports for this collection, for good."""
         with self._applying:
-            if self.get(id).state == "open":
+            found = self._held(id)
+            if found.state == "open":
                 self._store.set_collection_closed(id)
-                self._mark_closed(id)
+                self._collections[id] = replace(found, state="closed")
+
+    def archive(self, id: str, *, archived: bool) -> None:
+        """Leave this collection out of lists, or no more; nothing else of it changes."""
+        with self._applying:
+            found = self._held(id)
+            self._store.set_collection_archived(id, archived=archived)
+            self._collections[id] = replace(found, archived=archived)
+
+    def delete(self, id: str, *, clock: Clock) -> None:
+        """Remove this collection; its log entries stay.
+
+        Raises Problem("conflict") once its first epoch has begun, or where it has reports, closed
+        epochs or charges.
+        """
+        self.refresh()
+        with self._applying:
+            found = self._held(id)
+
+            def may(used: bool) -> None:
+                if used or clock() >= epoch_start(found.first_epoch, found.manifest.epoch_seconds):
+                    raise Problem("conflict", TOO_LATE.format(id))
+
+            self._store.delete_collection(id, may)
+            self._forget(id)
 
     def tally(self, cell: Cell, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
         """The kernel the store counts with."""
         return self._collections[cell.collection].estimator.tally(payloads)
 
+    def _held(self, id: str) -> Collection:
+        """By id, for those who hold the lock; raises UnknownCollection."""
+        found = self._collections.get(id)
+        if found is None:
+            raise _unknown(id)
+        return found
+
     def _take_up(self) -> None:
-        """Read what the store has and memory has not; nothing where the log has not grown."""
+        """Read what the store has and memory has not; no manifest where the log has not grown."""
+        rows = self._store.collections()
+        for id in [id for id in self._collections if self._is_gone(id, rows)]:
+            self._forget(id)
         size, _ = self._store.log_head()
         if size != self._log_size:
             for row in self._store.manifests():
                 if (row.collection, row.version) not in self._envelopes:
                     self._remember(self._read_back(row), row.envelope)
             self._log_size = size
-        for collection in self._store.closed_collections() & self._collections.keys():
-            self._mark_closed(collection)
+        for id in rows.keys() & self._collections.keys():
+            self._mark(id, rows[id])
+        self._rows = rows
 
     def _read_back(self, row: ManifestRow) -> Manifest:
         try:
@@ -261,6 +310,18 @@ class Registry:
         if known is not None:
             check_successor(known.manifest, manifest, known.first)
 
+    def _check_deleted(self, manifest: Manifest) -> None:
+        """Devices that have a deleted manifest seal to its digest: no other takes its place."""
+        for row in self._store.deleted_manifests():
+            same = (row.collection, row.version) == (manifest.collection, manifest.version)
+            if same and row.digest != manifest.digest:
+                raise Problem(
+                    "conflict",
+                    f"version {row.version} of {row.collection} was another manifest before it was "
+                    "deleted, and devices may have that one: register it again and change it in "
+                    f"version {row.version + 1}, or give the collection another name",
+                )
+
     def _check_name(self, manifest: Manifest, *, replace: bool) -> None:
         owner = self._names.get(manifest.name, manifest.collection)
         if owner != manifest.collection and not replace:
@@ -279,5 +340,30 @@ class Registry:
         )
         self._names[manifest.name] = manifest.collection
 
-    def _mark_closed(self, id: str) -> None:
-        self._collections[id] = replace(self._collections[id], state="closed")
+    def _mark(self, id: str, row: CollectionRow) -> None:
+        found = self._collections[id]
+        state = "closed" if row.closed else found.state
+        if (state, row.archived) != (found.state, found.archived):
+            self._collections[id] = replace(found, state=state, archived=row.archived)
+
+    def _is_gone(self, id: str, rows: Mapping[str, CollectionRow]) -> bool:
+        """Whether the collection in memory was deleted, perhaps another one has its id now."""
+        known = self._rows.get(id)
+        return id not in rows or (known is not None and known.number != rows[id].number)
+
+    def _forget(self, id: str) -> None:
+        """As if it had never been here: its name means again what it meant before."""
+        self._envelopes = {key: each for key, each in self._envelopes.items() if key[0] != id}
+        self._names = {
+            self._collections[owner].versions[version].name: owner
+            for owner, version in self._envelopes
+        }
+        self._rows.pop(id, None)
+        del self._collections[id]
+
+
+def _unknown(id_or_name: str) -> UnknownCollection:
+    return UnknownCollection(
+        f"no collection has the id or name {id_or_name[:SHOWN_CHARACTERS]!r}; "
+        "GET /v1/collections lists them"
+    )

@@ -223,6 +223,16 @@ class Service:
             self._charge_again(applied.manifest.collection)
         return applied
 
+    def delete(self, collection: str) -> None:
+        """As `Registry.delete`; afterwards the data directory does not know it either.
+
+        The database goes first: what it has deleted, the next look takes out of heads.json.
+        """
+        self.database.require()
+        self.registry.delete(collection, clock=self.now)
+        self.store.rest(at_once=True)
+        self.database.look()
+
     def _charge_again(self, collection: str) -> None:
         if collection in self.heads.owed:
             with audit.acting("ledger-reconciled", actor="registration", at=self.clock()):

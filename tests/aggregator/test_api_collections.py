@@ -19,6 +19,7 @@ FIELDS = [
     "owner",
     "version",
     "state",
+    "archived",
     "mechanism",
     "epsilon",
     "repeat",

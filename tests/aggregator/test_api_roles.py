@@ -46,6 +46,9 @@ ANALYST = [
 METRICS = [("GET", "/metrics")]
 ADMIN = [
     ("PUT", "/v1/collections/{collection}"),
+    ("DELETE", "/v1/collections/{collection}"),
+    ("POST", "/v1/collections/{collection}/archive"),
+    ("POST", "/v1/collections/{collection}/unarchive"),
     ("POST", "/v1/collections/{collection}/close"),
     ("POST", "/v1/collections/{collection}/voucher-key"),
     ("POST", "/v1/collections/{collection}/voucher-key/replace"),

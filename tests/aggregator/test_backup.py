@@ -6,6 +6,7 @@ import stat
 import threading
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,6 +82,9 @@ def fill(settings: Settings) -> None:
     store.add_user(User("ana", "viewer", (COLLECTION,), "scrypt$…", int(NOON)))
     store.add_token(Token("a", "viewer", "x", bytes(32), int(NOON), collections=(COLLECTION,)))
     store.add_session(SIGNED_IN)
+    store.add_manifest(manifest_row("mistake-aaaaaa"))
+    store.delete_collection("mistake-aaaaaa", lambda used: None)
+    store.set_collection_archived(COLLECTION, archived=True)
     store.close()
 
 
@@ -128,6 +132,9 @@ def test_a_restored_store_has_every_row_of_the_one_backed_up(
     assert after == {name: rows for name, rows in before.items() if name != "audit"}
     assert all(table.rows for table in before.values())
     assert tallies(target) == tallies(settings)
+    with closing(open_store(target)) as store:
+        assert store.collections()[COLLECTION].archived
+        assert [row.collection for row in store.deleted_manifests()] == ["mistake-aaaaaa"]
     if target.shared:
         postgres_server.drop(target.store)
 

@@ -20,6 +20,7 @@ from support.deniable_command import Deniable
 IRREVERSIBLE: Sequence[Sequence[str]] = [
     ("epochs", "close", "settings", "--epoch", "20000"),
     ("collections", "close", "settings"),
+    ("collections", "delete", "settings"),
     ("keys", "rotate", "--now"),
     ("users", "remove", "ana"),
     ("vouchers", "replace", "settings"),

@@ -118,8 +118,8 @@ def test_a_key_list_version_is_never_used_twice(store: AnyStore) -> None:
 
 
 def test_a_collection_is_closed_for_good(store: AnyStore, database: Database) -> None:
-    assert store.closed_collections() == frozenset()
+    assert not store.collections()[COLLECTION].closed
     store.set_collection_closed(COLLECTION)
-    assert store.closed_collections() == {COLLECTION}
+    assert store.collections()[COLLECTION].closed
     with database.refusing("stays closed"):
         database.execute("update collections set closed = 0")

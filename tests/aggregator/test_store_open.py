@@ -37,6 +37,9 @@ RELEASED = {
     "postgres/0009_checksums.sql": (
         "f52eaf28cb6e996fb5eec8d45e704bc96be8779411a33d85a4be1acf2e39a091"
     ),
+    "postgres/0010_archived.sql": (
+        "45b1928a34c0cfa5e7dbfe94ec85aec7df0ee8da1221806f5ee6ea7f3ce03f2b"
+    ),
     "sqlite/0001_spine.sql": "2eadeb17b1b579d72f5e3c30399793304dd96d0f02b211e97cd66dd439642fd1",
     "sqlite/0002_ledger.sql": "59818cb20fbb60f7d6aa3a0036177c932a8cf18cd1099c291bd691ea5bbcfbe9",
     "sqlite/0003_retention.sql": "7a5a49199a0d87605c69327c829bf17ca223229995b5b6c4045264d317068ccb",
@@ -47,6 +50,9 @@ RELEASED = {
     "sqlite/0008_spools.sql": "d9ccc9c22da4d6241171fd69da268ea9cda90f33d520c5dc6120455e724e62bf",
     "sqlite/0009_checksums.sql": (
         "574548fc68ec7488f05eb520cfc7792a51bdb9fa15221ae6644e55dc2b5d0886"
+    ),
+    "sqlite/0010_archived.sql": (
+        "200e13bf22f724da8afadb84ce04437cb8bfd6a3b1be7936b9c1201833cb04e6"
     ),
 }
 """SHA-256 of every migration that a database somewhere may have had: a change is a new file."""

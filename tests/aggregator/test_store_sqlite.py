@@ -106,7 +106,7 @@ def test_the_file_alone_has_what_is_registered(file: Sqlite, tmp_path: Path) -> 
         register(store, "theme-000000")
         store.rest(at_once=True)
         with closing(without_its_log(file, tmp_path)) as copied:
-            assert copied.collections() == {COLLECTION, "theme-000000"}
+            assert copied.collections().keys() == {COLLECTION, "theme-000000"}
 
 
 def test_the_file_alone_has_every_report_after_an_idle_tick(file: Sqlite, tmp_path: Path) -> None:

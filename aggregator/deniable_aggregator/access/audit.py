@@ -40,7 +40,10 @@ __all__ = [
 
 ACTS = (
     "clock-confirmed",
+    "collection-archived",
     "collection-closed",
+    "collection-deleted",
+    "collection-unarchived",
     "epoch-closed",
     "key-rotated",
     "keys-delegated",

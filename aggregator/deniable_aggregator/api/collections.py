@@ -11,9 +11,11 @@ from deniable_aggregator.api.arguments import refuse
 from deniable_aggregator.api.documents import (
     AppliedDocument,
     ApplyArguments,
+    ArchivedDocument,
     ClosedDocument,
     CollectionDocument,
     CollectionsDocument,
+    ListArguments,
     ManifestArguments,
 )
 from deniable_aggregator.api.operations import (
@@ -36,10 +38,14 @@ MAX_MANIFEST_BYTES = 1 << 20
 
 
 @blueprint.get("/v1/collections")
-@operation(tag="public", answers={200: {JSON: (CollectionsDocument,)}})
-def collections() -> Response:
-    """Every collection, as its newest manifest defines it."""
-    return answer(CollectionsDocument([summary(found) for found in service().registry.all()]))
+@operation(tag="public", query=ListArguments, answers={200: {JSON: (CollectionsDocument,)}})
+def collections(query: ListArguments) -> Response:
+    """Every collection, as its newest manifest defines it.
+
+    Those that are archived are among them only with `archived=true`.
+    """
+    found = service().registry.listed(archived=query.archived)
+    return answer(CollectionsDocument([summary(each) for each in found]))
 
 
 @blueprint.get("/v1/collections/<collection>/manifest")
@@ -105,6 +111,55 @@ def close_collection(collection: str) -> Response:
     return answer(ClosedDocument(collection=found.id))
 
 
+@blueprint.post("/v1/collections/<collection>/archive")
+@operation(
+    act="collection-archived",
+    tag="admin",
+    role="admin",
+    answers={200: {JSON: (ArchivedDocument,)}},
+    problems=("unknown-collection", "unavailable"),
+)
+def archive_collection(collection: str) -> Response:
+    """Take a collection off every list. Uploads, estimates and its own address stay as they are."""
+    return _archived(collection, archived=True)
+
+
+@blueprint.post("/v1/collections/<collection>/unarchive")
+@operation(
+    act="collection-unarchived",
+    tag="admin",
+    role="admin",
+    answers={200: {JSON: (ArchivedDocument,)}},
+    problems=("unknown-collection", "unavailable"),
+)
+def unarchive_collection(collection: str) -> Response:
+    """Put an archived collection on the lists again."""
+    return _archived(collection, archived=False)
+
+
+def _archived(collection: str, *, archived: bool) -> Response:
+    found = service().registry.get(collection)
+    audit.tell(collection=found.id)
+    service().registry.archive(found.id, archived=archived)
+    return answer(ArchivedDocument(collection=found.id, archived=archived))
+
+
+@blueprint.delete("/v1/collections/<collection>")
+@operation(
+    act="collection-deleted",
+    tag="admin",
+    role="admin",
+    answers={204: {}},
+    problems=("unknown-collection", "conflict", "unavailable"),
+)
+def delete_collection(collection: str) -> Response:
+    """Delete a collection before its first epoch begins. Its entry in the log stays."""
+    found = service().registry.get(collection)
+    audit.tell(collection=found.id)
+    service().delete(found.id)
+    return Response(status=204)
+
+
 def summary(found: Collection) -> CollectionDocument:
     """What everybody may know of a collection."""
     newest = found.manifest
@@ -116,6 +171,7 @@ def summary(found: Collection) -> CollectionDocument:
             "owner": newest.owner,
             "version": newest.version,
             "state": found.state,
+            "archived": found.archived,
             "mechanism": newest.mechanism_id,
             "epsilon": format_epsilon(newest.epsilon_report),
             "repeat": newest.repeat,

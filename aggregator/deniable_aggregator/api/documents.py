@@ -56,6 +56,12 @@ class ManifestArguments(Arguments, frozen=True):
     ) = UNSET
 
 
+class ListArguments(Arguments, frozen=True):
+    """Whether archived collections are listed, too."""
+
+    archived: Annotated[bool, Meta(description="true or false")] = False
+
+
 class ApplyArguments(Arguments, frozen=True):
     """Whether a name may move to another collection."""
 
@@ -117,6 +123,7 @@ class CollectionDocument(Struct, frozen=True, kw_only=True):
     owner: str
     version: int
     state: Literal["open", "closed"]
+    archived: Annotated[bool, Meta(description="lists leave it out unless they are asked for it")]
     mechanism: str
     epsilon: Annotated[str, Meta(description="ε of one whole report, exact: a decimal in a string")]
     repeat: str
@@ -132,7 +139,7 @@ class CollectionDocument(Struct, frozen=True, kw_only=True):
 
 
 class CollectionsDocument(Struct, frozen=True):
-    """Every collection."""
+    """Every collection that was asked for."""
 
     collections: list[CollectionDocument]
 
@@ -179,6 +186,13 @@ class ClosedDocument(Struct, frozen=True, kw_only=True):
 
     collection: Identifier
     state: Literal["closed"] = "closed"
+
+
+class ArchivedDocument(Struct, frozen=True, kw_only=True):
+    """Whether lists leave out a collection."""
+
+    collection: Identifier
+    archived: bool
 
 
 class ClosedEpochDocument(Struct, frozen=True, kw_only=True):

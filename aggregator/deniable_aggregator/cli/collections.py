@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable_aggregator.cli.codegen import codegen
-from deniable_aggregator.cli.confirming import require_yes, yes_option
+from deniable_aggregator.cli.collection_ends import archive, close, delete
 from deniable_aggregator.cli.lazy import CommandFailed
 from deniable_aggregator.cli.options import (
     Target,
@@ -42,7 +42,8 @@ def collections() -> None:
     """
 
 
-collections.add_command(codegen)
+for command in (codegen, close, archive, delete):
+    collections.add_command(command)
 
 
 @collections.command(
@@ -256,37 +257,24 @@ def export(collection: str, version: int | None, url: str | None, data: Path | N
 
 
 @collections.command("list", epilog=example("deniable collections list"))
+@click.option("--archived", is_flag=True, help="Show archived collections, too.")
 @service_options
 @json_option
-def list_collections(url: str | None, data: Path | None, as_json: bool) -> None:
+def list_collections(archived: bool, url: str | None, data: Path | None, as_json: bool) -> None:
     """Show the registered collections."""
     with Target(url, data).connect() as connection:
-        document = connection.get_json("/v1/collections")
+        document = connection.get_json("/v1/collections", archived="true" if archived else None)
     if as_json:
         emit(document)
         return
     columns = ["collection", "version", "state", "mechanism", "epsilon", "expires", "purpose"]
+    if archived:
+        columns.insert(3, "archived")
     rows = rows_of(document["collections"])
     plain_table(columns, [[str(row.get(column, "")) for column in columns] for row in rows])
     for row in rows:
         if row.get("identified"):
             click.echo(f"{row['collection']} is identified: whose report is whose can be told.")
-
-
-@collections.command(epilog=example("deniable collections close settings-4kqz0m"))
-@click.argument("collection")
-@yes_option
-@service_options
-@json_option
-def close(collection: str, yes: bool, url: str | None, data: Path | None, as_json: bool) -> None:
-    """End a collection permanently: devices drop its queue, estimates can still be read."""
-    require_yes(f"This ends {collection}: it takes no more reports", yes=yes)
-    with Target(url, data).connect() as connection:
-        answer = connection.post(f"/v1/collections/{collection}/close")
-    if as_json:
-        emit(answer)
-    else:
-        click.echo(f"{answer['collection']} is closed")
 
 
 def _parsed(path: Path, *, ingest: str) -> Manifest:

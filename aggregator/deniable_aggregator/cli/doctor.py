@@ -71,7 +71,7 @@ def _addresses(target: Target, settings: Settings, connection: Connection) -> It
     from deniable_aggregator.inspection import addresses
     from deniable_aggregator.process import server_file
 
-    rows = rows_of(connection.get_json("/v1/collections")["collections"])
+    rows = rows_of(connection.get_json("/v1/collections", archived="true")["collections"])
     origins = addresses.collecting(
         connection, [str(row["collection"]) for row in rows if row["state"] == "open"]
     )

@@ -6,6 +6,7 @@
     sessions   release → records                  unknown    restored without knowing what is lost
     collections  ids of all that were ever registered here
     owed         those of them that the database lost with charges that could not be charged again
+    deletions    how many of the database's deleted manifests were taken out of `collections`
 
 The charges say what a gap has cost, the totals which collections a longer gap concerns. Requests
 are left out: their digests are as secret as the tallies, and what is charged anew is another one.
@@ -81,6 +82,7 @@ class Heads:
     unknown: bool = False
     collections: tuple[str, ...] = ()
     owed: tuple[str, ...] = ()
+    deletions: int = 0
     spec: str = SPEC
 
     @property

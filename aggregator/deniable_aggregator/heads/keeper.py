@@ -35,6 +35,7 @@ __all__ = [
     "has_audit",
     "is_behind",
     "is_owed",
+    "without_deleted",
 ]
 
 logger = logging.getLogger(__name__)
@@ -110,6 +111,7 @@ class Keeper:
                 raise Problem("ledger-behind", BEHIND)
             self._whole = True
             newer = begun(self._store) if heads is None else followed(heads, self._store)
+            self._known = newer.known
             if newer != heads:
                 file.write(self._data, newer)
             if is_owed(newer, self._store):
@@ -169,11 +171,20 @@ def followed(heads: Heads, store: Store) -> Heads:
     """With everything that the store has beyond them."""
     for row in store.ledger(heads.ledger.size):
         heads = heads.after(row)
-    found = replace(heads, log=End(*store.log_head()))
-    if found.log != heads.log or not heads.collections:
-        known = store.collections().union(heads.known)
-        found = replace(found, collections=tuple(sorted(known)))
+    found = replace(without_deleted(heads, store), log=End(*store.log_head()))
+    known = found.known.union(store.collections())
+    found = replace(found, collections=tuple(sorted(known)))
     return replace(found, audit=End(*store.audit_head())) if has_audit(heads, store) else found
+
+
+def without_deleted(heads: Heads, store: Store) -> Heads:
+    """Without the collections that were deleted since the file was written.
+
+    Each deletion counts once: what is registered again and then lost is lost.
+    """
+    deleted = store.deleted_manifests()
+    known = heads.known.difference(row.collection for row in deleted[heads.deletions :])
+    return replace(heads, collections=tuple(sorted(known)), deletions=len(deleted))
 
 
 def has_audit(heads: Heads, store: Store) -> bool:
@@ -191,7 +202,7 @@ def begun(store: Store) -> Heads:
 
 def is_owed(heads: Heads, store: Store) -> bool:
     """Whether a collection is there again whose charges the database has lost."""
-    return bool(heads.owed) and not store.collections().isdisjoint(heads.owed)
+    return bool(heads.owed) and not store.collections().keys().isdisjoint(heads.owed)
 
 
 def is_behind(heads: Heads, store: Store) -> bool:

@@ -26,7 +26,13 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.heads import file
 from deniable_aggregator.heads.chain import head_of
 from deniable_aggregator.heads.document import Charged, End, Heads
-from deniable_aggregator.heads.keeper import followed, has_audit, is_behind, is_owed
+from deniable_aggregator.heads.keeper import (
+    followed,
+    has_audit,
+    is_behind,
+    is_owed,
+    without_deleted,
+)
 from deniable_aggregator.heads.names import is_substitute, request_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.account import budget_of
@@ -58,7 +64,8 @@ def reconcile(data: Path, store: Store, collections: Sequence[Collection], now: 
         heads = file.read(data)
         if heads is None:
             return Gap()
-        there = store.collections()
+        there = frozenset(store.collections())
+        heads = without_deleted(heads, store)
         lost = tuple(sorted(heads.known - there))
         cut = not has_audit(heads, store)
         if cut:
@@ -76,6 +83,7 @@ def reconcile(data: Path, store: Store, collections: Sequence[Collection], now: 
             sessions=_sessions(heads, store),
             collections=tuple(sorted(heads.known | there)),
             owed=_owed(heads, lost),
+            deletions=heads.deletions,
         )
         file.write(data, followed(kept, store))
     return gap

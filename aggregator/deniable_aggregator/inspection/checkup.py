@@ -105,7 +105,7 @@ def of_service(
     try:
         yield _ready(connection)
         yield _key_list(connection.get("/v1/keys"), trust, now())
-        rows = connection.get_json("/v1/collections")["collections"]
+        rows = connection.get_json("/v1/collections", archived="true")["collections"]
     except (RefusedError, UnreachableError, DeniableError) as error:
         yield Check("fail", "service", str(error))
         return

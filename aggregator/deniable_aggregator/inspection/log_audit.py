@@ -35,6 +35,8 @@ join collections on number = collection order by position"""
 _RESULTS = "select position, release, salt, document from results order by position"
 _REVISION = "select version_num from alembic_version"
 _FIRST_WITH_RELEASES = "0002"
+_FIRST_WITH_DELETED = "0010"
+_DELETED = "select count(*) from deleted_manifests"
 _KEY_LISTS = "select position, version, issued, digest, envelope from key_lists order by version"
 
 
@@ -108,7 +110,8 @@ def of_database(settings: Settings, chain: Chain, trust: str) -> Iterator[Check]
     with read_beside(settings) as db:
         manifests = db.execute(_MANIFESTS).fetchall()
         key_lists = db.execute(_KEY_LISTS).fetchall()
-        results = db.execute(_RESULTS).fetchall() if _has_ledger(db) else []
+        results = db.execute(_RESULTS).fetchall() if _is_since(db, _FIRST_WITH_RELEASES) else []
+        [[deleted]] = db.execute(_DELETED) if _is_since(db, _FIRST_WITH_DELETED) else [[0]]
     found: dict[str, list[str]] = {"manifests": [], "key lists": []}
     for position, collection, version, digest, envelope in manifests:
         name = f"{collection} version {version}"
@@ -124,7 +127,7 @@ def of_database(settings: Settings, chain: Chain, trust: str) -> Iterator[Check]
     yield from _summed("key lists", len(key_lists), found["key lists"])
     yield _releases(chain, results)
     kept = {"manifest": len(manifests), "keys": len(key_lists), "release": len(results)}
-    yield _nothing_is_missing(chain, kept)
+    yield _nothing_is_missing(chain, kept, deleted)
 
 
 def of_service(connection: Connection, chain: Chain, trust: str, now: float) -> Iterator[Check]:
@@ -139,7 +142,7 @@ def of_service(connection: Connection, chain: Chain, trust: str, now: float) -> 
         yield Check("ok", "key list", f"version {listed.version} is signed over this log")
     except DeniableError as error:
         yield Check("fail", "key list", f"of {connection.address}: {error}")
-    rows = connection.get_json("/v1/collections")["collections"]
+    rows = connection.get_json("/v1/collections", archived="true")["collections"]
     names = [row["collection"] for row in rows] if isinstance(rows, list) else []
     errors = []
     for name in names:
@@ -158,9 +161,9 @@ def compared(kept: Chain, shown: Chain) -> Check:
     return Check("ok", "one log", f"database and service share their first {size:,} entries")
 
 
-def _has_ledger(db: Statements) -> bool:
-    """Not before the first start of a program that makes releases."""
-    return db.execute(_REVISION).fetchall() >= [(_FIRST_WITH_RELEASES,)]
+def _is_since(db: Statements, revision: str) -> bool:
+    """Whether the database has had a program of that schema."""
+    return db.execute(_REVISION).fetchall() >= [(revision,)]
 
 
 def _releases(chain: Chain, results: Iterable[tuple[int, str, bytes, bytes]]) -> Check:
@@ -198,12 +201,14 @@ def _checked_list(
     return found
 
 
-def _nothing_is_missing(chain: Chain, kept: Mapping[str, int]) -> Check:
+def _nothing_is_missing(chain: Chain, kept: Mapping[str, int], deleted: int) -> Check:
+    """Manifests of collections that an admin has deleted are not missing."""
     logged = {kind: sum(entry.type == kind for entry in chain.entries) for kind in kept}
-    if logged != dict(kept):
+    if logged != {**kept, "manifest": kept["manifest"] + deleted}:
         told = ", ".join(f"{kept[kind]:,} of {logged[kind]:,} ({kind})" for kind in kept)
         return Check("fail", "bodies", f"of what was logged only this is kept: {told}")
-    return Check("ok", "bodies", "everything that was logged is kept")
+    but = f" but {deleted:,} manifests of deleted collections" if deleted else ""
+    return Check("ok", "bodies", f"everything that was logged is kept{but}")
 
 
 def _summed(what: str, number: int, errors: list[str]) -> Iterator[Check]:

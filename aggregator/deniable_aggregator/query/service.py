@@ -71,9 +71,10 @@ class Service:
         """Give back its sockets."""
         self._client.close()
 
-    def collections(self) -> Rows:
-        """Every collection, by its newest manifest."""
-        return Rows(_rows(self._get("/v1/collections"), "collections"), {})
+    def collections(self, *, archived: bool = False) -> Rows:
+        """Every collection, by its newest manifest; those that are archived only if asked for."""
+        listed = self._get("/v1/collections", {"archived": "true"} if archived else None)
+        return Rows(_rows(listed, "collections"), {})
 
     def estimates(
         self,

@@ -80,10 +80,10 @@ def fetched(fetch: Fetch, before: Notices | None) -> Notices:
     """
     keys = fetch("/v1/keys")
     log, head = _log(fetch, list(before.log) if before else [])
-    listing = fetch("/v1/collections")
+    items = _items(fetch("/v1/collections?archived=true"))
     envelopes = dict(before.envelopes) if before else {}
     collections, names = {}, {}
-    for item in _items(listing):
+    for item in items:
         id, version = str(item["collection"]), _integer(item["version"])
         for each in range(1, version + 1):
             if (id, each) not in envelopes:
@@ -92,6 +92,7 @@ def fetched(fetch: Fetch, before: Notices | None) -> Notices:
         collections[id] = Collected(versions, item["state"] == "open")
         name = str(item["name"])
         names[name] = id if name not in names else _meant(fetch, name)
+    listing = _listing(items)
     return Notices(keys, *_key_ids(keys), log, head, listing, collections, names, envelopes)
 
 
@@ -111,6 +112,12 @@ def _items(listing: bytes) -> list[dict[str, object]]:
     if not isinstance(found, list):
         raise DecodeError("the list of collections has no collections")
     return found
+
+
+def _listing(items: Sequence[dict[str, object]]) -> bytes:
+    """What `GET /v1/collections` answers."""
+    shown = [item for item in items if not item.get("archived")]
+    return json.dumps({"collections": shown}, separators=(",", ":")).encode()
 
 
 def _meant(fetch: Fetch, name: str) -> str:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from deniable_aggregator.access.contract import AccessStore
 from deniable_aggregator.errors import DamagedError
+from deniable_aggregator.store.collected import Collections
 from deniable_aggregator.store.maintenance import Maintenance
 from deniable_aggregator.store.spooled import Spools
 from deniable_shared.journal import GENESIS, LOG_PAGE, LogEntry
@@ -232,7 +233,7 @@ class ShownEpoch:
     rows: tuple[ShownEstimate, ...] = ()
 
 
-class Store(AccessStore, Maintenance, Spools, Protocol):
+class Store(AccessStore, Collections, Maintenance, Spools, Protocol):
     """Thread-safe. What writes is durable when it returns, or raises having changed nothing.
 
     An operation that loses its connection while the database commits raises too, and may have been
@@ -315,19 +316,9 @@ class Store(AccessStore, Maintenance, Spools, Protocol):
         """Append it and its log entry ("manifest"). StoreError if that version is there."""
         ...
 
-    def collections(self) -> frozenset[str]:
-        """The ids of the registered collections."""
-        ...
-
     def manifests(self) -> list[ManifestRow]:
         """Every registered version, oldest first."""
         ...
-
-    def set_collection_closed(self, collection: str) -> None:
-        """Refuse this collection's reports for good."""
-        ...
-
-    def closed_collections(self) -> frozenset[str]: ...
 
     def add_key_list(self, row: KeyListRow, *, log_size: int) -> bool:
         """Append it and its log entry ("keys"), or False if the log has not `log_size` entries."""

@@ -11,8 +11,18 @@ from collections.abc import Mapping
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import blocks, counted, counting, journal, releases, showing, spooled
+from deniable_aggregator.store import (
+    blocks,
+    collected,
+    counted,
+    counting,
+    journal,
+    releases,
+    showing,
+    spooled,
+)
 from deniable_aggregator.store.access import AccessRegisters
+from deniable_aggregator.store.collected import CollectionRow, DeletedManifest, MayDelete
 from deniable_aggregator.store.contract import (
     ChargeRow,
     Decide,
@@ -28,6 +38,9 @@ from deniable_aggregator.store.statements import Connections
 
 __all__ = ["Registers"]
 
+_ARCHIVING = {True: "collection-archived", False: "collection-unarchived"}
+"""Whether a collection is to be archived → what the audit log calls it."""
+
 
 class Registers(AccessRegisters):
     """See `contract.Store`; a store adds counting and what opens and closes it."""
@@ -36,7 +49,8 @@ class Registers(AccessRegisters):
         super().__init__(connections)
         self._require_sealed_facts()
         self._rejections = Rejections(connections)
-        self._numbers = self._collection_numbers()
+        self._numbers: dict[str, int] = {}
+        self.collections()
 
     def blocks(self, job: str) -> frozenset[str]:
         with self._lent.read() as db:
@@ -72,18 +86,33 @@ class Registers(AccessRegisters):
         with self._lent.read() as db:
             return journal.manifests(db)
 
-    def collections(self) -> frozenset[str]:
-        return frozenset(self._collection_numbers())
+    def collections(self) -> dict[str, CollectionRow]:
+        with self._lent.read() as db:
+            found = collected.rows(db)
+        self._numbers = {id: row.number for id, row in found.items()}
+        return found
 
     def set_collection_closed(self, collection: str) -> None:
         number = self._number(collection)
         with self._lent.write("collection-closed") as db:
             db.execute("update collections set closed = 1 where number = ?", (number,))
 
-    def closed_collections(self) -> frozenset[str]:
+    def set_collection_archived(self, collection: str, *, archived: bool) -> None:
+        number, act = self._number(collection), _ARCHIVING[archived]
+        with self._lent.write(act) as db:
+            if not collected.archive(db, number, archived=archived):
+                audit.nothing_done(act)
+
+    def delete_collection(self, collection: str, may: MayDelete) -> None:
+        number = self._number(collection)
+        with self._lent.write("collection-deleted") as db:
+            collected.delete(db, number, collection, may)
+        self._numbers.pop(collection, None)
+        self._rejections.forget(number)
+
+    def deleted_manifests(self) -> list[DeletedManifest]:
         with self._lent.read() as db:
-            rows = db.execute("select id from collections where closed = 1").fetchall()
-        return frozenset(id for (id,) in rows)
+            return collected.deleted(db)
 
     def expire_epoch(self, collection: str, epoch: int, now: float) -> bool:
         number = self._number(collection)
@@ -201,7 +230,7 @@ class Registers(AccessRegisters):
     def _number(self, collection: str) -> int:
         """What stands for a collection; another process may have registered it meanwhile."""
         if collection not in self._numbers:
-            self._numbers = self._collection_numbers()
+            self.collections()
         try:
             return self._numbers[collection]
         except KeyError:
@@ -215,7 +244,3 @@ class Registers(AccessRegisters):
                     "the database is damaged: an epoch that was closed or deleted cannot be read. "
                     "Restore a backup with `deniable restore`"
                 )
-
-    def _collection_numbers(self) -> dict[str, int]:
-        with self._lent.read() as db:
-            return dict(db.execute("select id, number from collections").fetchall())

@@ -12,7 +12,8 @@ from deniable_aggregator.store.statements import Connections
 __all__ = ["Rejections"]
 
 _ADD = """
-insert into rejections (collection, reason, n) values (?, ?, ?)
+insert into rejections (collection, reason, n)
+select number, ?, ? from collections where number = ?
 on conflict (collection, reason) do update set n = rejections.n + excluded.n"""
 _READ = "select reason, n from rejections where collection = ?"
 
@@ -40,12 +41,18 @@ class Rejections:
                     found[reason] += n
         return dict(found)
 
+    def forget(self, number: int) -> None:
+        """Those not yet written of a collection that was deleted."""
+        with self._lock:
+            for each in [each for each in self._waiting if each[0] == number]:
+                del self._waiting[each]
+
     def flush(self) -> None:
-        """Write them."""
+        """Write them; those of collections that another process has deleted are lost."""
         with self._lock:
             if not self._waiting:
                 return
             with self.connections.write() as db:
                 for (number, reason), n in sorted(self._waiting.items()):
-                    db.execute(_ADD, (number, reason, n))
+                    db.execute(_ADD, (reason, n, number))
             self._waiting.clear()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HEAD", "LEAST_SQLITE", "migrate", "refuse_newer", "revision_of", "upgrade"]
 
-HEAD = "0009"
+HEAD = "0010"
 """The newest revision in migrations/versions."""
 
 LEAST_SQLITE = (3, 37, 0)

@@ -198,6 +198,17 @@ def test_devices_get_from_the_relay_what_the_service_publishes(
         )
 
 
+def test_an_archived_collection_is_not_listed_and_still_relayed(
+    world: RelayWorld, settings: Collection
+) -> None:
+    world.aggregator.service.registry.archive(settings.id, archived=True)
+    world.renew()
+    assert json.loads(world.get("/v1/collections").body) == {"collections": []}
+    sent(world, settings, 30)
+    world.tick(1_000)
+    assert sum(len(post.reports) for post in world.wiretap.posts) == 30
+
+
 def test_versions_and_names_that_move_are_followed(world: RelayWorld, settings: Collection) -> None:
     second = api_world.authored(previous=settings.manifest, min_batch=5)
     world.aggregator.register(second)

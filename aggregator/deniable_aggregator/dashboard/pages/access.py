@@ -79,6 +79,7 @@ def view(query: Arguments) -> Context:
         "roles": ROLES,
         "people": PEOPLE,
         "known": {found.id: found.name for found in service().registry.all()},
+        "choices": {found.id: found.name for found in service().registry.listed()},
     }
 
 

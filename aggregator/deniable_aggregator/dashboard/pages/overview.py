@@ -31,6 +31,7 @@ class OverviewArguments(Arguments, frozen=True):
 
     q: Annotated[str, Meta(max_length=200, description="up to 200 characters")] = ""
     page: PageNumber = 1
+    archived: Annotated[bool, Meta(description="true or false")] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ def view(query: OverviewArguments) -> Context:
     known = service().registry.all()
     if visitor is not None:
         known = [found for found in known if visitor.may_see(found.id)]
+    archived = sum(found.archived for found in known)
+    known = [found for found in known if query.archived or not found.archived]
     now = service().clock()
     rows = [(found, _activity(found, now) if reads else None) for found in known]
     told = [alert for found, seen in rows if seen for alert in alerts(found, seen, now)]
@@ -59,6 +62,7 @@ def view(query: OverviewArguments) -> Context:
         "reads": reads,
         "trust": service().keys.trust,
         "collections": len(known),
+        "archived": archived,
         "open": sum(found.state == "open" for found in known),
         "today": sum(seen.today or 0 for _, seen in rows if seen),
         "reports": sum(seen.reports or 0 for _, seen in rows if seen),

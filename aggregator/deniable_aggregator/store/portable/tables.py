@@ -36,7 +36,7 @@ class Table:
 
 _MAYBE = str | None
 TABLES = (
-    Table("collections", {"number": int, "id": str, "closed": int}, "number"),
+    Table("collections", {"number": int, "id": str, "closed": int, "archived": int}, "number"),
     Table("log", {"position": int, "type": str, "body_hash": bytes, "head": bytes}, "position"),
     Table(
         "manifests",
@@ -45,6 +45,11 @@ TABLES = (
             **{"name": str, "digest": bytes, "envelope": bytes},
         },
         "position",
+    ),
+    Table(
+        "deleted_manifests",
+        {"number": int, "position": int, "collection": str, "version": int},
+        "number",
     ),
     Table(
         "key_lists",

@@ -1,0 +1,69 @@
+"""`deniable collections close`, `archive` and `delete`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from deniable_aggregator.cli.confirming import require_yes, yes_option
+from deniable_aggregator.cli.options import Target, example, json_option, service_options
+from deniable_aggregator.cli.output import emit
+
+__all__ = ["archive", "close", "delete"]
+
+
+@click.command(epilog=example("deniable collections close settings-4kqz0m"))
+@click.argument("collection")
+@yes_option
+@service_options
+@json_option
+def close(collection: str, yes: bool, url: str | None, data: Path | None, as_json: bool) -> None:
+    """End a collection permanently: devices drop its queue, estimates can still be read."""
+    require_yes(f"This ends {collection}: it takes no more reports", yes=yes)
+    with Target(url, data).connect() as connection:
+        answer = connection.post(f"/v1/collections/{collection}/close")
+    if as_json:
+        emit(answer)
+    else:
+        click.echo(f"{answer['collection']} is closed")
+
+
+@click.command(
+    epilog=example(
+        "deniable collections archive settings-4kqz0m",
+        "deniable collections archive settings-4kqz0m --undo",
+    )
+)
+@click.argument("collection")
+@click.option("--undo", is_flag=True, help="Put it on the lists again.")
+@service_options
+@json_option
+def archive(collection: str, undo: bool, url: str | None, data: Path | None, as_json: bool) -> None:
+    """Take a collection off every list; nothing else of it changes.
+
+    Devices go on reporting, and estimates stay readable by its name or id.
+    """
+    act = "unarchive" if undo else "archive"
+    with Target(url, data).connect() as connection:
+        answer = connection.post(f"/v1/collections/{collection}/{act}")
+    if as_json:
+        emit(answer)
+    else:
+        where = "on the lists again" if undo else "archived: `collections list --archived` shows it"
+        click.echo(f"{answer['collection']} is {where}")
+
+
+@click.command(epilog=example("deniable collections delete settings-4kqz0m"))
+@click.argument("collection")
+@yes_option
+@service_options
+def delete(collection: str, yes: bool, url: str | None, data: Path | None) -> None:
+    """Delete a collection before its first epoch begins; its entry in the log stays.
+
+    Later, end it with `collections close` and hide it with `collections archive`.
+    """
+    require_yes(f"This deletes {collection}: devices find no such collection", yes=yes)
+    with Target(url, data).connect() as connection:
+        connection.delete(f"/v1/collections/{collection}")
+    click.echo(f"{collection} is deleted")
