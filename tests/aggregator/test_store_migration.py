@@ -63,13 +63,18 @@ def test_a_database_of_the_first_schema_keeps_every_row_and_gets_a_ledger(tmp_pa
     assert counted(store) == {EPOCH: (5, [5, 10]), EPOCH + 1: (3, [3, 6])}
     assert store.rejections(COLLECTION) == {"cannot-open": 2}
     assert store.is_closed(COLLECTION, EPOCH)
+    [(id, row)] = store.collections().items()
+    assert (id, row.closed, row.archived) == (COLLECTION, False, False)
     assert store.charges(COLLECTION) == []
     store.charge(charge_row(1), admitted)
     assert store.store_result(result_row(1)).position == 2
     store.close()
-    widened = ("tokens", "cells", "closed_epochs")  # their rows are asserted above
+    widened = ("tokens", "cells", "closed_epochs", "collections")  # rows are asserted above
     starts = [f"CREATE TABLE {name}" for name in widened]
-    starts += [f'INSERT INTO "{name}"' for name in ("cells", "closed_epochs")]
+    starts += [f'INSERT INTO "{name}"' for name in ("cells", "closed_epochs", "collections")]
+    starts += [
+        "CREATE TRIGGER manifests_are_not_deleted"
+    ]  # lets those go that are noted as deleted
     kept = {line for line in before if not line.startswith(tuple(starts))}
     assert kept <= set(content(old))
 
