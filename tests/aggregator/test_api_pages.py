@@ -173,7 +173,7 @@ def test_many_collections_are_paged_and_found_by_words(world: World) -> None:
 def test_a_query_that_no_page_takes_is_told_as_a_page(world: World) -> None:
     answer = world.page("/?nonsense=1")
     assert (answer.status_code, answer.mimetype) == (400, "text/html")
-    assert "nonsense must be one of page, q" in answer.text
+    assert "nonsense must be one of archived, page, q" in answer.text
 
 
 def test_a_field_that_a_form_left_empty_was_not_asked_for(world: World) -> None:

@@ -36,7 +36,10 @@ OPERATORS = {"/metrics"}
 OTHER_COMMANDS = {
     *(("demo",), ("simulate",), ("init",), ("serve",), ("doctor",), ("log", "verify")),
     ("clock", "confirm"),
-    *(("collections", verb) for verb in ("new", "lint", "apply", "export", "close", "codegen")),
+    *(
+        ("collections", verb)
+        for verb in ("new", "lint", "apply", "export", "close", "archive", "delete", "codegen")
+    ),
     *(("keys", verb) for verb in ("list", "rotate", "delegate")),
     *(("vouchers", verb) for verb in ("key", "issue", "replace")),
     *(("tokens", verb) for verb in ("new", "list", "revoke")),

@@ -55,7 +55,17 @@ def test_the_commands_are_those_of_the_design() -> None:
         ),
         *(
             ("collections", verb)
-            for verb in ("new", "lint", "apply", "export", "list", "close", "codegen")
+            for verb in (
+                "new",
+                "lint",
+                "apply",
+                "export",
+                "list",
+                "close",
+                "archive",
+                "delete",
+                "codegen",
+            )
         ),
         *(("epochs", verb) for verb in ("list", "close")),
         *(("keys", verb) for verb in ("list", "rotate", "delegate")),

@@ -31,7 +31,6 @@ PLAIN = [
     ("/metrics", "GET"),
     ("/openapi.json", "GET"),
     ("/readyz", "GET"),
-    ("/v1/collections", "GET"),
     ("/v1/keys", "GET"),
     ("/v1/ledger/reconcile", "POST"),
     ("/v1/sessions", "GET"),
@@ -40,7 +39,10 @@ PLAIN = [
 ]
 WITH_ARGUMENTS = [
     ("/v1/audit", "GET"),
+    ("/v1/collections", "GET"),
+    ("/v1/collections/{collection}", "DELETE"),
     ("/v1/collections/{collection}", "PUT"),
+    ("/v1/collections/{collection}/archive", "POST"),
     ("/v1/collections/{collection}/close", "POST"),
     ("/v1/collections/{collection}/comparison", "GET"),
     ("/v1/collections/{collection}/epochs", "GET"),
@@ -53,6 +55,7 @@ WITH_ARGUMENTS = [
     ("/v1/collections/{collection}/releases/{release_id}", "GET"),
     ("/v1/collections/{collection}/releases/{release_id}/questions", "POST"),
     ("/v1/collections/{collection}/series", "GET"),
+    ("/v1/collections/{collection}/unarchive", "POST"),
     ("/v1/collections/{collection}/voucher-key", "POST"),
     ("/v1/collections/{collection}/voucher-key/replace", "POST"),
     ("/v1/collections/{collection}/vouchers", "POST"),
