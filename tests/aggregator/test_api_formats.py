@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from deniable_aggregator.api import columnar, lists, series
-from deniable_aggregator.api.spreadsheet import Row
+from deniable_aggregator.api import series
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web import columnar, lists
+from deniable_aggregator.web.spreadsheet import Row
 from support.api_world import TODAY, World, authored, opened
 
 ARROW = "application/vnd.apache.arrow.stream"

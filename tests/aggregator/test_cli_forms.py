@@ -13,11 +13,11 @@ import pyarrow.parquet as parquet
 import pytest
 from click.testing import CliRunner, Result
 
-from deniable_aggregator.api import columnar
 from deniable_aggregator.cli import main
 from deniable_aggregator.cli.options import Target
 from deniable_aggregator.cli.plots import plotted
 from deniable_aggregator.process import connection
+from deniable_aggregator.web import columnar
 from support.api_world import TODAY, World, authored, opened
 
 YES, NO = ({"dark_mode": value, "beta": False} for value in (True, False))

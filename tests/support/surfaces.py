@@ -12,12 +12,12 @@ import pytest
 from click.testing import CliRunner
 from werkzeug.test import TestResponse
 
-from deniable_aggregator.api.operations import ARROW, PARQUET
 from deniable_aggregator.cli import main
 from deniable_aggregator.cli.options import Target
 from deniable_aggregator.dashboard.pages import pages
 from deniable_aggregator.process import connection
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.application import ARROW, PARQUET
 from support.api_world import TODAY, World
 
 __all__ = [

@@ -9,7 +9,6 @@ from deniable_aggregator.api import (
     collections,
     comparison,
     epochs,
-    errors,
     estimates,
     health,
     keys,
@@ -23,6 +22,7 @@ from deniable_aggregator.api import (
     users,
     vouchers,
 )
+from deniable_aggregator.web import errors
 
 __all__ = ["register"]
 

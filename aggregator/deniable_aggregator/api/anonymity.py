@@ -7,7 +7,7 @@ from dataclasses import asdict
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from deniable_aggregator.api.estimate_documents import AnonymityDocument
+from deniable_aggregator.documents.estimates import AnonymityDocument
 from deniable_aggregator.planning.anonymity import LIARS, among
 from deniable_aggregator.registry import Collection
 

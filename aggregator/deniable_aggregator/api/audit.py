@@ -6,14 +6,15 @@ from flask import Blueprint, Response
 
 from deniable_aggregator.access.audit import parse
 from deniable_aggregator.access.contract import AuditRow
-from deniable_aggregator.api.access_documents import (
+from deniable_aggregator.api.operations import operation
+from deniable_aggregator.documents.access import (
     AuditArguments,
     AuditDocument,
     AuditEntryDocument,
 )
-from deniable_aggregator.api.formats import answered, linked, tables
-from deniable_aggregator.api.lists import AUDIT_COLUMNS, audit_rows
-from deniable_aggregator.api.operations import operation, service
+from deniable_aggregator.web.application import service
+from deniable_aggregator.web.formats import answered, linked, tables
+from deniable_aggregator.web.lists import AUDIT_COLUMNS, audit_rows
 
 blueprint = Blueprint("audit", __name__)
 

@@ -7,8 +7,8 @@ from flask import Blueprint, Response
 from msgspec import UnsetType
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.api.arguments import refuse
-from deniable_aggregator.api.documents import (
+from deniable_aggregator.api.operations import operation, require_collection
+from deniable_aggregator.documents.collections import (
     AppliedDocument,
     ApplyArguments,
     ArchivedDocument,
@@ -18,15 +18,9 @@ from deniable_aggregator.api.documents import (
     ListArguments,
     ManifestArguments,
 )
-from deniable_aggregator.api.operations import (
-    DSSE,
-    JSON,
-    answer,
-    operation,
-    require_collection,
-    service,
-)
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.application import DSSE, JSON, answer, service
+from deniable_aggregator.web.arguments import refuse
 from deniable_shared import dsse
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import MANIFEST_TYPE, parse_manifest

@@ -10,23 +10,20 @@ import msgspec
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
-from deniable_aggregator.api.arguments import refuse
-from deniable_aggregator.api.comparison_documents import (
+from deniable_aggregator.api.estimates import shown_of
+from deniable_aggregator.api.numbers import asked_of_numbers, of_numbers
+from deniable_aggregator.api.operations import operation
+from deniable_aggregator.api.spans import span_of
+from deniable_aggregator.api.tables import tables_asked
+from deniable_aggregator.api.texts import check_candidates
+from deniable_aggregator.documents.comparison import (
     ComparisonArguments,
     ComparisonDocument,
     DifferenceDocument,
     PeriodDocument,
 )
-from deniable_aggregator.api.estimate_arguments import EstimatesArguments
-from deniable_aggregator.api.estimate_documents import QuantityDocument
-from deniable_aggregator.api.estimates import shown_of
-from deniable_aggregator.api.formats import answered, tables
-from deniable_aggregator.api.lists import COMPARISON_COLUMNS, compared_rows
-from deniable_aggregator.api.numbers import asked_of_numbers, of_numbers
-from deniable_aggregator.api.operations import operation, service
-from deniable_aggregator.api.spans import span_of
-from deniable_aggregator.api.tables import tables_asked
-from deniable_aggregator.api.texts import check_candidates
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.documents.estimates import QuantityDocument
 from deniable_aggregator.estimate.difference import (
     Differences,
     Period,
@@ -36,6 +33,10 @@ from deniable_aggregator.estimate.difference import (
 )
 from deniable_aggregator.reading import Reading, Span, pooled
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.application import service
+from deniable_aggregator.web.arguments import refuse
+from deniable_aggregator.web.formats import answered, tables
+from deniable_aggregator.web.lists import COMPARISON_COLUMNS, compared_rows
 from deniable_shared.domain import Number, Text
 
 __all__ = ["blueprint", "compared"]

@@ -9,21 +9,22 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from deniable_aggregator import retention
-from deniable_aggregator.api.arguments import refuse
-from deniable_aggregator.api.documents import (
+from deniable_aggregator.api.operations import operation
+from deniable_aggregator.api.spans import epoch_index
+from deniable_aggregator.documents.collections import (
     ClosedEpochDocument,
     CloseEpochArguments,
     EpochDocument,
     EpochsDocument,
 )
-from deniable_aggregator.api.formats import answered, tables
-from deniable_aggregator.api.lists import EPOCH_COLUMNS, listed_epochs
-from deniable_aggregator.api.operations import JSON, answer, operation, service
-from deniable_aggregator.api.spans import epoch_index
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import EpochRow
 from deniable_aggregator.store.spooled import counted_at
+from deniable_aggregator.web.application import JSON, answer, service
+from deniable_aggregator.web.arguments import refuse
+from deniable_aggregator.web.formats import answered, tables
+from deniable_aggregator.web.lists import EPOCH_COLUMNS, listed_epochs
 from deniable_shared.epochs import closes_at, epoch_at, epoch_end, epoch_start
 from deniable_shared.manifest import Manifest
 

@@ -10,15 +10,6 @@ from flask import Blueprint, Response
 from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.api.anonymity import of_relay
-from deniable_aggregator.api.arguments import refuse
-from deniable_aggregator.api.estimate_arguments import EstimatesArguments
-from deniable_aggregator.api.estimate_documents import (
-    EstimatesByEpochDocument,
-    EstimatesDocument,
-    HoldDocument,
-    LabelEstimate,
-    TrustDocument,
-)
 from deniable_aggregator.api.evidence import (
     Presented,
     RowEvidence,
@@ -29,16 +20,26 @@ from deniable_aggregator.api.evidence import (
     presented,
     sets_asked,
 )
-from deniable_aggregator.api.formats import as_table, negotiated, tables
 from deniable_aggregator.api.numbers import Asked, asked_of_numbers, influence_of, of_numbers
-from deniable_aggregator.api.operations import CSV, JSON, answer, operation, service
+from deniable_aggregator.api.operations import operation
 from deniable_aggregator.api.spans import moments_span
-from deniable_aggregator.api.spreadsheet import epoch_rows, label_rows
 from deniable_aggregator.api.tables import Shown, shown_tables, tables_asked
 from deniable_aggregator.api.texts import check_candidates, shown_texts
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.documents.estimates import (
+    EstimatesByEpochDocument,
+    EstimatesDocument,
+    HoldDocument,
+    LabelEstimate,
+    TrustDocument,
+)
 from deniable_aggregator.estimate.trust import UNREACHABLE
 from deniable_aggregator.reading import Reading, Span, by_epoch, pooled, refuse_releases_only
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.application import CSV, JSON, answer, service
+from deniable_aggregator.web.arguments import refuse
+from deniable_aggregator.web.formats import as_table, negotiated, tables
+from deniable_aggregator.web.spreadsheet import epoch_rows, label_rows
 from deniable_shared.domain import Text
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest

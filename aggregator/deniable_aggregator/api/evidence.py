@@ -9,9 +9,8 @@ from typing import TypedDict
 
 from msgspec import UNSET, UnsetType
 
-from deniable_aggregator.api.arguments import SHOWN_CHARACTERS, refuse
-from deniable_aggregator.api.estimate_arguments import EstimatesArguments
-from deniable_aggregator.api.estimate_documents import SetDocument, WarningDocument
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.documents.estimates import SetDocument, WarningDocument
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.estimate.likelihood import fit
@@ -22,6 +21,7 @@ from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.arguments import SHOWN_CHARACTERS, refuse
 from deniable_shared.errors import ParameterError
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from deniable_aggregator.api.operations import DSSE
+from deniable_aggregator.web.application import DSSE
 from deniable_shared.manifest import MANIFEST_TYPE
 from deniable_shared.problems import PROBLEM_MEDIA_TYPE, PROBLEMS
 from deniable_shared.report import ERRORS_MEDIA_TYPE, MAX_REPORTS, MAX_UPLOAD_BYTES, MEDIA_TYPE

@@ -5,9 +5,10 @@ from __future__ import annotations
 from flask import Blueprint, Response
 
 from deniable_aggregator import readiness
-from deniable_aggregator.api.documents import ReadyDocument, StatusDocument
-from deniable_aggregator.api.operations import JSON, answer, operation, service
+from deniable_aggregator.api.operations import operation
+from deniable_aggregator.documents.collections import ReadyDocument, StatusDocument
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.web.application import JSON, answer, service
 
 RETRY_SECONDS = 5
 

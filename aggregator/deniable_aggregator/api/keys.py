@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from deniable_aggregator.api.documents import RotateArguments, RotatedDocument
-from deniable_aggregator.api.operations import DSSE, JSON, answer, operation, service
+from deniable_aggregator.api.operations import operation
+from deniable_aggregator.documents.collections import RotateArguments, RotatedDocument
 from deniable_aggregator.keys.rotation import PENDING_SECONDS
+from deniable_aggregator.web.application import DSSE, JSON, answer, service
 
 blueprint = Blueprint("keys", __name__)
 

@@ -8,17 +8,8 @@ import msgspec
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
-from deniable_aggregator.api.formats import answered, tables
-from deniable_aggregator.api.lists import LEDGER_COLUMNS, spent_rows
-from deniable_aggregator.api.operations import (
-    JSON,
-    answer,
-    caller,
-    operation,
-    require_collection,
-    service,
-)
-from deniable_aggregator.api.release_documents import (
+from deniable_aggregator.api.operations import caller, operation, require_collection
+from deniable_aggregator.documents.releases import (
     AccountDocument,
     LedgerArguments,
     LedgerDocument,
@@ -28,6 +19,9 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import archive
 from deniable_aggregator.releases.account import guarantee_of
 from deniable_aggregator.releases.document import guaranteed
+from deniable_aggregator.web.application import JSON, answer, service
+from deniable_aggregator.web.formats import answered, tables
+from deniable_aggregator.web.lists import LEDGER_COLUMNS, spent_rows
 
 blueprint = Blueprint("ledger", __name__)
 

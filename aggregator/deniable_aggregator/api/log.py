@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from deniable_aggregator.api.documents import LogArguments, LogDocument
-from deniable_aggregator.api.operations import JSON, answer, operation, service
+from deniable_aggregator.api.operations import operation
+from deniable_aggregator.documents.collections import LogArguments, LogDocument
+from deniable_aggregator.web.application import JSON, answer, service
 
 blueprint = Blueprint("log", __name__)
 

@@ -7,10 +7,11 @@ from urllib.parse import urlsplit
 
 from flask import Blueprint, Response, request
 
-from deniable_aggregator.api.operations import operation, service
+from deniable_aggregator.api.operations import operation
 from deniable_aggregator.metrics.measures import CONTENT_TYPE_LATEST
 from deniable_aggregator.metrics.state import State
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.web.application import service
 
 TEXT = "text/plain"
 FORWARDED = ("Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP")

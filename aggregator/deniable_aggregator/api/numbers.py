@@ -11,9 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import TypedDict
 
-from deniable_aggregator.api.arguments import refuse
-from deniable_aggregator.api.estimate_arguments import EstimatesArguments
-from deniable_aggregator.api.estimate_documents import (
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.documents.estimates import (
     ClippedDocument,
     QuantityDocument,
     RangeDocument,
@@ -23,6 +22,7 @@ from deniable_aggregator.estimate.quantity import LEVELS, Quantity, mean, quanti
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.arguments import refuse
 from deniable_shared.domain import Number
 from deniable_shared.domain.number import decimal_text
 from deniable_shared.errors import DeniableError

@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 from flask import Blueprint, Flask, Response, current_app
 
-from deniable_aggregator.api.documents import Arguments, ProblemDocument
 from deniable_aggregator.api.fragments import (
     BODY_SCHEMAS,
     PATH_PARAMETERS,
@@ -20,7 +19,10 @@ from deniable_aggregator.api.fragments import (
     refused,
     upload_operation,
 )
-from deniable_aggregator.api.operations import JSON, Operation, operation, operation_of
+from deniable_aggregator.api.operations import Operation, operation, operation_of
+from deniable_aggregator.documents.collections import ProblemDocument
+from deniable_aggregator.documents.fields import Arguments
+from deniable_aggregator.web.application import JSON
 
 blueprint = Blueprint("description", __name__)
 

@@ -6,30 +6,20 @@ statement down.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-import msgspec
-from flask import Response, current_app, g, request
+from flask import Response, g, request
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.roles import Identity, allows
-from deniable_aggregator.api import arguments
-from deniable_aggregator.api.documents import Arguments
+from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import UnknownCollection
-
-if TYPE_CHECKING:
-    from deniable_aggregator.service import Service
-
-JSON = "application/json"
-DSSE = "application/vnd.dsse.envelope+json"
-CSV = "text/csv"
-ARROW = "application/vnd.apache.arrow.stream"
-PARQUET = "application/vnd.apache.parquet"
-HTML = "text/html"
+from deniable_aggregator.web import arguments
+from deniable_aggregator.web.application import Answers, service
 
 MAX_JSON_BYTES = 16_384
 """Longest JSON body; a token's description needs 200 bytes."""
@@ -37,8 +27,6 @@ MAX_JSON_BYTES = 16_384
 SHOWN_CHARACTERS = 80
 
 View = Callable[..., Response]
-Answers = Mapping[int, Mapping[str, tuple[type[msgspec.Struct], ...]]]
-"""Status → media type → the Structs it may hold; none for what is no JSON of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +147,6 @@ def _scoped(who: Identity, path: dict[str, str], *, narrows: bool) -> dict[str, 
         found = path["collection"]
     require_collection(found)
     return {**path, "collection": found}
-
-
-def service() -> Service:
-    """The service behind the current application."""
-    return cast("Service", current_app.extensions["deniable"])
-
-
-def answer(document: msgspec.Struct, status: int = 200) -> Response:
-    """A Struct as JSON; NaN and infinity become null."""
-    return Response(msgspec.json.encode(document), status=status, content_type=JSON)
 
 
 def _parsed(promised: Operation) -> dict[str, object]:

@@ -9,11 +9,9 @@ import msgspec
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
-from deniable_aggregator.api.arguments import Open, refuse
-from deniable_aggregator.api.formats import answered, tables
-from deniable_aggregator.api.lists import RELEASE_COLUMNS, listed_releases
-from deniable_aggregator.api.operations import JSON, answer, operation, service
-from deniable_aggregator.api.release_documents import (
+from deniable_aggregator.api.operations import operation
+from deniable_aggregator.api.spans import span_of
+from deniable_aggregator.documents.releases import (
     AnswerDocument,
     LogPlaceDocument,
     NewRelease,
@@ -24,12 +22,15 @@ from deniable_aggregator.api.release_documents import (
     ReleasesDocument,
     ReleaseSummary,
 )
-from deniable_aggregator.api.spans import span_of
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request, Selection, Shown
 from deniable_aggregator.releases.archive import listed, result_named
 from deniable_aggregator.store.contract import ResultRow
+from deniable_aggregator.web.application import JSON, answer, service
+from deniable_aggregator.web.arguments import Open, refuse
+from deniable_aggregator.web.formats import answered, tables
+from deniable_aggregator.web.lists import RELEASE_COLUMNS, listed_releases
 
 blueprint = Blueprint("releases", __name__)
 

@@ -9,16 +9,17 @@ import msgspec
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
-from deniable_aggregator.api.arguments import refuse
-from deniable_aggregator.api.estimate_arguments import EstimatesArguments, SeriesArguments
-from deniable_aggregator.api.estimate_documents import EstimatesDocument, SeriesDocument, SeriesRow
 from deniable_aggregator.api.estimates import plain
-from deniable_aggregator.api.formats import answered, linked, tables
-from deniable_aggregator.api.operations import operation, service
+from deniable_aggregator.api.operations import operation
 from deniable_aggregator.api.spans import moments_span
-from deniable_aggregator.api.spreadsheet import Row, label_rows
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments, SeriesArguments
+from deniable_aggregator.documents.estimates import EstimatesDocument, SeriesDocument, SeriesRow
 from deniable_aggregator.reading import MAX_ROWS, page_of
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.application import service
+from deniable_aggregator.web.arguments import refuse
+from deniable_aggregator.web.formats import answered, linked, tables
+from deniable_aggregator.web.spreadsheet import Row, label_rows
 from deniable_shared.domain import Text
 from deniable_shared.epochs import epoch_start
 

@@ -8,9 +8,8 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from deniable_aggregator.api.arguments import SHOWN_CHARACTERS, refuse
-from deniable_aggregator.api.estimate_arguments import EstimatesArguments
-from deniable_aggregator.api.estimate_documents import AssociationDocument
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.documents.estimates import AssociationDocument
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.association import Undecided, association
 from deniable_aggregator.estimate.marginals import axes_of, labels_of, tabular
@@ -18,6 +17,7 @@ from deniable_aggregator.estimate.tables import Settings, Tabular, joined, table
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.arguments import SHOWN_CHARACTERS, refuse
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 

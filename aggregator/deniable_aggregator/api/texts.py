@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from deniable_aggregator.api.arguments import refuse
-from deniable_aggregator.api.estimate_arguments import EstimatesArguments
 from deniable_aggregator.api.tables import Shown
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.estimate.heavy_hitters import found
 from deniable_aggregator.estimate.texts import Evidence, Texts, tell
 from deniable_aggregator.estimators.contract import TextEstimator
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.arguments import refuse
 from deniable_shared.domain import Text
 from deniable_shared.errors import DomainError, ParameterError
 

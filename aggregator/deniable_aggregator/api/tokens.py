@@ -7,15 +7,16 @@ from collections.abc import Sequence
 import msgspec
 from flask import Blueprint, Response
 
-from deniable_aggregator.api import arguments
-from deniable_aggregator.api.access_documents import (
+from deniable_aggregator.api.operations import operation
+from deniable_aggregator.documents.access import (
     CreatedTokenDocument,
     NewToken,
     TokenDocument,
     TokensDocument,
 )
-from deniable_aggregator.api.operations import JSON, answer, operation, service
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.web import arguments
+from deniable_aggregator.web.application import JSON, answer, service
 
 __all__ = ["blueprint", "ids_of", "made_token", "require_printable", "token_revoked"]
 

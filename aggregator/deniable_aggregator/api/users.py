@@ -6,8 +6,9 @@ import msgspec
 from flask import Blueprint, Response, url_for
 
 from deniable_aggregator.access.sessions import LINK_SECONDS
-from deniable_aggregator.api import arguments
-from deniable_aggregator.api.access_documents import (
+from deniable_aggregator.api.operations import operation
+from deniable_aggregator.api.tokens import ids_of, require_printable
+from deniable_aggregator.documents.access import (
     CreatedLinkDocument,
     NewLink,
     NewUser,
@@ -16,9 +17,9 @@ from deniable_aggregator.api.access_documents import (
     UserDocument,
     UsersDocument,
 )
-from deniable_aggregator.api.operations import JSON, answer, operation, service
-from deniable_aggregator.api.tokens import ids_of, require_printable
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.web import arguments
+from deniable_aggregator.web.application import JSON, answer, service
 
 __all__ = ["blueprint", "made_link", "session_ended", "user_added", "user_removed"]
 

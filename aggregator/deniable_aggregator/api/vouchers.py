@@ -6,17 +6,18 @@ from flask import Blueprint, Response
 from msgspec import UnsetType
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.api.access_documents import (
+from deniable_aggregator.api.operations import operation
+from deniable_aggregator.documents.access import (
     NewVoucher,
     VoucherDocument,
     VoucherKeyArguments,
     VoucherKeyDocument,
 )
-from deniable_aggregator.api.arguments import refuse
-from deniable_aggregator.api.operations import JSON, answer, operation, service
 from deniable_aggregator.keys.vouchers import next_first
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.application import JSON, answer, service
+from deniable_aggregator.web.arguments import refuse
 from deniable_shared.epochs import epoch_at
 from deniable_shared.errors import ParameterError
 from deniable_shared.voucher import MAX_PERSON_BYTES, VOUCHER, format_key, issue

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from deniable_aggregator.access.guard import current_identity
-from deniable_aggregator.api.operations import service
 from deniable_aggregator.registry import Collection, UnknownCollection
+from deniable_aggregator.web.application import service
 
 __all__ = ["collection_of", "may"]
 

@@ -16,10 +16,10 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.access.csrf import FIELD
 from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.access.roles import Identity
-from deniable_aggregator.api.arguments import from_given, refuse
-from deniable_aggregator.api.operations import service
 from deniable_aggregator.dashboard.page import Context
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.web.application import service
+from deniable_aggregator.web.arguments import from_given, refuse
 
 __all__ = ["ACT", "Deed", "administrator", "done", "form"]
 

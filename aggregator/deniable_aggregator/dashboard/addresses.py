@@ -8,7 +8,7 @@ from flask import url_for
 from msgspec import UNSET
 from msgspec.structs import fields
 
-from deniable_aggregator.api.documents import Arguments
+from deniable_aggregator.documents.fields import Arguments
 
 __all__ = ["Address", "here"]
 

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from deniable_aggregator.api.documents import Arguments, Confidence, EpochOrDate
-from deniable_aggregator.api.estimate_arguments import EstimatesArguments
 from deniable_aggregator.dashboard.filing import Format
 from deniable_aggregator.dashboard.paging import PageNumber
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.documents.fields import Arguments, Confidence, EpochOrDate
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Record
 

@@ -8,16 +8,16 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, UnsetType
 
-from deniable_aggregator.api.comparison_documents import (
+from deniable_aggregator.dashboard.charts import Cell, Chart
+from deniable_aggregator.dashboard.filing import Format
+from deniable_aggregator.dashboard.paging import PageNumber
+from deniable_aggregator.dashboard.words import amount, digits_for, share
+from deniable_aggregator.documents.comparison import (
     ComparisonArguments,
     ComparisonDocument,
     DifferenceDocument,
     TwoPeriods,
 )
-from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.filing import Format
-from deniable_aggregator.dashboard.paging import PageNumber
-from deniable_aggregator.dashboard.words import amount, digits_for, share
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import EpochRow
 from deniable_shared.domain import Record

@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from flask import url_for
 
-from deniable_aggregator.api.release_documents import (
+from deniable_aggregator.dashboard.charts import Cell, Chart
+from deniable_aggregator.dashboard.release_charts import price_of, short_price
+from deniable_aggregator.dashboard.words import plural, when
+from deniable_aggregator.documents.releases import (
     AccountDocument,
     CostDocument,
     RemainingDocument,
     SpentEpochsDocument,
 )
-from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.release_charts import price_of, short_price
-from deniable_aggregator.dashboard.words import plural, when
 from deniable_aggregator.registry import Collection
 from deniable_shared.epochs import epoch_start
 

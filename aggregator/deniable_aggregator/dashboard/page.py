@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from flask import Response
 
-from deniable_aggregator.api.documents import Arguments
+from deniable_aggregator.documents.fields import Arguments
 
 __all__ = ["Context", "Page", "Post", "View"]
 

@@ -13,11 +13,11 @@ import msgspec
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.guard import current_identity
-from deniable_aggregator.api.operations import service
-from deniable_aggregator.api.release_documents import AnswerDocument
 from deniable_aggregator.dashboard.words import chance, digits_for, plural, share
+from deniable_aggregator.documents.releases import AnswerDocument
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.application import service
 
 __all__ = ["MOST_BOXES", "Told", "answer_to", "labels_of", "still_takes", "told"]
 

@@ -11,7 +11,11 @@ from typing import Any
 
 import msgspec
 
-from deniable_aggregator.api.release_documents import (
+from deniable_aggregator.dashboard.addresses import Address
+from deniable_aggregator.dashboard.charts import Cell, Chart
+from deniable_aggregator.dashboard.filing import files_of
+from deniable_aggregator.dashboard.words import amount, chance, count, digits_for, share, when
+from deniable_aggregator.documents.releases import (
     BarDocument,
     CostDocument,
     PlannedDocument,
@@ -19,10 +23,6 @@ from deniable_aggregator.api.release_documents import (
     ReleaseDocument,
     RemainingDocument,
 )
-from deniable_aggregator.dashboard.addresses import Address
-from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.filing import files_of
-from deniable_aggregator.dashboard.words import amount, chance, count, digits_for, share, when
 from deniable_aggregator.releases.words import (
     asked_words,
     cost_words,

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from deniable_aggregator.api.estimate_arguments import EstimatesArguments
 from deniable_aggregator.api.estimates import shown_of
 from deniable_aggregator.api.numbers import asked_of_numbers, of_numbers
-from deniable_aggregator.api.operations import service
 from deniable_aggregator.api.spans import span_of
 from deniable_aggregator.api.tables import tables_asked
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.reading import Reading, Span, by_epoch, visible
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.application import service
 
 __all__ = ["MEAN", "Moment", "Series", "series_of"]
 

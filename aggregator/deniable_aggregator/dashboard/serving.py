@@ -12,14 +12,14 @@ from collections.abc import Callable
 from flask import Blueprint, Response, make_response, render_template, request
 
 from deniable_aggregator.access.guard import current_identity, require
-from deniable_aggregator.api.arguments import from_given
-from deniable_aggregator.api.errors import damage_problem, on_not_found
-from deniable_aggregator.api.operations import service
 from deniable_aggregator.dashboard import assets, release_charts, words
 from deniable_aggregator.dashboard.page import Page, View
 from deniable_aggregator.dashboard.pages import menu, pages
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.web.application import service
+from deniable_aggregator.web.arguments import from_given
+from deniable_aggregator.web.errors import damage_problem, on_not_found
 
 __all__ = ["blueprint", "nothing_here"]
 

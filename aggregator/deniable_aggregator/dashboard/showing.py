@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from msgspec import UnsetType
 
-from deniable_aggregator.api.estimate_documents import EstimatesDocument, LabelEstimate
 from deniable_aggregator.dashboard.addresses import Address
 from deniable_aggregator.dashboard.asking import (
     MOST_LINES,
@@ -16,6 +15,7 @@ from deniable_aggregator.dashboard.asking import (
     usual_show,
 )
 from deniable_aggregator.dashboard.series import MEAN
+from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.registry import Collection
 
 __all__ = ["MOST_COLUMNS", "Asked", "chips_of", "fitting", "in_order", "leading", "lines_of"]

@@ -13,7 +13,11 @@ from msgspec import Meta, field
 from deniable_aggregator.access.audit import tell
 from deniable_aggregator.access.guard import current_session, see_other
 from deniable_aggregator.access.roles import PEOPLE, ROLES
-from deniable_aggregator.api.access_documents import (
+from deniable_aggregator.api.tokens import made_token, token_revoked
+from deniable_aggregator.api.users import made_link, session_ended, user_added, user_removed
+from deniable_aggregator.dashboard.acting import administrator, done, form
+from deniable_aggregator.dashboard.page import Context, Page, Post
+from deniable_aggregator.documents.access import (
     Named,
     NewLink,
     NewToken,
@@ -21,12 +25,8 @@ from deniable_aggregator.api.access_documents import (
     PersonRole,
     Role,
 )
-from deniable_aggregator.api.documents import Arguments
-from deniable_aggregator.api.operations import service
-from deniable_aggregator.api.tokens import made_token, token_revoked
-from deniable_aggregator.api.users import made_link, session_ended, user_added, user_removed
-from deniable_aggregator.dashboard.acting import administrator, done, form
-from deniable_aggregator.dashboard.page import Context, Page, Post
+from deniable_aggregator.documents.fields import Arguments
+from deniable_aggregator.web.application import service
 
 Chosen = Annotated[
     list[str], Meta(max_length=100, description="ids or names of at most 100 collections")

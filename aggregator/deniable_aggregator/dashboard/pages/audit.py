@@ -9,13 +9,13 @@ from msgspec import Meta
 
 from deniable_aggregator.access.audit import continues, parse, verify
 from deniable_aggregator.access.contract import AUDIT_PAGE, AuditRow
-from deniable_aggregator.api.documents import Arguments
-from deniable_aggregator.api.operations import service
 from deniable_aggregator.dashboard.acting import administrator
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import PageNumber, paged
+from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.inspection.acts import known_end, require_end
+from deniable_aggregator.web.application import service
 from deniable_shared.errors import ForkError
 
 ROWS = 50

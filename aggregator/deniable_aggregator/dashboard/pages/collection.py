@@ -8,9 +8,7 @@ import msgspec
 from flask import Response
 from msgspec import UnsetType
 
-from deniable_aggregator.api.estimate_documents import EstimatesDocument, LabelEstimate
 from deniable_aggregator.api.estimates import csv_of, estimated, estimated_together
-from deniable_aggregator.api.operations import answer, service
 from deniable_aggregator.dashboard import spans
 from deniable_aggregator.dashboard.about import collection_of
 from deniable_aggregator.dashboard.addresses import here
@@ -36,7 +34,9 @@ from deniable_aggregator.dashboard.showing import (
     leading,
     lines_of,
 )
+from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.web.application import answer, service
 from deniable_shared.domain import Record
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.epochs import epoch_start

@@ -7,14 +7,6 @@ from collections.abc import Sequence
 from flask import Response
 
 from deniable_aggregator.api.comparison import compared
-from deniable_aggregator.api.comparison_documents import (
-    ComparisonArguments,
-    ComparisonDocument,
-    DifferenceDocument,
-)
-from deniable_aggregator.api.formats import as_table
-from deniable_aggregator.api.lists import COMPARISON_COLUMNS, compared_rows
-from deniable_aggregator.api.operations import CSV, answer, service
 from deniable_aggregator.dashboard import spans
 from deniable_aggregator.dashboard.about import collection_of
 from deniable_aggregator.dashboard.addresses import Address, here
@@ -29,9 +21,17 @@ from deniable_aggregator.dashboard.filing import attached, files_of
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import paged
 from deniable_aggregator.dashboard.words import digits_for, when
+from deniable_aggregator.documents.comparison import (
+    ComparisonArguments,
+    ComparisonDocument,
+    DifferenceDocument,
+)
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.reading import visible
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.application import CSV, answer, service
+from deniable_aggregator.web.formats import as_table
+from deniable_aggregator.web.lists import COMPARISON_COLUMNS, compared_rows
 from deniable_shared.domain import Record
 from deniable_shared.epochs import epoch_start
 

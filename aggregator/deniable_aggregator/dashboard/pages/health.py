@@ -12,13 +12,13 @@ from msgspec import Meta
 
 from deniable_aggregator import readiness
 from deniable_aggregator.access.guard import current_identity
-from deniable_aggregator.api.documents import Arguments
-from deniable_aggregator.api.operations import service
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.ingest_health import health_of, oddness_of, turned_away
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import PageNumber, paged
+from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.metrics.pace import WINDOW_SECONDS
+from deniable_aggregator.web.application import service
 
 ROWS = 25
 POLL_SECONDS = 5

@@ -8,19 +8,19 @@ from flask import Response
 from msgspec import Meta
 
 from deniable_aggregator.access.guard import current_identity
-from deniable_aggregator.api.documents import Arguments
-from deniable_aggregator.api.formats import as_table
 from deniable_aggregator.api.ledger import accounts_of
-from deniable_aggregator.api.lists import LEDGER_COLUMNS, spent_rows
-from deniable_aggregator.api.operations import CSV, answer, service
-from deniable_aggregator.api.release_documents import AccountDocument, LedgerDocument
 from deniable_aggregator.dashboard.about import collection_of
 from deniable_aggregator.dashboard.addresses import Address, here
 from deniable_aggregator.dashboard.filing import Format, attached, files_of
 from deniable_aggregator.dashboard.ledger_charts import left_of_installation, left_over_time
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import PageNumber, paged
+from deniable_aggregator.documents.fields import Arguments
+from deniable_aggregator.documents.releases import AccountDocument, LedgerDocument
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.application import CSV, answer, service
+from deniable_aggregator.web.formats import as_table
+from deniable_aggregator.web.lists import LEDGER_COLUMNS, spent_rows
 
 ROWS = 25
 

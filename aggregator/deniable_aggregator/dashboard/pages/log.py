@@ -10,13 +10,13 @@ from flask import url_for
 from msgspec import Meta
 
 from deniable_aggregator.access.guard import current_identity
-from deniable_aggregator.api.documents import Arguments
-from deniable_aggregator.api.operations import service
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import PageNumber, Part
+from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.inspection import log_audit
 from deniable_aggregator.inspection.check import Check
+from deniable_aggregator.web.application import service
 from deniable_shared.errors import DeniableError
 from deniable_shared.journal import LogEntry
 

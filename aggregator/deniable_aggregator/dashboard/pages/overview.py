@@ -12,14 +12,14 @@ from typing import Annotated
 from msgspec import Meta
 
 from deniable_aggregator.access.guard import current_identity
-from deniable_aggregator.api.documents import Arguments
-from deniable_aggregator.api.operations import service
 from deniable_aggregator.dashboard import spark
 from deniable_aggregator.dashboard.activity import Activity, activity, alerts
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import PageNumber, paged
+from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.application import service
 from deniable_shared.dyadic import format_epsilon
 
 ROWS = 50

@@ -13,11 +13,6 @@ from typing import Annotated
 from flask import Response, request
 from msgspec import UNSET, Meta
 
-from deniable_aggregator.api.arguments import refuse
-from deniable_aggregator.api.documents import Arguments
-from deniable_aggregator.api.formats import as_table
-from deniable_aggregator.api.operations import CSV, answer, service
-from deniable_aggregator.api.release_documents import ReleaseDocument
 from deniable_aggregator.api.releases import document_of
 from deniable_aggregator.dashboard.about import collection_of, may
 from deniable_aggregator.dashboard.addresses import here
@@ -38,9 +33,14 @@ from deniable_aggregator.dashboard.release_charts import (
     tables_of,
     typical_of,
 )
+from deniable_aggregator.documents.fields import Arguments
+from deniable_aggregator.documents.releases import ReleaseDocument
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.archive import charge_named, result_named
+from deniable_aggregator.web.application import CSV, answer, service
+from deniable_aggregator.web.arguments import refuse
+from deniable_aggregator.web.formats import as_table
 
 
 class ReleaseView(Arguments, frozen=True):

@@ -10,9 +10,6 @@ from flask import Response, request, url_for
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.guard import current_identity, see_other
-from deniable_aggregator.api.arguments import from_given
-from deniable_aggregator.api.operations import service
-from deniable_aggregator.api.release_documents import QuoteDocument
 from deniable_aggregator.api.releases import made, quoted, summaries_of
 from deniable_aggregator.dashboard import spans
 from deniable_aggregator.dashboard.about import collection_of, may
@@ -35,8 +32,11 @@ from deniable_aggregator.dashboard.releasing import (
     hidden,
     priced,
 )
+from deniable_aggregator.documents.releases import QuoteDocument
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.application import service
+from deniable_aggregator.web.arguments import from_given
 
 ROWS = 25
 

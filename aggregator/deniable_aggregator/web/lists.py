@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import UNSET
 
-from deniable_aggregator.api.access_documents import AuditEntryDocument
-from deniable_aggregator.api.comparison_documents import ComparisonDocument
-from deniable_aggregator.api.documents import EpochDocument
-from deniable_aggregator.api.release_documents import (
+from deniable_aggregator.documents.access import AuditEntryDocument
+from deniable_aggregator.documents.collections import EpochDocument
+from deniable_aggregator.documents.comparison import ComparisonDocument
+from deniable_aggregator.documents.releases import (
     AccountDocument,
     CostDocument,
     LedgerDocument,
     ReleaseSummary,
 )
-from deniable_aggregator.api.spreadsheet import Row
+from deniable_aggregator.web.spreadsheet import Row
 
 __all__ = [
     "AUDIT_COLUMNS",

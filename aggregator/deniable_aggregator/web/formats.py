@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 import msgspec
 from flask import Response, request
 
-from deniable_aggregator.api import columnar
-from deniable_aggregator.api.operations import ARROW, CSV, JSON, PARQUET, Answers, answer
-from deniable_aggregator.api.spreadsheet import Row, csv_text
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.web import columnar
+from deniable_aggregator.web.application import ARROW, CSV, JSON, PARQUET, Answers, answer
+from deniable_aggregator.web.spreadsheet import Row, csv_text
 
 __all__ = ["answered", "as_table", "linked", "negotiated", "tables"]
 

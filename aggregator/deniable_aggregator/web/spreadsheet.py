@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import UnsetType
 
-from deniable_aggregator.api.estimate_documents import (
+from deniable_aggregator.documents.estimates import (
     EstimatesByEpochDocument,
     EstimatesDocument,
     QuantityDocument,

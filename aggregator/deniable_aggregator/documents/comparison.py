@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from deniable_aggregator.api.documents import (
+from deniable_aggregator.documents.fields import (
     Arguments,
     Candidates,
     Confidence,

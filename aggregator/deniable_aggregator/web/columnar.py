@@ -10,7 +10,7 @@ from datetime import datetime
 from importlib.util import find_spec
 from typing import Any
 
-from deniable_aggregator.api.spreadsheet import Row
+from deniable_aggregator.web.spreadsheet import Row
 
 __all__ = ["CURE", "arrow_bytes", "is_installed", "parquet_bytes"]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from deniable_aggregator.api.documents import Identifier
+from deniable_aggregator.documents.fields import Identifier
 
 
 class SeriesRow(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from deniable_aggregator.api.documents import Arguments, EpochOrDate, Identifier
+from deniable_aggregator.documents.fields import Arguments, EpochOrDate, Identifier
 
 
 class ReleaseArguments(Arguments, frozen=True):

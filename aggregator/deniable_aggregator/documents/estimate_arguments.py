@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from deniable_aggregator.api.documents import Arguments, Candidates, Confidence, Family, Tables
+from deniable_aggregator.documents.fields import Arguments, Candidates, Confidence, Family, Tables
 
 EpochOrMoment = Annotated[
     str,

@@ -1,0 +1,1 @@
+"""What the HTTP API takes and answers, field by field: one Struct a document."""
