@@ -7,7 +7,10 @@ import secrets
 
 from deniable_shared.problems import PROBLEMS, ProblemType, problem_document
 
-__all__ = ["Problem", "jittered"]
+__all__ = ["SHOWN_CHARACTERS", "Problem", "jittered", "refuse"]
+
+SHOWN_CHARACTERS = 80
+"""Most characters of a given value that a refusal repeats."""
 
 
 def jittered(seconds: float) -> float:
@@ -47,3 +50,17 @@ class Problem(Exception):  # noqa: N818  (RFC 9457's word)
         if self.retry_after is None:
             return []
         return [("Retry-After", str(math.ceil(self.retry_after)))]
+
+
+def refuse(argument: str, *, accepted: str, given: object) -> Problem:
+    """The one shape of a refused argument."""
+    shown = str(given)
+    if len(shown) > SHOWN_CHARACTERS:
+        shown = shown[:SHOWN_CHARACTERS] + "…"
+    return Problem(
+        "invalid-argument",
+        f"{argument} must be {accepted}, got {shown!r}",
+        argument=argument,
+        accepted=accepted,
+        given=shown,
+    )

@@ -18,9 +18,9 @@ from deniable_aggregator.documents.collections import (
     ListArguments,
     ManifestArguments,
 )
+from deniable_aggregator.problem import refuse
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import DSSE, JSON, answer, service
-from deniable_aggregator.web.arguments import refuse
 from deniable_shared import dsse
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import MANIFEST_TYPE, parse_manifest

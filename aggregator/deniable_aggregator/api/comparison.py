@@ -31,10 +31,10 @@ from deniable_aggregator.estimate.difference import (
     difference,
     halved,
 )
+from deniable_aggregator.problem import refuse
 from deniable_aggregator.reading import Reading, Span, pooled
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import service
-from deniable_aggregator.web.arguments import refuse
 from deniable_aggregator.web.formats import answered, tables
 from deniable_aggregator.web.lists import COMPARISON_COLUMNS, compared_rows
 from deniable_shared.domain import Number, Text

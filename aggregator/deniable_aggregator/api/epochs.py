@@ -17,12 +17,11 @@ from deniable_aggregator.documents.collections import (
     EpochDocument,
     EpochsDocument,
 )
-from deniable_aggregator.problem import Problem
+from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import EpochRow
 from deniable_aggregator.store.spooled import counted_at
 from deniable_aggregator.web.application import JSON, answer, service
-from deniable_aggregator.web.arguments import refuse
 from deniable_aggregator.web.formats import answered, tables
 from deniable_aggregator.web.lists import EPOCH_COLUMNS, listed_epochs
 from deniable_shared.epochs import closes_at, epoch_at, epoch_end, epoch_start

@@ -18,10 +18,9 @@ from deniable_aggregator.estimate.messages import LIKELIHOODS, likeliest
 from deniable_aggregator.estimate.set_laws import checked_set, of_set
 from deniable_aggregator.estimate.shape import Oddity, oddities
 from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
-from deniable_aggregator.problem import Problem
+from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.web.arguments import SHOWN_CHARACTERS, refuse
 from deniable_shared.errors import ParameterError
 
 __all__ = [

@@ -19,10 +19,9 @@ from deniable_aggregator.documents.estimates import (
 )
 from deniable_aggregator.estimate.functionals import Linear
 from deniable_aggregator.estimate.quantity import LEVELS, Quantity, mean, quantiles, ranges
-from deniable_aggregator.problem import Problem
+from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.web.arguments import refuse
 from deniable_shared.domain import Number
 from deniable_shared.domain.number import decimal_text
 from deniable_shared.errors import DeniableError

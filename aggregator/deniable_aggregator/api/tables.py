@@ -14,10 +14,9 @@ from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.association import Undecided, association
 from deniable_aggregator.estimate.marginals import axes_of, labels_of, tabular
 from deniable_aggregator.estimate.tables import Settings, Tabular, joined, table
-from deniable_aggregator.problem import Problem
+from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.web.arguments import SHOWN_CHARACTERS, refuse
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 

@@ -10,9 +10,9 @@ from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.estimate.heavy_hitters import found
 from deniable_aggregator.estimate.texts import Evidence, Texts, tell
 from deniable_aggregator.estimators.contract import TextEstimator
+from deniable_aggregator.problem import refuse
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.web.arguments import refuse
 from deniable_shared.domain import Text
 from deniable_shared.errors import DomainError, ParameterError
 

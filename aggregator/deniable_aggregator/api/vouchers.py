@@ -14,10 +14,9 @@ from deniable_aggregator.documents.access import (
     VoucherKeyDocument,
 )
 from deniable_aggregator.keys.vouchers import next_first
-from deniable_aggregator.problem import Problem
+from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import JSON, answer, service
-from deniable_aggregator.web.arguments import refuse
 from deniable_shared.epochs import epoch_at
 from deniable_shared.errors import ParameterError
 from deniable_shared.voucher import MAX_PERSON_BYTES, VOUCHER, format_key, issue

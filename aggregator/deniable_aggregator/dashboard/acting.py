@@ -17,9 +17,9 @@ from deniable_aggregator.access.csrf import FIELD
 from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.access.roles import Identity
 from deniable_aggregator.dashboard.page import Context
-from deniable_aggregator.problem import Problem
+from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.web.application import service
-from deniable_aggregator.web.arguments import from_given, refuse
+from deniable_aggregator.web.arguments import from_given
 
 __all__ = ["ACT", "Deed", "administrator", "done", "form"]
 

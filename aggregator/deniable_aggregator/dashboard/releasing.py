@@ -20,11 +20,10 @@ from deniable_aggregator.central.aggregate import FAMILIES, parameters
 from deniable_aggregator.central.aggregate.contract import Parameter
 from deniable_aggregator.dashboard.paging import PageNumber
 from deniable_aggregator.documents.fields import Arguments, EpochOrDate
-from deniable_aggregator.problem import Problem
+from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request, Selection
 from deniable_aggregator.releases.words import epochs_words
-from deniable_aggregator.web.arguments import refuse
 
 __all__ = [
     "Family",

@@ -12,28 +12,13 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from flask import Request
 
-from deniable_aggregator.problem import Problem
+from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
 
 Parsed = TypeVar("Parsed", bound=msgspec.Struct)
 
-SHOWN_CHARACTERS = 80
 _FIELD_OF = re.compile(r" - at `\$\.?([^`]*)`$")
 _MISSING = re.compile(r"^Object missing required field `([^`]+)`")
 _UNKNOWN = re.compile(r"^Object contains unknown field `([^`]+)`")
-
-
-def refuse(argument: str, *, accepted: str, given: object) -> Problem:
-    """The one shape of a refused argument."""
-    shown = str(given)
-    if len(shown) > SHOWN_CHARACTERS:
-        shown = shown[:SHOWN_CHARACTERS] + "…"
-    return Problem(
-        "invalid-argument",
-        f"{argument} must be {accepted}, got {shown!r}",
-        argument=argument,
-        accepted=accepted,
-        given=shown,
-    )
 
 
 def from_query(request: Request, model: type[Parsed]) -> Parsed:
