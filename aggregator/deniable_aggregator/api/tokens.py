@@ -14,8 +14,7 @@ from deniable_aggregator.documents.access import (
     TokenDocument,
     TokensDocument,
 )
-from deniable_aggregator.problem import Problem
-from deniable_aggregator.web import arguments
+from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.web.application import JSON, answer, service
 
 __all__ = ["blueprint", "ids_of", "made_token", "require_printable", "token_revoked"]
@@ -104,4 +103,4 @@ def ids_of(collections: Sequence[str] | None) -> list[str] | None:
 def require_printable(argument: str, text: str) -> None:
     """What is shown in lists and logs must not forge a line of them."""
     if not text.isprintable():
-        raise arguments.refuse(argument, accepted="printable characters only", given=text)
+        raise refuse(argument, accepted="printable characters only", given=text)

@@ -17,8 +17,7 @@ from deniable_aggregator.documents.access import (
     UserDocument,
     UsersDocument,
 )
-from deniable_aggregator.problem import Problem
-from deniable_aggregator.web import arguments
+from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.web.application import JSON, answer, service
 
 __all__ = ["blueprint", "made_link", "session_ended", "user_added", "user_removed"]
@@ -129,7 +128,7 @@ def user_removed(name: str) -> None:
 def _require_removable(name: str) -> None:
     """Problem("invalid-argument") for a name that `DELETE /v1/users/{name}` cannot spell."""
     if name in {".", ".."} or not _NOT_IN_PATHS.isdisjoint(name):
-        raise arguments.refuse(
+        raise refuse(
             "name",
             accepted="without a slash, backslash or percent sign, and not . or ..",
             given=name,
