@@ -115,9 +115,13 @@ class _Spool(click.ParamType[str]):
         return text if "://" in text else str(Path(text).absolute())
 
 
-def spool_option(*, help: str, required: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def spool_option(
+    *, help_text: str, required: bool = True
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """--spool PLACE."""
-    return click.option("--spool", required=required, type=_Spool(), metavar="PLACE", help=help)
+    return click.option(
+        "--spool", required=required, type=_Spool(), metavar="PLACE", help=help_text
+    )
 
 
 def json_option(command: Callable[P, R]) -> Callable[P, R]:
