@@ -109,7 +109,7 @@ class _Spool(click.ParamType[str]):
     name = "spool"
 
     def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+        self, value: object, _param: click.Parameter | None, _ctx: click.Context | None
     ) -> str:
         text = str(value)
         return text if "://" in text else str(Path(text).absolute())
@@ -159,7 +159,7 @@ def epsilon_option(command: Callable[P, R]) -> Callable[P, R]:
     )(command)
 
 
-def checked_epsilon(context: click.Context, parameter: click.Parameter, value: str) -> str:
+def checked_epsilon(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
     """The text itself; wrong usage unless it is an ε that manifests may have."""
     from deniable_shared.dyadic import parse_epsilon
     from deniable_shared.errors import ParameterError

@@ -24,7 +24,7 @@ def _epsilon(context: click.Context, parameter: click.Parameter, value: str | No
 
 
 def _attributes(
-    context: click.Context, parameter: click.Parameter, value: str | None
+    _context: click.Context, _parameter: click.Parameter, value: str | None
 ) -> tuple[int, ...] | None:
     if value is None:
         return None
