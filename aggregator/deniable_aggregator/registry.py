@@ -18,7 +18,9 @@ from deniable_aggregator.store.contract import Cell, ManifestRow, Store
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock, epoch_start
 from deniable_shared.errors import DeniableError, ManifestError
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest, check_successor, parse_manifest
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.manifest_rules import check_successor
 from deniable_shared.mechanisms import Mechanism
 
 __all__ = ["Applied", "Collection", "Registry", "UnknownCollection"]
