@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator import directory_lock
+from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import DataDirectoryError
-from deniable_aggregator.process import directory_lock
-from deniable_aggregator.process.directory_lock import DirectoryLock
 from support.deniable_command import Deniable
 
 
