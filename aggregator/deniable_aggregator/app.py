@@ -88,7 +88,7 @@ def _put_in_front(uploads: UploadEndpoint, app: Flask) -> None:
     app.wsgi_app = uploads  # type: ignore[method-assign]
 
 
-def _never_reached(collection: str) -> Response:
+def _never_reached(**_parts: str) -> Response:
     """An upload that reaches Flask has an address that the upload endpoint did not recognize."""
     raise Problem("not-found", "uploads go to /v1/collections/{id}/reports, spelled like that")
 

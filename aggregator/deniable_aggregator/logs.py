@@ -81,12 +81,12 @@ def _formatter(first: list[Processor]) -> logging.Formatter:
     )
 
 
-def _add_logger(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+def _add_logger(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     event["logger"] = event["_record"].name
     return event
 
 
-def _add_exception(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+def _add_exception(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     info = event.pop("exc_info", None)
     error = info[1] if isinstance(info, tuple) else info
     if isinstance(error, BaseException):
@@ -94,7 +94,7 @@ def _add_exception(logger: WrappedLogger, method: str, event: EventDict) -> Even
     return event
 
 
-def _flat_exception(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+def _flat_exception(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     """One line an exception, for people."""
     if "exception" in event:
         event["exception"] = "\n".join(

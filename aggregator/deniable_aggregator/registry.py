@@ -18,7 +18,9 @@ from deniable_aggregator.store.contract import Cell, ManifestRow, Store
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock, epoch_start
 from deniable_shared.errors import DeniableError, ManifestError
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest, check_successor, parse_manifest
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.manifest_rules import check_successor
 from deniable_shared.mechanisms import Mechanism
 
 __all__ = ["Applied", "Collection", "Registry", "UnknownCollection"]
@@ -214,22 +216,22 @@ class Registry:
         """Those to be shown in a list; with `archived` every one."""
         return [found for found in self.all() if archived or not found.archived]
 
-    def close(self, id: str) -> None:
+    def close(self, collection_id: str) -> None:
         """Take no more reports for this collection, for good."""
         with self._applying:
-            found = self._held(id)
+            found = self._held(collection_id)
             if found.state == "open":
-                self._store.set_collection_closed(id)
-                self._collections[id] = replace(found, state="closed")
+                self._store.set_collection_closed(collection_id)
+                self._collections[collection_id] = replace(found, state="closed")
 
-    def archive(self, id: str, *, archived: bool) -> None:
+    def archive(self, collection_id: str, *, archived: bool) -> None:
         """Leave this collection out of lists, or no more; nothing else of it changes."""
         with self._applying:
-            found = self._held(id)
-            self._store.set_collection_archived(id, archived=archived)
-            self._collections[id] = replace(found, archived=archived)
+            found = self._held(collection_id)
+            self._store.set_collection_archived(collection_id, archived=archived)
+            self._collections[collection_id] = replace(found, archived=archived)
 
-    def delete(self, id: str, *, clock: Clock) -> None:
+    def delete(self, collection_id: str, *, clock: Clock) -> None:
         """Remove this collection; its log entries stay.
 
         Raises Problem("conflict") once its first epoch has begun, or where it has reports, closed
@@ -237,39 +239,43 @@ class Registry:
         """
         self.refresh()
         with self._applying:
-            found = self._held(id)
+            found = self._held(collection_id)
 
             def may(used: bool) -> None:
                 if used or clock() >= epoch_start(found.first_epoch, found.manifest.epoch_seconds):
-                    raise Problem("conflict", TOO_LATE.format(id))
+                    raise Problem("conflict", TOO_LATE.format(collection_id))
 
-            self._store.delete_collection(id, may)
-            self._forget(id)
+            self._store.delete_collection(collection_id, may)
+            self._forget(collection_id)
 
     def tally(self, cell: Cell, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
         """The kernel the store counts with."""
         return self._collections[cell.collection].estimator.tally(payloads)
 
-    def _held(self, id: str) -> Collection:
+    def _held(self, collection_id: str) -> Collection:
         """By id, for those who hold the lock; raises UnknownCollection."""
-        found = self._collections.get(id)
+        found = self._collections.get(collection_id)
         if found is None:
-            raise _unknown(id)
+            raise _unknown(collection_id)
         return found
 
     def _take_up(self) -> None:
         """Read what the store has and memory has not; no manifest where the log has not grown."""
         rows = self._store.collections()
-        for id in [id for id in self._collections if self._is_gone(id, rows)]:
-            self._forget(id)
+        for collection_id in [
+            collection_id
+            for collection_id in self._collections
+            if self._is_gone(collection_id, rows)
+        ]:
+            self._forget(collection_id)
         size, _ = self._store.log_head()
         if size != self._log_size:
             for row in self._store.manifests():
                 if (row.collection, row.version) not in self._envelopes:
                     self._remember(self._read_back(row), row.envelope)
             self._log_size = size
-        for id in rows.keys() & self._collections.keys():
-            self._mark(id, rows[id])
+        for collection_id in rows.keys() & self._collections.keys():
+            self._mark(collection_id, rows[collection_id])
         self._rows = rows
 
     def _read_back(self, row: ManifestRow) -> Manifest:
@@ -340,26 +346,30 @@ class Registry:
         )
         self._names[manifest.name] = manifest.collection
 
-    def _mark(self, id: str, row: CollectionRow) -> None:
-        found = self._collections[id]
+    def _mark(self, collection_id: str, row: CollectionRow) -> None:
+        found = self._collections[collection_id]
         state = "closed" if row.closed else found.state
         if (state, row.archived) != (found.state, found.archived):
-            self._collections[id] = replace(found, state=state, archived=row.archived)
+            self._collections[collection_id] = replace(found, state=state, archived=row.archived)
 
-    def _is_gone(self, id: str, rows: Mapping[str, CollectionRow]) -> bool:
+    def _is_gone(self, collection_id: str, rows: Mapping[str, CollectionRow]) -> bool:
         """Whether the collection in memory was deleted, perhaps another one has its id now."""
-        known = self._rows.get(id)
-        return id not in rows or (known is not None and known.number != rows[id].number)
+        known = self._rows.get(collection_id)
+        return collection_id not in rows or (
+            known is not None and known.number != rows[collection_id].number
+        )
 
-    def _forget(self, id: str) -> None:
+    def _forget(self, collection_id: str) -> None:
         """As if it had never been here: its name means again what it meant before."""
-        self._envelopes = {key: each for key, each in self._envelopes.items() if key[0] != id}
+        self._envelopes = {
+            key: each for key, each in self._envelopes.items() if key[0] != collection_id
+        }
         self._names = {
             self._collections[owner].versions[version].name: owner
             for owner, version in self._envelopes
         }
-        self._rows.pop(id, None)
-        del self._collections[id]
+        self._rows.pop(collection_id, None)
+        del self._collections[collection_id]
 
 
 def _unknown(id_or_name: str) -> UnknownCollection:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 from deniable_aggregator import retention
 from deniable_aggregator.access import audit, changes
 from deniable_aggregator.clock.watch import ClockWatch
+from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import DataDirectoryError
 from deniable_aggregator.ingest import Ingest
 from deniable_aggregator.ingest.extensions import Vouchers
@@ -20,7 +21,6 @@ from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_aggregator.metrics import MeteredStore, Metrics
 from deniable_aggregator.metrics.pace import Pace
 from deniable_aggregator.metrics.watch import Watch
-from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.publishing import publish
 from deniable_aggregator.registry import Applied, Collection, Registry
 from deniable_aggregator.settings import Settings

@@ -17,7 +17,9 @@ from deniable_client import course
 from deniable_client.budget import join_account
 from deniable_client.errors import LogForkedError, RefusedError
 from deniable_shared.errors import DeniableError, ManifestError
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest, check_successor, parse_manifest
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.manifest_rules import check_successor
 
 __all__ = [
     "Offer",

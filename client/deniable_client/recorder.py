@@ -76,9 +76,9 @@ class _Standing(NamedTuple):
     def served(self, question: Question, turn: Turn, most: int) -> bool:
         """Whether there is an answer to send, or budget for one."""
         free = not tosses(self.course, turn) or self.course.permanent is not None
-        return free or self._affordable(question, most)
+        return free or self.affordable(question, most)
 
-    def _affordable(self, question: Question, most: int) -> bool:
+    def affordable(self, question: Question, most: int) -> bool:
         account, everything = self.account_spent or 0, self.spent or 0
         return account + question.cost <= question.limit and everything + question.cost <= most
 
@@ -208,7 +208,7 @@ class Recorder:
         refusal = standing.refusal(question, turn, self._most)
         if refusal is not None:
             return refusal
-        pays = standing._affordable(question, self._most)
+        pays = standing.affordable(question, self._most)
         tossed = toss(question, standing.course, turn, answer, pays=pays)
         _write(db, question, turn, tossed, now)
         return tossed.outcome

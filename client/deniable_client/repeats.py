@@ -40,7 +40,7 @@ class Repeat(Protocol):
 class Once:
     """One report ever, one hold for all time: a copy of this device tosses the same coin."""
 
-    def refusal(self, course: Course, turn: Turn) -> Outcome | None:
+    def refusal(self, course: Course, _turn: Turn) -> Outcome | None:
         """Any answer, at any time, is the last."""
         if course.highest is None and course.hold is None:
             return None

@@ -128,7 +128,7 @@ def _part_keys(db: sqlite3.Connection) -> None:
         kept.add(key)
 
 
-def _nothing_more(db: sqlite3.Connection) -> None:
+def _nothing_more(_db: sqlite3.Connection) -> None:
     return
 
 

@@ -222,7 +222,9 @@ _in_fork: list[State] = []
 def _in_event_loop() -> bool:
     """Whether asyncio, if it is here at all, is running this very thread."""
     asyncio = sys.modules.get("asyncio.events")
-    return asyncio is not None and asyncio._get_running_loop() is not None
+    if asyncio is None:
+        return False
+    return asyncio._get_running_loop() is not None  # noqa: SLF001 - the public one raises for none
 
 
 def _before_fork() -> None:

@@ -18,7 +18,7 @@ from deniable_shared.dyadic import format_epsilon
 from deniable_shared.epochs import day_start, epoch_at, holds_in
 from deniable_shared.errors import DomainError, ManifestError, ParameterError
 from deniable_shared.field_reader import FieldReader
-from deniable_shared.manifest import Manifest, check_successor, parse_manifest
+from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_fields import (
     EPSILON_RANGE,
     SPEC,
@@ -27,7 +27,8 @@ from deniable_shared.manifest_fields import (
     identity_of,
     nest,
 )
-from deniable_shared.manifest_rules import thresholds
+from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.manifest_rules import check_successor, thresholds
 from deniable_shared.recommendation import recommend_for
 from deniable_shared.templates import AUTO, template
 from deniable_shared.toml_keys import read_keys

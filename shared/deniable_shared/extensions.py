@@ -36,9 +36,9 @@ EXTENSIONS: Mapping[str, ExtensionKind] = MappingProxyType(
 
 def encoded_bytes(ids: Iterable[str]) -> int:
     """How many bytes these extensions take in a plaintext, type and length included."""
-    return sum(_TYPE_AND_LENGTH + EXTENSIONS[id].data_bytes for id in ids)
+    return sum(_TYPE_AND_LENGTH + EXTENSIONS[extension_id].data_bytes for extension_id in ids)
 
 
 def identifying(ids: Iterable[str]) -> bool:
     """Whether any of them ends the anonymity of those who answer."""
-    return any(EXTENSIONS[id].identifies for id in ids)
+    return any(EXTENSIONS[extension_id].identifies for extension_id in ids)

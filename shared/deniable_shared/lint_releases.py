@@ -40,7 +40,11 @@ def _public(manifest: Manifest) -> Iterator[Finding]:
 def _unread(manifest: Manifest) -> Iterator[Finding]:
     if manifest.mechanism_id in RELEASED:
         return
-    able = [id for id in mechanisms.for_type(manifest.domain.type) if id in RELEASED]
+    able = [
+        mechanism_id
+        for mechanism_id in mechanisms.for_type(manifest.domain.type)
+        if mechanism_id in RELEASED
+    ]
     cure = f"name {' or '.join(able)}, or " if able else ""
     yield Finding(
         "warning",

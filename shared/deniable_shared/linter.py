@@ -42,7 +42,7 @@ def _dates(manifest: Manifest, now: float) -> Iterator[Finding]:
         )
 
 
-def _texts(manifest: Manifest, now: float) -> Iterator[Finding]:
+def _texts(manifest: Manifest, _now: float) -> Iterator[Finding]:
     if is_placeholder(manifest.purpose):
         yield Finding(
             "error",
@@ -58,7 +58,7 @@ def _texts(manifest: Manifest, now: float) -> Iterator[Finding]:
         yield Finding("warning", "owner", f"{manifest.owner} is an example: nobody reads it")
 
 
-def _reach(manifest: Manifest, now: float) -> Iterator[Finding]:
+def _reach(manifest: Manifest, _now: float) -> Iterator[Finding]:
     if all(map(is_loopback, manifest.ingest)):
         yield Finding("warning", "ingest", "only this machine can upload: every origin is loopback")
     if manifest.read == "live":

@@ -1,11 +1,10 @@
 """The signed definition of a collection: PROTOCOL §2. One manifest is one immutable (id, version).
 
-Signatures are not looked at here: `dsse.verify` gives the body, `parse_manifest` reads it.
+Signatures are not looked at here: `dsse.verify` gives the body, `manifest_parser` reads it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -15,51 +14,36 @@ from hashlib import sha256
 from typing import cast
 
 from deniable_shared import mechanisms
-from deniable_shared.canonical import canonical_json, strict_json
-from deniable_shared.domain import Domain, parse_domain
+from deniable_shared.canonical import strict_json
+from deniable_shared.domain import Domain
 from deniable_shared.epochs import day_start, epoch_at
-from deniable_shared.errors import DecodeError, DomainError, ManifestError, ParameterError
+from deniable_shared.errors import ManifestError
 from deniable_shared.extensions import encoded_bytes, identifying
-from deniable_shared.field_reader import FieldReader
 from deniable_shared.linkage import linkage
 from deniable_shared.manifest_fields import (
-    EPSILON_RANGE,
-    NAME_LENGTH,
-    PRESENCES,
-    READS,
     SPEC,
     flatten,
     identity_of,
 )
-from deniable_shared.manifest_rules import check_limits, check_successor
 from deniable_shared.mechanisms import Chain, Mechanism
-from deniable_shared.origins import parse_origins
 from deniable_shared.report import padded_size
 from deniable_shared.schedule import Schedule
 
-__all__ = [
-    "MANIFEST_TYPE",
-    "MAX_BODY_BYTES",
-    "SPEC",
-    "Manifest",
-    "check_successor",
-    "parse_manifest",
-]
+__all__ = ["MANIFEST_TYPE", "MAX_BODY_BYTES", "SPEC", "Manifest"]
 
 MANIFEST_TYPE = "application/vnd.deniable.manifest.v1+json"
 MAX_BODY_BYTES = 768_000
 """Longest body: in base64 and with signatures it stays under a signed envelope's 1 MiB."""
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 _SCALE = 1 << 64
-_CENTRAL = (Fraction(0), Fraction(99))
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """A valid manifest; ManifestError where fields contradict each other, the id or the threshold.
+    """A valid manifest.
 
-    Only `parse_manifest` builds one. `body` is its canonical JSON, of which all else is a reading.
+    Only `parse_manifest` builds one, and it checks `manifest_rules`. `body` is its canonical JSON,
+    of which all else is a reading.
     """
 
     collection: str
@@ -95,9 +79,6 @@ class Manifest:
     retention_days: int
     ingest: tuple[str, ...]
     body: bytes = field(repr=False)
-
-    def __post_init__(self) -> None:
-        check_limits(self)
 
     @cached_property
     def digest(self) -> bytes:
@@ -217,74 +198,3 @@ class Manifest:
     def expired(self, now: float) -> bool:
         """Whether expires, 00:00 UTC, has come."""
         return now >= day_start(self.expires)
-
-
-def parse_manifest(body: bytes) -> Manifest:
-    """A manifest from its verified bytes; ManifestError with the reason for anything else.
-
-    T and the id are recomputed, and a manifest that disagrees is refused.
-    """
-    try:
-        return _parse(body)
-    except (DecodeError, DomainError, ParameterError) as error:
-        raise ManifestError(str(error)) from error
-
-
-def _parse(body: bytes) -> Manifest:
-    if len(body) > MAX_BODY_BYTES:
-        raise ManifestError(
-            f"a manifest must be at most {MAX_BODY_BYTES:,} bytes, got {len(body):,}"
-        )
-    document = strict_json(body)
-    values = flatten(document)
-    if canonical_json(document) != body:
-        raise ManifestError("a manifest must be canonical JSON: sorted keys, no spaces, UTF-8")
-    read = FieldReader(values)
-    memoized = values["repeat"] == "memoized"
-    return Manifest(
-        name=read.name("name", NAME_LENGTH),
-        collection=read.name("collection"),
-        version=read.integer("version", 1, 0xFFFF),
-        previous=_previous(read, values),
-        purpose=read.text("purpose"),
-        owner=read.text("owner"),
-        valid_from=read.day("valid_from"),
-        expires=read.day("expires"),
-        domain=parse_domain(values["domain"]),
-        mechanism_id=read.one_of("mechanism.id", mechanisms.known()),
-        threshold=read.threshold("mechanism." + ("permanent_" * memoized) + "threshold"),
-        renewal_threshold=read.threshold("mechanism.renewal_threshold") if memoized else None,
-        epsilon_report=read.epsilon("epsilon.report", *EPSILON_RANGE),
-        epsilon_permanent=(read.epsilon("epsilon.permanent", *EPSILON_RANGE) if memoized else None),
-        epsilon_lifetime=read.epsilon("epsilon.lifetime", *EPSILON_RANGE),
-        ledger_group=read.name("ledger_group"),
-        repeat=str(values["repeat"]),
-        hold_epochs=read.integer("hold_epochs", 1, 0xFFFF_FFFF) if memoized else 1,
-        epoch_seconds=read.integer("epoch_seconds", 1, 2_678_400),
-        grace_seconds=read.integer("grace_seconds", 0, 2_678_400),
-        presence=read.one_of("presence", PRESENCES),
-        sampling=read.share("sampling"),
-        linkable=read.flag("linkable"),
-        requires=_requires(read, values),
-        read=read.one_of("read", READS),
-        central_per_epoch=read.epsilon("central.per_epoch", *_CENTRAL),
-        central_per_installation=read.epsilon("central.per_installation", *_CENTRAL),
-        central_delta=read.delta("central.delta"),
-        cohorts=int(str(read.supported("cohorts"))),
-        min_batch=read.integer("min_batch", 1, 1_000_000_000),
-        retention_days=read.integer("retention_days", 1, 3_650),
-        ingest=parse_origins(values["ingest"]),
-        body=body,
-    )
-
-
-def _requires(read: FieldReader, values: Mapping[str, object]) -> tuple[str, ...]:
-    if "requires" not in values:
-        return ()
-    return tuple(map(str, cast(list[object], read.supported("requires"))))
-
-
-def _previous(read: FieldReader, values: Mapping[str, object]) -> str | None:
-    if values["previous"] is None:
-        return None
-    return read.matching("previous", _DIGEST, "null or 64 hex digits")

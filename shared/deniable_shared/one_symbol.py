@@ -75,7 +75,7 @@ class OneSymbol(Generic[_Value]):
         """The place, and the symbol."""
         return divmod(int.from_bytes(payload, "big"), self.symbols)
 
-    def _chance(self: _Form[_Value], place: int) -> Fraction:
+    def _chance(self: _Form[_Value], _place: int) -> Fraction:
         """That a report tells of the place."""
         return Fraction(1, self.public_choices)
 

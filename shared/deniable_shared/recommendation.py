@@ -226,13 +226,13 @@ def _able(
     decided: Mapping[str, int],
 ) -> Iterator[Mechanism]:
     """Every mechanism that takes these parameters."""
-    for id in mechanisms.for_type(tells):
+    for mechanism_id in mechanisms.for_type(tells):
         with suppress(ParameterError):  # too many labels for some
             if permanent is None:
-                yield mechanisms.build(id, domain_size=size, epsilon=epsilon, **decided)
+                yield mechanisms.build(mechanism_id, domain_size=size, epsilon=epsilon, **decided)
             else:
                 yield mechanisms.build(
-                    id, domain_size=size, epsilon=epsilon, permanent=permanent, **decided
+                    mechanism_id, domain_size=size, epsilon=epsilon, permanent=permanent, **decided
                 )
 
 

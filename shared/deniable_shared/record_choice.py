@@ -57,9 +57,9 @@ def best_for_record(
 
 def answering(domain: Record, epsilon: Fraction) -> Iterator[Mechanism]:
     """Every mechanism that is compared, where it answers for the domain."""
-    for id in (*_PRODUCTS, *_SAMPLED):
+    for mechanism_id in (*_PRODUCTS, *_SAMPLED):
         with suppress(ParameterError):  # too many combinations, or more than two labels
-            yield for_domain(id, domain, epsilon)
+            yield for_domain(mechanism_id, domain, epsilon)
 
 
 def is_product(mechanism: Mechanism) -> bool:

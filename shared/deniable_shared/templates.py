@@ -113,7 +113,7 @@ def template(
     )
 
 
-def _once(report: Fraction, epochs: int) -> Iterator[str]:
+def _once(report: Fraction, _epochs: int) -> Iterator[str]:
     yield _aligned("repeat", "once") + "# one report from each device, ever"
     yield _lifetime(report)
 
@@ -124,7 +124,7 @@ def _fresh(report: Fraction, epochs: int) -> Iterator[str]:
     yield _lifetime(lifetime, lifetime // report, "epoch")
 
 
-def _memoized(report: Fraction, epochs: int) -> Iterator[str]:
+def _memoized(report: Fraction, _epochs: int) -> Iterator[str]:
     permanent, lifetime = _capped(2 * report), _capped(4 * report)
     holds = lifetime // permanent
     yield _aligned("repeat", "memoized") + "# a permanent answer in each hold, behind every report"

@@ -122,7 +122,7 @@ def _search_step(value: object, name: str) -> object:
     return {"step": value}
 
 
-def _as_written(value: object, name: str) -> object:
+def _as_written(value: object, _name: str) -> object:
     return value
 
 

@@ -16,13 +16,13 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.access.contract import SessionRow, User
 from deniable_aggregator.access.tokens import Token
 from deniable_aggregator.backup import archive, copying, keys
+from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import (
     DataDirectoryError,
     KeyFileError,
     LockedError,
     StoreError,
 )
-from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import schema

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator import directory_lock
+from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import DataDirectoryError
-from deniable_aggregator.process import directory_lock
-from deniable_aggregator.process.directory_lock import DirectoryLock
 from support.deniable_command import Deniable
 
 
@@ -50,7 +50,7 @@ def test_a_read_only_file_system_says_what_must_be_writable(
         O_RDWR, O_CREAT = os.O_RDWR, os.O_CREAT
 
         @staticmethod
-        def open(path: Path, flags: int, mode: int) -> int:
+        def open(path: Path, _flags: int, _mode: int) -> int:
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 
     monkeypatch.setattr(directory_lock, "os", ReadOnly)

@@ -76,7 +76,7 @@ def test_a_number_is_planned_for_what_it_is_asked(
     told = deniable.json("plan", *number, "--asks", asks)
     assert (told["asks"], told["mechanism"]) == (asks, able)
     assert told["about"].startswith(about)
-    assert told == as_told(plan(101, "1", 10_000, type="number", asks=asks))
+    assert told == as_told(plan(101, "1", 10_000, domain_type="number", asks=asks))
     shown = deniable.done("plan", *number, "--asks", asks)
     assert about in shown
     assert ("above least" in shown) == (asks != "labels")

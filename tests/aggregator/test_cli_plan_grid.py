@@ -61,7 +61,7 @@ def test_a_cell_is_what_a_plan_says(deniable: Deniable, kind: str, asks: str, re
     assert len(cells) == len(sizes_of(kind, asks)) * len(EPSILONS)
     for cell in cells[:: len(cells) // 7]:
         domain = record_of(tuple(cell["attributes"])) if cell["attributes"] else cell["domain"]
-        whole = plan(domain, cell["epsilon"], 10**8, type=kind, asks=asks, repeat=repeat)
+        whole = plan(domain, cell["epsilon"], 10**8, domain_type=kind, asks=asks, repeat=repeat)
         assert (cell["mechanism"], cell["domain"]) == (whole.mechanism, whole.domain)
         assert cell["payload_bytes"] == whole.payload_bytes
         assert cell["ratio_to_optimum"] == whole.ratio_to_optimum

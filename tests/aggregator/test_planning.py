@@ -69,7 +69,7 @@ def test_the_reports_that_a_choice_needs_are_those_of_the_table(epsilon: str) ->
 @pytest.mark.parametrize("epsilon", OF_A_BIT)
 def test_the_reports_that_a_bit_needs_are_those_of_the_table(epsilon: str) -> None:
     for half_width, told in zip(HALF_WIDTHS, OF_A_BIT[epsilon], strict=True):
-        found = sample(1, epsilon, half_width, type="bits", frequency=0.1)
+        found = sample(1, epsilon, half_width, domain_type="bits", frequency=0.1)
         assert found.users_needed == pytest.approx(told, rel=0.02, abs=1)
 
 
@@ -79,7 +79,7 @@ def test_the_epsilon_that_a_half_width_needs_is_that_of_the_table(
 ) -> None:
     one = plan(65_000, 1, users, mechanism="affine/1", half_width=half_width, population=False)
     assert float(one.epsilon_needed or math.nan) == pytest.approx(choice, abs=0.012)
-    told = plan(1, 1, users, type="bits", half_width=half_width, population=False)
+    told = plan(1, 1, users, domain_type="bits", half_width=half_width, population=False)
     assert float(told.epsilon_needed or math.nan) == pytest.approx(bit, abs=0.012)
 
 
@@ -96,7 +96,7 @@ def test_what_is_needed_is_enough_and_a_little_less_is_not(repeat: str) -> None:
 
 def test_no_epsilon_is_enough_where_people_differ_more_than_that() -> None:
     """√(¼/100) = 5 points for a share of one half, even if everybody tells the truth."""
-    assert plan(1, "1", 100, type="bits", half_width=0.05).epsilon_needed is None
+    assert plan(1, "1", 100, domain_type="bits", half_width=0.05).epsilon_needed is None
 
 
 @pytest.mark.parametrize(("domain", "epsilon"), [(2, "1"), (30, "0.5"), (30, "3"), (1000, "1")])
@@ -133,7 +133,7 @@ def test_a_named_mechanism_is_taken_and_judged() -> None:
 
 def test_the_least_that_shows_up_is_above_the_noise_of_all_labels() -> None:
     """About (z_{1−.05/d} + z_{.8})·√(V0/n): 1.645 + 0.842 for one, 3.891 + 0.842 for many."""
-    one = plan(1, "1", 10_000, type="bits")
+    one = plan(1, "1", 10_000, domain_type="bits")
     assert one.smallest_detectable == pytest.approx(2.4865 * math.sqrt(0.92067 / 10_000), rel=0.02)
     many = plan(1000, "1", 100_000)
     assert many.smallest_detectable == pytest.approx(4.7322 * many.std_error, rel=0.02)
@@ -195,13 +195,13 @@ def test_the_document_is_json_with_what_planners_read() -> None:
     ("arguments", "reason"),
     [
         ({"domain": 1}, "domain must have at least 2 labels"),
-        ({"type": "record"}, "give the record itself"),
+        ({"domain_type": "record"}, "give the record itself"),
         ({"asks": "mode"}, "asks must be one of labels, mean, ranges"),
         ({"asks": "mean"}, "asks must be labels but for a number"),
-        ({"type": "number", "asks": "mean", "mechanism": "grr/1"}, "one of optimal-mean/1"),
-        ({"type": "number", "asks": "ranges", "domain": 5000}, "use fewer steps"),
+        ({"domain_type": "number", "asks": "mean", "mechanism": "grr/1"}, "one of optimal-mean/1"),
+        ({"domain_type": "number", "asks": "ranges", "domain": 5000}, "use fewer steps"),
         ({"domain": True}, "domain must be a domain or its size"),
-        ({"type": "colour"}, "type must be bits, choice, number or text"),
+        ({"domain_type": "colour"}, "type must be bits, choice, number or text"),
         ({"users": 0}, "users must be at least 1, got 0"),
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"half_width": 0.0}, "half_width must lie strictly between 0 and 1"),

@@ -32,10 +32,10 @@ def asked(domain: Record | Text | int, epsilon: str = "1", **more: object) -> Pl
     ("epsilon", "chosen"), [("0.1", "duchi/1"), ("4", "optimal-mean/1"), ("12", "discrete")]
 )
 def test_a_mean_is_told_by_what_shows_the_narrowest_interval(epsilon: str, chosen: str) -> None:
-    found = asked(101, epsilon, type="number", asks="mean")
+    found = asked(101, epsilon, domain_type="number", asks="mean")
     assert found.mechanism.startswith(chosen)
     for other in ("optimal-mean/1", "duchi/1"):
-        named = asked(101, epsilon, type="number", asks="mean", mechanism=other)
+        named = asked(101, epsilon, domain_type="number", asks="mean", mechanism=other)
         assert found.half_width <= named.half_width
     assert found.ratio_to_optimum is None
     assert found.ratio_unknown is not None
@@ -49,7 +49,7 @@ def test_the_error_of_a_mean_is_no_less_than_that_of_any_answer(id: str, repeat:
         41,
         "2",
         1,
-        type="number",
+        domain_type="number",
         asks="mean",
         mechanism=id,
         repeat=repeat,
@@ -72,7 +72,7 @@ def test_the_error_of_a_mean_is_no_less_than_that_of_any_answer(id: str, repeat:
 
 
 def test_ranges_are_told_by_haar_below_nine_tenths_and_by_a_tree_above() -> None:
-    below, above = (asked(256, e, type="number", asks="ranges") for e in ("0.5", "1.5"))
+    below, above = (asked(256, e, domain_type="number", asks="ranges") for e in ("0.5", "1.5"))
     assert (below.mechanism, above.mechanism) == ("haar/1", "tree/1")
     least = math.sqrt(haar_error(256, Fraction(1, 2)) / 100_000)
     assert below.std_error == pytest.approx(least, rel=1e-9)
@@ -115,11 +115,11 @@ def test_the_error_planned_for_texts_is_that_of_many_reports() -> None:
 @pytest.mark.parametrize(
     ("domain", "more"),
     [
-        (101, {"type": "number", "asks": "mean"}),
-        (64, {"type": "number", "asks": "ranges"}),
+        (101, {"domain_type": "number", "asks": "mean"}),
+        (64, {"domain_type": "number", "asks": "ranges"}),
         (record(3, 4, 2), {}),
         (Text(16), {}),
-        (16, {"type": "text"}),
+        (16, {"domain_type": "text"}),
     ],
 )
 def test_every_plan_has_what_the_document_promises(
@@ -137,7 +137,7 @@ def test_every_plan_has_what_the_document_promises(
 @pytest.mark.statistical
 def test_the_error_planned_for_a_mean_is_that_of_many_reports() -> None:
     """n = 1,000 runs of 10,000 at the worst answer: within 12% but for 1e-6."""
-    found = plan(101, "1", 10_000, type="number", asks="mean")
+    found = plan(101, "1", 10_000, domain_type="number", asks="mean")
     mechanism = build("optimal-mean/1", domain_size=101, epsilon="1")
     of = estimators.for_mechanism(mechanism)
     tallies = (simulated_tally(mechanism, [50], [10_000]) for _ in range(1000))

@@ -21,7 +21,7 @@ MORE = [(2, "1"), (10, "0.5"), (1_000, "2")]
 
 def mechanism_of(domain: int, epsilon: str, users: int, type: str = "choice") -> Mechanism:
     """The one that the plan chose."""
-    found = plan(domain, epsilon, users, type=type)
+    found = plan(domain, epsilon, users, domain_type=type)
     return mechanisms.build(
         found.mechanism, domain_size=domain, epsilon=epsilon, **found.parameters
     )
@@ -47,7 +47,7 @@ def test_so_is_a_bit_that_only_some_reports_speak_of(bits: int) -> None:
     """Each report says something of some bits only: the mean over all numbers of such reports."""
     users = 5_000
     mechanism = mechanism_of(bits, "1", users, "bits")
-    least = plan(bits, "1", users, type="bits").smallest_detectable
+    least = plan(bits, "1", users, domain_type="bits").smallest_detectable
     assert least is not None
     p, q, told = float(mechanism.p), float(mechanism.q), float(mechanism.told)
     trials = np.arange(users + 1)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import LockedError
-from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.registry import UnknownCollection
 from deniable_aggregator.store.contract import EpochRow
 from deniable_shared.problems import ReportError

@@ -92,7 +92,7 @@ def test_a_block_that_is_being_written_is_none_yet(tmp_path: Path) -> None:
 def test_a_damaged_file_is_refused_by_name(tmp_path: Path) -> None:
     spool = open_spool(tmp_path)
     for format, records in (("block", TWO), ("parquet", REPORTS)):
-        name = write_block(spool, records, format=format)
+        name = write_block(spool, records, block_format=format)
         (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-1])
         with pytest.raises(SpoolError, match=name):
             read_block(spool, name)

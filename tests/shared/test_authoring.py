@@ -11,8 +11,9 @@ from deniable_shared.authoring import manifest_from_toml, template
 from deniable_shared.domain import Bits, Choice, Domain, Number, Record
 from deniable_shared.errors import ManifestError
 from deniable_shared.linter import lint
-from deniable_shared.manifest import Manifest, parse_manifest
+from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_fields import FIELDS, REPEATS, Change
+from deniable_shared.manifest_parser import parse_manifest
 from deniable_shared.templates import Wanted
 from deniable_shared.toml_keys import KEYS
 from support.manifests import INGEST, SETTINGS, settings

@@ -132,7 +132,7 @@ class TestWithoutIt:
     ) -> None:
         class Lacking:
             @staticmethod
-            def from_seed_bytes(seed: bytes) -> None:
+            def from_seed_bytes(_seed: bytes) -> None:
                 raise UnsupportedAlgorithm("ML-KEM-768")
 
         monkeypatch.setattr(mlkem, "MLKEM768PrivateKey", Lacking)

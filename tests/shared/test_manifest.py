@@ -16,8 +16,9 @@ from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.canonical import canonical_json
 from deniable_shared.dyadic import threshold
 from deniable_shared.errors import DecodeError, ManifestError, SignatureError
-from deniable_shared.manifest import MANIFEST_TYPE, MAX_BODY_BYTES, Manifest, parse_manifest
+from deniable_shared.manifest import MANIFEST_TYPE, MAX_BODY_BYTES, Manifest
 from deniable_shared.manifest_fields import FIELDS, SUPPORTED, Change, Field, identity_of
+from deniable_shared.manifest_parser import parse_manifest
 from support.manifests import body_with, manifest_with, settings
 from support.vectors import vectors
 

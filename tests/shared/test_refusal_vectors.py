@@ -9,7 +9,8 @@ import pytest
 
 from deniable_shared import dsse
 from deniable_shared.errors import DecodeError, ManifestError, SignatureError
-from deniable_shared.manifest import MANIFEST_TYPE, parse_manifest
+from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.manifest_parser import parse_manifest
 from deniable_shared.report import Plaintext, decode_errors, decode_upload
 from support.vectors import FOLDER
 

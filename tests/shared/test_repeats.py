@@ -14,8 +14,10 @@ from deniable_shared.domain import spelled
 from deniable_shared.dyadic import at_most_exp, renewal_threshold, threshold
 from deniable_shared.errors import ManifestError
 from deniable_shared.linkage import linkage
-from deniable_shared.manifest import Manifest, check_successor, parse_manifest
+from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_fields import FIELDS, Change
+from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.manifest_rules import check_successor
 from support.manifests import (
     SAMPLED,
     SETTINGS,

@@ -8,8 +8,9 @@ import pytest
 
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ManifestError
-from deniable_shared.manifest import check_successor, parse_manifest
 from deniable_shared.manifest_fields import FIELDS, Change
+from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.manifest_rules import check_successor
 from support.manifests import manifest_with, next_version
 
 FIRST = manifest_with(

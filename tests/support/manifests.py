@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.canonical import canonical_json
-from deniable_shared.manifest import Manifest, parse_manifest
+from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_fields import collection_id, identity_of, nest
+from deniable_shared.manifest_parser import parse_manifest
 
 INGEST = ("https://telemetry.example.org",)
 

@@ -62,7 +62,7 @@ def spool(directory: Path, blocks: Sequence[Sequence[Spooled]]) -> Path:
 def fill(address: str | Path, blocks: Sequence[Sequence[Spooled]], format: str = "block") -> None:
     """Put these blocks there."""
     for block in blocks:
-        write_block(open_spool(address), block, format=format)
+        write_block(open_spool(address), block, block_format=format)
 
 
 def mixed(world: World, count: int, today: int = TODAY) -> list[Report]:

@@ -23,7 +23,8 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import DSSE, JSON, answer, service
 from deniable_shared import dsse
 from deniable_shared.dyadic import format_epsilon
-from deniable_shared.manifest import MANIFEST_TYPE, parse_manifest
+from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.manifest_parser import parse_manifest
 
 blueprint = Blueprint("collections", __name__)
 

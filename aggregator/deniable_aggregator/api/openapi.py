@@ -88,7 +88,7 @@ def _draft(app: Flask, operations: Mapping[str, Operation]) -> Document:
         version=version("deniable-aggregator"),
         security_schemes=[SecurityScheme(name=BEARER, data=scheme)],
         naming_strategy=lambda model: model.__name__,
-        nested_naming_strategy=lambda parent, child: child,
+        nested_naming_strategy=lambda _parent, child: child,
     )
     descriptions = {name: str(p["description"]) for name, p in PATH_PARAMETERS.items()}
     Views.copies = {

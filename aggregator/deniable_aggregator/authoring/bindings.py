@@ -16,7 +16,8 @@ from deniable_shared import dsse
 from deniable_shared.domain import Bits, Choice, Number, Record, Text
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.errors import ManifestError
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest, parse_manifest
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest_parser import parse_manifest
 
 __all__ = ["Signed", "read_signed", "render"]
 

@@ -12,7 +12,8 @@ from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.errors import ManifestError
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest, parse_manifest
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest_parser import parse_manifest
 from deniable_shared.origins import is_loopback
 
 if TYPE_CHECKING:

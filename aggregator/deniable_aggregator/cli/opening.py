@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
     ),
 )
 @data_option
-@spool_option(help="Where `deniable serve --spool` puts reports: a directory or an address.")
+@spool_option(help_text="Where `deniable serve --spool` puts reports: a directory or an address.")
 @click.option(
     "--least",
     type=click.IntRange(1),

@@ -109,15 +109,19 @@ class _Spool(click.ParamType[str]):
     name = "spool"
 
     def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+        self, value: object, _param: click.Parameter | None, _ctx: click.Context | None
     ) -> str:
         text = str(value)
         return text if "://" in text else str(Path(text).absolute())
 
 
-def spool_option(*, help: str, required: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def spool_option(
+    *, help_text: str, required: bool = True
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """--spool PLACE."""
-    return click.option("--spool", required=required, type=_Spool(), metavar="PLACE", help=help)
+    return click.option(
+        "--spool", required=required, type=_Spool(), metavar="PLACE", help=help_text
+    )
 
 
 def json_option(command: Callable[P, R]) -> Callable[P, R]:
@@ -155,7 +159,7 @@ def epsilon_option(command: Callable[P, R]) -> Callable[P, R]:
     )(command)
 
 
-def checked_epsilon(context: click.Context, parameter: click.Parameter, value: str) -> str:
+def checked_epsilon(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
     """The text itself; wrong usage unless it is an ε that manifests may have."""
     from deniable_shared.dyadic import parse_epsilon
     from deniable_shared.errors import ParameterError

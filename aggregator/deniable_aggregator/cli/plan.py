@@ -24,7 +24,7 @@ def _epsilon(context: click.Context, parameter: click.Parameter, value: str | No
 
 
 def _attributes(
-    context: click.Context, parameter: click.Parameter, value: str | None
+    _context: click.Context, _parameter: click.Parameter, value: str | None
 ) -> tuple[int, ...] | None:
     if value is None:
         return None
@@ -147,7 +147,7 @@ def plan(
     """
     if explore:
         what = {name: asked[name] for name in ("asks", "repeat", "linkable")}
-        explored({"type": kind, **what}, plot, as_json)
+        explored(kind, what, plot, as_json=as_json)
         return
     if plot is not None:
         raise click.UsageError("--plot goes with --explore")
@@ -172,7 +172,7 @@ def _planned(
 
     try:
         domain = size if isinstance(size, int) else record_of(size)
-        return planning.plan(domain, epsilon, users, type=kind, **asked)  # type: ignore[arg-type]
+        return planning.plan(domain, epsilon, users, domain_type=kind, **asked)  # type: ignore[arg-type]
     except (ManifestError, ParameterError) as error:
         raise CommandFailed(str(error)) from error
 

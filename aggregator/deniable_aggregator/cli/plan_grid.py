@@ -16,22 +16,24 @@ if TYPE_CHECKING:
 __all__ = ["explored"]
 
 
-def explored(asked: Mapping[str, Any], plot: Path | None, as_json: bool) -> None:
-    """The grid of `decisions(**asked)`, and its map in a file."""
+def explored(
+    domain_type: str, asked: Mapping[str, Any], plot: Path | None, *, as_json: bool
+) -> None:
+    """Print the grid of decisions, and write its map to a file."""
     from deniable_aggregator.planning import explore, maps
     from deniable_shared.errors import ParameterError
 
     try:
-        sizes = explore.sizes_of(asked["type"], asked["asks"])
-        found = explore.decisions(sizes, **asked)
+        sizes = explore.sizes_of(domain_type, asked["asks"])
+        found = explore.decisions(sizes, domain_type=domain_type, **asked)
         if plot is not None:
-            plot.write_text(maps.drawn(**asked), encoding="utf-8")
+            plot.write_text(maps.drawn(domain_type=domain_type, **asked), encoding="utf-8")
     except ParameterError as error:
         raise CommandFailed(str(error)) from error
     except OSError as error:
         raise CommandFailed(f"cannot write {plot}: {error.strerror}") from error
     if as_json:
-        emit({**asked, "choices": [asdict(choice) for choice in found]})
+        emit({"type": domain_type, **asked, "choices": [asdict(choice) for choice in found]})
     else:
         _show(found, explore.EPSILONS)
 

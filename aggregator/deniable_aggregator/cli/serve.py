@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--access-log", is_flag=True, help="Log requests, without addresses.")
 @spool_option(
     required=False,
-    help="Take reports without any key and put them there, for `deniable open`: a directory, "
+    help_text="Take reports without any key and put them there, for `deniable open`: a directory, "
     "s3://…, gs://… or postgresql://….",
 )
 def serve(

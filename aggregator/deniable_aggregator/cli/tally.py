@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         "deniable tally --engine spark --master spark://10.0.0.5:7077 --spool s3://bucket/spool",
     )
 )
-@spool_option(help="A directory of blocks, or an address; workers see it under the same.")
+@spool_option(help_text="A directory of blocks, or an address; workers see it under the same.")
 @click.option(
     "--engine",
     type=click.Choice(["local", "spark"]),

@@ -25,7 +25,6 @@ RAW = ("Estimate", "Interval", "People", "Made-up reports that would move it")
 
 def bars(
     rows: Sequence[LabelEstimate],
-    document: EstimatesDocument,
     *,
     title: str,
     files: Mapping[str, str],

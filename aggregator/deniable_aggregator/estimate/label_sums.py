@@ -94,7 +94,7 @@ class MessageSums(Histogram, LabelSums):
 
     __slots__ = ()
 
-    def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
+    def moments(self, rows: Floats, counts: Counts, _n: int) -> Moments:
         """What the messages say of each row's sum."""
         return moments_of_messages(self.mechanism, law_of_messages(self.mechanism), rows, counts)
 

@@ -95,7 +95,7 @@ class Product:
         """That of the estimator."""
         return self.estimator.repeat
 
-    def check(self, axes: Sequence[int]) -> None:
+    def check(self, _axes: Sequence[int]) -> None:
         """ParameterError for a mechanism of which sums have no error."""
         if not isinstance(_form(self.mechanism), _DESIGNS):
             JointSupports.of(self.mechanism)

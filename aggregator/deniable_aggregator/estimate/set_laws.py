@@ -109,7 +109,7 @@ def kept_of(mechanism: Mechanism, members: _Members) -> Kept | None:
     return Kept(law_of(mechanism.first, members), mechanism.kept, mechanism.blurred)
 
 
-def _one_value(mechanism: Mechanism, form: Any, members: _Members) -> _Moments:
+def _one_value(mechanism: Mechanism, _form: Any, members: _Members) -> _Moments:
     return *_of_pairs(mechanism, members), 1, 0, len(members)
 
 

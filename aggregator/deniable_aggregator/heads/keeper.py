@@ -73,7 +73,7 @@ class _Unwatched:
     def keep(self) -> None:
         """Nothing outside is kept."""
 
-    def records_of(self, release: str) -> int:
+    def records_of(self, _release: str) -> int:
         return 0
 
     def keep_session(self, release: str, records: int) -> None:

@@ -55,11 +55,11 @@ def checked_serial(
     A report carries what is required and nothing else. At most one extension has a serial so far.
     """
     data = {extension.type: extension.data for extension in given}
-    if data.keys() - {EXTENSIONS[id].type for id in required}:
+    if data.keys() - {EXTENSIONS[extension_id].type for extension_id in required}:
         return ReportError.UNKNOWN_EXTENSION
     found: bytes | None = None
-    for id in required:
-        verifier, held = verifiers[id], data.get(EXTENSIONS[id].type)
+    for extension_id in required:
+        verifier, held = verifiers[extension_id], data.get(EXTENSIONS[extension_id].type)
         if held is None:
             return verifier.missing
         found = verifier.serial(held, collection=collection, epoch=epoch)

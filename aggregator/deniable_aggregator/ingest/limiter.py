@@ -135,7 +135,7 @@ class _Windows(Storage):
     def get(self, key: str) -> int:
         return self._counts.get(key, 0)
 
-    def get_expiry(self, key: str) -> float:
+    def get_expiry(self, _key: str) -> float:
         return self._clock()
 
     def check(self) -> bool:

@@ -89,7 +89,7 @@ class Guarded:
         """As the stream does."""
         return self._bodies.read(_Lines(self._stream), size, self._address)
 
-    def readlines(self, hint: int = -1) -> list[bytes]:
+    def readlines(self, _hint: int = -1) -> list[bytes]:
         """All lines."""
         return list(self)
 

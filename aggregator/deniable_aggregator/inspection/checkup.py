@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator import readiness
+from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import AggregatorError, LockedError
 from deniable_aggregator.inspection import installation
 from deniable_aggregator.inspection.acts import audit_check
@@ -21,7 +22,6 @@ from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.process import server_file
 from deniable_aggregator.process.connection import Connection, RefusedError, UnreachableError
-from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.settings import FILE_NAME
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.migrating import revision

@@ -20,7 +20,8 @@ from deniable_shared.errors import DeniableError, ForkError
 from deniable_shared.journal import GENESIS, LogEntry, extend, parse_log_page, release_entry
 from deniable_shared.key_succession import check_successor_keys
 from deniable_shared.keylist import KeyList, verify_key_list
-from deniable_shared.manifest import MANIFEST_TYPE, parse_manifest
+from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.manifest_parser import parse_manifest
 
 if TYPE_CHECKING:
     from deniable_aggregator.process.connection import Connection

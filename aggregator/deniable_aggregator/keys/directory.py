@@ -68,7 +68,7 @@ def initialise(settings: Settings, *, operator_key: Path, now: float) -> Initial
     An operator key that is there is used. DataDirectoryError if the directory is prepared already
     or holds anything else.
     """
-    from deniable_aggregator.process.directory_lock import DirectoryLock
+    from deniable_aggregator.directory_lock import DirectoryLock
 
     _refuse_foreign_files(settings.data)
     key_files.make_directory(settings.data)

@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from deniable_aggregator.load.target import Target
 from deniable_shared.coins import Coins
 from deniable_shared.envelope import seal
-from deniable_shared.manifest import parse_manifest
+from deniable_shared.manifest_parser import parse_manifest
 from deniable_shared.report import Plaintext, Report, ReportHeader, padded_size, seal_info
 
 __all__ = ["bodies", "sealed"]

@@ -11,7 +11,8 @@ from deniable_aggregator.process.connection import Connection
 from deniable_shared import dsse
 from deniable_shared.epochs import epoch_at
 from deniable_shared.keylist import verify_key_list
-from deniable_shared.manifest import MANIFEST_TYPE, parse_manifest
+from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.manifest_parser import parse_manifest
 
 __all__ = ["Target", "target_of"]
 

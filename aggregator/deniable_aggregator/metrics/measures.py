@@ -96,11 +96,11 @@ class Metrics:
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return registry
 
-    def _counter(self, name: str, help: str, labels: tuple[str, ...] = ()) -> Counter:
-        return Counter(name, help, labels, registry=self._registry)
+    def _counter(self, name: str, help_text: str, labels: tuple[str, ...] = ()) -> Counter:
+        return Counter(name, help_text, labels, registry=self._registry)
 
-    def _histogram(self, name: str, help: str, buckets: tuple[float, ...]) -> Histogram:
-        return Histogram(name, help, buckets=buckets, registry=self._registry)
+    def _histogram(self, name: str, help_text: str, buckets: tuple[float, ...]) -> Histogram:
+        return Histogram(name, help_text, buckets=buckets, registry=self._registry)
 
 
 def _only(collector: Collector) -> CollectorRegistry:

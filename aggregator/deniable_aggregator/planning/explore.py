@@ -67,16 +67,18 @@ class Choice:
     std_error_of_one: float
 
 
-def sizes_of(type: str, asks: str = "labels") -> Sequence[int | Radices]:
+def sizes_of(domain_type: str, asks: str = "labels") -> Sequence[int | Radices]:
     """The rows of the table for what is asked."""
-    return RECORDS if type == "record" else _OTHERS.get(type, _OTHERS.get(asks, SIZES))
+    return (
+        RECORDS if domain_type == "record" else _OTHERS.get(domain_type, _OTHERS.get(asks, SIZES))
+    )
 
 
 def decisions(
     sizes: Sequence[int | Radices] = SIZES,
     epsilons: Sequence[str | Fraction] = EPSILONS,
     *,
-    type: str = "choice",
+    domain_type: str = "choice",
     asks: str = "labels",
     repeat: str = "once",
     linkable: bool = False,
@@ -90,7 +92,7 @@ def decisions(
     found = []
     for size in sizes:
         domain = size if isinstance(size, int) else record_of(size)
-        question = Question.of(domain, type, asks, None, linkable)
+        question = Question.of(domain, domain_type, asks, None, linkable)
         found += [_choice(question, size, epsilon, repeat) for epsilon in epsilons]
     return found
 

@@ -19,7 +19,7 @@ _LARGEST = 65_536
 
 def drawn(
     *,
-    type: str = "choice",
+    domain_type: str = "choice",
     asks: str = "labels",
     repeat: str = "once",
     linkable: bool = False,
@@ -28,10 +28,14 @@ def drawn(
 
     Records have a row each. Arguments as in `decisions`.
     """
-    rows = _rows(type, asks)[::-1]
-    choices = decisions(rows, _COLUMNS, type=type, asks=asks, repeat=repeat, linkable=linkable)
+    rows = _rows(domain_type, asks)[::-1]
+    choices = decisions(
+        rows, _COLUMNS, domain_type=domain_type, asks=asks, repeat=repeat, linkable=linkable
+    )
     ids = sorted({choice.mechanism for choice in choices})
-    colours = {id: _COLOURS[place % len(_COLOURS)] for place, id in enumerate(ids)}
+    colours = {
+        mechanism_id: _COLOURS[place % len(_COLOURS)] for place, mechanism_id in enumerate(ids)
+    }
     left = 60
     tiles = [
         f'<rect x="{left + column * _TILE}" y="{_TOP + row * _HEIGHT}" width="{_TILE}" '
@@ -42,7 +46,7 @@ def drawn(
     width = left + len(_COLUMNS) * _TILE + _LEGEND
     height = _TOP + max(len(rows) * _HEIGHT, 18 * len(ids)) + 44
     below = _TOP + len(rows) * _HEIGHT
-    asked = type if asks == "labels" else f"{type}, asked for its {asks}"
+    asked = domain_type if asks == "labels" else f"{domain_type}, asked for its {asks}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'font-family="sans-serif" font-size="11" fill="{_INK}">',
@@ -56,10 +60,10 @@ def drawn(
     return "\n".join(parts) + "\n"
 
 
-def _rows(type: str, asks: str) -> Sequence[int | Radices]:
-    if type == "record":
+def _rows(domain_type: str, asks: str) -> Sequence[int | Radices]:
+    if domain_type == "record":
         return RECORDS
-    most = _MOST.get(type, _MOST.get(asks, _LARGEST))
+    most = _MOST.get(domain_type, _MOST.get(asks, _LARGEST))
     steps = 24 if most > 64 else 12
     return sorted({round(2 * (most / 2) ** (step / steps)) for step in range(steps + 1)})
 
@@ -90,10 +94,10 @@ def _named(size: int | Radices) -> str:
 def _legend(colours: dict[str, str], left: int) -> list[str]:
     x = left + len(_COLUMNS) * _TILE + 16
     found = []
-    for place, (id, colour) in enumerate(colours.items()):
+    for place, (mechanism_id, colour) in enumerate(colours.items()):
         y = _TOP + 18 * place
         found.append(f'<rect x="{x}" y="{y}" width="12" height="12" fill="{colour}"/>')
-        found.append(_text(x + 18, y + 10, id))
+        found.append(_text(x + 18, y + 10, mechanism_id))
     return found
 
 

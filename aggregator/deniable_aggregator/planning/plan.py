@@ -85,7 +85,7 @@ def plan(
     epsilon: str | int | Fraction,
     users: int,
     *,
-    type: str = "choice",
+    domain_type: str = "choice",
     asks: str = "labels",
     mechanism: str | None = None,
     half_width: float = 0.01,
@@ -113,7 +113,7 @@ def plan(
     share `liars` of them made up. Reports that are `identified`, as by a voucher, keep their whole
     ε however they are shuffled. ParameterError names what cannot be.
     """
-    question = Question.of(domain, type, asks, mechanism, linkable)
+    question = Question.of(domain, domain_type, asks, mechanism, linkable)
     report = parse_epsilon(epsilon)
     kept = permanent_of(report) if permanent is None else parse_epsilon(permanent)
     _check(users, half_width, confidence, repeat, epochs, power)
@@ -181,9 +181,9 @@ def permanent_of(report: Fraction) -> Fraction:
     return min(2 * report, _LARGEST)
 
 
-def usual_frequency(type: str) -> float:
+def usual_frequency(domain_type: str) -> float:
     """Of the label whose error is told, where none is named."""
-    return 0.5 if type == "bits" else 0.0
+    return 0.5 if domain_type == "bits" else 0.0
 
 
 def _check(

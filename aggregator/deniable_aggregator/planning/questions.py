@@ -46,21 +46,26 @@ class Question:
 
     @classmethod
     def of(
-        cls, domain: Domain | int, type: str, asks: str, mechanism: str | None, linkable: bool
+        cls,
+        domain: Domain | int,
+        domain_type: str,
+        asks: str,
+        mechanism: str | None,
+        linkable: bool,
     ) -> Question:
         """ParameterError for what cannot be planned."""
         if isinstance(domain, bool):
             raise ParameterError("domain must be a domain or its size, got a bool")
         if asks not in ASKS:
             raise ParameterError(f"asks must be one of {', '.join(ASKS)}, got {asks!r:.40}")
-        if isinstance(domain, int) and type not in _SIZED:
-            cure = ": give the record itself" if type == "record" else ""
+        if isinstance(domain, int) and domain_type not in _SIZED:
+            cure = ": give the record itself" if domain_type == "record" else ""
             raise ParameterError(
-                f"type must be bits, choice, number or text, got {type!r:.40}{cure}"
+                f"type must be bits, choice, number or text, got {domain_type!r:.40}{cure}"
             )
-        if isinstance(domain, int) and type == Text.type:
+        if isinstance(domain, int) and domain_type == Text.type:
             domain = Text(domain)
-        kind = type if isinstance(domain, int) else domain.type
+        kind = domain_type if isinstance(domain, int) else domain.type
         if asks != "labels" and kind != Number.type:
             raise ParameterError(f"asks must be labels but for a number, got {asks} of a {kind}")
         if isinstance(domain, int) and kind in ("choice", "number") and domain < 2:
@@ -122,20 +127,20 @@ class Question:
             decided=self.decided,
         )
 
-    def pinned(self, id: str, epsilon: Fraction) -> dict[str, int]:
+    def pinned(self, mechanism_id: str, epsilon: Fraction) -> dict[str, int]:
         """What a manifest would pin: chosen for one report, also in a chain."""
-        once = self._built(id, epsilon, None)
-        return {name: getattr(once, name) for name in mechanisms.pinned(id)}
+        once = self._built(mechanism_id, epsilon, None)
+        return {name: getattr(once, name) for name in mechanisms.pinned(mechanism_id)}
 
-    def _able(self, id: str) -> str:
+    def _able(self, mechanism_id: str) -> str:
         """The id, if that mechanism tells what is asked."""
         able = self.aim.ids if self.aim else mechanisms.for_type(self._tells)
-        if id not in able:
+        if mechanism_id not in able:
             raise ParameterError(
                 f"mechanism must tell {'this' if self.aim else 'frequencies'}, one of "
-                f"{', '.join(able)}, got {id!r:.80}"
+                f"{', '.join(able)}, got {mechanism_id!r:.80}"
             )
-        return id
+        return mechanism_id
 
     @property
     def _tells(self) -> str:
@@ -161,22 +166,22 @@ class Question:
         return Recommendation(best.id, reason, None, best)
 
     def _each(self, aim: Aim, epsilon: Fraction, permanent: Fraction | None) -> Iterator[Mechanism]:
-        for id in aim.ids:
-            if epsilon < EQUAL_FROM.get(id, 0):
+        for mechanism_id in aim.ids:
+            if epsilon < EQUAL_FROM.get(mechanism_id, 0):
                 continue
             with suppress(ParameterError):  # too many values for some
-                yield self._built(id, epsilon, permanent)
+                yield self._built(mechanism_id, epsilon, permanent)
 
-    def _built(self, id: str, epsilon: Fraction, permanent: Fraction | None) -> Mechanism:
+    def _built(self, mechanism_id: str, epsilon: Fraction, permanent: Fraction | None) -> Mechanism:
         if self.domain is not None:
             if permanent is None:
-                return mechanisms.for_domain(id, self.domain, epsilon)
-            return mechanisms.for_domain(id, self.domain, epsilon, permanent=permanent)
+                return mechanisms.for_domain(mechanism_id, self.domain, epsilon)
+            return mechanisms.for_domain(mechanism_id, self.domain, epsilon, permanent=permanent)
         size = self.size
         if permanent is None:
-            return mechanisms.build(id, domain_size=size, epsilon=epsilon, **self.decided)
+            return mechanisms.build(mechanism_id, domain_size=size, epsilon=epsilon, **self.decided)
         return mechanisms.build(
-            id, domain_size=size, epsilon=epsilon, permanent=permanent, **self.decided
+            mechanism_id, domain_size=size, epsilon=epsilon, permanent=permanent, **self.decided
         )
 
 

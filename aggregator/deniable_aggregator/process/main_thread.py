@@ -34,7 +34,7 @@ def wake_main_thread_to_end() -> None:
         return
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    signal.signal(WAKING, lambda number, frame: None)
+    signal.signal(WAKING, lambda _number, _frame: None)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     ident = threading.get_ident()
     threading.Thread(target=_watch, args=(reading, ident), name="signals", daemon=True).start()

@@ -288,7 +288,7 @@ def _family(host: str) -> socket.AddressFamily:
 def signals_as_interrupt() -> Iterator[None]:
     """Within the block SIGTERM and SIGHUP are a Ctrl-C: everything is cleaned up on the way out."""
 
-    def interrupt(number: int, frame: object) -> None:
+    def interrupt(number: int, _frame: object) -> None:
         signal.signal(number, signal.SIG_IGN)  # once is enough: what follows must finish
         raise KeyboardInterrupt
 

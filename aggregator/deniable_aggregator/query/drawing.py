@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.query.rows import Row
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["bands", "bars"]
+__all__ = ["Row", "bands", "bars"]
+
+Row = Mapping[str, object]
 
 
 def bars(ax: Axes, rows: Sequence[Row], about: Mapping[str, object]) -> None:

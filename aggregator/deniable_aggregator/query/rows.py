@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
+from deniable_aggregator.query import drawing
+from deniable_aggregator.query.drawing import Row
 from deniable_aggregator.query.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -12,9 +14,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
-__all__ = ["Estimates", "Row", "Rows"]
+__all__ = ["Estimates", "Rows"]
 
-Row = Mapping[str, object]
 MOMENTS = ("time",)
 SECONDS = ("start", "end", "closes", "created", "at")
 
@@ -81,7 +82,6 @@ class Estimates(Rows):
             import matplotlib.pyplot as plt
         except ImportError as error:
             raise MissingExtraError("matplotlib", "query") from error
-        from deniable_aggregator.query import drawing
 
         target = plt.subplots()[1] if ax is None else ax
         over_time = any("time" in row for row in self)

@@ -115,7 +115,7 @@ class RelayApp:
     def _log(self, environ: WSGIEnvironment) -> Reply:
         return _ok(self._intake.ready().log_page(_number(environ, "from", 0) or 0), JSON)
 
-    def _readyz(self, environ: WSGIEnvironment) -> Reply:
+    def _readyz(self, _environ: WSGIEnvironment) -> Reply:
         self._suspension.require_none()
         self._intake.ready()
         return _status("ready")

@@ -110,7 +110,7 @@ class Forwarder:
         ids = self._queue.members(group.batch)
         _random.shuffle(ids)
         for part in _parts(ids, group.size):
-            body = b"".join(self._queue.report(group, id) for id in part)
+            body = b"".join(self._queue.report(group, report_id) for report_id in part)
             answer = self._post(group.collection, body)
             if not self._settled(group, part, answer):
                 return answer
@@ -127,7 +127,7 @@ class Forwarder:
         refused = Counter(
             f"refused: {_slug(status.error)}" for status in failed if status.error not in KEPT
         )
-        done = [id for id in part if id not in kept]
+        done = [report_id for report_id in part if report_id not in kept]
         self._queue.settle(group, done, {"forwarded": len(done) - refused.total(), **refused})
         if kept:
             return self._later(_slug(failed[0].error), 0.0)

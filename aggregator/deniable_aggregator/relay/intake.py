@@ -79,14 +79,16 @@ class Intake:
         for the request as a whole.
         """
         reports = self._parsed(body, None if relay else prefix)
-        id, known = self._found(collection)
-        self._require_open(id, known)
-        self._shares.admit(id, len(reports))
+        collection_id, known = self._found(collection)
+        self._require_open(collection_id, known)
+        self._shares.admit(collection_id, len(reports))
         self._require_room()
         token_error = self._token_error(len(reports), relay=relay, refused=token_refused)
-        errors = [token_error or self._error(id, known, each.header) for each in reports]
+        errors = [token_error or self._error(collection_id, known, each.header) for each in reports]
         kept = [
-            Sealed(id, each) for each, error in zip(reports, errors, strict=True) if error is None
+            Sealed(collection_id, each)
+            for each, error in zip(reports, errors, strict=True)
+            if error is None
         ]
         self.waiting += sum(self._commits.submit(kept))
         return [
@@ -134,11 +136,11 @@ class Intake:
         needed = reports > 1 or self.relays_only
         return ReportError.TOKEN_REQUIRED if needed and not relay else None
 
-    def _require_open(self, id: str, known: Collected) -> None:
+    def _require_open(self, collection_id: str, known: Collected) -> None:
         newest = known.newest
         closes = closes_at(newest.last_epoch, newest.epoch_seconds, newest.grace_seconds)
         if not known.open or self._clock() > closes:
-            raise Problem("collection-closed", f"{id} takes no reports any more")
+            raise Problem("collection-closed", f"{collection_id} takes no reports any more")
 
     def _require_room(self) -> None:
         if self.waiting >= self._most_waiting:
@@ -148,7 +150,9 @@ class Intake:
                 retry_after=jittered(RETRY_SECONDS),
             )
 
-    def _error(self, id: str, known: Collected, header: ReportHeader) -> ReportError | None:
+    def _error(
+        self, collection_id: str, known: Collected, header: ReportHeader
+    ) -> ReportError | None:
         notices = self.ready()
         keys = notices.active if self._anonymous else notices.listed
         newest, epoch, now = known.newest, header.epoch, self._clock()
@@ -157,7 +161,7 @@ class Intake:
             (starts_too_early(epoch, newest.epoch_seconds, now), ReportError.TOO_EARLY),
             (epoch < newest.first_epoch, ReportError.NOT_STARTED),
             (epoch > newest.last_epoch, ReportError.COLLECTION_EXPIRED),
-            (now > closes or (id, epoch) in self.closed, ReportError.EPOCH_CLOSED),
+            (now > closes or (collection_id, epoch) in self.closed, ReportError.EPOCH_CLOSED),
             (header.manifest_version not in known.versions, ReportError.MANIFEST_UNKNOWN),
             (header.key_id not in keys, ReportError.OUTDATED_KEY),
             (bool(header.extensions), ReportError.UNKNOWN_EXTENSION),

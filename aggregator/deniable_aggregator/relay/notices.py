@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from deniable_shared import dsse
 from deniable_shared.errors import DecodeError
 from deniable_shared.keylist import KEYS_TYPE
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest, parse_manifest
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest_parser import parse_manifest
 
 __all__ = ["Collected", "Fetch", "Notices", "fetched"]
 
@@ -55,9 +56,11 @@ class Notices:
 
     def find(self, id_or_name: str) -> tuple[str, Collected] | None:
         """A collection's id and what is known of it, by id or name."""
-        id = id_or_name if id_or_name in self.collections else self.names.get(id_or_name, "")
-        found = self.collections.get(id)
-        return None if found is None else (id, found)
+        collection_id = (
+            id_or_name if id_or_name in self.collections else self.names.get(id_or_name, "")
+        )
+        found = self.collections.get(collection_id)
+        return None if found is None else (collection_id, found)
 
     def manifest(self, id_or_name: str, version: int | None) -> bytes | None:
         """A signed manifest, by default the newest."""
@@ -84,14 +87,18 @@ def fetched(fetch: Fetch, before: Notices | None) -> Notices:
     envelopes = dict(before.envelopes) if before else {}
     collections, names = {}, {}
     for item in items:
-        id, version = str(item["collection"]), _integer(item["version"])
+        collection_id, version = str(item["collection"]), _integer(item["version"])
         for each in range(1, version + 1):
-            if (id, each) not in envelopes:
-                envelopes[id, each] = fetch(f"/v1/collections/{id}/manifest?version={each}")
-        versions = {each: _manifest(envelopes[id, each]) for each in range(1, version + 1)}
-        collections[id] = Collected(versions, item["state"] == "open")
+            if (collection_id, each) not in envelopes:
+                envelopes[collection_id, each] = fetch(
+                    f"/v1/collections/{collection_id}/manifest?version={each}"
+                )
+        versions = {
+            each: _manifest(envelopes[collection_id, each]) for each in range(1, version + 1)
+        }
+        collections[collection_id] = Collected(versions, item["state"] == "open")
         name = str(item["name"])
-        names[name] = id if name not in names else _meant(fetch, name)
+        names[name] = collection_id if name not in names else _meant(fetch, name)
     listing = _listing(items)
     return Notices(keys, *_key_ids(keys), log, head, listing, collections, names, envelopes)
 
@@ -136,7 +143,9 @@ def _key_ids(envelope: bytes) -> tuple[frozenset[int], frozenset[int]]:
     if not isinstance(keys, list):
         raise DecodeError("the key list has no keys")
     states = {_integer(key["id"]): key["state"] for key in keys}
-    active = frozenset(id for id, state in states.items() if state == "active")
+    active = frozenset(
+        collection_id for collection_id, state in states.items() if state == "active"
+    )
     return active, frozenset(states)
 
 

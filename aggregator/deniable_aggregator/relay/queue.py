@@ -107,24 +107,27 @@ class Queue:
 
     def members(self, batch: int) -> list[bytes]:
         """The ids of a batch that are not passed on yet; ids are random, and so is their order."""
-        return [id for (id,) in self._read("select id from reports where batch = ?", batch)]
+        return [
+            report_id
+            for (report_id,) in self._read("select id from reports where batch = ?", batch)
+        ]
 
-    def report(self, group: Group, id: bytes) -> bytes:
+    def report(self, group: Group, report_id: bytes) -> bytes:
         """A report as it came."""
         [[report]] = self._read(
             "select report from reports where collection = ? and epoch = ? and id = ?",
-            *(group.collection, group.epoch, id),
+            *(group.collection, group.epoch, report_id),
         )
         return bytes(report)
 
     def settle(self, group: Group, ids: Sequence[bytes], counts: dict[str, int]) -> None:
         """Forget these reports but for their ids, and count what became of them."""
         with self._writing() as db:
-            for id in ids:
+            for report_id in ids:
                 db.execute(
                     "update reports set report = null, batch = null "
                     "where collection = ? and epoch = ? and id = ?",
-                    (group.collection, group.epoch, id),
+                    (group.collection, group.epoch, report_id),
                 )
             for what, n in sorted(counts.items()):
                 _count(db, what, n)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.clock.watch import ClockWatch
+from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import DataDirectoryError
-from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.relay.app import RelayApp
 from deniable_aggregator.relay.forwarder import Forwarder
 from deniable_aggregator.relay.intake import Intake

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deniable_shared import dsse
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest, parse_manifest
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest_parser import parse_manifest
 
 if TYPE_CHECKING:
     from deniable_aggregator.process.connection import Connection, Parameter

@@ -30,12 +30,12 @@ _COUNTED = re.compile(r"[0-9a-f]{32}-([0-9]{1,6})\.(?:block|parquet)")
 _random = secrets.SystemRandom()
 
 
-def write_block(spool: Spool, records: Iterable[Spooled], *, format: str = "block") -> str:
+def write_block(spool: Spool, records: Iterable[Spooled], *, block_format: str = "block") -> str:
     """Write a block of these records, shuffled; durable once this returns. Its name."""
     shuffled = list(records)
     _random.shuffle(shuffled)
-    name = f"{secrets.token_hex(16)}-{len(shuffled)}.{format}"
-    spool.put(name, FORMATS[format](shuffled))
+    name = f"{secrets.token_hex(16)}-{len(shuffled)}.{block_format}"
+    spool.put(name, FORMATS[block_format](shuffled))
     return name
 
 
@@ -63,11 +63,11 @@ def announced(spool: Spool, name: str) -> int:
         return 0
 
 
-def require_format(format: str) -> str:
+def require_format(block_format: str) -> str:
     """The same, if blocks can be written so here; ExtraError where a library is missing."""
-    if format == "parquet":
+    if block_format == "parquet":
         require_pyarrow("a block in Parquet")
-    return format
+    return block_format
 
 
 def _format(name: str) -> str:

@@ -102,7 +102,7 @@ class Door:
 
     def _spooled(self, sealed: Sequence[Sealed]) -> list[bool]:
         records = [Spooled(each.collection, each.report.encode()) for each in sealed]
-        write_block(self._spool, records, format=self._format)
+        write_block(self._spool, records, block_format=self._format)
         return [True] * len(records)
 
 

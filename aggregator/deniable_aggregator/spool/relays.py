@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hmac
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Self
+from typing import Any, Self
 
 from deniable_aggregator.access.tokens import presented
 from deniable_aggregator.errors import SpoolError
@@ -26,11 +27,11 @@ class RelayToken:
     expires: int | None = None
     collections: tuple[str, ...] | None = None
 
-    def admits(self, hash: bytes, collection: str | None, now: float) -> bool:
+    def admits(self, token_hash: bytes, collection: str | None, now: float) -> bool:
         """Whether that is it, and good now for the collection of this id, None for an unknown."""
         expired = self.expires is not None and now >= self.expires
         within = self.collections is None or collection in self.collections
-        return hmac.compare_digest(self.hash, hash) and not expired and within
+        return hmac.compare_digest(self.hash, token_hash) and not expired and within
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,9 @@ class Relays:
 
     def admit(self, header: str | None, collection: str | None, now: float) -> bool:
         """Whether an Authorization header carries one of the tokens."""
-        hash = presented(header)
-        return hash is not None and any(
-            token.admits(hash, collection, now) for token in self.tokens
+        token_hash = presented(header)
+        return token_hash is not None and any(
+            token.admits(token_hash, collection, now) for token in self.tokens
         )
 
     def encode(self) -> bytes:
@@ -56,14 +57,15 @@ class Relays:
         """The inverse; SpoolError for anything else."""
         try:
             found = json.loads(data)
-            return cls(bool(found["only"]), tuple(_token(**each) for each in found["tokens"]))
+            return cls(bool(found["only"]), tuple(_token(each) for each in found["tokens"]))
         except (ValueError, TypeError, KeyError) as error:
             raise SpoolError(f"what the opener wrote of relays cannot be read: {error}") from error
 
 
-def _token(hash: str, expires: int | None, collections: list[str] | None) -> RelayToken:
+def _token(row: Mapping[str, Any]) -> RelayToken:
+    collections = row["collections"]
     limited = None if collections is None else tuple(collections)
-    return RelayToken(bytes.fromhex(hash), expires, limited)
+    return RelayToken(bytes.fromhex(row["hash"]), row["expires"], limited)
 
 
 NOBODY = Relays(only=False)

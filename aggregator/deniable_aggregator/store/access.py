@@ -169,8 +169,8 @@ def _add_session(db: Statements, row: SessionRow) -> None:
 
 
 def _token(row: tuple[Any, ...]) -> Token:
-    id, role, label, hash, created, expires, revoked, scope = row
-    return Token(id, role, label, hash, created, expires, revoked, _read(scope))
+    token_id, role, label, token_hash, created, expires, revoked, scope = row
+    return Token(token_id, role, label, token_hash, created, expires, revoked, _read(scope))
 
 
 def _user(row: tuple[Any, ...]) -> User:
@@ -179,13 +179,13 @@ def _user(row: tuple[Any, ...]) -> User:
 
 
 def _session(row: tuple[Any, ...]) -> SessionRow:
-    id, hash, name, role, scope, via, created, expires = row
-    return SessionRow(id, hash, name, role, _read(scope), via, created, expires)
+    token_id, token_hash, name, role, scope, via, created, expires = row
+    return SessionRow(token_id, token_hash, name, role, _read(scope), via, created, expires)
 
 
 def _link(row: tuple[Any, ...]) -> LinkRow:
-    hash, name, role, scope, expires = row
-    return LinkRow(hash, name, role, _read(scope), expires)
+    token_hash, name, role, scope, expires = row
+    return LinkRow(token_hash, name, role, _read(scope), expires)
 
 
 def _spelled(collections: tuple[str, ...] | None) -> str | None:

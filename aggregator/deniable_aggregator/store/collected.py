@@ -95,7 +95,8 @@ def rows(db: Statements) -> dict[str, CollectionRow]:
     """By id."""
     found = db.execute(_ROWS).fetchall()
     return {
-        id: CollectionRow(number, closed == 1, hidden == 1) for id, number, closed, hidden in found
+        collection_id: CollectionRow(number, closed == 1, hidden == 1)
+        for collection_id, number, closed, hidden in found
     }
 
 

@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.access import audit
+from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.process.directory_lock import DirectoryLock
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import open_store, read_beside
 from deniable_shared.epochs import Clock

@@ -89,7 +89,7 @@ class Registers(AccessRegisters):
     def collections(self) -> dict[str, CollectionRow]:
         with self._lent.read() as db:
             found = collected.rows(db)
-        self._numbers = {id: row.number for id, row in found.items()}
+        self._numbers = {collection_id: row.number for collection_id, row in found.items()}
         return found
 
     def set_collection_closed(self, collection: str) -> None:
@@ -157,9 +157,9 @@ class Registers(AccessRegisters):
         with self._lent.read() as db:
             return journal.key_list(db, version)
 
-    def append_log(self, type: str, body_hash: bytes) -> None:
+    def append_log(self, entry_type: str, body_hash: bytes) -> None:
         with self._lent.write() as db:
-            journal.append(db, LogEntry(type, body_hash))
+            journal.append(db, LogEntry(entry_type, body_hash))
 
     def log(self, first: int = 0) -> list[LogEntry]:
         with self._lent.read() as db:

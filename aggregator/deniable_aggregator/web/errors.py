@@ -70,11 +70,11 @@ def _on_refused_manifest(error: Exception) -> Response:
     return problem_response(Problem("manifest-refused", str(error)))
 
 
-def _on_bad_request(error: Exception) -> Response:
+def _on_bad_request(_error: Exception) -> Response:
     return problem_response(Problem("invalid-message", "the request could not be read"))
 
 
-def on_not_found(error: Exception) -> Response:
+def on_not_found(_error: Exception) -> Response:
     path = request.path[:SHOWN_CHARACTERS]
     return problem_response(
         Problem("not-found", f"nothing is at {path!r}; /openapi.json lists what there is")
@@ -90,7 +90,7 @@ def _on_method_not_allowed(error: Exception) -> Response:
     return response
 
 
-def _on_too_large(error: Exception) -> Response:
+def _on_too_large(_error: Exception) -> Response:
     limit = request.max_content_length
     return problem_response(Problem("too-large", f"the body must be at most {limit} bytes long"))
 

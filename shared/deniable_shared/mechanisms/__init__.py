@@ -54,14 +54,24 @@ _NONE: Mapping[str, object] = MappingProxyType({})
 
 @overload
 def build(
-    id: str, *, domain_size: int, epsilon: Epsilon, permanent: None = None, **parameters: object
+    mechanism_id: str,
+    *,
+    domain_size: int,
+    epsilon: Epsilon,
+    permanent: None = None,
+    **parameters: object,
 ) -> Mechanism: ...
 @overload
 def build(
-    id: str, *, domain_size: int, epsilon: Epsilon, permanent: Epsilon, **parameters: object
+    mechanism_id: str,
+    *,
+    domain_size: int,
+    epsilon: Epsilon,
+    permanent: Epsilon,
+    **parameters: object,
 ) -> Chain: ...
 def build(
-    id: str,
+    mechanism_id: str,
     *,
     domain_size: int,
     epsilon: Epsilon,
@@ -78,9 +88,9 @@ def build(
     domain_size = the most bytes. The others: domain_size = number of choices.
     With `permanent`, the ε of a permanent answer, the mechanism is a Chain; it must exceed epsilon.
     """
-    kind = _BY_ID.get(id)
+    kind = _BY_ID.get(mechanism_id)
     if kind is None:
-        raise ParameterError(_unknown(id))
+        raise ParameterError(_unknown(mechanism_id))
     size, report = _integer("domain_size", domain_size), parse_epsilon(epsilon)
     if permanent is None:
         return _created(kind, size, report, report, parameters)
@@ -95,17 +105,19 @@ def known() -> tuple[str, ...]:
 
 def for_type(domain_type: str) -> tuple[str, ...]:
     """Ids of the mechanisms that answer for a type of domain, sorted."""
-    return tuple(id for id in known() if domain_type in _BY_ID[id].domain_types)
+    return tuple(
+        mechanism_id for mechanism_id in known() if domain_type in _BY_ID[mechanism_id].domain_types
+    )
 
 
-def pinned(id: str) -> tuple[str, ...]:
+def pinned(mechanism_id: str) -> tuple[str, ...]:
     """Names of the parameters that a manifest pins for a mechanism; none for an unknown one."""
-    return _BY_ID[id].parameters if id in _BY_ID else ()
+    return _BY_ID[mechanism_id].parameters if mechanism_id in _BY_ID else ()
 
 
 @overload
 def for_domain(
-    id: str,
+    mechanism_id: str,
     domain: Domain,
     epsilon: Fraction,
     *,
@@ -114,7 +126,7 @@ def for_domain(
 ) -> Mechanism: ...
 @overload
 def for_domain(
-    id: str,
+    mechanism_id: str,
     domain: Domain,
     epsilon: Fraction,
     *,
@@ -122,7 +134,7 @@ def for_domain(
     parameters: Mapping[str, object] = _NONE,
 ) -> Chain: ...
 def for_domain(
-    id: str,
+    mechanism_id: str,
     domain: Domain,
     epsilon: Fraction,
     *,
@@ -133,37 +145,44 @@ def for_domain(
 
     `parameters` are those that the domain does not decide: {"sampled": t} of rr-sampled/1.
     """
-    types = _BY_ID[id].domain_types if id in _BY_ID else frozenset({domain.type})
+    kind = _BY_ID.get(mechanism_id)
+    types = frozenset({domain.type}) if kind is None else kind.domain_types
     if domain.type not in types:
         raise ParameterError(
-            f"mechanism {id} answers for {', '.join(sorted(types))}, not for {domain.type}: "
-            f"use {' or '.join(for_type(domain.type))}"
+            f"mechanism {mechanism_id} answers for {', '.join(sorted(types))}, "
+            f"not for {domain.type}: use {' or '.join(for_type(domain.type))}"
         )
     takes = _DECIDED.get(types, ())
     decided = {name: value for name, value in domain.decides.items() if name in takes}
     for name in decided.keys() & parameters.keys():
         raise ParameterError(f"{name} follows from the domain: leave it out of the parameters")
     return build(
-        id, domain_size=domain.size, epsilon=epsilon, permanent=permanent, **decided, **parameters
+        mechanism_id,
+        domain_size=domain.size,
+        epsilon=epsilon,
+        permanent=permanent,
+        **decided,
+        **parameters,
     )
 
 
-def _unknown(id: str) -> str:
+def _unknown(mechanism_id: str) -> str:
     """Why there is no such mechanism."""
-    if id.partition("/")[0].lower() in _SPLIT:
+    if mechanism_id.partition("/")[0].lower() in _SPLIT:
         return (
             "mechanism id must not split one ε over the attributes of a record, got "
-            f"{id!r:.80}: each would be told at a share of ε, with many times the error. Use "
-            "pairs/1, which tells two of them at all of ε"
+            f"{mechanism_id!r:.80}: each would be told at a share of ε, with many times the error. "
+            "Use pairs/1, which tells two of them at all of ε"
         )
-    if id.partition("/")[0].lower() in _WITH_FAKES:
+    if mechanism_id.partition("/")[0].lower() in _WITH_FAKES:
         return (
-            f"mechanism id must keep ε for whole records, got {id!r:.80}: random sampling with "
-            "fake data (RS+FD) tells the sampled attribute at ε′ = ln(m(e^ε − 1) + 1), and two "
-            "records that differ in all m attributes are told apart by all of ε′: 1.490 for two "
-            "attributes where 1 is claimed. Use pairs/1, which says openly what it tells, at ε"
+            f"mechanism id must keep ε for whole records, got {mechanism_id!r:.80}: random "
+            "sampling with fake data (RS+FD) tells the sampled attribute at "
+            "ε′ = ln(m(e^ε − 1) + 1), and two records that differ in all m attributes are told "
+            "apart by all of ε′: 1.490 for two attributes where 1 is claimed. "
+            "Use pairs/1, which says openly what it tells, at ε"
         )
-    return f"mechanism id must be one of {', '.join(known())}, got {id!r:.80}"
+    return f"mechanism id must be one of {', '.join(known())}, got {mechanism_id!r:.80}"
 
 
 def _created(

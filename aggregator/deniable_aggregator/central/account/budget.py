@@ -86,7 +86,7 @@ class Account:
 
     def spent_by_installation(self) -> Spending:
         """The most that any installation has spent, in each currency."""
-        costs = [_total(c.cost(window) for c in self.charges) for window in self._windows()]
+        costs = [_total(c.cost(window) for c in self.charges) for window in self.windows()]
         return _largest(costs) if costs else NOTHING
 
     def charged(self, charge: Charge) -> Account:
@@ -98,7 +98,7 @@ class Account:
         for epoch in sorted(charge.epochs):
             window = range(epoch, epoch + 1)
             self._check(charge, window, self.budget.of_epoch, f"epoch {epoch}")
-        for wide in after._windows(charge.epochs):
+        for wide in after.windows(charge.epochs):
             self._check(charge, wide, self.budget.of_installation, _person(wide))
         return after
 
@@ -111,7 +111,7 @@ class Account:
             reports = charge.reports(window)
             raise refused(Request(limit, spent, asked, reports, names), whose=whose)
 
-    def _windows(self, touching: Iterable[int] | None = None) -> Iterator[range | None]:
+    def windows(self, touching: Iterable[int] | None = None) -> Iterator[range | None]:
         """Every window that starts at a charged epoch: any other is part of one of these."""
         if self.budget.reports is None:
             yield None

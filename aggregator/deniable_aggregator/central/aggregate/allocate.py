@@ -149,19 +149,19 @@ class AllocationRelease:
                 found.append((epoch, readings, readings(part.counts)))
         return found
 
-    def _told(self, round: Round, board: Floats) -> dict[str, object]:
+    def _told(self, epoch_round: Round, board: Floats) -> dict[str, object]:
         """The prices of one epoch, and what was bought at them."""
         return {
-            "epoch": round.epoch,
+            "epoch": epoch_round.epoch,
             "prices": list(map(_posted, board.tolist())),
-            "noisy": round.noisy.tolist(),
-            "demand": self._demand(round).tolist(),
+            "noisy": epoch_round.noisy.tolist(),
+            "demand": self._demand(epoch_round).tolist(),
         }
 
     def _course(self, rounds: list[Round]) -> Course:
         """Its step allows for the smallest epoch: Σ_j Var(d_j) of one report is at most 1/gap²."""
         goods, buyers = len(self.goods.labels), self._buyers
-        fewest = min(round.readings.facts.n for round in rounds)
+        fewest = min(epoch_round.readings.facts.n for epoch_round in rounds)
         weight = 1 / float(fewest * self.readings.gain)
         z = math.exp(-float(self.decay))
         noise = 2 * z / math.expm1(-float(self.decay)) ** 2
@@ -173,20 +173,20 @@ class AllocationRelease:
     def _buyers(self) -> int:
         return self.goods.buyers or self.facts.n
 
-    def _demand(self, round: Round) -> Floats:
+    def _demand(self, epoch_round: Round) -> Floats:
         """Units of each good that all buyers would take."""
-        demand: Floats = round.shares[self.goods.places] * self._buyers
+        demand: Floats = epoch_round.shares[self.goods.places] * self._buyers
         return demand
 
     def _boards(self, rounds: list[Round]) -> list[Floats]:
         """Prices are posted in millionths, so that the next release starts where this one ends."""
         course, boards = self._course(rounds), [self.goods.start]
-        for round in rounds:
-            boards.append(course.next(boards[-1], self._demand(round)).round(_DIGITS))
+        for epoch_round in rounds:
+            boards.append(course.next(boards[-1], self._demand(epoch_round)).round(_DIGITS))
         return boards
 
     def _allocation(self, rounds: list[Round], prices: Floats) -> list[dict[str, object]]:
-        shares = np.mean([round.shares for round in rounds], axis=0)[self.goods.places]
+        shares = np.mean([epoch_round.shares for epoch_round in rounds], axis=0)[self.goods.places]
         alone = self.facts.repeat == "once"
         lower, upper = limits(rounds, self.decay, alone=alone)
         columns = zip(

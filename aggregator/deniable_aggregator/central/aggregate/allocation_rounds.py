@@ -53,17 +53,17 @@ class Round:
 def limits(rounds: Sequence[Round], decay: Fraction, *, alone: bool) -> tuple[Floats, Floats]:
     """Of the average share of each label; `alone`: no device answers in two rounds."""
     mechanism, many = rounds[0].readings.facts.mechanism, len(rounds)
-    weights = np.array([round.weight for round in rounds]) / many
+    weights = np.array([epoch_round.weight for epoch_round in rounds]) / many
     return NoisyFrequency(
         p=float(mechanism.p),
         q=float(mechanism.q),
         variance=partial(_variance_of_average, rounds, alone),
         rate=float(decay) / float(np.sqrt((weights**2).sum())),
         step=rounds[0].readings.messages.unit * float(weights.sum()),
-    ).limits(np.mean([round.shares for round in rounds], axis=0), CONFIDENCE)
+    ).limits(np.mean([epoch_round.shares for epoch_round in rounds], axis=0), CONFIDENCE)
 
 
 def _variance_of_average(rounds: Sequence[Round], alone: bool, shares: Floats) -> Floats:
-    variances = np.array([round.variance(shares) for round in rounds])
+    variances = np.array([epoch_round.variance(shares) for epoch_round in rounds])
     total = variances.sum(axis=0) if alone else np.sqrt(variances).sum(axis=0) ** 2
     return np.asarray(total / len(rounds) ** 2)

@@ -139,7 +139,6 @@ def _estimates(
         return crossed(document, domain, asked.crossed, title=title, files=files)
     return bars(
         rows,
-        document,
         title=_TITLES.get(domain.type, "Who has what"),
         files=files,
         follow=leading(asked, followed),

@@ -19,7 +19,8 @@ from deniable_aggregator.store.portable.reading import Snapshot
 from deniable_aggregator.store.portable.tables import TABLES, Row
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
-from deniable_shared.manifest import MANIFEST_TYPE, Manifest, parse_manifest
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from deniable_shared.manifest_parser import parse_manifest
 
 __all__ = ["damages", "require_sound"]
 
