@@ -32,7 +32,7 @@ from deniable_aggregator.estimate.difference import (
     halved,
 )
 from deniable_aggregator.problem import refuse
-from deniable_aggregator.reading import Reading, Span, pooled
+from deniable_aggregator.queries.pooled import Reading, Span, pooled
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.formats import answered, tables

@@ -35,7 +35,7 @@ from deniable_aggregator.documents.estimates import (
 )
 from deniable_aggregator.estimate.trust import UNREACHABLE
 from deniable_aggregator.problem import refuse
-from deniable_aggregator.reading import Reading, Span, by_epoch, pooled, refuse_releases_only
+from deniable_aggregator.queries.pooled import Reading, Span, by_epoch, pooled, refuse_releases_only
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import CSV, JSON, answer, service
 from deniable_aggregator.web.formats import as_table, negotiated, tables

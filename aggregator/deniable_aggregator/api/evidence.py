@@ -19,7 +19,7 @@ from deniable_aggregator.estimate.set_laws import checked_set, of_set
 from deniable_aggregator.estimate.shape import Oddity, oddities
 from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
 from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
-from deniable_aggregator.reading import Reading
+from deniable_aggregator.queries.pooled import Reading
 from deniable_aggregator.registry import Collection
 from deniable_shared.errors import ParameterError
 

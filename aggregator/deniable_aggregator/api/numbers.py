@@ -20,7 +20,7 @@ from deniable_aggregator.documents.estimates import (
 from deniable_aggregator.estimate.functionals import Linear
 from deniable_aggregator.estimate.quantity import LEVELS, Quantity, mean, quantiles, ranges
 from deniable_aggregator.problem import Problem, refuse
-from deniable_aggregator.reading import Reading
+from deniable_aggregator.queries.pooled import Reading
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Number
 from deniable_shared.domain.number import decimal_text

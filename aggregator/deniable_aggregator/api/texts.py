@@ -11,7 +11,7 @@ from deniable_aggregator.estimate.heavy_hitters import found
 from deniable_aggregator.estimate.texts import Evidence, Texts, tell
 from deniable_aggregator.estimators.contract import TextEstimator
 from deniable_aggregator.problem import refuse
-from deniable_aggregator.reading import Reading
+from deniable_aggregator.queries.pooled import Reading
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Text
 from deniable_shared.errors import DomainError, ParameterError

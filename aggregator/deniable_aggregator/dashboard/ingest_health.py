@@ -19,7 +19,7 @@ from deniable_aggregator.documents.estimates import WarningDocument
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.metrics.pace import Outcome
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.reading import Span, pooled, visible
+from deniable_aggregator.queries.pooled import Span, pooled, visible
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import EpochRow, Store, Verdict
 

@@ -16,7 +16,7 @@ from deniable_aggregator.api.numbers import asked_of_numbers, of_numbers
 from deniable_aggregator.api.spans import span_of
 from deniable_aggregator.api.tables import tables_asked
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
-from deniable_aggregator.reading import Reading, Span, by_epoch, visible
+from deniable_aggregator.queries.pooled import Reading, Span, by_epoch, visible
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import service
 

@@ -11,7 +11,7 @@ import numpy as np
 from deniable_aggregator import damage, estimators
 from deniable_aggregator.errors import DamagedError, StoreError
 from deniable_aggregator.estimators import Estimator
-from deniable_aggregator.reading import possible
+from deniable_aggregator.queries.pooled import possible
 from deniable_aggregator.store import checksums, journal, releases
 from deniable_aggregator.store.contract import Cell
 from deniable_aggregator.store.counted import StoredTally

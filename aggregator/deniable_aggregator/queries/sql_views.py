@@ -12,7 +12,7 @@ from importlib.metadata import version
 
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.reading import Span, pooled
+from deniable_aggregator.queries.pooled import Span, pooled
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import (
     EpochRow,
