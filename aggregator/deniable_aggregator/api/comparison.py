@@ -11,11 +11,7 @@ from flask import Blueprint, Response
 from msgspec import UnsetType
 
 from deniable_aggregator.api.estimates import shown_of
-from deniable_aggregator.api.numbers import asked_of_numbers, of_numbers
 from deniable_aggregator.api.operations import operation
-from deniable_aggregator.api.spans import span_of
-from deniable_aggregator.api.tables import tables_asked
-from deniable_aggregator.api.texts import check_candidates
 from deniable_aggregator.documents.comparison import (
     ComparisonArguments,
     ComparisonDocument,
@@ -32,7 +28,11 @@ from deniable_aggregator.estimate.difference import (
     halved,
 )
 from deniable_aggregator.problem import refuse
+from deniable_aggregator.queries.numbers import asked_of_numbers, of_numbers
 from deniable_aggregator.queries.pooled import Reading, Span, pooled
+from deniable_aggregator.queries.spans import span_of
+from deniable_aggregator.queries.tables import tables_asked
+from deniable_aggregator.queries.texts import check_candidates
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.formats import answered, tables

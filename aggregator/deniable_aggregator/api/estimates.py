@@ -9,22 +9,7 @@ from typing import NamedTuple, TypedDict
 from flask import Blueprint, Response
 from msgspec import UNSET, UnsetType
 
-from deniable_aggregator.api.anonymity import of_relay
-from deniable_aggregator.api.evidence import (
-    Presented,
-    RowEvidence,
-    accepted_projections,
-    of_rows,
-    of_sets,
-    of_shape,
-    presented,
-    sets_asked,
-)
-from deniable_aggregator.api.numbers import Asked, asked_of_numbers, influence_of, of_numbers
 from deniable_aggregator.api.operations import operation
-from deniable_aggregator.api.spans import moments_span
-from deniable_aggregator.api.tables import Shown, shown_tables, tables_asked
-from deniable_aggregator.api.texts import check_candidates, shown_texts
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import (
     EstimatesByEpochDocument,
@@ -35,7 +20,22 @@ from deniable_aggregator.documents.estimates import (
 )
 from deniable_aggregator.estimate.trust import UNREACHABLE
 from deniable_aggregator.problem import refuse
+from deniable_aggregator.queries.anonymity import of_relay
+from deniable_aggregator.queries.evidence import (
+    Presented,
+    RowEvidence,
+    accepted_projections,
+    of_rows,
+    of_sets,
+    of_shape,
+    presented,
+    sets_asked,
+)
+from deniable_aggregator.queries.numbers import Asked, asked_of_numbers, influence_of, of_numbers
 from deniable_aggregator.queries.pooled import Reading, Span, by_epoch, pooled, refuse_releases_only
+from deniable_aggregator.queries.spans import moments_span
+from deniable_aggregator.queries.tables import Shown, shown_tables, tables_asked
+from deniable_aggregator.queries.texts import check_candidates, shown_texts
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import CSV, JSON, answer, service
 from deniable_aggregator.web.formats import as_table, negotiated, tables

@@ -11,11 +11,11 @@ from msgspec import UnsetType
 
 from deniable_aggregator.api.estimates import plain
 from deniable_aggregator.api.operations import operation
-from deniable_aggregator.api.spans import moments_span
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments, SeriesArguments
 from deniable_aggregator.documents.estimates import EstimatesDocument, SeriesDocument, SeriesRow
 from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries.pooled import MAX_ROWS, page_of
+from deniable_aggregator.queries.spans import moments_span
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.formats import answered, linked, tables

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import UnsetType
 
 from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.series import MEAN, Series
 from deniable_aggregator.dashboard.words import amount, count, digits_for, share, when
 from deniable_aggregator.documents.estimates import (
     EstimatesDocument,
     LabelEstimate,
     QuantityDocument,
 )
+from deniable_aggregator.queries.over_time import MEAN, Series
 from deniable_shared.domain import Record
 
 __all__ = ["bars", "crossed", "lines", "quantity_rows"]

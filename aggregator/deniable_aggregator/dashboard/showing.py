@@ -14,8 +14,8 @@ from deniable_aggregator.dashboard.asking import (
     estimates_asked,
     usual_show,
 )
-from deniable_aggregator.dashboard.series import MEAN
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
+from deniable_aggregator.queries.over_time import MEAN
 from deniable_aggregator.registry import Collection
 
 __all__ = ["MOST_COLUMNS", "Asked", "chips_of", "fitting", "in_order", "leading", "lines_of"]

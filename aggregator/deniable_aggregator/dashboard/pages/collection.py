@@ -24,7 +24,6 @@ from deniable_aggregator.dashboard.filing import attached, files_of
 from deniable_aggregator.dashboard.guarantees import fakes, hidden, over_optimum, revealed
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import paged
-from deniable_aggregator.dashboard.series import MEAN, series_of
 from deniable_aggregator.dashboard.showing import (
     MOST_COLUMNS,
     Asked,
@@ -36,6 +35,7 @@ from deniable_aggregator.dashboard.showing import (
 )
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.queries.over_time import MEAN, series_of
 from deniable_aggregator.web.application import answer, service
 from deniable_shared.domain import Record
 from deniable_shared.dyadic import format_epsilon

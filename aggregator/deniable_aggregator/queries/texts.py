@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from deniable_aggregator.api.tables import Shown
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.estimate.heavy_hitters import found
 from deniable_aggregator.estimate.texts import Evidence, Texts, tell
 from deniable_aggregator.estimators.contract import TextEstimator
 from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries.pooled import Reading
+from deniable_aggregator.queries.tables import Shown
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Text
 from deniable_shared.errors import DomainError, ParameterError

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from math import isfinite
 
 from deniable_aggregator.api.estimates import shown_of
-from deniable_aggregator.api.numbers import asked_of_numbers, of_numbers
-from deniable_aggregator.api.spans import span_of
-from deniable_aggregator.api.tables import tables_asked
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.queries.numbers import asked_of_numbers, of_numbers
 from deniable_aggregator.queries.pooled import Reading, Span, by_epoch, visible
+from deniable_aggregator.queries.spans import span_of
+from deniable_aggregator.queries.tables import tables_asked
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import service
 
