@@ -92,7 +92,7 @@ def chips_of(
     asked: Asked, followed: Sequence[str], rows: Sequence[LabelEstimate]
 ) -> list[tuple[str, str]]:
     """Labels that can be followed over time, and where pressing one leads."""
-    if followed in ([], [MEAN]):
+    if not followed or asked.found.manifest.domain.type == "number":
         return []
     lead = leading(asked, followed)
     shown = dict.fromkeys([*followed, *(row.label for row in rows[:MOST_CHIPS])])

@@ -1,26 +1,25 @@
-"""Single labels, or a mean, epoch by epoch: the numbers of the API, of these labels only.
+"""Single labels, or the mean of numbers, epoch by epoch: what a chart over time shows.
 
-The estimates are those that `group_by=epoch` answers with; what is left out are the documents of
-all the other labels, which a wide domain has many of. So that a page stays quick only the newest
-epochs are read.
+The estimates are those of `estimates_by_epoch`, without the documents of all other labels. So that
+a page stays quick, only the newest epochs are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 
-from deniable_aggregator.api.estimates import shown_of
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
-from deniable_aggregator.queries.numbers import asked_of_numbers, of_numbers
-from deniable_aggregator.queries.pooled import Reading, Span, by_epoch, visible
+from deniable_aggregator.queries.estimates import shown_of
+from deniable_aggregator.queries.numbers import finite, mean_of
+from deniable_aggregator.queries.pooled import PooledTally, Span, by_epoch, visible
 from deniable_aggregator.queries.spans import span_of
 from deniable_aggregator.queries.tables import tables_asked
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.web.application import service
+from deniable_aggregator.store.contract import Store
+from deniable_shared.domain import Number
 
-__all__ = ["MEAN", "Moment", "Series", "series_of"]
+__all__ = ["MEAN", "Moment", "OverTime", "over_time"]
 
 MEAN = "mean"
 MOST_EPOCHS = 400
@@ -37,72 +36,81 @@ class Moment:
     upper: float | None
 
 
+NOTHING = Moment(None, None, None)
+
+
 @dataclass(frozen=True, slots=True)
-class Series:
+class OverTime:
     """`lines` has a moment for each epoch of each label, `left_out` how many older epochs."""
 
     epochs: tuple[int, ...]
     n: tuple[int, ...]
     provisional: tuple[bool, ...]
-    lines: dict[str, list[Moment]]
+    lines: Mapping[str, Sequence[Moment]]
     too_few: int
     left_out: int
 
 
-def series_of(found: Collection, query: EstimatesArguments, labels: Sequence[str]) -> Series:
-    """Of these labels; raises what a reading refuses, too-few-reports among it."""
-    asked = span_of(query.first, query.last, found.manifest.epoch_seconds)
-    span, left_out = _newest(found, asked)
-    readings, few = by_epoch(service().store, found, span)
-    lines: dict[str, list[Moment]] = {label: [] for label in labels}
-    epochs, n, provisional = [], [], []
-    for reading in readings:
-        epochs.append(reading.epochs[0])
-        n.append(reading.n)
-        provisional.append(reading.provisional)
-        told = (
-            _mean(found, reading, query)
-            if labels == [MEAN]
-            else _told(found, reading, query, labels)
-        )
-        for label in labels:
-            lines[label].append(told.get(label, Moment(None, None, None)))
-    return Series(tuple(epochs), tuple(n), tuple(provisional), lines, len(few), left_out)
+def over_time(
+    store: Store, collection: Collection, question: EstimatesArguments, *, labels: Sequence[str]
+) -> OverTime:
+    """These labels, epoch by epoch; of numbers the mean, by the label MEAN.
+
+    Raises read-refused, too-few-reports and invalid-argument.
+    """
+    asked = span_of(question.first, question.last, collection.manifest.epoch_seconds)
+    span, left_out = _newest(store, collection, asked)
+    tallies, few = by_epoch(store, collection, span)
+    moments_of = _reader(collection, question, labels)
+    epochs, n, provisional, moments = [], [], [], []
+    for reports in tallies:
+        epochs.append(reports.epochs[0])
+        n.append(reports.n)
+        provisional.append(reports.provisional)
+        moments.append(moments_of(reports))
+    lines = {label: [each.get(label, NOTHING) for each in moments] for label in labels}
+    return OverTime(tuple(epochs), tuple(n), tuple(provisional), lines, len(few), left_out)
 
 
-def _newest(found: Collection, span: Span) -> tuple[Span, int]:
+def _newest(store: Store, collection: Collection, span: Span) -> tuple[Span, int]:
     """As many as there is time for, and how many older ones that leaves out."""
     rows = [
         row.epoch
-        for row in visible(found, service().store.epochs(found.id))
+        for row in visible(collection, store.epochs(collection.id))
         if span.first <= row.epoch <= span.last
     ]
-    most = max(1, min(MOST_EPOCHS, ENTRIES // found.mechanism.tally_size))
+    most = max(1, min(MOST_EPOCHS, ENTRIES // collection.mechanism.tally_size))
     if len(rows) <= most:
         return span, 0
     return Span(rows[-most], span.last), len(rows) - most
 
 
-def _mean(found: Collection, reading: Reading, query: EstimatesArguments) -> dict[str, Moment]:
-    told = of_numbers(found, reading, query, asked_of_numbers(found, query)).get("mean")
-    return {} if told is None else {MEAN: Moment(told.value, told.lower, told.upper)}
+def _reader(
+    collection: Collection, question: EstimatesArguments, labels: Sequence[str]
+) -> Callable[[PooledTally], Mapping[str, Moment]]:
+    """From the reports of one epoch to the moments of the labels."""
+    if isinstance(collection.manifest.domain, Number):
+        return lambda reports: _mean(collection, reports, question)
+    axes, wanted = tables_asked(collection, question.marginal), frozenset(labels)
+
+    def moments(reports: PooledTally) -> Mapping[str, Moment]:
+        shown = shown_of(collection, reports, question, axes)
+        estimate = shown.estimate
+        return {
+            label: Moment(
+                finite(float(estimate.frequencies[place])),
+                finite(float(estimate.lower[place])),
+                finite(float(estimate.upper[place])),
+            )
+            for place, label in enumerate(shown.labels)
+            if label in wanted
+        }
+
+    return moments
 
 
-def _told(
-    found: Collection, reading: Reading, query: EstimatesArguments, labels: Sequence[str]
-) -> dict[str, Moment]:
-    shown = shown_of(found, reading, query, tables_asked(found, query.marginal))
-    estimate, wanted = shown.estimate, frozenset(labels)
-    return {
-        label: Moment(
-            _finite(float(estimate.frequencies[place])),
-            _finite(float(estimate.lower[place])),
-            _finite(float(estimate.upper[place])),
-        )
-        for place, label in enumerate(shown.labels)
-        if label in wanted
-    }
-
-
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None
+def _mean(
+    collection: Collection, reports: PooledTally, question: EstimatesArguments
+) -> Mapping[str, Moment]:
+    middle = mean_of(collection, reports, confidence=question.confidence)
+    return {} if middle is None else {MEAN: Moment(middle.value, middle.lower, middle.upper)}
