@@ -21,7 +21,7 @@ from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_aggregator.metrics import MeteredStore, Metrics
 from deniable_aggregator.metrics.pace import Pace
 from deniable_aggregator.metrics.watch import Watch
-from deniable_aggregator.publishing import publish
+from deniable_aggregator.queries.sql_views import publish
 from deniable_aggregator.registry import Applied, Collection, Registry
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Store

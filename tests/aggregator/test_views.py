@@ -12,9 +12,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from deniable_aggregator import publishing
 from deniable_aggregator.central.account.decimals import at_most
 from deniable_aggregator.clock.watch import SETTLING_SECONDS
+from deniable_aggregator.queries import sql_views
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import ShownEpoch, Store
 from deniable_aggregator.store.opening import read_beside
@@ -203,16 +203,16 @@ def test_another_program_makes_every_estimate_again_and_the_same_one_none(
     world.count(found, [BITS] * 4)
     over(world)
     made: list[int] = []
-    original = publishing._shown
+    original = sql_views._shown
 
     def noted(store: Store, collection: Collection, epoch: int, maker: str) -> ShownEpoch:
         made.append(epoch)
         return original(store, collection, epoch, maker)
 
-    monkeypatch.setattr(publishing, "_shown", noted)
+    monkeypatch.setattr(sql_views, "_shown", noted)
     world.service.tick()
     assert made == []
-    monkeypatch.setattr(publishing, "_maker", lambda version: f"9.9/{version}")
+    monkeypatch.setattr(sql_views, "_maker", lambda version: f"9.9/{version}")
     world.service.tick()
     world.service.tick()
     assert made == [TODAY]
@@ -221,7 +221,7 @@ def test_another_program_makes_every_estimate_again_and_the_same_one_none(
 def test_many_epochs_are_made_some_in_each_round(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publishing, "EPOCHS_AT_ONCE", 2)
+    monkeypatch.setattr(sql_views, "EPOCHS_AT_ONCE", 2)
     found = world.register(authored())
     for epoch in range(TODAY - 2, TODAY + 1):
         world.count(found, [BITS] * 4, epoch=epoch)
@@ -234,7 +234,7 @@ def test_many_epochs_are_made_some_in_each_round(
 def test_of_too_many_labels_and_of_texts_nothing_is_shown(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publishing, "MOST_LABELS", 2)
+    monkeypatch.setattr(sql_views, "MOST_LABELS", 2)
     found = world.register(authored(type="choice", labels=("a", "b", "c")))
     world.count(found, ["a"] * 4)
     over(world)

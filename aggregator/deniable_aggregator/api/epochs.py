@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from deniable_aggregator import retention
 from deniable_aggregator.api.operations import operation
-from deniable_aggregator.api.spans import epoch_index
 from deniable_aggregator.documents.collections import (
     ClosedEpochDocument,
     CloseEpochArguments,
@@ -18,6 +17,7 @@ from deniable_aggregator.documents.collections import (
     EpochsDocument,
 )
 from deniable_aggregator.problem import Problem, refuse
+from deniable_aggregator.queries.spans import epoch_index
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import EpochRow
 from deniable_aggregator.store.spooled import counted_at

@@ -10,7 +10,6 @@ from flask import Blueprint, Response
 from msgspec import UnsetType
 
 from deniable_aggregator.api.operations import operation
-from deniable_aggregator.api.spans import span_of
 from deniable_aggregator.documents.releases import (
     AnswerDocument,
     LogPlaceDocument,
@@ -23,6 +22,7 @@ from deniable_aggregator.documents.releases import (
     ReleaseSummary,
 )
 from deniable_aggregator.problem import Problem, refuse
+from deniable_aggregator.queries.spans import span_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request, Selection, Shown
 from deniable_aggregator.releases.archive import listed, result_named

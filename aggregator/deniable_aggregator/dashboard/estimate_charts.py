@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import UnsetType
 
 from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.series import MEAN, Series
 from deniable_aggregator.dashboard.words import amount, count, digits_for, share, when
 from deniable_aggregator.documents.estimates import (
     EstimatesDocument,
     LabelEstimate,
     QuantityDocument,
 )
+from deniable_aggregator.queries.over_time import OverTime
 from deniable_shared.domain import Record
 
 __all__ = ["bars", "crossed", "lines", "quantity_rows"]
@@ -97,7 +97,7 @@ def crossed(
 
 
 def lines(
-    series: Series,
+    series: OverTime,
     *,
     title: str,
     epoch_start: Callable[[int], float],
@@ -106,6 +106,7 @@ def lines(
 ) -> Chart:
     """A line a label over the epochs, with the interval of each epoch as a band."""
     ticks = [when(epoch_start(epoch)) for epoch in series.epochs]
+    names = list(series.lines) if unit == "share" else ["Mean"]
     moments = [moment for line in series.lines.values() for moment in line]
     scale = 100 if unit == "share" else 1
     digits = digits_for(
@@ -145,12 +146,12 @@ def lines(
                 for label, line in series.lines.items()
             ],
         },
-        columns=("Epoch from", "Reports", *(_named(label) for label in series.lines)),
+        columns=("Epoch from", "Reports", *names),
         rows=rows,
         unit="share" if unit == "share" else "",
         digits=digits,
         files=files,
-        key=[_named(label) for label in series.lines],
+        key=names,
     )
 
 
@@ -171,10 +172,6 @@ def quantity_rows(
 
 def _quantile(name: str) -> str:
     return "Median" if name == "p50" else f"{name.removeprefix('p')} % are at or below"
-
-
-def _named(label: str) -> str:
-    return "Mean" if label == MEAN else label
 
 
 def _cells(row: LabelEstimate, digits: int, projected: bool, follow: Follow) -> list[Cell]:

@@ -8,9 +8,9 @@ from math import ceil, exp, floor, log10
 
 from msgspec import UNSET, UnsetType
 
-from deniable_aggregator.api.anonymity import of_relay
 from deniable_aggregator.dashboard.words import amount, plural, share
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
+from deniable_aggregator.queries.anonymity import of_relay
 from deniable_aggregator.registry import Collection
 from deniable_shared.certainty import certainty_percent
 from deniable_shared.dyadic import format_epsilon

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 from msgspec import UnsetType
 
-from deniable_aggregator.api.evidence import of_shape
 from deniable_aggregator.dashboard.activity import LATE_SECONDS, Activity, activity
 from deniable_aggregator.documents.estimates import WarningDocument
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.metrics.pace import Outcome
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.reading import Span, pooled, visible
+from deniable_aggregator.queries.evidence import of_shape
+from deniable_aggregator.queries.pooled import Span, pooled, visible
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import EpochRow, Store, Verdict
 

@@ -14,8 +14,8 @@ from deniable_aggregator.dashboard.asking import (
     estimates_asked,
     usual_show,
 )
-from deniable_aggregator.dashboard.series import MEAN
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
+from deniable_aggregator.queries.over_time import MEAN
 from deniable_aggregator.registry import Collection
 
 __all__ = ["MOST_COLUMNS", "Asked", "chips_of", "fitting", "in_order", "leading", "lines_of"]
@@ -92,7 +92,7 @@ def chips_of(
     asked: Asked, followed: Sequence[str], rows: Sequence[LabelEstimate]
 ) -> list[tuple[str, str]]:
     """Labels that can be followed over time, and where pressing one leads."""
-    if followed in ([], [MEAN]):
+    if not followed or asked.found.manifest.domain.type == "number":
         return []
     lead = leading(asked, followed)
     shown = dict.fromkeys([*followed, *(row.label for row in rows[:MOST_CHIPS])])

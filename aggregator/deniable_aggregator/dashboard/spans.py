@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.dashboard.words import when
-from deniable_aggregator.reading import visible
+from deniable_aggregator.queries.pooled import visible
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import Store
 from deniable_shared.epochs import epoch_start

@@ -291,3 +291,6 @@ class EstimatesByEpochDocument(Struct, frozen=True):
 
     epochs: list[EstimatesDocument]
     too_few_reports: list[int]
+
+
+EstimatesAnswer = EstimatesDocument | EstimatesByEpochDocument

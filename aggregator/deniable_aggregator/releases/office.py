@@ -22,7 +22,7 @@ from deniable_aggregator.central.account.decimals import at_least, at_most
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
 from deniable_aggregator.heads import UNWATCHED, Witness
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.reading import cells_of
+from deniable_aggregator.queries.pooled import cells_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.account import Decider, account_of, charge_of
 from deniable_aggregator.releases.document import (

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable_aggregator.errors import DamagedError
+from deniable_aggregator.estimators import Estimator
 from deniable_aggregator.store.checksums import CELL_IS_SEALED, body, is_sealed
 from deniable_aggregator.store.contract import PAGE_SIZE, Cell, CellTally, Counts, EpochRow
 from deniable_aggregator.store.statements import Statements
+from deniable_shared.errors import ParameterError
 
-__all__ = ["StoredTally", "epoch_rows", "epochs", "folded", "tallies", "unsealed_facts"]
+__all__ = ["StoredTally", "epoch_rows", "epochs", "folded", "possible", "tallies", "unsealed_facts"]
 
 _TALLIES = f"""
 select cells.number, epoch, manifest_version, cohort, n, tally_size, body,
@@ -110,3 +112,12 @@ def epoch_rows(
         EpochRow(epoch, n, closed_at, expired_at, damage)
         for epoch, n, closed_at, expired_at, _ in rows
     ]
+
+
+def possible(estimator: Estimator, row: CellTally) -> CellTally:
+    """The cell; raises DamagedError for counts that so many reports cannot give."""
+    try:
+        estimator.checked(row.tally, row.n)
+    except ParameterError as error:
+        raise DamagedError(row.cell.collection, row.cell.epoch) from error
+    return row

@@ -8,12 +8,17 @@ from urllib.parse import urlencode
 import msgspec
 from flask import Response, request
 
+from deniable_aggregator.documents.estimates import (
+    EstimatesAnswer,
+    EstimatesByEpochDocument,
+    EstimatesDocument,
+)
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.web import columnar
 from deniable_aggregator.web.application import ARROW, CSV, JSON, PARQUET, Answers, answer
-from deniable_aggregator.web.spreadsheet import Row, csv_text
+from deniable_aggregator.web.spreadsheet import Row, csv_text, epoch_rows, label_rows
 
-__all__ = ["answered", "as_table", "linked", "negotiated", "tables"]
+__all__ = ["answered", "as_table", "estimates_as", "linked", "negotiated", "tables"]
 
 COLUMNAR = (ARROW, PARQUET)
 _WRITERS: Mapping[str, Callable[[Iterable[Row], Sequence[str], Mapping[str, str]], bytes]] = {
@@ -61,6 +66,22 @@ def as_table(
             csv_text(rows, columns), content_type=f"{CSV}; charset=utf-8; header=present"
         )
     return Response(_WRITERS[kind](rows, columns, about), content_type=kind)
+
+
+def estimates_as(kind: str, document: EstimatesAnswer) -> Response:
+    """Estimates as JSON or as a table of this media type, one row a label."""
+    if kind == JSON:
+        return answer(document)
+    if isinstance(document, EstimatesByEpochDocument):
+        first = document.epochs[:1]
+        return as_table(kind, epoch_rows(document), (), _about(*first) if first else {})
+    return as_table(kind, label_rows(document), (), _about(document))
+
+
+def _about(document: EstimatesDocument) -> dict[str, str]:
+    """What a table of estimates is of, besides its rows."""
+    names = ("collection", "mechanism", "epsilon", "repeat", "target")
+    return {f"deniable.{name}": str(getattr(document, name)) for name in names}
 
 
 def linked(response: Response, following: int | None) -> Response:

@@ -8,7 +8,6 @@ import msgspec
 from flask import Response
 from msgspec import UnsetType
 
-from deniable_aggregator.api.estimates import csv_of, estimated, estimated_together
 from deniable_aggregator.dashboard import spans
 from deniable_aggregator.dashboard.about import collection_of
 from deniable_aggregator.dashboard.addresses import here
@@ -24,7 +23,6 @@ from deniable_aggregator.dashboard.filing import attached, files_of
 from deniable_aggregator.dashboard.guarantees import fakes, hidden, over_optimum, revealed
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import paged
-from deniable_aggregator.dashboard.series import MEAN, series_of
 from deniable_aggregator.dashboard.showing import (
     MOST_COLUMNS,
     Asked,
@@ -36,7 +34,10 @@ from deniable_aggregator.dashboard.showing import (
 )
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.web.application import answer, service
+from deniable_aggregator.queries import estimates as queries
+from deniable_aggregator.queries.over_time import over_time
+from deniable_aggregator.web.application import CSV, JSON, service
+from deniable_aggregator.web.formats import estimates_as
 from deniable_shared.domain import Record
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.epochs import epoch_start
@@ -57,9 +58,12 @@ def view(query: CollectionArguments, collection: str) -> Context | Response:
 def _file(asked: Asked) -> Response:
     """What the API answers to the same question, to be kept as a file."""
     wanted = estimates_asked(asked.found, asked.query)
-    told = estimated(asked.found, msgspec.structs.replace(wanted, group_by=asked.query.by))
+    question = msgspec.structs.replace(wanted, group_by=asked.query.by)
     kind = asked.query.format
-    response = answer(told) if kind == "json" else csv_of(told)
+    running = service()
+    batch = running.settings.relay_batch
+    document = queries.answer(running.store, asked.found, question, relay_batch=batch)
+    response = estimates_as(JSON if kind == "json" else CSV, document)
     return attached(response, f"{asked.found.manifest.name}.{kind}")
 
 
@@ -90,7 +94,12 @@ def _about(asked: Asked) -> Context:
 def _shown(asked: Asked) -> Context:
     """The estimates, or why there are none."""
     try:
-        document = estimated_together(asked.found, estimates_asked(asked.found, asked.query))
+        document = queries.estimates(
+            service().store,
+            asked.found,
+            estimates_asked(asked.found, asked.query),
+            relay_batch=service().settings.relay_batch,
+        )
     except Problem as problem:
         if problem.slug not in _SAID_AS_STATES:
             raise
@@ -158,7 +167,8 @@ def _over_time(asked: Asked, followed: Sequence[str]) -> Chart | None:
     """None where nothing can be followed or there is one epoch only."""
     if not followed:
         return None
-    series = series_of(asked.found, estimates_asked(asked.found, asked.query), followed)
+    question = estimates_asked(asked.found, asked.query)
+    series = over_time(service().store, asked.found, question, labels=followed)
     if len(series.epochs) < 2:
         return None
     seconds = asked.found.manifest.epoch_seconds
@@ -168,7 +178,7 @@ def _over_time(asked: Asked, followed: Sequence[str]) -> Chart | None:
         title=f"Over time{left}",
         epoch_start=lambda epoch: epoch_start(epoch, seconds),
         files=files_of(asked.address, by="epoch"),
-        unit="" if followed == [MEAN] else "share",
+        unit="" if asked.found.manifest.domain.type == "number" else "share",
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from flask import Response
 
-from deniable_aggregator.api.comparison import compared
 from deniable_aggregator.dashboard import spans
 from deniable_aggregator.dashboard.about import collection_of
 from deniable_aggregator.dashboard.addresses import Address, here
@@ -27,7 +26,8 @@ from deniable_aggregator.documents.comparison import (
     DifferenceDocument,
 )
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.reading import visible
+from deniable_aggregator.queries.comparison import comparison
+from deniable_aggregator.queries.pooled import visible
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.formats import as_table
@@ -64,7 +64,7 @@ def view(query: CompareArguments, collection: str) -> Context | Response:
 
 def _file(found: Collection, wanted: ComparisonArguments, kind: str) -> Response:
     """What the API answers to the same question."""
-    document = compared(found, wanted)
+    document = comparison(service().store, found, wanted)
     rows = compared_rows(document)
     told = answer(document) if kind == "json" else as_table(CSV, rows, COMPARISON_COLUMNS, {})
     return attached(told, f"{found.name}-compared.{kind}")
@@ -85,7 +85,7 @@ def _shown(
     found: Collection, query: CompareArguments, wanted: ComparisonArguments, address: Address
 ) -> Context:
     try:
-        document = compared(found, wanted)
+        document = comparison(service().store, found, wanted)
     except Problem as problem:
         if problem.slug not in _SAID_AS_STATES:
             raise

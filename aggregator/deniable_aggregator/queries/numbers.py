@@ -20,13 +20,13 @@ from deniable_aggregator.documents.estimates import (
 from deniable_aggregator.estimate.functionals import Linear
 from deniable_aggregator.estimate.quantity import LEVELS, Quantity, mean, quantiles, ranges
 from deniable_aggregator.problem import Problem, refuse
-from deniable_aggregator.reading import Reading
+from deniable_aggregator.queries.pooled import PooledTally
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Number
 from deniable_shared.domain.number import decimal_text
 from deniable_shared.errors import DeniableError
 
-__all__ = ["Asked", "asked_of_numbers", "influence_of", "of_numbers"]
+__all__ = ["Asked", "asked_of_numbers", "finite", "influence_of", "mean_of", "of_numbers"]
 
 _TELLS_BOTH = "tree/1, haar/1 and square-wave/1 tell ranges and quantiles"
 
@@ -46,20 +46,20 @@ class Asked:
     levels: tuple[float, ...] = LEVELS
 
 
-def asked_of_numbers(collection: Collection, query: EstimatesArguments) -> Asked:
+def asked_of_numbers(collection: Collection, question: EstimatesArguments) -> Asked:
     """What `range` and `quantile` ask for; raises invalid-argument for what is not told."""
     domain = collection.manifest.domain
     if not isinstance(domain, Number):
-        for name, given in (("range", query.ranges), ("quantile", query.quantiles)):
+        for name, given in (("range", question.ranges), ("quantile", question.quantiles)):
             if given:
                 raise refuse(name, accepted="left out: only numbers have one", given=given[0])
         return Asked()
     if not isinstance(collection.estimator, Linear):
-        for name, given in (("range", query.ranges), ("quantile", query.quantiles)):
+        for name, given in (("range", question.ranges), ("quantile", question.quantiles)):
             if given:
                 raise _not_told(collection, name, given[0])
-    asked = tuple(_range(domain, text) for text in query.ranges)
-    return Asked(asked, tuple(map(_level, query.quantiles)) or LEVELS)
+    asked = tuple(_range(domain, text) for text in question.ranges)
+    return Asked(asked, tuple(map(_level, question.quantiles)) or LEVELS)
 
 
 def _level(text: str) -> float:
@@ -102,34 +102,52 @@ def _not_told(collection: Collection, argument: str, given: str) -> Problem:
 
 
 def of_numbers(
-    collection: Collection, reading: Reading, query: EstimatesArguments, asked: Asked
+    collection: Collection, reports: PooledTally, question: EstimatesArguments, asked: Asked
 ) -> _Numbers:
     """Nothing for other domains; no mean, no quantiles where the mechanism does not tell them."""
     domain, estimator = collection.manifest.domain, collection.estimator
     if not isinstance(domain, Number):
         return {}
     document = _Numbers(clipped=_clipped(domain))
-    told, epochs = (reading.tally, reading.n), len(reading.epochs)
-    middle = mean(estimator, domain, *told, confidence=query.confidence, epochs=epochs)
+    told, epochs = (reports.tally, reports.n), len(reports.epochs)
+    middle = mean_of(collection, reports, confidence=question.confidence)
     if middle is not None:
-        document["mean"] = _document(middle)
-    sure = _confidence(query, len(asked.levels))
+        document["mean"] = middle
+    sure = _confidence(question, len(asked.levels))
     found = quantiles(estimator, domain, *told, levels=asked.levels, confidence=sure, epochs=epochs)
     if found:
         document["quantiles"] = list(map(_document, found))
     if asked.ranges and isinstance(estimator, Linear):
         bounds = [(domain.value(first), domain.value(last)) for first, last in asked.ranges]
-        sure = _confidence(query, len(bounds))
+        sure = _confidence(question, len(bounds))
         shares = ranges(estimator, domain, *told, bounds, confidence=sure, epochs=epochs)
         document["ranges"] = [
-            _range_document(domain, reading.n, ends, share)
+            _range_document(domain, reports.n, ends, share)
             for ends, share in zip(asked.ranges, shares, strict=True)
         ]
     return document
 
 
-def _confidence(query: EstimatesArguments, together: int) -> float:
-    return 1 - (1 - query.confidence) / (together if query.family == "all" else 1)
+def mean_of(
+    collection: Collection, reports: PooledTally, *, confidence: float
+) -> QuantityDocument | None:
+    """The mean of numbers; None for other domains and where the mechanism does not tell it."""
+    domain = collection.manifest.domain
+    if not isinstance(domain, Number):
+        return None
+    middle = mean(
+        collection.estimator,
+        domain,
+        reports.tally,
+        reports.n,
+        confidence=confidence,
+        epochs=len(reports.epochs),
+    )
+    return None if middle is None else _document(middle)
+
+
+def _confidence(question: EstimatesArguments, together: int) -> float:
+    return 1 - (1 - question.confidence) / (together if question.family == "all" else 1)
 
 
 def _range_document(
@@ -139,9 +157,9 @@ def _range_document(
     return RangeDocument(
         low=first,
         high=last,
-        count=_finite(n * share.value),
-        frequency=_finite(share.value),
-        std_error=_finite(share.std_error),
+        count=finite(n * share.value),
+        frequency=finite(share.value),
+        std_error=finite(share.std_error),
         lower=share.lower,
         upper=share.upper,
     )
@@ -163,12 +181,13 @@ def _clipped(domain: Number) -> ClippedDocument:
 def _document(quantity: Quantity) -> QuantityDocument:
     return QuantityDocument(
         name=quantity.name,
-        value=_finite(quantity.value),
-        std_error=_finite(quantity.std_error),
+        value=finite(quantity.value),
+        std_error=finite(quantity.std_error),
         lower=quantity.lower,
         upper=quantity.upper,
     )
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """The value; None for NaN and infinity."""
     return value if math.isfinite(value) else None

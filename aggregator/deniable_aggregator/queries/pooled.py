@@ -8,26 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
-from deniable_aggregator.estimators import Estimator
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import CellTally, EpochRow, Store
-from deniable_shared.errors import ParameterError
+from deniable_aggregator.store.counted import possible
 
 __all__ = [
     "LAST_EPOCH",
     "MAX_ROWS",
     "Page",
-    "Reading",
+    "PooledTally",
     "Span",
     "by_epoch",
     "cells_of",
     "page_of",
     "pooled",
-    "possible",
     "refuse_releases_only",
     "visible",
 ]
@@ -57,7 +54,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class PooledTally:
     """The reports of some epochs, added up; `provisional` when one of them is still open."""
 
     epochs: tuple[int, ...]
@@ -75,19 +72,19 @@ def refuse_releases_only(collection: Collection) -> None:
         )
 
 
-def pooled(store: Store, collection: Collection, span: Span) -> Reading:
+def pooled(store: Store, collection: Collection, span: Span) -> PooledTally:
     """All readable epochs of the span as one; raises read-refused or too-few-reports."""
     rows = _readable(store, collection, span)
     _require_enough(collection, sum(row.n for row in rows))
-    reading = _added_up(store, collection, rows)
-    _require_every_level(collection, reading)
-    return reading
+    reports = _added_up(store, collection, rows)
+    _require_every_level(collection, reports)
+    return reports
 
 
 def by_epoch(
     store: Store, collection: Collection, span: Span
-) -> tuple[Iterator[Reading], tuple[int, ...]]:
-    """A reading for each readable epoch with enough reports, and the epochs that have too few.
+) -> tuple[Iterator[PooledTally], tuple[int, ...]]:
+    """Each readable epoch with enough reports, and the epochs that have too few.
 
     Raises read-refused, too-few-reports (no epoch has enough), invalid-argument (too many epochs).
     """
@@ -111,7 +108,7 @@ def by_epoch(
 class Page:
     """Some epochs, one by one; `following` is the epoch that the next page begins with."""
 
-    readings: Iterator[Reading]
+    tallies: Iterator[PooledTally]
     too_few: tuple[int, ...]
     following: int | None
 
@@ -119,7 +116,7 @@ class Page:
 def page_of(store: Store, collection: Collection, span: Span, most: int) -> Page:
     """The first `most` readable epochs of the span; raises read-refused.
 
-    Readings are of those that have enough reports, which may be none.
+    Tallies are of those that have enough reports, which may be none.
     """
     rows = _readable(store, collection, span)
     page, after = rows[:most], rows[most:]
@@ -164,11 +161,11 @@ def _require_enough(collection: Collection, n: int) -> None:
         )
 
 
-def _require_every_level(collection: Collection, reading: Reading) -> None:
-    estimator, n = collection.estimator, reading.n
+def _require_every_level(collection: Collection, reports: PooledTally) -> None:
+    estimator, n = collection.estimator, reports.n
     if not isinstance(estimator, HierarchyEstimator):
         return
-    silent = estimator.silent_levels(reading.tally, n)
+    silent = estimator.silent_levels(reports.tally, n)
     if silent:
         raise Problem(
             "too-few-reports",
@@ -180,7 +177,7 @@ def _require_every_level(collection: Collection, reading: Reading) -> None:
         )
 
 
-def _added_up(store: Store, collection: Collection, rows: Sequence[EpochRow]) -> Reading:
+def _added_up(store: Store, collection: Collection, rows: Sequence[EpochRow]) -> PooledTally:
     epochs = tuple(row.epoch for row in rows)
     cells = cells_of(store, collection, epochs)
     first = next(cells)  # there is one: the rows have reports
@@ -188,7 +185,7 @@ def _added_up(store: Store, collection: Collection, rows: Sequence[EpochRow]) ->
     for cell in cells:
         n += cell.n
         tally += cell.tally
-    return Reading(epochs, any(row.closed_at is None for row in rows), n, tally)
+    return PooledTally(epochs, any(row.closed_at is None for row in rows), n, tally)
 
 
 def cells_of(store: Store, collection: Collection, epochs: Sequence[int]) -> Iterator[CellTally]:
@@ -200,12 +197,3 @@ def cells_of(store: Store, collection: Collection, epochs: Sequence[int]) -> Ite
         for cell in store.tallies(collection.id, batch[0], batch[-1]):
             if cell.cell.epoch in wanted:
                 yield possible(collection.estimator, cell)
-
-
-def possible(estimator: Estimator, row: CellTally) -> CellTally:
-    """The cell; raises DamagedError for counts that so many reports cannot give."""
-    try:
-        estimator.checked(row.tally, row.n)
-    except ParameterError as error:
-        raise DamagedError(row.cell.collection, row.cell.epoch) from error
-    return row

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 from typing import TypedDict
 
 from msgspec import UNSET, UnsetType
@@ -19,7 +18,8 @@ from deniable_aggregator.estimate.set_laws import checked_set, of_set
 from deniable_aggregator.estimate.shape import Oddity, oddities
 from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
 from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
-from deniable_aggregator.reading import Reading
+from deniable_aggregator.queries.numbers import finite
+from deniable_aggregator.queries.pooled import PooledTally
 from deniable_aggregator.registry import Collection
 from deniable_shared.errors import ParameterError
 
@@ -71,26 +71,26 @@ def accepted_projections(collection: Collection, *, tables: bool) -> tuple[str, 
     return tuple(accepted)
 
 
-def presented(collection: Collection, reading: Reading, *, smooth: bool) -> Presented:
+def presented(collection: Collection, reports: PooledTally, *, smooth: bool) -> Presented:
     """The likeliest distribution, or its smoothed form."""
     estimator = collection.estimator
     if isinstance(estimator, SquareWaveEstimator):
         if smooth:
-            return Presented(estimator.fitted(reading.tally, reading.n, smooth=True).tolist())
-        found = fit(estimator.law, reading.tally)
+            return Presented(estimator.fitted(reports.tally, reports.n, smooth=True).tolist())
+        found = fit(estimator.law, reports.tally)
     else:
-        found = likeliest(collection.mechanism, reading.tally)
+        found = likeliest(collection.mechanism, reports.tally)
     return Presented(found.distribution.tolist(), found.short)
 
 
-def of_rows(estimate: Estimate, query: EstimatesArguments) -> list[RowEvidence]:
+def of_rows(estimate: Estimate, question: EstimatesArguments) -> list[RowEvidence]:
     """For each label; raises invalid-argument where these estimates have no such thing."""
     rows = [RowEvidence() for _ in estimate.frequencies]
-    if not isinstance(query.significant, UnsetType):
-        for row, held in zip(rows, _significant(estimate, query.significant), strict=True):
+    if not isinstance(question.significant, UnsetType):
+        for row, held in zip(rows, _significant(estimate, question.significant), strict=True):
             row["significant"] = held
-    if not isinstance(query.liars, UnsetType):
-        for row, limits in zip(rows, _under_lies(estimate, query.liars), strict=True):
+    if not isinstance(question.liars, UnsetType):
+        for row, limits in zip(rows, _under_lies(estimate, question.liars), strict=True):
             row["lower_under_lies"], row["upper_under_lies"], row["liars_to_zero"] = limits
     return rows
 
@@ -137,53 +137,53 @@ def sets_asked(collection: Collection, asked: Sequence[str]) -> list[tuple[int, 
 
 def of_sets(
     collection: Collection,
-    reading: Reading,
-    query: EstimatesArguments,
+    reports: PooledTally,
+    question: EstimatesArguments,
     sets: Sequence[tuple[int, ...]],
 ) -> list[SetDocument] | UnsetType:
     """The estimate of each set; under family "all" they hold together."""
     if not sets:
         return UNSET
-    return [_of_set(collection, reading, query, members, len(sets)) for members in sets]
+    return [_of_set(collection, reports, question, members, len(sets)) for members in sets]
 
 
 def _of_set(
     collection: Collection,
-    reading: Reading,
-    query: EstimatesArguments,
+    reports: PooledTally,
+    question: EstimatesArguments,
     members: tuple[int, ...],
     sets: int,
 ) -> SetDocument:
     found = of_set(
         collection.estimator,
         collection.mechanism,
-        reading.tally,
-        reading.n,
+        reports.tally,
+        reports.n,
         members,
-        confidence=query.confidence,
-        epochs=len(reading.epochs),
-        family=query.family,
+        confidence=question.confidence,
+        epochs=len(reports.epochs),
+        family=question.family,
         sets=sets,
     )
     labels = collection.manifest.domain.labels
     return SetDocument(
         labels=[labels[place] for place in members],
-        count=_finite(reading.n * found.frequency),
-        frequency=_finite(found.frequency),
-        std_error=_finite(found.std_error),
+        count=finite(reports.n * found.frequency),
+        frequency=finite(found.frequency),
+        std_error=finite(found.std_error),
         lower=found.lower,
         upper=found.upper,
     )
 
 
-def of_shape(collection: Collection, reading: Reading) -> list[WarningDocument] | UnsetType:
+def of_shape(collection: Collection, reports: PooledTally) -> list[WarningDocument] | UnsetType:
     """What honest reports do not look like; nothing is said where nothing is odd."""
     found = oddities(
         collection.estimator,
         collection.mechanism,
-        reading.tally,
-        reading.n,
-        epochs=len(reading.epochs),
+        reports.tally,
+        reports.n,
+        epochs=len(reports.epochs),
     )
     return [_warning(oddity) for oddity in found] or UNSET
 
@@ -202,7 +202,3 @@ def _refused(error: ParameterError, argument: str, accepted: str, given: object)
         accepted=accepted,
         given=str(given)[:SHOWN_CHARACTERS],
     )
-
-
-def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None

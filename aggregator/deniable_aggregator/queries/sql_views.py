@@ -12,7 +12,8 @@ from importlib.metadata import version
 
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.reading import Span, pooled
+from deniable_aggregator.queries.estimates import plain
+from deniable_aggregator.queries.pooled import Span, pooled
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import (
     EpochRow,
@@ -54,13 +55,11 @@ def _maker(manifest_version: int) -> str:
 
 def _shown(store: Store, collection: Collection, epoch: int, maker: str) -> ShownEpoch:
     """Without rows where analysts may read none, or they are too many."""
-    from deniable_aggregator.api.estimates import plain  # the web framework, where it is needed
-
     try:
-        reading = pooled(store, collection, Span(epoch, epoch))
+        reports = pooled(store, collection, Span(epoch, epoch))
     except (Problem, DamagedError):
         return ShownEpoch(epoch, maker)
-    document = plain(collection, reading)
+    document = plain(collection, reports)
     rows = [
         ShownEstimate(row.label, row.frequency, row.std_error, row.lower, row.upper)
         for row in document.estimates

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from deniable_aggregator.api.tables import Shown
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.estimate.heavy_hitters import found
 from deniable_aggregator.estimate.texts import Evidence, Texts, tell
 from deniable_aggregator.estimators.contract import TextEstimator
 from deniable_aggregator.problem import refuse
-from deniable_aggregator.reading import Reading
+from deniable_aggregator.queries.pooled import PooledTally
+from deniable_aggregator.queries.tables import Shown
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Text
 from deniable_shared.errors import DomainError, ParameterError
@@ -29,13 +29,15 @@ def check_candidates(collection: Collection, candidates: Sequence[str]) -> None:
         raise refuse("candidate", accepted=accepted, given=candidates[0])
 
 
-def shown_texts(collection: Collection, reading: Reading, query: EstimatesArguments) -> Shown:
+def shown_texts(
+    collection: Collection, reports: PooledTally, question: EstimatesArguments
+) -> Shown:
     """Given texts in their order; without any, those that were found."""
     estimator, domain = collection.estimator, collection.manifest.domain
     if estimator.tells != "texts" or not isinstance(domain, Text):
         raise ParameterError(f"texts must be those of a collection of texts, got {domain.type}")
-    candidates = _encoded(domain, query.candidate)
-    told = _told(cast(TextEstimator, estimator), reading, query, candidates)
+    candidates = _encoded(domain, question.candidate)
+    told = _told(cast(TextEstimator, estimator), reports, question, candidates)
     return Shown(
         (told.estimate,),
         [text.decode() for text in told.texts],
@@ -58,21 +60,21 @@ def _encoded(domain: Text, texts: Sequence[str]) -> list[bytes]:
 
 def _told(
     estimator: TextEstimator,
-    reading: Reading,
-    query: EstimatesArguments,
+    reports: PooledTally,
+    question: EstimatesArguments,
     candidates: Sequence[bytes],
 ) -> Texts:
-    epochs = len(reading.epochs)
+    epochs = len(reports.epochs)
     if not candidates:
         return found(
-            estimator, reading.tally, reading.n, confidence=query.confidence, epochs=epochs
+            estimator, reports.tally, reports.n, confidence=question.confidence, epochs=epochs
         )
-    counts, _ = estimator.checked(reading.tally, reading.n)
+    counts, _ = estimator.checked(reports.tally, reports.n)
     return tell(
         Evidence(estimator, counts),
         candidates,
         held_out=False,
-        confidence=query.confidence,
+        confidence=question.confidence,
         epochs=epochs,
-        family=query.family,
+        family=question.family,
     )

@@ -15,7 +15,7 @@ from deniable_aggregator.estimate.association import Undecided, association
 from deniable_aggregator.estimate.marginals import axes_of, labels_of, tabular
 from deniable_aggregator.estimate.tables import Settings, Tabular, joined, table
 from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
-from deniable_aggregator.reading import Reading
+from deniable_aggregator.queries.pooled import PooledTally
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
@@ -96,7 +96,10 @@ def _refused(error: ParameterError, names: str) -> Problem:
 
 
 def shown_tables(
-    collection: Collection, reading: Reading, query: EstimatesArguments, asked: Sequence[_Axes]
+    collection: Collection,
+    reports: PooledTally,
+    question: EstimatesArguments,
+    asked: Sequence[_Axes],
 ) -> Shown:
     """Each table, and for two attributes the test; intervals hold together over all of them."""
     domain = collection.manifest.domain
@@ -104,18 +107,18 @@ def shown_tables(
         raise ParameterError(f"tables must be those of a record, got {domain.type}")
     known = tabular(collection.estimator, collection.mechanism, domain)
     labels = [label for axes in asked for label in labels_of(domain, axes)]
-    settings = Settings(query.confidence, len(reading.epochs), query.family, len(labels))
-    parts = tuple(table(known, reading.tally, reading.n, axes, settings) for axes in asked)
+    settings = Settings(question.confidence, len(reports.epochs), question.family, len(labels))
+    parts = tuple(table(known, reports.tally, reports.n, axes, settings) for axes in asked)
     pairs = [axes for axes in asked if len(axes) == _PAIR]
-    return Shown(parts, labels, [_test(known, domain, reading, axes) for axes in pairs])
+    return Shown(parts, labels, [_test(known, domain, reports, axes) for axes in pairs])
 
 
-def _test(known: Tabular, domain: Record, reading: Reading, axes: _Axes) -> AssociationDocument:
+def _test(known: Tabular, domain: Record, reports: PooledTally, axes: _Axes) -> AssociationDocument:
     first, second = axes
     found = association(
-        known.source(reading.tally, reading.n, axes),
+        known.source(reports.tally, reports.n, axes),
         (domain.radices[first], domain.radices[second]),
-        epochs=1 if known.repeat == "once" else len(reading.epochs),
+        epochs=1 if known.repeat == "once" else len(reports.epochs),
     )
     names = [domain.topics[axis] for axis in axes]
     if isinstance(found, Undecided):

@@ -1,0 +1,256 @@
+"""Debiased estimates of one collection: all epochs as one, or epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypedDict
+
+from msgspec import UNSET, UnsetType
+
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.documents.estimates import (
+    EstimatesAnswer,
+    EstimatesByEpochDocument,
+    EstimatesDocument,
+    HoldDocument,
+    LabelEstimate,
+    TrustDocument,
+)
+from deniable_aggregator.estimate import Estimate
+from deniable_aggregator.estimate.trust import UNREACHABLE
+from deniable_aggregator.problem import refuse
+from deniable_aggregator.queries.anonymity import of_relay
+from deniable_aggregator.queries.evidence import (
+    Presented,
+    RowEvidence,
+    accepted_projections,
+    of_rows,
+    of_sets,
+    of_shape,
+    presented,
+    sets_asked,
+)
+from deniable_aggregator.queries.numbers import (
+    Asked,
+    asked_of_numbers,
+    finite,
+    influence_of,
+    of_numbers,
+)
+from deniable_aggregator.queries.pooled import PooledTally, Span, by_epoch, pooled
+from deniable_aggregator.queries.spans import moments_span
+from deniable_aggregator.queries.tables import Shown, shown_tables, tables_asked
+from deniable_aggregator.queries.texts import check_candidates, shown_texts
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.store.contract import Store
+from deniable_shared.domain import Text
+from deniable_shared.dyadic import format_epsilon
+from deniable_shared.manifest import Manifest
+
+__all__ = ["answer", "estimates", "estimates_by_epoch", "plain", "shown_of"]
+
+
+def answer(
+    store: Store, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
+) -> EstimatesAnswer:
+    """One document, or one for each epoch where the question groups by epoch."""
+    ask = estimates_by_epoch if question.group_by == "epoch" else estimates
+    return ask(store, collection, question, relay_batch=relay_batch)
+
+
+def estimates(
+    store: Store, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
+) -> EstimatesDocument:
+    """All epochs of the question as one.
+
+    `relay_batch` is the least number of reports that relays pass on together; 0: there are none.
+    Raises read-refused, too-few-reports and invalid-argument as Problem, or DamagedError.
+    """
+    checked = _checked(collection, question)
+    reports = pooled(store, collection, checked.span)
+    return _document(collection, reports, question, checked, relay_batch=relay_batch)
+
+
+def estimates_by_epoch(
+    store: Store, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
+) -> EstimatesByEpochDocument:
+    """A document for each epoch that has enough reports; raises what `estimates` raises."""
+    checked = _checked(collection, question)
+    tallies, few = by_epoch(store, collection, checked.span)
+    documents = [
+        _document(collection, reports, question, checked, relay_batch=relay_batch)
+        for reports in tallies
+    ]
+    return EstimatesByEpochDocument(documents, list(few))
+
+
+def plain(
+    collection: Collection, reports: PooledTally, question: EstimatesArguments | None = None
+) -> EstimatesDocument:
+    """The document of these reports when no tables, sets or numbers are asked for."""
+    question = question or EstimatesArguments()
+    checked = _Checked(
+        tables_asked(collection, []), [], asked_of_numbers(collection, question), Span()
+    )
+    return _document(collection, reports, question, checked, relay_batch=0)
+
+
+class _Checked(NamedTuple):
+    """Tables, sets, what is asked of numbers, and epochs."""
+
+    axes: list[tuple[int, ...]]
+    sets: list[tuple[int, ...]]
+    asked: Asked
+    span: Span
+
+
+def _checked(collection: Collection, question: EstimatesArguments) -> _Checked:
+    """What is asked for, if it can be."""
+    axes = tables_asked(collection, question.marginal)
+    check_candidates(collection, question.candidate)
+    sets, asked = sets_asked(collection, question.sets), asked_of_numbers(collection, question)
+    _check_projection(collection, question.projection, tables=bool(axes))
+    span = moments_span(question.first, question.last, collection.manifest.epoch_seconds)
+    return _Checked(axes, sets, asked, span)
+
+
+def _check_projection(collection: Collection, projection: str, *, tables: bool) -> None:
+    accepted = accepted_projections(collection, tables=tables)
+    if projection not in accepted:
+        named = f"{', '.join(accepted[:-1])} or {accepted[-1]}"
+        domain = collection.manifest.domain.type
+        raise refuse("projection", accepted=f"{named} for {domain}", given=projection)
+
+
+def _document(
+    collection: Collection,
+    reports: PooledTally,
+    question: EstimatesArguments,
+    checked: _Checked,
+    *,
+    relay_batch: int,
+) -> EstimatesDocument:
+    shown = shown_of(collection, reports, question, checked.axes)
+    projection = _projection(collection, reports, question.projection, shown)
+    estimate = shown.estimate
+    evidence = of_rows(estimate, question)
+    return EstimatesDocument(
+        collection=collection.id,
+        mechanism=collection.mechanism.id,
+        epsilon=format_epsilon(collection.mechanism.epsilon),
+        repeat=collection.manifest.repeat,
+        **_of_holds(collection.manifest, reports.epochs),
+        n=reports.n,
+        epochs=list(reports.epochs),
+        provisional=reports.provisional,
+        confidence=question.confidence,
+        **of_numbers(collection, reports, question, checked.asked),
+        estimates=_rows(shown, estimate, projection, n=reports.n, evidence=evidence),
+        associations=shown.associations if checked.axes else UNSET,
+        evidence=shown.evidence,
+        sets=of_sets(collection, reports, question, checked.sets),
+        likelihood_short=projection.short,
+        warnings=of_shape(collection, reports),
+        trust=TrustDocument(finite(influence_of(collection, estimate.influence))),
+        shuffled=of_relay(collection, relay_batch, question.liars),
+    )
+
+
+def _rows(
+    shown: Shown,
+    estimate: Estimate,
+    projection: Presented,
+    *,
+    n: int,
+    evidence: Sequence[RowEvidence],
+) -> list[LabelEstimate]:
+    """One row a label; none where a mean alone is estimated."""
+    if not shown.labels:
+        return []
+    columns = zip(
+        shown.labels,
+        estimate.frequencies.tolist(),
+        estimate.std_errors.tolist(),
+        estimate.lower.tolist(),
+        estimate.upper.tolist(),
+        projection.values,
+        [UNSET] * len(estimate.frequencies) if shown.reports is None else shown.reports,
+        estimate.reports_to_leave.tolist(),
+        estimate.devices_to_leave.tolist(),
+        evidence,
+        strict=True,
+    )
+    return [_row(n, *column) for column in columns]
+
+
+def _row(
+    n: int,
+    label: str,
+    frequency: float,
+    std_error: float,
+    lower: float,
+    upper: float,
+    projected: float | UnsetType,
+    told_by: int | UnsetType,
+    reports: int,
+    devices: int,
+    evidence: RowEvidence,
+) -> LabelEstimate:
+    return LabelEstimate(
+        label=label,
+        count=finite(n * frequency),
+        frequency=finite(frequency),
+        std_error=finite(std_error),
+        lower=finite(lower),
+        upper=finite(upper),
+        projected=projected if isinstance(projected, UnsetType) else finite(projected),
+        reports=told_by,
+        reports_to_leave_interval=None if reports == UNREACHABLE else reports,
+        devices_to_leave_interval=None if devices == UNREACHABLE else devices,
+        **evidence,
+    )
+
+
+def _projection(collection: Collection, reports: PooledTally, kind: str, shown: Shown) -> Presented:
+    if kind == "none":
+        return Presented([UNSET] * len(shown.estimate.frequencies))
+    if kind in ("mle", "ems"):
+        return presented(collection, reports, smooth=kind == "ems")
+    return Presented(shown.projected("simplex" if kind == "top-down" else kind))
+
+
+def shown_of(
+    collection: Collection,
+    reports: PooledTally,
+    question: EstimatesArguments,
+    axes: Sequence[tuple[int, ...]] = (),
+) -> Shown:
+    """The estimates of these reports with their labels."""
+    if axes:
+        return shown_tables(collection, reports, question, axes)
+    if isinstance(collection.manifest.domain, Text):
+        return shown_texts(collection, reports, question)
+    estimate = collection.estimator.estimate(
+        reports.tally,
+        reports.n,
+        confidence=question.confidence,
+        epochs=len(reports.epochs),
+        family=question.family,
+    )
+    labels = () if collection.estimator.tells == "mean" else collection.manifest.domain.labels
+    return Shown((estimate,), labels)
+
+
+class _Holds(TypedDict, total=False):
+    holds: list[HoldDocument]
+    linkage: float
+
+
+def _of_holds(manifest: Manifest, epochs: Sequence[int]) -> _Holds:
+    """What a permanent answer implies: whose values these are, and how well devices hide."""
+    if manifest.repeat != "memoized":
+        return {}
+    schedule = manifest.schedule
+    spans = [schedule.hold_span(hold) for hold in sorted({*map(schedule.hold_at, epochs)})]
+    holds = [HoldDocument(span[0], min(span[-1], manifest.last_epoch)) for span in spans]
+    return {"holds": holds, "linkage": manifest.linkage}

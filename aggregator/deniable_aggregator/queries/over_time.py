@@ -1,0 +1,116 @@
+"""Single labels, or the mean of numbers, epoch by epoch: what a chart over time shows.
+
+The estimates are those of `estimates_by_epoch`, without the documents of all other labels. So that
+a page stays quick, only the newest epochs are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.queries.estimates import shown_of
+from deniable_aggregator.queries.numbers import finite, mean_of
+from deniable_aggregator.queries.pooled import PooledTally, Span, by_epoch, visible
+from deniable_aggregator.queries.spans import span_of
+from deniable_aggregator.queries.tables import tables_asked
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.store.contract import Store
+from deniable_shared.domain import Number
+
+__all__ = ["MEAN", "Moment", "OverTime", "over_time"]
+
+MEAN = "mean"
+MOST_EPOCHS = 400
+ENTRIES = 200_000
+"""Most labels times epochs that are estimated for one picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One estimate of one epoch; None where it has none."""
+
+    value: float | None
+    lower: float | None
+    upper: float | None
+
+
+NOTHING = Moment(None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class OverTime:
+    """`lines` has a moment for each epoch of each label, `left_out` how many older epochs."""
+
+    epochs: tuple[int, ...]
+    n: tuple[int, ...]
+    provisional: tuple[bool, ...]
+    lines: Mapping[str, Sequence[Moment]]
+    too_few: int
+    left_out: int
+
+
+def over_time(
+    store: Store, collection: Collection, question: EstimatesArguments, *, labels: Sequence[str]
+) -> OverTime:
+    """These labels, epoch by epoch; of numbers the mean, by the label MEAN.
+
+    Raises read-refused, too-few-reports and invalid-argument.
+    """
+    asked = span_of(question.first, question.last, collection.manifest.epoch_seconds)
+    span, left_out = _newest(store, collection, asked)
+    tallies, few = by_epoch(store, collection, span)
+    moments_of = _reader(collection, question, labels)
+    epochs, n, provisional, moments = [], [], [], []
+    for reports in tallies:
+        epochs.append(reports.epochs[0])
+        n.append(reports.n)
+        provisional.append(reports.provisional)
+        moments.append(moments_of(reports))
+    lines = {label: [each.get(label, NOTHING) for each in moments] for label in labels}
+    return OverTime(tuple(epochs), tuple(n), tuple(provisional), lines, len(few), left_out)
+
+
+def _newest(store: Store, collection: Collection, span: Span) -> tuple[Span, int]:
+    """As many as there is time for, and how many older ones that leaves out."""
+    rows = [
+        row.epoch
+        for row in visible(collection, store.epochs(collection.id))
+        if span.first <= row.epoch <= span.last
+    ]
+    most = max(1, min(MOST_EPOCHS, ENTRIES // collection.mechanism.tally_size))
+    if len(rows) <= most:
+        return span, 0
+    return Span(rows[-most], span.last), len(rows) - most
+
+
+def _reader(
+    collection: Collection, question: EstimatesArguments, labels: Sequence[str]
+) -> Callable[[PooledTally], Mapping[str, Moment]]:
+    """From the reports of one epoch to the moments of the labels."""
+    if isinstance(collection.manifest.domain, Number):
+        return lambda reports: _mean(collection, reports, question)
+    axes, wanted = tables_asked(collection, question.marginal), frozenset(labels)
+
+    def moments(reports: PooledTally) -> Mapping[str, Moment]:
+        shown = shown_of(collection, reports, question, axes)
+        estimate = shown.estimate
+        return {
+            label: Moment(
+                finite(float(estimate.frequencies[place])),
+                finite(float(estimate.lower[place])),
+                finite(float(estimate.upper[place])),
+            )
+            for place, label in enumerate(shown.labels)
+            if label in wanted
+        }
+
+    return moments
+
+
+def _mean(
+    collection: Collection, reports: PooledTally, question: EstimatesArguments
+) -> Mapping[str, Moment]:
+    middle = mean_of(collection, reports, confidence=question.confidence)
+    return {} if middle is None else {MEAN: Moment(middle.value, middle.lower, middle.upper)}

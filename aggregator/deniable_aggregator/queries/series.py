@@ -1,0 +1,138 @@
+"""Flat rows by epoch, in the order of time, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TypedDict
+
+from msgspec import UNSET, UnsetType
+
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments, SeriesArguments
+from deniable_aggregator.documents.estimates import (
+    EstimatesDocument,
+    QuantityDocument,
+    SeriesDocument,
+    SeriesRow,
+)
+from deniable_aggregator.problem import refuse
+from deniable_aggregator.queries.estimates import plain
+from deniable_aggregator.queries.pooled import MAX_ROWS, page_of
+from deniable_aggregator.queries.spans import moments_span
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.store.contract import Store
+from deniable_shared.domain import Text
+from deniable_shared.epochs import epoch_start
+
+__all__ = ["MOST_EPOCHS", "MOST_ROWS", "series"]
+
+MOST_EPOCHS = 366
+"""Of one page."""
+
+MOST_ROWS = 20_000
+"""Of one page, unless one epoch has more."""
+
+LISTED_LABELS = 8
+
+
+def series(store: Store, collection: Collection, question: SeriesArguments) -> SeriesDocument:
+    """One page of rows; raises read-refused and invalid-argument."""
+    span = moments_span(question.first, question.last, collection.manifest.epoch_seconds)
+    page = page_of(store, collection, span, _most_epochs(collection, question.labels))
+    asked = _asked(collection, question)
+    documents = [plain(collection, reports, asked) for reports in page.tallies]
+    _refuse_unknown(collection, question.labels, documents)
+    return SeriesDocument(
+        collection=collection.id,
+        confidence=question.confidence,
+        rows=[row for each in documents for row in _rows(collection, each, question.labels)],
+        too_few_reports=list(page.too_few),
+        next=page.following,
+    )
+
+
+def _most_epochs(collection: Collection, labels: Sequence[str]) -> int:
+    size = collection.mechanism.tally_size
+    return max(1, min(MOST_EPOCHS, MOST_ROWS // (len(labels) or size), MAX_ROWS // size))
+
+
+def _asked(collection: Collection, question: SeriesArguments) -> EstimatesArguments:
+    candidates = question.labels if isinstance(collection.manifest.domain, Text) else []
+    return EstimatesArguments(
+        confidence=question.confidence, family=question.family, candidate=candidates
+    )
+
+
+def _refuse_unknown(
+    collection: Collection, labels: Sequence[str], documents: Sequence[EstimatesDocument]
+) -> None:
+    """What no epoch has a row of; a text that was not found has one."""
+    if not documents or isinstance(collection.manifest.domain, Text):
+        return
+    first = documents[0]
+    known = [row.name for row in _quantities(first)] + [row.label for row in first.estimates]
+    unknown = [label for label in labels if label not in known]
+    if unknown:
+        listed = ", ".join(known[:LISTED_LABELS])
+        more = "" if len(known) <= LISTED_LABELS else f" and {len(known) - LISTED_LABELS} more"
+        raise refuse("label", accepted=f"one of {listed}{more}", given=unknown[0])
+
+
+class _Common(TypedDict):
+    """What all rows of an epoch say."""
+
+    time: str
+    epoch: int
+    n: int
+    provisional: bool
+
+
+def _rows(
+    collection: Collection, document: EstimatesDocument, labels: Sequence[str]
+) -> Iterator[SeriesRow]:
+    (epoch,) = document.epochs
+    begins = datetime.fromtimestamp(epoch_start(epoch, collection.manifest.epoch_seconds), UTC)
+    common = _Common(
+        time=f"{begins:%Y-%m-%dT%H:%M:%SZ}",
+        epoch=epoch,
+        n=document.n,
+        provisional=document.provisional,
+    )
+    for row in (*_quantity_rows(document, common), *_label_rows(document, common)):
+        if not labels or row.label in labels:
+            yield row
+
+
+def _quantity_rows(document: EstimatesDocument, common: _Common) -> Iterator[SeriesRow]:
+    for each in _quantities(document):
+        yield SeriesRow(
+            label=each.name,
+            frequency=None,
+            value=each.value,
+            lower=each.lower,
+            upper=each.upper,
+            std_error=each.std_error,
+            **common,
+        )
+
+
+def _label_rows(document: EstimatesDocument, common: _Common) -> Iterator[SeriesRow]:
+    value = UNSET if isinstance(document.clipped, UnsetType) else None  # only numbers have one
+    for each in document.estimates:
+        yield SeriesRow(
+            label=each.label,
+            frequency=each.frequency,
+            value=value,
+            lower=each.lower,
+            upper=each.upper,
+            std_error=each.std_error,
+            **common,
+        )
+
+
+def _quantities(document: EstimatesDocument) -> Iterator[QuantityDocument]:
+    """Mean and quantiles, where numbers have them."""
+    if not isinstance(document.mean, UnsetType):
+        yield document.mean
+    if not isinstance(document.quantiles, UnsetType):
+        yield from document.quantiles
