@@ -7,9 +7,9 @@ from typing import cast
 
 from deniable_aggregator.api.tables import Shown
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.estimate.contract import TextEstimator
 from deniable_aggregator.estimate.heavy_hitters import found
 from deniable_aggregator.estimate.texts import Evidence, Texts, tell
-from deniable_aggregator.estimators.contract import TextEstimator
 from deniable_aggregator.problem import refuse
 from deniable_aggregator.reading import Reading
 from deniable_aggregator.registry import Collection

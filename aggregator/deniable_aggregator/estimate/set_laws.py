@@ -23,13 +23,13 @@ import numpy.typing as npt
 
 from deniable_aggregator.estimate.arcs import arc_sums
 from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.contract import Estimator
 from deniable_aggregator.estimate.designs import spread_within
 from deniable_aggregator.estimate.digit_sums import cells_of_values, supports_of_codes
 from deniable_aggregator.estimate.reports import first_round
 from deniable_aggregator.estimate.sets import Kept, SetEstimate, SetLaw, estimate_set
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_aggregator.estimators import for_mechanism
-from deniable_aggregator.estimators.contract import Estimator
 from deniable_aggregator.estimators.geometric import GeometricEstimator
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError

@@ -21,12 +21,12 @@ from typing import Literal
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_aggregator.estimate.contract import Estimator
 from deniable_aggregator.estimate.reports import clusters_of
 from deniable_aggregator.estimate.set_laws import kept_of, law_of
 from deniable_aggregator.estimate.sets import tail_of_known
 from deniable_aggregator.estimate.significance import Evidence, tails_of_nobody
 from deniable_aggregator.estimators.affine import AffineEstimator
-from deniable_aggregator.estimators.contract import Estimator
 from deniable_aggregator.estimators.geometric import GeometricEstimator
 from deniable_aggregator.estimators.hadamard import HadamardEstimator
 from deniable_aggregator.estimators.loloha import LocalHashingEstimator

@@ -53,7 +53,7 @@ class Tabular(Protocol):
 
     @property
     def repeat(self) -> str:
-        """See `estimators.contract.Estimator`."""
+        """See `contract.Estimator`."""
 
     @property
     def radices(self) -> tuple[int, ...]:
