@@ -111,7 +111,7 @@ def test_the_moments_of_a_set_are_those_of_all_messages() -> None:
             dimension=2,
         )  # fmt: skip
         members = np.array([0, 2, 5])
-        law = law_of(mechanism, members)
+        law = law_of(estimators.for_mechanism(mechanism), members)
         squares = [
             sum(
                 chance * sum(bool(mechanism.supports(sent, int(v))) for v in members) ** 2

@@ -129,7 +129,7 @@ A_MONTH: dict[str, type[Fresh] | type[Memoized]] = {"fresh": Fresh, "memoized": 
 @pytest.mark.parametrize("id", IDS)
 def test_without_reports_nothing_is_claimed(id: str) -> None:
     of = estimators.for_mechanism(build(id, domain_size=3, epsilon="1"))
-    size = of.mechanism.tally_size  # type: ignore[attr-defined]
+    size = of.mechanism.tally_size
     estimate = of.estimate(np.zeros(size, dtype=np.int64), 0)
     assert np.isnan(estimate.frequencies[0])
     assert (estimate.lower[0], estimate.upper[0]) == (0, 1)
@@ -138,7 +138,7 @@ def test_without_reports_nothing_is_claimed(id: str) -> None:
 @pytest.mark.parametrize("id", IDS)
 def test_one_report_never_claims_certainty(id: str) -> None:
     of = estimators.for_mechanism(build(id, domain_size=3, epsilon="20"))
-    tally = np.zeros(of.mechanism.tally_size, dtype=np.int64)  # type: ignore[attr-defined]
+    tally = np.zeros(of.mechanism.tally_size, dtype=np.int64)
     tally[0] = 1
     estimate = of.estimate(tally, 1)
     assert estimate.std_errors[0] > 0

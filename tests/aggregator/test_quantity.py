@@ -31,7 +31,7 @@ def test_sums_over_all_pairs_of_messages_have_the_mean_and_the_variance_that_is_
     of, truth = made(4, **permanent), np.array([0.1, 0.2, 0.3, 0.4])
     assert isinstance(of, Linear)
     weights = np.array([[0, 1 / 3, 2 / 3, 1], [0, 1, 1, 0], [1, 0, 0.5, 0]])
-    law = truth @ pmf_matrix(of.mechanism)  # type: ignore[attr-defined]
+    law = truth @ pmf_matrix(of.mechanism)
     first = second = np.zeros(3)
     for one, other in product(range(4), repeat=2):
         values = of.functionals(weights, np.bincount([one, other], minlength=4), 2).values
@@ -50,7 +50,7 @@ def test_the_distribution_function_is_that_of_sums_over_all_beginnings(
 ) -> None:
     of = made(9, **permanent)
     assert isinstance(of, Linear)
-    tally = drawn_tally(of.mechanism, SHAPES["beta"](9), 5000)  # type: ignore[attr-defined]
+    tally = drawn_tally(of.mechanism, SHAPES["beta"](9), 5000)
     band = of.cumulative(tally, 5000, epochs=epochs).band
     steps = of.functionals(np.tril(np.ones((9, 9)))[:-1], tally, 5000, epochs=epochs)
     for name in ("values", "std_errors", "lower", "upper"):
@@ -85,7 +85,7 @@ def test_mean_ranges_and_quantiles_are_covered_at_least_as_often_as_they_say(
     wanted = [float(truth @ np.arange(21)), float(truth[5:11].sum()), *at]
     missed = np.zeros(len(wanted))
     for _ in range(300):
-        tally = drawn_tally(of.mechanism, truth, n)  # type: ignore[attr-defined]
+        tally = drawn_tally(of.mechanism, truth, n)
         found = [
             mean(of, domain, tally, n),
             *ranges(linear(of), domain, tally, n, [(5, 10)]),
@@ -132,7 +132,7 @@ def test_thirty_epochs_of_devices_that_never_change_are_covered_too(repeat: str)
 def test_a_mean_told_as_a_share_is_told_in_the_units_of_the_domain(id: str) -> None:
     domain = Number(*map(scale(5).value, (1, 4, 1)))
     of = estimators.for_mechanism(build(id, domain_size=domain.size, epsilon="1"))
-    tally = np.full(of.mechanism.tally_size, 20, dtype=np.int64)  # type: ignore[attr-defined]
+    tally = np.full(of.mechanism.tally_size, 20, dtype=np.int64)
     n = 50 if id == "duchi/1" else int(tally.sum())
     share, found = of.estimate(tally, n), mean(of, domain, tally, n)
     assert found is not None

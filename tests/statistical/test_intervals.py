@@ -162,7 +162,7 @@ def test_means_of_several_epochs_are_covered(
 def test_sets_are_covered(id: str, epsilon: str, n: int) -> None:
     """Exactly, by the law of how many of four of ten labels a report supports."""
     mechanism, members = build(id, domain_size=10, epsilon=epsilon), range(4)
-    law = law_of(mechanism, np.array(members))
+    law = law_of(for_mechanism(mechanism), np.array(members))
     for share in SHARES:
         one = np.zeros(len(members) + 1)
         for value, weight in ((0, share), (9, 1 - share)):

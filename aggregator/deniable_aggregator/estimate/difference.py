@@ -29,20 +29,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.clusters import Clusters
+from deniable_aggregator.estimate.contract import Estimator
 from deniable_aggregator.estimate.debias import Estimate, tail_of
 from deniable_aggregator.estimate.intervals import clopper_pearson
 from deniable_aggregator.estimate.significance import Evidence
 from deniable_shared.errors import ParameterError
-
-if TYPE_CHECKING:
-    from deniable_aggregator.estimators.contract import Estimator
 
 __all__ = ["MANY", "Differences", "Period", "apart", "difference", "halved"]
 

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Floats
+from deniable_aggregator.estimate.contract import Group
 from deniable_aggregator.estimate.spelling import (
     Bytes,
     Midway,
@@ -30,7 +31,6 @@ from deniable_aggregator.estimate.spelling import (
     run_of,
 )
 from deniable_aggregator.estimate.texts import Evidence
-from deniable_aggregator.estimators.contract import Group
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry
 

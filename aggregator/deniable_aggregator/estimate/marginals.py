@@ -16,13 +16,11 @@ import numpy as np
 
 from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.contract import Estimator
 from deniable_aggregator.estimate.label_sums import LabelSums
 from deniable_aggregator.estimate.reports import checked_tally, first_round
 from deniable_aggregator.estimate.sources import Kind, Pooled
 from deniable_aggregator.estimate.tables import Tabular
-from deniable_aggregator.estimators import Estimator
-from deniable_aggregator.estimators.fourier import FourierEstimator
-from deniable_aggregator.estimators.pairs import PairsEstimator
 from deniable_shared.chains import Renewed
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
@@ -39,7 +37,7 @@ MAX_CELLS = 65_536
 
 def tabular(estimator: Estimator, mechanism: Mechanism, domain: Record) -> Tabular:
     """What an estimator knows of the tables of a record."""
-    if isinstance(estimator, PairsEstimator | FourierEstimator):
+    if isinstance(estimator, Tabular):
         return estimator
     return Product(estimator, mechanism, domain.radices)
 

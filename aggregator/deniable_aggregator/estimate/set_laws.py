@@ -16,29 +16,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.arcs import arc_sums
 from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.contract import Estimator, MessageCodes
 from deniable_aggregator.estimate.designs import spread_within
-from deniable_aggregator.estimate.digit_sums import cells_of_values, supports_of_codes
-from deniable_aggregator.estimate.reports import first_round
+from deniable_aggregator.estimate.reports import first_round, form_of
 from deniable_aggregator.estimate.sets import Kept, SetEstimate, SetLaw, estimate_set
 from deniable_aggregator.estimate.walsh import walsh
-from deniable_aggregator.estimators import for_mechanism
-from deniable_aggregator.estimators.contract import Estimator
-from deniable_aggregator.estimators.geometric import GeometricEstimator
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.affine import AffineResponse
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.geometric import GeometricResponse
+from deniable_shared.mechanisms.contract import Mechanism, Renewable
 from deniable_shared.mechanisms.hadamard import HadamardResponse
-from deniable_shared.mechanisms.loloha import LocalHashing
 from deniable_shared.mechanisms.subset import SubsetResponse
 
 __all__ = ["checked_set", "kept_of", "law_of", "of_set"]
@@ -66,14 +61,14 @@ def of_set(
     members = checked_set(mechanism, labels)
     count = int(estimator.supports(tally)[members].sum())
     return estimate_set(
-        law_of(mechanism, members),
+        law_of(estimator, members),
         count,
         n,
         confidence=confidence,
         family=family,
         sets=sets,
         span=1 if estimator.repeat == "once" else epochs,
-        kept=kept_of(mechanism, members),
+        kept=kept_of(estimator, members),
     )
 
 
@@ -95,30 +90,36 @@ def checked_set(mechanism: Mechanism, labels: Sequence[int]) -> _Members:
     return np.array(labels, dtype=np.int64)
 
 
-def law_of(mechanism: Mechanism, members: _Members) -> SetLaw:
+def law_of(estimator: Estimator, members: _Members) -> SetLaw:
     """The law of k for one report; a code behind the labels may be a member, too."""
-    form = first_round(mechanism)
-    moments = _MOMENTS[mechanism.id](mechanism, form, members)
+    return _law(estimator, estimator.mechanism, members)
+
+
+def kept_of(estimator: Estimator, members: _Members) -> Kept | None:
+    """Of a chain, what all reports of one hold have in common."""
+    chain = estimator.mechanism
+    if not isinstance(chain, Renewed):
+        return None
+    return Kept(_law(estimator, chain.first, members), chain.kept, chain.blurred)
+
+
+def _law(estimator: Estimator, mechanism: Mechanism, members: _Members) -> SetLaw:
+    """That of a mechanism, or of a chain, whose messages the estimator knows."""
+    moments = _MOMENTS[mechanism.id](estimator, mechanism, members)
     return SetLaw(len(members), mechanism.p, mechanism.q, *moments)
 
 
-def kept_of(mechanism: Mechanism, members: _Members) -> Kept | None:
-    """Of a chain, what all reports of one hold have in common."""
-    if not isinstance(mechanism, Renewed):
-        return None
-    return Kept(law_of(mechanism.first, members), mechanism.kept, mechanism.blurred)
-
-
-def _one_value(mechanism: Mechanism, _form: Any, members: _Members) -> _Moments:
+def _one_value(_estimator: Estimator, mechanism: Mechanism, members: _Members) -> _Moments:
     return *_of_pairs(mechanism, members), 1, 0, len(members)
 
 
-def _subset(mechanism: Mechanism, form: SubsetResponse, members: _Members) -> _Moments:
-    a = len(members)
+def _subset(_estimator: Estimator, mechanism: Mechanism, members: _Members) -> _Moments:
+    a, form = len(members), form_of(mechanism, SubsetResponse, SubsetResponse.id)
     return *_of_pairs(mechanism, members), _most(a, form.domain_size, form.subset_size), 0, a
 
 
-def _hadamard(mechanism: Mechanism, form: HadamardResponse, members: _Members) -> _Moments:
+def _hadamard(_estimator: Estimator, mechanism: Mechanism, members: _Members) -> _Moments:
+    form = form_of(mechanism, HadamardResponse, HadamardResponse.id)
     most = int(np.abs(walsh(_indicator(members, form.codes))[1:]).max())
     return *_of_pairs(mechanism, members), most, (len(members) - most) // 2, 0
 
@@ -129,35 +130,24 @@ def _of_pairs(mechanism: Mechanism, members: _Members) -> tuple[Fraction, Fracti
     return law.square(size, inside=True), law.square(size, inside=False)
 
 
-def _geometric(mechanism: Mechanism, form: GeometricResponse, members: _Members) -> _Moments:
-    estimator, space = for_mechanism(form), (form.field_order, form.dimension)
-    if not isinstance(estimator, GeometricEstimator):
-        raise ParameterError(f"the points of {form.id} must be summed by its estimator")
-    held = estimator.sums_of_points(_indicator(members, form.symbols), *space)
-    squares = held**2
-    supporting = estimator.supports_of_codes(squares, *space)
-    levels = _levels(mechanism.p, form.favoured, form.symbols)
+def _messages(estimator: Estimator, mechanism: Mechanism, members: _Members) -> _Moments:
+    """Over the messages, each of which is one of those that go with what is told openly."""
+    if not isinstance(estimator, MessageCodes):
+        raise ParameterError(f"the messages of {mechanism.id} must be summed by its estimator")
+    held = estimator.held(_indicator(members, int(members.max(initial=0)) + 1))
+    squares, classes = held**2, held.reshape(mechanism.public_choices, -1)
+    supporting = estimator.code_supports(squares)
+    form = cast(Renewable, first_round(mechanism))
+    levels = _levels(mechanism.p, len(held) * form.favoured // form.symbols, len(held))
     moments = _of_design(
-        supporting, int(squares.sum()), form.domain_size, members, mechanism.p, levels
+        supporting, int(squares.sum()), mechanism.domain_size, members, mechanism.p, levels
     )
-    return *moments, int(held.max() - held.min()), int(held.min()), 0
-
-
-def _hashed(mechanism: Mechanism, form: LocalHashing, members: _Members) -> _Moments:
-    family = (form.field_order, form.dimension)
-    held = cells_of_values(_indicator(members, form.codes), *family)
-    squares = held**2
-    supporting = supports_of_codes(squares, *family)
-    levels = _levels(mechanism.p, form.public_choices, form.tally_size)
-    moments = _of_design(
-        supporting, int(squares.sum()), form.domain_size, members, mechanism.p, levels
-    )
-    of_functions = held.reshape(-1, form.field_order)
-    reach = int((of_functions.max(axis=1) - of_functions.min(axis=1)).max())
+    reach = int((classes.max(axis=1) - classes.min(axis=1)).max())
     return *moments, reach, int(held.min()), 0
 
 
-def _affine(mechanism: Mechanism, form: AffineResponse, members: _Members) -> _Moments:
+def _affine(_estimator: Estimator, mechanism: Mechanism, members: _Members) -> _Moments:
+    form = form_of(mechanism, AffineResponse, AffineResponse.id)
     a, k, w = len(members), form.modulus, form.subset_size
     reach = _most(a, k, w)
     if form.symbols > _MOST_MESSAGES:
@@ -226,15 +216,15 @@ def _indicator(members: _Members, size: int) -> Counts:
     return marked
 
 
-_MOMENTS: Mapping[str, Callable[[Mechanism, Any, _Members], _Moments]] = MappingProxyType(
+_MOMENTS: Mapping[str, Callable[[Estimator, Mechanism, _Members], _Moments]] = MappingProxyType(
     {
         "affine/1": _affine,
-        "cyclic/1": _geometric,
+        "cyclic/1": _messages,
         "grr/1": _one_value,
         "hadamard/1": _hadamard,
-        "loloha/1": _hashed,
+        "loloha/1": _messages,
         "oue/1": _one_value,
-        "projective/1": _geometric,
+        "projective/1": _messages,
         "subset/1": _subset,
         "sue/1": _one_value,
     }

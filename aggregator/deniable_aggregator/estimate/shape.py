@@ -21,17 +21,13 @@ from typing import Literal
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Channel, Counts
-from deniable_aggregator.estimate.reports import clusters_of
+from deniable_aggregator.estimate.contract import Codes, Estimator
+from deniable_aggregator.estimate.reports import clusters_of, first_round
 from deniable_aggregator.estimate.set_laws import kept_of, law_of
 from deniable_aggregator.estimate.sets import tail_of_known
 from deniable_aggregator.estimate.significance import Evidence, tails_of_nobody
-from deniable_aggregator.estimators.affine import AffineEstimator
-from deniable_aggregator.estimators.contract import Estimator
-from deniable_aggregator.estimators.geometric import GeometricEstimator
-from deniable_aggregator.estimators.hadamard import HadamardEstimator
-from deniable_aggregator.estimators.loloha import LocalHashingEstimator
-from deniable_aggregator.estimators.unary import UnaryEstimator
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.unary import UnaryEncoding
 
 __all__ = ["FALSE_ALARMS", "Oddity", "oddities"]
 
@@ -39,7 +35,6 @@ FALSE_ALARMS = 1e-6
 """The most honest estimates in which anything odd is found."""
 
 OddityKind = Literal["unused-code", "unused-codes", "weight"]
-_Coded = AffineEstimator | GeometricEstimator | HadamardEstimator | LocalHashingEstimator
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +54,25 @@ def oddities(
     """All that honest reports show in at most FALSE_ALARMS of the estimates; often nothing."""
     if not n:
         return ()
-    if isinstance(estimator, UnaryEstimator):
+    if isinstance(first_round(mechanism), UnaryEncoding):
         return tuple(_of_weight(estimator, mechanism, tally, n, epochs))
-    if isinstance(estimator, _Coded):
-        return tuple(_of_codes(estimator, mechanism, tally, n, epochs))
+    if isinstance(estimator, Codes):
+        codes = estimator.code_supports(tally)
+        return tuple(_of_codes(estimator, mechanism, codes, n, epochs))
     return ()
 
 
 def _of_weight(
-    estimator: UnaryEstimator, mechanism: Mechanism, tally: Counts, n: int, epochs: int
+    estimator: Estimator, mechanism: Mechanism, tally: Counts, n: int, epochs: int
 ) -> Iterator[Oddity]:
     everything = np.arange(mechanism.domain_size)
     ones = int(estimator.supports(tally).sum())
-    yield from _of_sum("weight", mechanism, everything, ones, n, 1, epochs, FALSE_ALARMS)
+    yield from _of_sum("weight", estimator, everything, ones, n, 1, epochs, FALSE_ALARMS)
 
 
 def _of_codes(
-    estimator: _Coded, mechanism: Mechanism, tally: Counts, n: int, epochs: int
+    estimator: Estimator, mechanism: Mechanism, codes: Counts, n: int, epochs: int
 ) -> Iterator[Oddity]:
-    codes = estimator.codes(tally)
     unused = np.arange(mechanism.domain_size, len(codes))
     if not len(unused):
         return
@@ -91,12 +86,12 @@ def _of_codes(
         expected, code = float(n * mechanism.q), int(unused[worst])
         yield Oddity("unused-code", int(counts[worst]), expected, float(chances[worst]), code)
     total = int(counts.sum())
-    yield from _of_sum("unused-codes", mechanism, unused, total, n, 0, epochs, FALSE_ALARMS / 2)
+    yield from _of_sum("unused-codes", estimator, unused, total, n, 0, epochs, FALSE_ALARMS / 2)
 
 
 def _of_sum(
     kind: OddityKind,
-    mechanism: Mechanism,
+    estimator: Estimator,
     members: Counts,
     total: int,
     n: int,
@@ -104,7 +99,7 @@ def _of_sum(
     epochs: int,
     most: float,
 ) -> Iterator[Oddity]:
-    law, kept = law_of(mechanism, members), kept_of(mechanism, members)
+    law, kept = law_of(estimator, members), kept_of(estimator, members)
     chance = tail_of_known(law, total, n, share, span=epochs, kept=kept)
     if chance <= most:
         yield Oddity(kind, total, float(n * law.mean(share)), chance)

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -48,12 +48,13 @@ class Settings:
         return tail_of(self.confidence, self.family, max(cells, self.cells))
 
 
+@runtime_checkable
 class Tabular(Protocol):
     """What knows of a record's attributes."""
 
     @property
     def repeat(self) -> str:
-        """See `estimators.contract.Estimator`."""
+        """See `contract.Estimator`."""
 
     @property
     def radices(self) -> tuple[int, ...]:

@@ -34,8 +34,8 @@ import numpy.typing as npt
 from deniable_aggregator.estimate import Estimate, check_epochs, debias
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.clusters import Clusters
+from deniable_aggregator.estimate.contract import Group, TextEstimator, TextForm
 from deniable_aggregator.estimate.projection import onto_box
-from deniable_aggregator.estimators.contract import Group, TextEstimator, TextForm
 from deniable_shared.chains import Renewed
 
 __all__ = ["MOST_TEXTS", "Evidence", "Texts", "tell"]

@@ -68,7 +68,7 @@ class AffineEstimator(LabelSums):
     def supports(self, tallies: Counts) -> Counts:
         return tallies[..., : self.mechanism.domain_size]
 
-    def codes(self, tallies: Counts) -> Counts:
+    def code_supports(self, tallies: Counts) -> Counts:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""
         return tallies
 

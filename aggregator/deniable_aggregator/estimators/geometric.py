@@ -53,16 +53,16 @@ class GeometricEstimator(MessageSums):
         """Σ of the weights of the codes that each point supports: (…, K) of weights (…, K)."""
 
     def held(self, weights: Counts) -> Counts:
-        """Σ of the weights of the labels that each message supports: (…, tally_size), exactly."""
+        """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""
         form = self._form
         unused = np.zeros((*weights.shape[:-1], form.symbols - weights.shape[-1]), dtype=np.int64)
         codes = np.concatenate([weights, unused], axis=-1)
         return self.sums_of_points(codes, form.field_order, form.dimension)
 
-    def codes(self, tallies: Counts) -> Counts:
+    def code_supports(self, tallies: Counts) -> Counts:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""
         form = self._form
         return self.supports_of_codes(tallies, form.field_order, form.dimension)
 
     def supports(self, tallies: Counts) -> Counts:
-        return self.codes(tallies)[..., : self.mechanism.domain_size]
+        return self.code_supports(tallies)[..., : self.mechanism.domain_size]

@@ -34,16 +34,16 @@ class HadamardEstimator(MessageSums):
     repeat: str = "once"
 
     def supports(self, tallies: Counts) -> Counts:
-        return self.codes(tallies)[..., : self.mechanism.domain_size]
+        return self.code_supports(tallies)[..., : self.mechanism.domain_size]
 
-    def codes(self, tallies: Counts) -> Counts:
+    def code_supports(self, tallies: Counts) -> Counts:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""
         reports = tallies.sum(axis=-1, keepdims=True)
         signed = tallies[..., 0::2] - tallies[..., 1::2]
         return walsh(np.concatenate([reports, signed], axis=-1)) >> 1
 
     def held(self, weights: Counts) -> Counts:
-        """Σ of the weights of the labels that each message supports: (…, tally_size), exactly."""
+        """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""
         codes = 1 + self.mechanism.tally_size // 2
         unused = np.zeros((*weights.shape[:-1], codes - weights.shape[-1]), dtype=np.int64)
         signed = walsh(np.concatenate([weights, unused], axis=-1))

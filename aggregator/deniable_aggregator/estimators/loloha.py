@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.digit_sums import supports_of_codes
+from deniable_aggregator.estimate.digit_sums import cells_of_values, supports_of_codes
 from deniable_aggregator.estimate.reports import form_of
 from deniable_aggregator.estimate.supporting import Histogram
 from deniable_shared.mechanisms.contract import Mechanism
@@ -37,12 +37,20 @@ class LocalHashingEstimator(Histogram):
         """What says which functions there are."""
         return form_of(self.mechanism, LocalHashing, LocalHashing.id)
 
-    def codes(self, tallies: Counts) -> Counts:
+    def code_supports(self, tallies: Counts) -> Counts:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""
         form = self._form
         rows = tallies.reshape(-1, form.tally_size)
         sums = [supports_of_codes(row, form.field_order, form.dimension) for row in rows]
         return np.array(sums, dtype=np.int64).reshape(*tallies.shape[:-1], form.codes)
 
+    def held(self, weights: Counts) -> Counts:
+        """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""
+        form = self._form
+        unused = np.zeros((*weights.shape[:-1], form.codes - weights.shape[-1]), dtype=np.int64)
+        rows = np.concatenate([weights, unused], axis=-1).reshape(-1, form.codes)
+        sums = [cells_of_values(row, form.field_order, form.dimension) for row in rows]
+        return np.array(sums, dtype=np.int64).reshape(*weights.shape[:-1], form.tally_size)
+
     def supports(self, tallies: Counts) -> Counts:
-        return self.codes(tallies)[..., : self.mechanism.domain_size]
+        return self.code_supports(tallies)[..., : self.mechanism.domain_size]

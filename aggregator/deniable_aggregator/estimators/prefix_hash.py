@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.contract import Group
 from deniable_aggregator.estimate.reports import form_of
 from deniable_aggregator.estimate.supporting import Histogram
-from deniable_aggregator.estimators.contract import Group
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry

@@ -16,6 +16,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.contract import Group
 from deniable_aggregator.estimate.reports import (
     Payloads,
     checked_payloads,
@@ -23,7 +24,6 @@ from deniable_aggregator.estimate.reports import (
     first_round,
 )
 from deniable_aggregator.estimate.supporting import Supporting
-from deniable_aggregator.estimators.contract import Group
 from deniable_aggregator.estimators.rr import column_sums
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import cast
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.estimate.contract import TextEstimator
 from deniable_aggregator.estimate.heavy_hitters import found
 from deniable_aggregator.estimate.texts import Evidence, Texts, tell
-from deniable_aggregator.estimators.contract import TextEstimator
 from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries.pooled import PooledTally
 from deniable_aggregator.queries.tables import Shown

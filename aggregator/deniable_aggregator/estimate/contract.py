@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Counts
@@ -14,7 +14,16 @@ from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["REPEATS", "Estimator", "Group", "TextEstimator", "TextForm", "checked_repeat"]
+__all__ = [
+    "REPEATS",
+    "Codes",
+    "Estimator",
+    "Group",
+    "MessageCodes",
+    "TextEstimator",
+    "TextForm",
+    "checked_repeat",
+]
 
 REPEATS = ("once", "fresh", "memoized")
 """How often a device answers: once ever, with a new draw each epoch, or by a permanent answer."""
@@ -22,6 +31,10 @@ REPEATS = ("once", "fresh", "memoized")
 
 class Estimator(Protocol):
     """The numpy half of a mechanism. Tallies add: tally(A ∪ B) = tally(A) + tally(B)."""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """Of which the reports are."""
 
     @property
     def default_projection(self) -> str:
@@ -77,6 +90,25 @@ class Estimator(Protocol):
         """
 
 
+@runtime_checkable
+class Codes(Protocol):
+    """An estimator of reports that support codes, of which some may stand for no label."""
+
+    def code_supports(self, tallies: Counts) -> Counts:
+        """How many reports support each code: (…, K); those from `domain_size` on are unused."""
+
+
+@runtime_checkable
+class MessageCodes(Codes, Protocol):
+    """The same where the tally is the histogram of the messages."""
+
+    def held(self, weights: Counts) -> Counts:
+        """Σ of the weights of the codes that each message supports: (…, tally_size), exactly.
+
+        `weights` has an entry for each label, or for each code: (…, d … K).
+        """
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """The reports of one group of tables: `trials` by table, `supports` by table and code."""
@@ -126,10 +158,6 @@ class TextForm(Protocol):
 
 class TextEstimator(Estimator, Protocol):
     """The estimator of a mechanism for texts: it tells how often a given one occurs."""
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """Of which the reports are."""
 
     @property
     def form(self) -> TextForm:
