@@ -14,8 +14,8 @@ from deniable_aggregator.errors import StoreError
 from deniable_aggregator.heads import document as heads_document
 from deniable_aggregator.heads import file as heads_file
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.releases.account import account_of
-from deniable_aggregator.releases.archive import result_named
+from deniable_aggregator.queries.accounts import account_of
+from deniable_aggregator.queries.releases import result_named
 from deniable_aggregator.releases.facts import EpochSet
 from deniable_aggregator.service import Service
 from support.api_world import World, authored, opened

@@ -17,7 +17,7 @@ import pytest
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
 from deniable_aggregator.central.guarantee import pure_rho
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.releases.archive import ledger, listed, result_named
+from deniable_aggregator.queries.releases import ledger, listed, result_named
 from deniable_aggregator.releases.office import FAILED
 from deniable_aggregator.store.contract import ChargeRow, Decide
 from deniable_shared.coins import Coins

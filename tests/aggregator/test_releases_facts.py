@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.queries.accounts import budget_of
 from deniable_aggregator.reading import Span
 from deniable_aggregator.releases import Selection, facts
-from deniable_aggregator.releases.account import budget_of
 from support.release_world import (
     BITS,
     FIRST,

@@ -18,7 +18,8 @@ import pytest
 from deniable_aggregator.central import aggregate
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.releases import Request, archive
+from deniable_aggregator.queries import releases as archive
+from deniable_aggregator.releases import Request
 from deniable_aggregator.store.contract import ChargeRow
 from deniable_shared.coins import Coins
 from support.release_plans import Counts

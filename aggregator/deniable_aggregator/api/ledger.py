@@ -15,9 +15,9 @@ from deniable_aggregator.documents.releases import (
     LedgerDocument,
     ReconciledDocument,
 )
+from deniable_aggregator.queries import releases as archive
+from deniable_aggregator.queries.accounts import guarantee_of
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases import archive
-from deniable_aggregator.releases.account import guarantee_of
 from deniable_aggregator.releases.document import guaranteed
 from deniable_aggregator.web.application import JSON, answer, service
 from deniable_aggregator.web.formats import answered, tables

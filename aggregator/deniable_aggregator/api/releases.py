@@ -23,9 +23,9 @@ from deniable_aggregator.documents.releases import (
     ReleaseSummary,
 )
 from deniable_aggregator.problem import Problem, refuse
+from deniable_aggregator.queries.releases import listed, result_named
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request, Selection, Shown
-from deniable_aggregator.releases.archive import listed, result_named
 from deniable_aggregator.store.contract import ResultRow
 from deniable_aggregator.web.application import JSON, answer, service
 from deniable_aggregator.web.arguments import Open

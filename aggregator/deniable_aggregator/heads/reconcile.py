@@ -34,8 +34,8 @@ from deniable_aggregator.heads.keeper import (
     without_deleted,
 )
 from deniable_aggregator.heads.names import is_substitute, request_of
+from deniable_aggregator.queries.accounts import budget_of
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.account import budget_of
 from deniable_aggregator.store.contract import ChargeRow, Store
 from deniable_shared.canonical import canonical_json
 from deniable_shared.epochs import epoch_at

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -22,9 +22,9 @@ from deniable_aggregator.central.account.decimals import at_least, at_most
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
 from deniable_aggregator.heads import UNWATCHED, Witness
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.queries.accounts import account_of, charge_of
 from deniable_aggregator.reading import cells_of
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.account import Decider, account_of, charge_of
 from deniable_aggregator.releases.document import (
     Document,
     budget_left,
@@ -164,7 +164,7 @@ class Releases:
         known = self._store.charge_for(collection.id, row.request)
         if known is not None:
             return known
-        decide = Decider(collection, row)
+        decide = _Decider(collection, row)
         with suppress(AccountError):  # refused inside only: the same request may pay meanwhile
             decide(self._store.charges(collection.id))
         try:
@@ -212,3 +212,21 @@ def _exhausted(error: BudgetError) -> Problem:
         left=at_least(short.left),
         releases=list(short.releases),
     )
+
+
+class _Decider:
+    """Raises BudgetError where the charges leave no room for one more.
+
+    Called before the writing transaction, it is quick inside: charges are append-only, so as many
+    as before are the same.
+    """
+
+    def __init__(self, collection: Collection, row: ChargeRow) -> None:
+        self._collection = collection
+        self._charge = charge_of(row)
+        self._admitted: int | None = None
+
+    def __call__(self, rows: Sequence[ChargeRow]) -> None:
+        if len(rows) != self._admitted:
+            account_of(self._collection, rows).charged(self._charge)
+            self._admitted = len(rows)

@@ -20,8 +20,8 @@ from deniable_aggregator.central.aggregate.contract import Facts, Session, Sessi
 from deniable_aggregator.central.errors import CentralError
 from deniable_aggregator.heads import UNWATCHED, Witness
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.queries.releases import charge_named
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.archive import charge_named
 from deniable_aggregator.releases.document import Document, answered
 from deniable_aggregator.releases.facts import facts_of, tallies_of
 from deniable_aggregator.releases.request import Planner, opens_session, planned, terms

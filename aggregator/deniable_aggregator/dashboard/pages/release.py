@@ -36,8 +36,8 @@ from deniable_aggregator.dashboard.release_charts import (
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.documents.releases import ReleaseDocument
 from deniable_aggregator.problem import Problem, refuse
+from deniable_aggregator.queries.releases import charge_named, result_named
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.archive import charge_named, result_named
 from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.formats import as_table
 

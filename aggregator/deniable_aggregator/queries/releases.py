@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from deniable_aggregator.heads.names import is_substitute
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.queries.accounts import account_of, guarantee_of
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.account import account_of, guarantee_of
 from deniable_aggregator.releases.document import (
     Document,
     guaranteed,

@@ -1,4 +1,4 @@
-"""Charges as the store keeps them, and the account that decides whether one more is admitted.
+"""Charges as the store keeps them, as the account that they are charged to.
 
 The budget is that of the newest manifest, which may be lower than what was spent. The most reports
 of one installation are counted under the first version's lifetime: later ones may only lower it.
@@ -15,7 +15,7 @@ from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import ChargeRow
 
-__all__ = ["Decider", "account_of", "budget_of", "charge_of", "guarantee_of"]
+__all__ = ["account_of", "budget_of", "charge_of", "guarantee_of"]
 
 
 def budget_of(collection: Collection) -> Budget:
@@ -51,21 +51,3 @@ def guarantee_of(row: ChargeRow) -> Guarantee:
         delta=Fraction(row.delta),
         adjacency=parse_adjacency(row.adjacency),
     )
-
-
-class Decider:
-    """Raises BudgetError where the charges leave no room for one more.
-
-    Asked before the writing transaction, it is quick inside: charges are append-only, so as many
-    as before are the same.
-    """
-
-    def __init__(self, collection: Collection, row: ChargeRow) -> None:
-        self._collection = collection
-        self._asked = charge_of(row)
-        self._admitted: int | None = None
-
-    def __call__(self, rows: Sequence[ChargeRow]) -> None:
-        if len(rows) != self._admitted:
-            account_of(self._collection, rows).charged(self._asked)
-            self._admitted = len(rows)

@@ -1,0 +1,1 @@
+"""What the service answers when it is read: frozen documents from the store, without Flask."""
