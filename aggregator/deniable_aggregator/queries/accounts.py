@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from hashlib import sha256
 
 from deniable_aggregator.central.account import Account, Budget, Charge
 from deniable_aggregator.central.adjacency import parse_adjacency
@@ -15,7 +16,14 @@ from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import ChargeRow
 
-__all__ = ["account_of", "budget_of", "charge_of", "guarantee_of"]
+__all__ = [
+    "account_of",
+    "budget_of",
+    "charge_of",
+    "guarantee_of",
+    "is_substitute",
+    "substitute_request",
+]
 
 
 def budget_of(collection: Collection) -> Budget:
@@ -51,3 +59,16 @@ def guarantee_of(row: ChargeRow) -> Guarantee:
         delta=Fraction(row.delta),
         adjacency=parse_adjacency(row.adjacency),
     )
+
+
+def substitute_request(release: str) -> bytes:
+    """The digest of a charge for a release that a database has forgotten.
+
+    No request has it, so that the same request is charged again.
+    """
+    return sha256(b"deniable/1 reconciled " + release.encode()).digest()
+
+
+def is_substitute(row: ChargeRow) -> bool:
+    """Whether this charge stands for one that a database had forgotten."""
+    return row.request == substitute_request(row.release)
