@@ -245,7 +245,13 @@ class Service:
         from deniable_aggregator.releases import Releases
 
         if self.tracer is None:
-            return Releases(self.store, clock=self.now, plan=aggregate.plan, heads=self.heads)
+            return Releases(
+                self.store,
+                clock=self.now,
+                plan=aggregate.plan,
+                heads=self.heads,
+                count=self.metrics.count_release,
+            )
         from deniable_aggregator.tracing.traced import TracedReleases
 
         return TracedReleases(
@@ -253,6 +259,7 @@ class Service:
             clock=self.now,
             plan=aggregate.plan,
             heads=self.heads,
+            count=self.metrics.count_release,
             tracer=self.tracer,
         )
 

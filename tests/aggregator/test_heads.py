@@ -14,8 +14,8 @@ from deniable_aggregator.errors import StoreError
 from deniable_aggregator.heads import document as heads_document
 from deniable_aggregator.heads import file as heads_file
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.releases.account import account_of
-from deniable_aggregator.releases.archive import result_named
+from deniable_aggregator.queries.accounts import account_of
+from deniable_aggregator.queries.releases import release as stored_release
 from deniable_aggregator.releases.facts import EpochSet
 from deniable_aggregator.service import Service
 from support.api_world import World, authored, opened
@@ -132,7 +132,7 @@ def test_reconciling_charges_the_gap_exactly_and_releases_go_on(restarted: Resta
     restarted.release("0.2")
     assert restarted.spender.world.service.reconcile().charged == ()
     with pytest.raises(Problem, match="older copy, and is lost"):
-        result_named(restarted.spender.world.service.store, restarted.spender.collection, lost)
+        stored_release(restarted.spender.world.service.store, restarted.spender.collection, lost)
 
 
 def test_a_lost_release_that_is_asked_for_again_is_paid_again(restarted: Restarted) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +15,10 @@ import pytest
 
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
 from deniable_aggregator.central.guarantee import pure_rho
+from deniable_aggregator.documents.releases import CostDocument
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.releases.archive import ledger, listed, result_named
+from deniable_aggregator.queries.ledger import accounts
+from deniable_aggregator.queries.releases import release, releases
 from deniable_aggregator.releases.office import FAILED
 from deniable_aggregator.store.contract import ChargeRow, Decide
 from deniable_shared.coins import Coins
@@ -228,11 +229,11 @@ def test_fewer_reports_than_min_batch_are_not_released(tmp_path: Path) -> None:
 def test_a_quote_says_the_price_and_what_is_left_and_charges_nothing(world: ReleaseWorld) -> None:
     before = world.world.digest()
     quote = world.releases.quote(world.collection, asked("0.2"))
-    assert quote["guarantee"] == {"epsilon": "0.2", "rho": "0.0199336", "delta": "0"}
-    assert quote["budget"]["epoch"]["left"]["epsilon"] == "0.5"  # type: ignore[index]
-    assert quote["expected"]
-    assert (quote["stored"], quote["refusal"]) == (None, None)
-    assert "result" not in quote
+    assert quote.guarantee == CostDocument(epsilon="0.2", rho="0.0199336", delta="0")
+    assert quote.budget.epoch.left.epsilon == "0.5"
+    assert quote.expected
+    assert (quote.stored, quote.refusal) == (None, None)
+    assert not hasattr(quote, "result")
     assert world.world.digest() == before
 
 
@@ -240,8 +241,8 @@ def test_a_quote_says_that_a_request_was_paid_for_or_would_not_be_admitted(
     world: ReleaseWorld,
 ) -> None:
     made = world.releases.release(world.collection, asked("0.4")).row.release
-    assert world.releases.quote(world.collection, asked("0.4"))["stored"] == made
-    assert "left 0.1" in str(world.releases.quote(world.collection, asked("0.2"))["refusal"])
+    assert world.releases.quote(world.collection, asked("0.4")).stored == made
+    assert "left 0.1" in str(world.releases.quote(world.collection, asked("0.2")).refusal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,32 +290,32 @@ def test_the_request_that_failed_is_made_later_for_nothing_under_its_own_name(
     with opened(tmp_path, plan=broken) as world:
         refused(world, asked())
         [charge] = world.world.service.store.charges(world.collection.id)
-        assert listed(world.world.service.store, world.collection)[0]["state"] == "charged"
+        assert releases(world.world.service.store, world.collection).releases[0].state == "charged"
         with pytest.raises(Problem, match="charged and not made"):
-            result_named(world.world.service.store, world.collection, charge.release)
+            release(world.world.service.store, world.collection, charge.release)
         mended = ReleaseWorld(world.world, world.collection)
         shown = mended.releases.release(world.collection, asked("0.1"))
         assert (shown.new, shown.row.release) == (True, charge.release)
         assert mended.charges == 1
-        assert listed(world.world.service.store, world.collection)[0]["state"] == "made"
+        assert releases(world.world.service.store, world.collection).releases[0].state == "made"
 
 
 def test_the_ledger_adds_up_by_epoch_and_by_installation(world: ReleaseWorld) -> None:
     one = world.releases.release(world.collection, asked("0.2")).row.release
     two = world.releases.release(world.collection, asked("0.3", epochs=over(LAST))).row.release
-    found = json.loads(json.dumps(ledger(world.world.service.store, world.collection)))
-    spent = {each["first"]: each["spent"]["epsilon"] for each in found["epochs"]}
-    left = {each["first"]: each["left"]["epsilon"] for each in found["epochs"]}
+    [found] = accounts(world.world.service.store, [world.collection])
+    spent = {each.first: each.spent.epsilon for each in found.epochs}
+    left = {each.first: each.left.epsilon for each in found.epochs}
     assert spent == {FIRST: "0.2", LAST: "0.5"}
     assert left == {FIRST: "0.3", LAST: "0"}
-    assert found["installation"]["limit"]["epsilon"] == "2"
-    assert [each["release"] for each in found["releases"]] == [one, two]
+    assert found.installation.limit.epsilon == "2"
+    assert [each.release for each in found.releases] == [one, two]
 
 
 def test_epochs_that_spent_alike_stand_together_in_the_ledger(world: ReleaseWorld) -> None:
     world.releases.release(world.collection, asked("0.2"))
-    found = json.loads(json.dumps(ledger(world.world.service.store, world.collection)))
-    assert [(run["first"], run["last"]) for run in found["epochs"]] == [(FIRST, LAST)]
+    [found] = accounts(world.world.service.store, [world.collection])
+    assert [(run.first, run.last) for run in found.epochs] == [(FIRST, LAST)]
 
 
 def test_a_budget_with_delta_takes_approximate_releases_within_its_own_half(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.queries.accounts import budget_of
 from deniable_aggregator.queries.pooled import Span
 from deniable_aggregator.releases import Selection, facts
-from deniable_aggregator.releases.account import budget_of
 from support.release_world import (
     BITS,
     FIRST,
@@ -171,7 +171,7 @@ def test_after_a_narrowing_the_newest_version_decides_what_is_read(tmp_path: Pat
         for epoch in (OPEN, OPEN + 1):
             store.close_epoch(world.collection.id, epoch, 0)
         shown = world.releases.quote(world.collection, asked(epochs=over(OPEN, OPEN + 1)))
-        assert (shown["epochs"], shown["n"], shown["too_few_reports"]) == ([OPEN], 5, [OPEN + 1])
+        assert (shown.epochs, shown.n, shown.too_few_reports) == ([OPEN], 5, [OPEN + 1])
         with pytest.raises(Problem) as caught:
             world.releases.quote(world.collection, asked(epochs=over(OPEN + 1)))
         assert caught.value.extra == {"needed": 5}

@@ -32,8 +32,8 @@ def talk(world: ReleaseWorld) -> str:
 
 def ask(world: ReleaseWorld, release: str, label: object) -> object:
     answer = world.releases.sessions.ask(world.collection, release, {"label": label})
-    assert answer["release"] == release
-    return answer["result"]
+    assert answer.release == release
+    return answer.result
 
 
 def left(world: ReleaseWorld, release: str) -> int:
@@ -168,7 +168,7 @@ def test_each_answer_says_how_many_questions_are_left(world: ReleaseWorld) -> No
         world.releases.sessions.ask(world.collection, release, {"label": label})
         for label in (0, 0, 1, 0)
     ]
-    assert [answer["questions_left"] for answer in answers] == [1, 1, 0, 0]
+    assert [answer.questions_left for answer in answers] == [1, 1, 0, 0]
 
 
 def test_a_session_with_more_answers_than_planned_goes_on_answering_those(

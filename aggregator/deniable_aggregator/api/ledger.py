@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import msgspec
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
 from deniable_aggregator.api.operations import caller, operation, require_collection
 from deniable_aggregator.documents.releases import (
-    AccountDocument,
     LedgerArguments,
     LedgerDocument,
     ReconciledDocument,
 )
-from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases import archive
-from deniable_aggregator.releases.account import guarantee_of
-from deniable_aggregator.releases.document import guaranteed
+from deniable_aggregator.queries.ledger import accounts, reconciled_charges
 from deniable_aggregator.web.application import JSON, answer, service
 from deniable_aggregator.web.formats import answered, tables
 from deniable_aggregator.web.lists import LEDGER_COLUMNS, spent_rows
@@ -47,14 +40,8 @@ def ledger(query: LedgerArguments) -> Response:
     else:
         wanted = [registry.get(query.collection)]
         require_collection(wanted[0].id)
-    document = LedgerDocument(accounts_of(wanted))
+    document = LedgerDocument(accounts(service().store, wanted))
     return answered(document, lambda: spent_rows(document), LEDGER_COLUMNS)
-
-
-def accounts_of(wanted: Iterable[Collection]) -> list[AccountDocument]:
-    """The ledger of each collection, also for pages."""
-    accounts = [archive.ledger(service().store, found) for found in wanted]
-    return msgspec.convert(accounts, list[AccountDocument])
 
 
 @blueprint.post("/v1/ledger/reconcile")
@@ -72,15 +59,5 @@ def reconcile() -> Response:
     collection its whole budget. Where nothing is missing nothing happens.
     """
     gap = service().reconcile()
-    charged = [
-        {
-            "collection": row.collection,
-            "release": row.release,
-            "epochs": list(row.epochs),
-            "adjacency": row.adjacency,
-            "guarantee": guaranteed(guarantee_of(row)),
-        }
-        for row in gap.charged
-    ]
-    found = {"charged": charged, "exhausted": list(gap.exhausted), "lost": list(gap.lost)}
-    return answer(msgspec.convert(found, ReconciledDocument))
+    charged = reconciled_charges(gap.charged)
+    return answer(ReconciledDocument(charged, list(gap.exhausted), list(gap.lost)))

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import msgspec
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.releases import (
     AnswerDocument,
-    LogPlaceDocument,
     NewRelease,
     Question,
     QuoteDocument,
     ReleaseArguments,
     ReleaseDocument,
     ReleasesDocument,
-    ReleaseSummary,
 )
-from deniable_aggregator.problem import Problem, refuse
+from deniable_aggregator.problem import refuse
+from deniable_aggregator.queries import releases as queries
 from deniable_aggregator.queries.spans import span_of
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases import Request, Selection, Shown
-from deniable_aggregator.releases.archive import listed, result_named
-from deniable_aggregator.store.contract import ResultRow
+from deniable_aggregator.releases import Request, Selection
 from deniable_aggregator.web.application import JSON, answer, service
 from deniable_aggregator.web.arguments import Open
 from deniable_aggregator.web.formats import answered, tables
@@ -66,22 +59,9 @@ def release(collection: str, query: ReleaseArguments, body: Open[NewRelease]) ->
     found = service().registry.get(collection)
     wanted = Request(body.known.mechanism, body.further, _selection(found, body.known))
     if query.cost or body.known.cost:
-        return answer(quoted(found, wanted))
-    shown = made(found, wanted)
-    return answer(document_of(shown.row), 201 if shown.new else 200)
-
-
-def quoted(found: Collection, wanted: Request) -> QuoteDocument:
-    """What a release would cost, also for pages; raises what the address refuses."""
-    return msgspec.convert(service().releases.quote(found, wanted), QuoteDocument)
-
-
-def made(found: Collection, wanted: Request) -> Shown:
-    """The release, charged and drawn unless it was before, also for pages; it is counted."""
-    with _counted() as outcome:
-        shown = service().releases.release(found, wanted)
-        outcome.append("made" if shown.new else "repeated")
-    return shown
+        return answer(service().releases.quote(found, wanted))
+    shown = service().releases.release(found, wanted)
+    return answer(queries.document_of(shown.row), 201 if shown.new else 200)
 
 
 @blueprint.get("/v1/collections/<collection>/releases")
@@ -94,13 +74,8 @@ def made(found: Collection, wanted: Request) -> Shown:
 def releases(collection: str) -> Response:
     """Every release that was charged, oldest first, without its result."""
     found = service().registry.get(collection)
-    document = ReleasesDocument(found.id, summaries_of(found))
+    document = queries.releases(service().store, found)
     return answered(document, lambda: listed_releases(document.releases), RELEASE_COLUMNS)
-
-
-def summaries_of(found: Collection) -> list[ReleaseSummary]:
-    """Oldest first, also for pages."""
-    return msgspec.convert(listed(service().store, found), list[ReleaseSummary])
 
 
 @blueprint.get("/v1/collections/<collection>/releases/<release_id>")
@@ -113,7 +88,7 @@ def summaries_of(found: Collection) -> list[ReleaseSummary]:
 def stored_release(collection: str, release_id: str) -> Response:
     """A release as it was made. Reading it is free."""
     found = service().registry.get(collection)
-    return answer(document_of(result_named(service().store, found, release_id)))
+    return answer(queries.release(service().store, found, release_id))
 
 
 @blueprint.post("/v1/collections/<collection>/releases/<release_id>/questions")
@@ -139,22 +114,7 @@ def ask(collection: str, release_id: str, body: Open[Question]) -> Response:
     The same question has the same answer. The body is at most 1 MiB.
     """
     found = service().registry.get(collection)
-    answered = service().releases.sessions.ask(found, release_id, body.further)
-    return answer(msgspec.convert(answered, AnswerDocument))
-
-
-@contextmanager
-def _counted() -> Iterator[list[str]]:
-    """Count the outcome that the block appends, or the slug of the problem it raises."""
-    outcome: list[str] = []
-    try:
-        yield outcome
-    except Problem as problem:
-        outcome.append(problem.slug)
-        raise
-    finally:
-        for each in outcome or ["internal"]:
-            service().metrics.releases.labels(each).inc()
+    return answer(service().releases.sessions.ask(found, release_id, body.further))
 
 
 def _selection(collection: Collection, asked: NewRelease) -> Selection:
@@ -169,10 +129,3 @@ def _selection(collection: Collection, asked: NewRelease) -> Selection:
 
 def _text(bound: str | int | UnsetType) -> str | UnsetType:
     return str(bound) if isinstance(bound, int) else bound
-
-
-def document_of(row: ResultRow) -> ReleaseDocument:
-    """As it was made, and where the log has it."""
-    kept = msgspec.json.decode(row.document, type=ReleaseDocument)
-    place = LogPlaceDocument((row.position or 1) - 1, row.salt.hex())
-    return msgspec.structs.replace(kept, log=place)

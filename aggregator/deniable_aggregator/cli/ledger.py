@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import msgspec
 
 from deniable_aggregator.cli.lazy import DefaultGroup
 from deniable_aggregator.cli.options import (
@@ -17,6 +18,13 @@ from deniable_aggregator.cli.options import (
 )
 from deniable_aggregator.cli.output import emit, plain_table, rows_of
 from deniable_aggregator.cli.releases import release_list
+from deniable_aggregator.documents.releases import (
+    AccountDocument,
+    CostDocument,
+    ReconciledCharge,
+    RemainingDocument,
+    SpentEpochsDocument,
+)
 from deniable_aggregator.releases.words import cost_words, epochs_words
 
 
@@ -58,7 +66,7 @@ def show(
     if as_json:
         emit(document)
         return
-    accounts = rows_of(document["collections"])
+    accounts = msgspec.convert(document["collections"], list[AccountDocument])
     if not accounts:
         click.echo("No collection is registered")
     for account in accounts:
@@ -93,7 +101,7 @@ def reconcile(url: str | None, data: Path | None, as_json: bool) -> None:
 
 
 def _show_charged(document: dict[str, object]) -> None:
-    charged = rows_of(document["charged"])
+    charged = msgspec.convert(document["charged"], list[ReconciledCharge])
     if not charged:
         click.echo("No charge is missing: uploads and releases go on with this database")
         return
@@ -101,10 +109,10 @@ def _show_charged(document: dict[str, object]) -> None:
         ["collection", "release", "epochs", "cost"],
         [
             [
-                str(row["collection"]),
-                str(row["release"]),
-                epochs_words(row["epochs"]),
-                cost_words(row["guarantee"]),
+                row.collection,
+                row.release,
+                epochs_words(row.epochs),
+                cost_words(row.guarantee),
             ]
             for row in charged
         ],
@@ -118,32 +126,32 @@ def _names(found: object) -> list[object]:
     return found if isinstance(found, list) else []
 
 
-def _show(account: dict[str, object]) -> None:
+def _show(account: AccountDocument) -> None:
     """What is left first, then who spent the rest."""
-    click.echo(f"{account['collection']}: {cost_words(account['per_epoch'])} an epoch")
-    lines = [_line(_epochs(row), row) for row in rows_of(account["epochs"])]
-    lines += [_line("every other epoch", untouched(account["per_epoch"]))]
-    whose = account["installation"]
-    lines += [_line(_installation(account["reports"]), whose if isinstance(whose, dict) else {})]
+    click.echo(f"{account.collection}: {cost_words(account.per_epoch)} an epoch")
+    lines = [_line(_epochs(row), row) for row in account.epochs]
+    lines += [_line("every other epoch", untouched(account.per_epoch))]
+    lines += [_line(_installation(account.reports), account.installation)]
     plain_table(["account", "spent", "left"], lines)
-    if rows_of(account["releases"]):
-        release_list(account)
+    if account.releases:
+        release_list(account.releases)
 
 
-def _line(name: str, row: dict[str, object]) -> list[str]:
-    return [name, cost_words(row["spent"]), cost_words(row["left"])]
+def _line(name: str, row: RemainingDocument | SpentEpochsDocument) -> list[str]:
+    return [name, cost_words(row.spent), cost_words(row.left)]
 
 
-def _epochs(row: dict[str, object]) -> str:
-    first, last = row["first"], row["last"]
+def _epochs(row: SpentEpochsDocument) -> str:
+    first, last = row.first, row.last
     return f"epoch {first}" if first == last else f"each of epochs {first} to {last}"
 
 
-def _installation(reports: object) -> str:
+def _installation(reports: int | None) -> str:
     most = "one report an epoch" if reports is None else f"at most {reports} in all"
     return f"one installation ({most})"
 
 
-def untouched(limit: object) -> dict[str, object]:
+def untouched(limit: CostDocument) -> RemainingDocument:
     """The account of an epoch that no release has read."""
-    return {"limit": limit, "spent": {"epsilon": "0", "rho": "0", "delta": "0"}, "left": limit}
+    spent = CostDocument(epsilon="0", rho="0", delta="0")
+    return RemainingDocument(limit=limit, spent=spent, left=limit)

@@ -6,12 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import click
+import msgspec
 
 from deniable_aggregator.central.aggregate import FAMILIES
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit
 from deniable_aggregator.cli.release_options import argument_options, arguments_of, read_labels
 from deniable_aggregator.cli.release_tables import answer_table, quote_table, release_table
+from deniable_aggregator.documents.releases import (
+    AnswerDocument,
+    QuoteDocument,
+    ReleaseDocument,
+)
 
 
 @click.command(
@@ -76,9 +82,9 @@ def release(
     if as_json:
         emit(document)
     elif cost:
-        quote_table(document)
+        quote_table(msgspec.convert(document, QuoteDocument))
     else:
-        release_table(document)
+        release_table(msgspec.convert(document, ReleaseDocument))
 
 
 def _only_a_question(labels: str | None, others: Mapping[str, object]) -> None:
@@ -96,4 +102,4 @@ def _ask(target: Target, path: str, labels: str, *, as_json: bool) -> None:
     if as_json:
         emit(answer)
     else:
-        answer_table(answer)
+        answer_table(msgspec.convert(answer, AnswerDocument))

@@ -9,14 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import click
+from msgspec import UnsetType
 
 from deniable_aggregator.cli.bars import Scale, scale_over
 from deniable_aggregator.cli.output import console, escaped, plain_table, rows_of, table
+from deniable_aggregator.documents.releases import (
+    AnswerDocument,
+    BarDocument,
+    PlannedDocument,
+    QuoteDocument,
+    ReleaseDocument,
+    RemainingDocument,
+)
 from deniable_aggregator.releases.words import (
     asked_words,
     cost_words,
     epochs_words,
-    members,
     moment,
     promise_words,
     typical_words,
@@ -34,75 +42,77 @@ FIRST = ("epoch", "good", "label", "labels", "price", "prices", "frequency", "sh
 CURRENCIES = (("ε", "epsilon"), ("ρ", "rho"), ("δ", "delta"))
 
 
-def release_table(document: Document) -> None:
+def release_table(document: ReleaseDocument) -> None:
     """What was drawn, how far off it may be, what it cost and what that promises."""
-    click.echo(f"{document['collection']}: {asked_words(document)}")
-    _result(members(document["result"]))
-    _bars(document["error_bars"])
+    click.echo(f"{document.collection}: {asked_words(document)}")
+    _result(document.result)
+    _bars(document.error_bars)
     _lines(typical_words(document))
-    if document.get("questions") is True:
-        click.echo(f"It takes questions: --session {document['release']} --labels A,B")
+    if document.questions:
+        click.echo(f"It takes questions: --session {document.release} --labels A,B")
     click.echo(
-        f"Release {document['release']}, charged {moment(document['created'])}: "
-        f"{cost_words(document['guarantee'])} to {_read(document)}."
+        f"Release {document.release}, charged {moment(document.created)}: "
+        f"{cost_words(document.guarantee)} to {_read(document)}."
     )
     _left_out(document)
     _lines(promise_words(document))
 
 
-def quote_table(document: Document) -> None:
+def quote_table(document: QuoteDocument) -> None:
     """What is left before and after, how far off the answer may be, what is promised to whom."""
-    click.echo(f"{document['collection']}: {asked_words(document)}")
-    click.echo(f"Draws {document['law']} from {_read(document)}.")
+    click.echo(f"{document.collection}: {asked_words(document)}")
+    click.echo(f"Draws {document.law} from {_read(document)}.")
     _left_out(document)
-    before, after = members(document["budget"]), members(document.get("after"))
+    before, after = document.budget, document.after
     plain_table(
         ["account", "", "limit", "left before", "left after"],
         [
-            *_accounts("the epoch with least", before["epoch"], after.get("epoch")),
-            *_accounts("one installation", before["installation"], after.get("installation")),
+            *_accounts("the epoch with least", before.epoch, after.epoch if after else None),
+            *_accounts(
+                "one installation", before.installation, after.installation if after else None
+            ),
         ],
     )
-    _bars(document["expected"])
+    _bars(document.expected)
     _lines(typical_words(document))
     _lines(promise_words(document))
-    if document["stored"] is not None:
-        click.echo(f"It was paid for as release {document['stored']}: asking again is free.")
-    elif document["refusal"] is not None:
-        click.echo(f"It would be refused: {document['refusal']}.")
+    if document.stored is not None:
+        click.echo(f"It was paid for as release {document.stored}: asking again is free.")
+    elif document.refusal is not None:
+        click.echo(f"It would be refused: {document.refusal}.")
     else:
         click.echo("Nothing was charged.")
 
 
-def answer_table(document: Document) -> None:
+def answer_table(document: AnswerDocument) -> None:
     """What a session answered, and how many new questions it still takes."""
-    _result(members(document["result"]))
-    _bars(document["error_bars"])
-    click.echo(f"New questions left: {document['questions_left']:,}")
+    _result(document.result)
+    _bars(document.error_bars)
+    click.echo(f"New questions left: {document.questions_left:,}")
 
 
-def _read(document: Document) -> str:
-    epochs = document["epochs"]
-    one = isinstance(epochs, list) and len(epochs) == 1
-    n = document.get("n")
-    many = f", {n:,} reports" if isinstance(n, int) else ""
-    return f"epoch{'' if one else 's'} {epochs_words(epochs)}{many}"
+def _read(document: PlannedDocument) -> str:
+    one = len(document.epochs) == 1
+    many = "" if isinstance(document.n, UnsetType) else f", {document.n:,} reports"
+    return f"epoch{'' if one else 's'} {epochs_words(document.epochs)}{many}"
 
 
-def _left_out(document: Document) -> None:
-    epochs = document.get("too_few_reports")
-    if isinstance(epochs, list):
+def _left_out(document: PlannedDocument) -> None:
+    epochs = document.too_few_reports
+    if not isinstance(epochs, UnsetType):
         plural = "" if len(epochs) == 1 else "s"
         click.echo(f"Too few reports to be read: epoch{plural} {epochs_words(epochs)}.")
 
 
-def _accounts(name: str, before: object, after: object) -> Iterable[list[str]]:
+def _accounts(
+    name: str, before: RemainingDocument, after: RemainingDocument | None
+) -> Iterable[list[str]]:
     """A row a currency that has a limit."""
-    found, then = members(before), members(members(after).get("left"))
-    limits, left = members(found["limit"]), members(found["left"])
     for symbol, key in CURRENCIES:
-        if limits[key] is not None and (key == "epsilon" or limits[key] != "0"):
-            yield [name, symbol, str(limits[key]), str(left[key]), str(then.get(key, "–"))]
+        limit, left = getattr(before.limit, key), getattr(before.left, key)
+        if limit is not None and (key == "epsilon" or limit != "0"):
+            then = "–" if after is None else str(getattr(after.left, key))
+            yield [name, symbol, limit, str(left), then]
             name = ""
 
 
@@ -199,22 +209,16 @@ def _cell(name: str, value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and name != "epoch" else str(value)
 
 
-def _bars(found: object) -> None:
-    rows = rows_of(found)
-    if rows:
+def _bars(bars: Sequence[BarDocument]) -> None:
+    if bars:
         plain_table(
             ["how far off", "from", "to", "in so many cases"],
             [
-                [
-                    str(row["quantity"]),
-                    _end(row["lower"]),
-                    _end(row["upper"]),
-                    f"{_number(row['confidence']) or 0:.4g}",
-                ]
-                for row in rows
+                [bar.quantity, _end(bar.lower), _end(bar.upper), f"{bar.confidence:.4g}"]
+                for bar in bars
             ],
         )
 
 
-def _end(value: object) -> str:
-    return "–" if value is None else f"{_number(value) or 0:,.4g}"
+def _end(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.4g}"

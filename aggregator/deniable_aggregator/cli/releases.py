@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
+import msgspec
 
 from deniable_aggregator.cli.options import (
     Target,
@@ -14,7 +16,8 @@ from deniable_aggregator.cli.options import (
     one_form,
     service_options,
 )
-from deniable_aggregator.cli.output import emit, plain_table, rows_of
+from deniable_aggregator.cli.output import emit, plain_table
+from deniable_aggregator.documents.releases import ReleaseDocument, ReleaseSummary
 from deniable_aggregator.releases.words import asked_words, cost_words, epochs_words, moment
 
 
@@ -52,14 +55,13 @@ def releases(
     elif release is not None:
         from deniable_aggregator.cli.release_tables import release_table
 
-        release_table(document)
+        release_table(msgspec.convert(document, ReleaseDocument))
     else:
-        release_list(document)
+        release_list(msgspec.convert(document["releases"], list[ReleaseSummary]))
 
 
-def release_list(document: dict[str, object]) -> None:
+def release_list(rows: Sequence[ReleaseSummary]) -> None:
     """One line a release, oldest first."""
-    rows = rows_of(document["releases"])
     if not rows:
         click.echo("Nothing was released yet")
         return
@@ -67,12 +69,12 @@ def release_list(document: dict[str, object]) -> None:
         ["release", "charged", "asked", "epochs", "cost", "state"],
         [
             [
-                str(row["release"]),
-                moment(row["created"]),
+                row.release,
+                moment(row.created),
                 asked_words(row),
-                epochs_words(row["epochs"]),
-                cost_words(row["guarantee"]),
-                str(row["state"]),
+                epochs_words(row.epochs),
+                cost_words(row.guarantee),
+                row.state,
             ]
             for row in rows
         ],

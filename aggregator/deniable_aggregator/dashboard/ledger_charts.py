@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from flask import url_for
 
 from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.release_charts import price_of, short_price
+from deniable_aggregator.dashboard.release_charts import short_price
 from deniable_aggregator.dashboard.words import plural, when
 from deniable_aggregator.documents.releases import (
     AccountDocument,
@@ -20,6 +20,7 @@ from deniable_aggregator.documents.releases import (
     SpentEpochsDocument,
 )
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.releases.words import cost_words
 from deniable_shared.epochs import epoch_start
 
 __all__ = ["left_of_installation", "left_over_time"]
@@ -91,8 +92,8 @@ def _run(found: Collection, run: SpentEpochsDocument) -> tuple[Cell, ...]:
     return (
         Cell(name, note=f"{run.first}" if run.first == run.last else f"{run.first} to {run.last}"),
         Cell(short_price(run.spent)),
-        Cell(price_of(run.left)),
-        Cell(price_of(run.limit)),
+        Cell(cost_words(run.left)),
+        Cell(cost_words(run.limit)),
     )
 
 
@@ -101,9 +102,9 @@ def _row(account: AccountDocument) -> tuple[Cell, ...]:
     return (
         Cell(account.name, href=url_for("dashboard.ledger", collection=account.collection)),
         Cell(short_price(whole.spent)),
-        Cell(price_of(whole.left)),
-        Cell(price_of(whole.limit)),
-        Cell(price_of(_least(account))),
+        Cell(cost_words(whole.left)),
+        Cell(cost_words(whole.limit)),
+        Cell(cost_words(_least(account))),
         Cell(str(len(account.releases)), len(account.releases)),
     )
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.dashboard.words import chance, digits_for, plural, share
@@ -67,8 +65,7 @@ def answer_to(found: Collection, release: str, labels: Sequence[str]) -> AnswerD
         release_id=release,
     )
     with acting:
-        answered = service().releases.sessions.ask(found, release, {"labels": list(labels)})
-    return msgspec.convert(answered, AnswerDocument)
+        return service().releases.sessions.ask(found, release, {"labels": list(labels)})
 
 
 def told(answer: AnswerDocument) -> Told:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from deniable_aggregator.dashboard.addresses import Address
 from deniable_aggregator.dashboard.charts import Cell, Chart
@@ -18,7 +18,6 @@ from deniable_aggregator.dashboard.words import amount, chance, count, digits_fo
 from deniable_aggregator.documents.releases import (
     BarDocument,
     CostDocument,
-    PlannedDocument,
     QuoteDocument,
     ReleaseDocument,
     RemainingDocument,
@@ -28,25 +27,18 @@ from deniable_aggregator.releases.words import (
     cost_words,
     epoch_runs,
     epochs_words,
-    promise_words,
-    typical_words,
 )
 from deniable_shared.epochs import epoch_start
 
 __all__ = [
     "FILTERS",
-    "asked_of",
     "charts_of",
     "days_of",
-    "epochs_of",
     "expected_rows",
     "facts_of",
     "left_rows",
-    "price_of",
-    "promised",
     "short_price",
     "tables_of",
-    "typical_of",
 ]
 
 SHARES = frozenset({"frequency", "lower", "upper", "projected", "std_error", "share"})
@@ -57,43 +49,17 @@ HEADINGS = {"std_error": "standard error", "noisy": "noisy count"}
 Rows = Sequence[Mapping[str, Any]]
 
 
-def price_of(cost: CostDocument) -> str:
-    """ε = 0.1, and what else is not zero."""
-    return cost_words(msgspec.to_builtins(cost))
-
-
 def short_price(cost: CostDocument) -> str:
     """Without ρ where there is an ε: it is in the document, and there is seldom a limit to it."""
-    document = msgspec.to_builtins(cost)
-    return cost_words(document if cost.epsilon is None else {**document, "rho": "0"})
+    return cost_words(cost if cost.epsilon is None else replace(cost, rho=None))
 
 
 def days_of(epochs: Sequence[int], seconds: int) -> str:
     """Runs of epochs of so many seconds by the days, or times, on which the ends begin."""
     return ", ".join(
         " to ".join(when(epoch_start(end, seconds)) for end in dict.fromkeys(run))
-        for run in epoch_runs(list(epochs))
+        for run in epoch_runs(epochs)
     )
-
-
-def epochs_of(epochs: Sequence[int]) -> str:
-    """Runs by their ends, as the command line and the API take them."""
-    return epochs_words(list(epochs))
-
-
-def asked_of(document: object) -> str:
-    """A family and what it was asked with."""
-    return asked_words(msgspec.to_builtins(document))
-
-
-def promised(document: PlannedDocument) -> Iterator[str]:
-    """What it guarantees to whom."""
-    return promise_words(msgspec.to_builtins(document))
-
-
-def typical_of(document: PlannedDocument) -> Iterator[str]:
-    """Its usual error in sentences."""
-    return typical_words(msgspec.to_builtins(document))
 
 
 def left_rows(quote: QuoteDocument) -> list[tuple[str, str, str, str, str]]:
@@ -229,5 +195,7 @@ def _named(name: str) -> str:
     return HEADINGS.get(name, name.replace("_", " "))
 
 
-FILTERS: tuple[Callable[..., str], ...] = (asked_of, days_of, epochs_of, price_of, short_price)
+FILTERS: tuple[Callable[..., str], ...] = (
+    *(asked_words, cost_words, days_of, epochs_words, short_price),
+)
 """What templates may use."""

@@ -33,9 +33,8 @@ from deniable_aggregator.heads.keeper import (
     is_owed,
     without_deleted,
 )
-from deniable_aggregator.heads.names import is_substitute, request_of
+from deniable_aggregator.queries.accounts import budget_of, is_substitute, substitute_request
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.account import budget_of
 from deniable_aggregator.store.contract import ChargeRow, Store
 from deniable_shared.canonical import canonical_json
 from deniable_shared.epochs import epoch_at
@@ -123,7 +122,7 @@ def _missing(heads: Heads, rows: Sequence[ChargeRow]) -> Iterator[ChargeRow]:
     there = {row.release for row in rows}
     for each in heads.charges:
         if each.release not in there:
-            yield each.row(each.release, request_of(each.release))
+            yield each.row(each.release, substitute_request(each.release))
 
 
 def _drawn_again(heads: Heads, store: Store, rows: Sequence[ChargeRow]) -> Iterator[ChargeRow]:
@@ -133,7 +132,7 @@ def _drawn_again(heads: Heads, store: Store, rows: Sequence[ChargeRow]) -> Itera
     for row in rows:
         if not is_substitute(row) and store.result(row.release) is None:
             name = sha256(b"drawn again " + row.release.encode()).hexdigest()[:16]
-            yield replace(row, release=name, request=request_of(name))
+            yield replace(row, release=name, request=substitute_request(name))
 
 
 def _exhausted(
@@ -169,7 +168,7 @@ def _whole(collection: Collection, now: float) -> ChargeRow:
     return ChargeRow(
         collection=collection.id,
         release=name,
-        request=request_of(name),
+        request=substitute_request(name),
         terms=canonical_json({"mechanism": "unknown", "version": 1, "parameters": {}}),
         epochs=tuple(range(collection.first_epoch, last + 1)),
         epsilon=str(max(budget.per_epoch, budget.per_installation)),

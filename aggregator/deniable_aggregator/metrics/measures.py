@@ -79,6 +79,10 @@ class Metrics:
         """Everything in Prometheus' text format: all processes' measures, and `state`."""
         return generate_latest(self._all()) + generate_latest(_only(state))
 
+    def count_release(self, outcome: str) -> None:
+        """One more request of a release that ended so."""
+        self.releases.labels(outcome).inc()
+
     def reports_so_far(self) -> dict[tuple[str, str], float]:
         """(collection, outcome) → reports since the start, of all processes."""
         return {

@@ -2,11 +2,10 @@
 
 request    what is asked, and the digest by which the same request is found again
 facts      what is public about the epochs it reads; their tallies
-account    charges as the store keeps them, as the account that decides
 office     the order of things: validate, look up, charge, draw, keep, show
 sessions   questions to a release that opened a conversation
-archive    what was released and what it cost
-document   what is shown
+document   what is shown and kept
+words      the same in sentences
 """
 
 from __future__ import annotations

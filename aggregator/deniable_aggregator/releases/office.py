@@ -13,22 +13,23 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from deniable_aggregator.central.account import AccountError, BudgetError
 from deniable_aggregator.central.account.decimals import at_least, at_most
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
+from deniable_aggregator.documents.releases import PlannedDocument, QuoteDocument, ReleaseDocument
 from deniable_aggregator.heads import UNWATCHED, Witness
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.queries.accounts import account_of, charge_of
 from deniable_aggregator.queries.pooled import cells_of
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.account import Decider, account_of, charge_of
 from deniable_aggregator.releases.document import (
-    Document,
     budget_left,
-    cost,
+    kept,
+    priced,
     public,
     released,
 )
@@ -51,7 +52,6 @@ from deniable_aggregator.releases.request import (
 )
 from deniable_aggregator.releases.sessions import Sessions
 from deniable_aggregator.store.contract import ChargeRow, ResultRow, Store
-from deniable_shared.canonical import canonical_json
 from deniable_shared.epochs import Clock
 
 __all__ = ["Releases", "Shown"]
@@ -73,6 +73,10 @@ class Shown:
     new: bool
 
 
+def _uncounted(outcome: str) -> None:
+    """Where there are no metrics."""
+
+
 class Releases:
     """Releases over the collections of one store. Thread-safe."""
 
@@ -84,15 +88,18 @@ class Releases:
         plan: Planner,
         entropy: Callable[[int], bytes] = secrets.token_bytes,
         heads: Witness = UNWATCHED,
+        count: Callable[[str], None] = _uncounted,
     ) -> None:
+        """`count` takes the outcome of each release: made, repeated, or a problem's slug."""
         self._store = store
         self._clock = clock
         self._planner = plan
         self._entropy = entropy
         self._heads = heads
+        self._count = count
         self.sessions = Sessions(store, plan=plan, heads=heads)
 
-    def quote(self, collection: Collection, request: Request) -> Document:
+    def quote(self, collection: Collection, request: Request) -> QuoteDocument:
         """What it would cost, how far off it may be, what is left. Nothing is charged."""
         epochs = epochs_of(self._store, collection, request.selection, self._clock())
         plan, facts = self._valid(collection, request, epochs)
@@ -106,7 +113,7 @@ class Releases:
                 after = account.charged(charge_of(row))
             except AccountError as error:
                 refusal = str(error)
-        return cost(
+        return priced(
             known,
             plan.expected,
             budget=budget_left(account, facts.epochs),
@@ -118,6 +125,18 @@ class Releases:
     def release(self, collection: Collection, request: Request) -> Shown:
         """Problem: invalid-argument, epoch-open, too-few-reports, budget-exhausted, ledger-behind
         before the charge, release-failed behind it."""
+        outcome = "internal"
+        try:
+            shown = self._released(collection, request)
+            outcome = "made" if shown.new else "repeated"
+            return shown
+        except Problem as problem:
+            outcome = problem.slug
+            raise
+        finally:
+            self._count(outcome)
+
+    def _released(self, collection: Collection, request: Request) -> Shown:
         self._heads.keep()
         epochs = settled(self._store, collection, request.selection, self._clock())
         plan, facts = self._valid(collection, request, epochs)
@@ -164,7 +183,7 @@ class Releases:
         known = self._store.charge_for(collection.id, row.request)
         if known is not None:
             return known
-        decide = Decider(collection, row)
+        decide = _Decider(collection, row)
         with suppress(AccountError):  # refused inside only: the same request may pay meanwhile
             decide(self._store.charges(collection.id))
         try:
@@ -174,19 +193,19 @@ class Releases:
         except AccountError as error:
             raise Problem("invalid-argument", str(error)) from error
 
-    def _kept(self, shown: Document, record: bytes | None) -> Shown:
-        row = ResultRow(str(shown["release"]), self._entropy(SALT_BYTES), canonical_json(shown))
-        kept = self._store.store_result(row, record)
-        return Shown(kept, new=kept.salt == row.salt)
+    def _kept(self, document: ReleaseDocument, record: bytes | None) -> Shown:
+        row = ResultRow(document.release, self._entropy(SALT_BYTES), kept(document))
+        first = self._store.store_result(row, record)
+        return Shown(first, new=first.salt == row.salt)
 
 
-def _sayable(plan: Plan, facts: Facts, epochs: EpochSet) -> Document:
+def _sayable(plan: Plan, facts: Facts, epochs: EpochSet) -> PlannedDocument:
     """What will be said of the release whatever is drawn: what cannot be said is not charged."""
     try:
         known = public(plan, facts, too_few=epochs.too_few)
     except AccountError as error:
         raise Problem("invalid-argument", str(error)) from error
-    canonical_json(known)
+    kept(known)
     return known
 
 
@@ -212,3 +231,21 @@ def _exhausted(error: BudgetError) -> Problem:
         left=at_least(short.left),
         releases=list(short.releases),
     )
+
+
+class _Decider:
+    """Raises BudgetError where the charges leave no room for one more.
+
+    Called before the writing transaction, it is quick inside: charges are append-only, so as many
+    as before are the same.
+    """
+
+    def __init__(self, collection: Collection, row: ChargeRow) -> None:
+        self._collection = collection
+        self._charge = charge_of(row)
+        self._admitted: int | None = None
+
+    def __call__(self, rows: Sequence[ChargeRow]) -> None:
+        if len(rows) != self._admitted:
+            account_of(self._collection, rows).charged(self._charge)
+            self._admitted = len(rows)

@@ -18,11 +18,12 @@ from dataclasses import dataclass
 
 from deniable_aggregator.central.aggregate.contract import Facts, Session, SessionPlan
 from deniable_aggregator.central.errors import CentralError
+from deniable_aggregator.documents.releases import AnswerDocument
 from deniable_aggregator.heads import UNWATCHED, Witness
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.queries.releases import charge_named
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.archive import charge_named
-from deniable_aggregator.releases.document import Document, answered
+from deniable_aggregator.releases.document import answered
 from deniable_aggregator.releases.facts import facts_of, tallies_of
 from deniable_aggregator.releases.request import Planner, opens_session, planned, terms
 from deniable_aggregator.store.contract import ChargeRow, Store
@@ -73,7 +74,9 @@ class Sessions:
         self._asking = threading.Lock()
         self._open: dict[str, tuple[Session, _Journal]] = {}
 
-    def ask(self, collection: Collection, release: str, question: Mapping[str, object]) -> Document:
+    def ask(
+        self, collection: Collection, release: str, question: Mapping[str, object]
+    ) -> AnswerDocument:
         """The answer, and how many questions are left. Problem: not-found, conflict (also for a
         new question past the last one), invalid-argument, ledger-behind, release-failed."""
         self._heads.keep()
@@ -142,7 +145,7 @@ class Sessions:
         question: Mapping[str, object],
         plan: SessionPlan,
         facts: Facts,
-    ) -> Document:
+    ) -> AnswerDocument:
         for _ in range(ATTEMPTS):
             session, journal = self._standing(collection, release, plan, facts)
             if not _left(plan, journal.number) and not session.knows(question):

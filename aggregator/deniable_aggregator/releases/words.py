@@ -6,6 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
+from msgspec import UnsetType
+
+from deniable_aggregator.documents.releases import CostDocument, PlannedDocument, ReleaseSummary
+
 __all__ = [
     "asked_words",
     "cost_words",
@@ -16,30 +20,27 @@ __all__ = [
     "typical_words",
 ]
 
-Document = dict[str, object]
 
-
-def cost_words(cost: object) -> str:
+def cost_words(cost: CostDocument) -> str:
     """ε, ρ and δ as they were written; what is null or zero beside others is left out."""
-    known = members(cost)
-    said = [
-        f"{symbol} = {known[name]}"
-        for symbol, name in (("ε", "epsilon"), ("ρ", "rho"), ("δ", "delta"))
-        if known.get(name) is not None and (name == "epsilon" or known[name] != "0")
+    written = [f"ε = {cost.epsilon}"] if cost.epsilon is not None else []
+    written += [
+        f"{symbol} = {value}"
+        for symbol, value in (("ρ", cost.rho), ("δ", cost.delta))
+        if value not in (None, "0")
     ]
-    return ", ".join(said) or "nothing"
+    return ", ".join(written) or "nothing"
 
 
-def asked_words(document: Document) -> str:
-    """A mechanism and what it was asked with."""
-    named = [f"{name} = {_value(value)}" for name, value in members(document["parameters"]).items()]
-    return f"{document['mechanism']}: {', '.join(named)}"
+def asked_words(document: PlannedDocument | ReleaseSummary) -> str:
+    """A mechanism and the parameters of the request."""
+    parameters = [f"{name} = {_value(value)}" for name, value in document.parameters.items()]
+    return f"{document.mechanism}: {', '.join(parameters)}"
 
 
-def epochs_words(epochs: object) -> str:
+def epochs_words(epochs: Iterable[int]) -> str:
     """Runs of epochs by their ends."""
-    numbers = [int(str(epoch)) for epoch in epochs] if isinstance(epochs, list) else []
-    return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in epoch_runs(numbers))
+    return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in epoch_runs(epochs))
 
 
 def epoch_runs(epochs: Iterable[int]) -> list[tuple[int, int]]:
@@ -53,51 +54,47 @@ def epoch_runs(epochs: Iterable[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def moment(seconds: object) -> str:
+def moment(seconds: int) -> str:
     """A time as people read it."""
-    if not isinstance(seconds, int):
-        return ""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def promise_words(document: Document) -> Iterator[str]:
+def promise_words(document: PlannedDocument) -> Iterator[str]:
     """What is promised to whom, a line each."""
-    promise = members(document["promise"])
-    against = promise["against"]
-    yield f"One report: {cost_words(promise['report'])}, against {against}."
-    reports = promise["reports"]
-    if promise["installation"] is None:
-        yield f"One installation has up to {reports} reports in it: no promise for all of them."
-    elif reports != 1:
-        cost = cost_words(promise["installation"])
-        yield f"One installation has up to {reports} reports in it: {cost} for all of them."
-    if promise["true_values"] is None:
+    promise = document.promise
+    yield f"One report: {cost_words(promise.report)}, against {promise.against}."
+    if promise.installation is None:
         yield (
-            f"True answers: local ε = {promise['local']}, against everybody. Estimates can be read "
+            f"One installation has up to {promise.reports} reports in it: "
+            "no promise for all of them."
+        )
+    elif promise.reports != 1:
+        cost = cost_words(promise.installation)
+        yield (
+            f"One installation has up to {promise.reports} reports in it: {cost} for all of them."
+        )
+    if promise.true_values is None:
+        yield (
+            f"True answers: local ε = {promise.local}, against everybody. Estimates can be read "
             "too, so a release promises no more."
         )
     else:
         yield (
-            f"True answers: {cost_words(promise['true_values'])}, against {against}; local "
-            f"ε = {promise['local']} against everybody."
+            f"True answers: {cost_words(promise.true_values)}, against {promise.against}; local "
+            f"ε = {promise.local} against everybody."
         )
 
 
-def typical_words(document: Document) -> Iterator[str]:
+def typical_words(document: PlannedDocument) -> Iterator[str]:
     """The usual error, a line each; none of a document without one."""
-    found = document.get("typical_errors")
-    for error in found if isinstance(found, list) else ():
+    errors = document.typical_errors
+    for error in () if isinstance(errors, UnsetType) else errors:
         yield (
-            f"Typical error, simulated for made-up people: {error['median']:,.4g} or less in half "
-            f"of {error['runs']} runs, {error['p95']:,.4g} or less in 95 of 100 "
-            f"({error['quantity']}). The people: {error['population']}. "
+            f"Typical error, simulated for made-up people: {error.median:,.4g} or less in half "
+            f"of {error.runs} runs, {error.p95:,.4g} or less in 95 of 100 "
+            f"({error.quantity}). The people: {error.population}. "
             "No guarantee: your people may be distributed otherwise."
         )
-
-
-def members(value: object) -> Document:
-    """The members of a JSON object; none of anything else."""
-    return {str(name): each for name, each in value.items()} if isinstance(value, dict) else {}
 
 
 def _value(value: object) -> str:

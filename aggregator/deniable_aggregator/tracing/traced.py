@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from flask import Flask, Response
 
     from deniable_aggregator.api.operations import View
+    from deniable_aggregator.documents.releases import QuoteDocument
     from deniable_aggregator.heads import Witness
     from deniable_aggregator.ingest import Counting
     from deniable_aggregator.ingest.request import Headers
     from deniable_aggregator.registry import Collection, Registry
     from deniable_aggregator.releases import Planner, Request, Shown
-    from deniable_aggregator.releases.document import Document
     from deniable_aggregator.service import Service
     from deniable_aggregator.store.contract import Arrival, Store, Tally, Verdict
     from deniable_aggregator.tracing.tracer import Tracer
@@ -74,12 +74,19 @@ class TracedReleases(Releases):
     """`made`, `repeated`, `priced`, or the type of the problem."""
 
     def __init__(
-        self, store: Store, *, clock: Clock, plan: Planner, heads: Witness, tracer: Tracer
+        self,
+        store: Store,
+        *,
+        clock: Clock,
+        plan: Planner,
+        heads: Witness,
+        count: Callable[[str], None],
+        tracer: Tracer,
     ) -> None:
-        super().__init__(store, clock=clock, plan=plan, heads=heads)
+        super().__init__(store, clock=clock, plan=plan, heads=heads, count=count)
         self._tracer = tracer
 
-    def quote(self, collection: Collection, request: Request) -> Document:
+    def quote(self, collection: Collection, request: Request) -> QuoteDocument:
         """As without tracing."""
         with self._tracer.act("release") as told:
             told.collection = collection.id

@@ -8,7 +8,6 @@ from flask import Response
 from msgspec import Meta
 
 from deniable_aggregator.access.guard import current_identity
-from deniable_aggregator.api.ledger import accounts_of
 from deniable_aggregator.dashboard.about import collection_of
 from deniable_aggregator.dashboard.addresses import Address, here
 from deniable_aggregator.dashboard.filing import Format, attached, files_of
@@ -17,6 +16,7 @@ from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import PageNumber, paged
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.documents.releases import AccountDocument, LedgerDocument
+from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.formats import as_table
@@ -42,7 +42,7 @@ def view(query: LedgerPageArguments) -> Context | Response:
         return _file(query)
     if query.collection:
         found = collection_of(query.collection)
-        [account] = accounts_of([found])
+        [account] = accounts(service().store, [found])
         return {
             "found": found,
             "account": account,
@@ -56,7 +56,7 @@ def view(query: LedgerPageArguments) -> Context | Response:
 def _file(query: LedgerPageArguments) -> Response:
     """Of one collection or of all that the visitor may see, whatever page of them is shown."""
     wanted = [collection_of(query.collection)] if query.collection else _known()
-    document, kind = LedgerDocument(accounts_of(wanted)), query.format
+    document, kind = LedgerDocument(accounts(service().store, wanted)), query.format
     rows = spent_rows(document)
     told = answer(document) if kind == "json" else as_table(CSV, rows, LEDGER_COLUMNS, {})
     name = f"{wanted[0].name}-budget" if query.collection else "budgets"
@@ -74,12 +74,12 @@ def _known() -> list[Collection]:
 
 def _all(query: LedgerPageArguments, address: Address) -> Context:
     part = paged(_known(), query.page, ROWS)
-    accounts = accounts_of(part.items)
+    listed = accounts(service().store, part.items)
     return {
         "part": part,
-        "accounts": accounts,
-        "released": sum(len(account.releases) for account in accounts),
-        "chart": (left_of_installation(accounts, files_of(address)) if _spent(accounts) else None),
+        "accounts": listed,
+        "released": sum(len(account.releases) for account in listed),
+        "chart": (left_of_installation(listed, files_of(address)) if _spent(listed) else None),
     }
 
 

@@ -13,7 +13,6 @@ from typing import Annotated
 from flask import Response, request
 from msgspec import UNSET, Meta
 
-from deniable_aggregator.api.releases import document_of
 from deniable_aggregator.dashboard.about import collection_of, may
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.filing import Format, attached
@@ -29,15 +28,13 @@ from deniable_aggregator.dashboard.release_charts import (
     charts_of,
     expected_rows,
     facts_of,
-    promised,
     tables_of,
-    typical_of,
 )
 from deniable_aggregator.documents.fields import Arguments
-from deniable_aggregator.documents.releases import ReleaseDocument
 from deniable_aggregator.problem import Problem, refuse
+from deniable_aggregator.queries.releases import release
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.archive import charge_named, result_named
+from deniable_aggregator.releases.words import promise_words, typical_words
 from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.formats import as_table
 
@@ -69,13 +66,8 @@ def act(collection: str, release_id: str) -> Context:
     return {**_shown(found, release_id, labels), "told": told(answered)}
 
 
-def _document(found: Collection, release_id: str) -> ReleaseDocument:
-    charged = charge_named(service().store, found, release_id)
-    return document_of(result_named(service().store, found, charged.release))
-
-
 def _file(found: Collection, release_id: str, query: ReleaseView) -> Response:
-    document = _document(found, release_id)
+    document = release(service().store, found, release_id)
     name = f"{found.name}-{document.release}.{query.format}"
     if query.format == "json":
         return attached(answer(document), name)
@@ -94,7 +86,7 @@ def _cell(value: object) -> object:
 
 
 def _shown(found: Collection, release_id: str, labels: Sequence[str] = ()) -> Context:
-    document = _document(found, release_id)
+    document = release(service().store, found, release_id)
     address = here(
         "dashboard.release", ReleaseView(), collection=found.id, release_id=document.release
     )
@@ -107,8 +99,8 @@ def _shown(found: Collection, release_id: str, labels: Sequence[str] = ()) -> Co
         "facts": facts_of(document),
         "charts": charts_of(document, address),
         "bars": expected_rows(document.error_bars),
-        "typical": list(typical_of(document)),
-        "promised": list(promised(document)),
+        "typical": list(typical_words(document)),
+        "promised": list(promise_words(document)),
         "place": None if document.log is UNSET else document.log,
         "asks": may("analyst"),
         "still_takes": still_takes(found, release_id) if document.questions else "",

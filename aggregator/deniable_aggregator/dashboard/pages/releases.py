@@ -10,7 +10,6 @@ from flask import Response, request, url_for
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.guard import current_identity, see_other
-from deniable_aggregator.api.releases import made, quoted, summaries_of
 from deniable_aggregator.dashboard import spans
 from deniable_aggregator.dashboard.about import collection_of, may
 from deniable_aggregator.dashboard.addresses import here
@@ -19,8 +18,6 @@ from deniable_aggregator.dashboard.paging import paged
 from deniable_aggregator.dashboard.release_charts import (
     expected_rows,
     left_rows,
-    promised,
-    typical_of,
 )
 from deniable_aggregator.dashboard.releasing import (
     ReleasesArguments,
@@ -34,7 +31,9 @@ from deniable_aggregator.dashboard.releasing import (
 )
 from deniable_aggregator.documents.releases import QuoteDocument
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.queries.releases import releases
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.releases.words import promise_words, typical_words
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.arguments import from_given
 
@@ -55,7 +54,7 @@ def act(collection: str) -> Context | Response:
         with audit.acting(
             "release-asked", actor=str(who), at=service().clock(), collection=found.id
         ):
-            shown = made(found, confirmed(query))
+            shown = service().releases.release(found, confirmed(query))
     except Problem as problem:
         return _shown(found, query, refused=problem)
     return see_other(
@@ -66,7 +65,7 @@ def act(collection: str) -> Context | Response:
 def _shown(
     found: Collection, query: ReleasesArguments, *, refused: Problem | None = None
 ) -> Context:
-    summaries = summaries_of(found)
+    summaries = releases(service().store, found).releases
     price: Context = {"quote": None, "refused": refused}
     if query.cost and refused is None and may("analyst"):
         price = _priced(found, query)
@@ -90,7 +89,7 @@ def _shown(
 def _priced(found: Collection, query: ReleasesArguments) -> Context:
     """What it would cost, or why there is nothing to be priced."""
     try:
-        quote = quoted(found, priced(found, query))
+        quote = service().releases.quote(found, priced(found, query))
     except Problem as problem:
         return {"quote": None, "refused": problem}
     return {"quote": quote, "refused": None, **_about(query, quote)}
@@ -101,8 +100,8 @@ def _about(query: ReleasesArguments, quote: QuoteDocument) -> Context:
         "hidden": hidden(query, quote.epochs),
         "left": left_rows(quote),
         "expected": expected_rows(quote.expected),
-        "typical": list(typical_of(quote)),
-        "promised": list(promised(quote)),
+        "typical": list(typical_words(quote)),
+        "promised": list(promise_words(quote)),
     }
 
 

@@ -1,4 +1,4 @@
-"""Charges as the store keeps them, and the account that decides whether one more is admitted.
+"""Charges as the store keeps them, as the account that they are charged to.
 
 The budget is that of the newest manifest, which may be lower than what was spent. The most reports
 of one installation are counted under the first version's lifetime: later ones may only lower it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from hashlib import sha256
 
 from deniable_aggregator.central.account import Account, Budget, Charge
 from deniable_aggregator.central.adjacency import parse_adjacency
@@ -15,7 +16,14 @@ from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import ChargeRow
 
-__all__ = ["Decider", "account_of", "budget_of", "charge_of", "guarantee_of"]
+__all__ = [
+    "account_of",
+    "budget_of",
+    "charge_of",
+    "guarantee_of",
+    "is_substitute",
+    "substitute_request",
+]
 
 
 def budget_of(collection: Collection) -> Budget:
@@ -53,19 +61,14 @@ def guarantee_of(row: ChargeRow) -> Guarantee:
     )
 
 
-class Decider:
-    """Raises BudgetError where the charges leave no room for one more.
+def substitute_request(release: str) -> bytes:
+    """The digest of a charge for a release that a database has forgotten.
 
-    Asked before the writing transaction, it is quick inside: charges are append-only, so as many
-    as before are the same.
+    No request has it, so that the same request is charged again.
     """
+    return sha256(b"deniable/1 reconciled " + release.encode()).digest()
 
-    def __init__(self, collection: Collection, row: ChargeRow) -> None:
-        self._collection = collection
-        self._asked = charge_of(row)
-        self._admitted: int | None = None
 
-    def __call__(self, rows: Sequence[ChargeRow]) -> None:
-        if len(rows) != self._admitted:
-            account_of(self._collection, rows).charged(self._asked)
-            self._admitted = len(rows)
+def is_substitute(row: ChargeRow) -> bool:
+    """Whether this charge stands for one that a database had forgotten."""
+    return row.request == substitute_request(row.release)

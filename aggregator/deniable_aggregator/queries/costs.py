@@ -1,0 +1,62 @@
+"""Guarantees, limits and spending as documents: costs rounded up, limits and what is left down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from deniable_aggregator.central.account import Limit, Spending
+from deniable_aggregator.central.account.decimals import at_least, at_most
+from deniable_aggregator.central.guarantee import Guarantee
+from deniable_aggregator.documents.releases import CostDocument, RemainingDocument
+
+__all__ = ["guaranteed", "limit_of", "remaining", "spent_of"]
+
+
+def guaranteed(guarantee: Guarantee) -> CostDocument:
+    """ε, ρ and δ; null where the mechanism claims none."""
+    return CostDocument(
+        epsilon=_written(guarantee.epsilon, at_most),
+        rho=_written(guarantee.rho, at_most),
+        delta=at_most(guarantee.delta),
+    )
+
+
+def remaining(limit: Limit, spent: Spending) -> RemainingDocument:
+    """Limit, spent and left; a release is admitted if ε or, where there is a limit, ρ suffices."""
+    return RemainingDocument(limit=limit_of(limit), spent=spent_of(spent), left=_left(limit, spent))
+
+
+def limit_of(limit: Limit) -> CostDocument:
+    """`delta` is what the δ of releases may add up to; `rho` null: only ε counts."""
+    return CostDocument(
+        epsilon=at_least(limit.epsilon),
+        rho=_written(limit.rho, at_least),
+        delta=at_least(limit.own_delta),
+    )
+
+
+def spent_of(spent: Spending) -> CostDocument:
+    """`epsilon` null: a release without one was made."""
+    return CostDocument(
+        epsilon=_written(spent.epsilon, at_most),
+        rho=at_most(spent.rho),
+        delta=at_most(spent.delta),
+    )
+
+
+def _left(limit: Limit, spent: Spending) -> CostDocument:
+    rho = None if limit.rho is None else _rest(limit.rho, spent.rho)
+    return CostDocument(
+        epsilon=at_least(_rest(limit.epsilon, spent.epsilon)),
+        rho=_written(rho, at_least),
+        delta=at_least(_rest(limit.own_delta, spent.delta)),
+    )
+
+
+def _rest(limit: Fraction, spent: Fraction | None) -> Fraction:
+    return Fraction(0) if spent is None else max(limit - spent, Fraction(0))
+
+
+def _written(value: Fraction | None, rounded: Callable[[Fraction], str]) -> str | None:
+    return None if value is None else rounded(value)
