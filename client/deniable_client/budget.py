@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
+from typing import NamedTuple
 
 __all__ = ["Budget", "budget_of", "join_account", "millionths"]
 
@@ -32,6 +33,14 @@ class Budget:
     collections: Mapping[str, Budget] = field(default_factory=lambda: MappingProxyType({}))
 
 
+class _Spent(NamedTuple):
+    """A row of `name`: what was charged under it, in millionths, and whose account that is."""
+
+    name: str
+    account: str
+    spent: int
+
+
 def millionths(epsilon: Fraction) -> int:
     """ε in millionths, rounded down: exact for manifests, never more than a ceiling allows."""
     return epsilon.numerator * _MICRO // epsilon.denominator
@@ -50,15 +59,18 @@ def budget_of(
     db: sqlite3.Connection, ceiling: Fraction, lifetimes: Mapping[str, Fraction]
 ) -> Budget:
     """The ledger under the app's lifetime ceiling and the manifests' `lifetimes` by name."""
-    rows = db.execute("SELECT name, account, spent FROM name ORDER BY name").fetchall()
+    found = db.execute("SELECT name, account, spent FROM name ORDER BY name")
+    rows = [_Spent(**row) for row in found]
     by_account: dict[str, int] = {}
-    for _, account, spent in rows:
-        by_account[account] = by_account.get(account, 0) + spent
+    for row in rows:
+        by_account[row.account] = by_account.get(row.account, 0) + row.spent
     total = _budget(ceiling, sum(by_account.values()), ceiling)
     collections = {
-        name: _budget(min(lifetimes.get(name, ceiling), ceiling), by_account[account], total.left)
-        for name, account, spent in rows
-        if spent or name in lifetimes
+        row.name: _budget(
+            min(lifetimes.get(row.name, ceiling), ceiling), by_account[row.account], total.left
+        )
+        for row in rows
+        if row.spent or row.name in lifetimes
     }
     return Budget(total.lifetime, total.spent, total.left, MappingProxyType(collections))
 

@@ -76,16 +76,17 @@ def register(db: sqlite3.Connection) -> None:
 
 def begin(db: sqlite3.Connection) -> None:
     """Write the first total, over the rows and the schema as they are."""
-    db.execute("INSERT INTO checksum VALUES (?, ?)", (_total(db), _schema(db)))
+    db.execute("INSERT INTO checksum (total, schema) VALUES (?, ?)", (_total(db), _schema(db)))
 
 
 def check(db: sqlite3.Connection) -> None:
     """Raises a permanent StorageError where the state does not add up."""
     db.execute("BEGIN")  # one snapshot: other processes go on writing
     try:
-        if db.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:
+        if [found for (found,) in db.execute("PRAGMA integrity_check(1)")] != ["ok"]:
             raise damaged()
-        if db.execute("SELECT * FROM checksum").fetchall() != [(_total(db), _schema(db))]:
+        kept = [dict(row) for row in db.execute("SELECT total, schema FROM checksum")]
+        if kept != [{"total": _total(db), "schema": _schema(db)}]:
             raise damaged()
     finally:
         if db.in_transaction:
@@ -115,4 +116,4 @@ def _total(db: sqlite3.Connection) -> int:
 
 
 def _schema(db: sqlite3.Connection) -> int:
-    return _row_checksum(*db.execute(_SCHEMA))
+    return _row_checksum(*map(tuple, db.execute(_SCHEMA)))

@@ -30,11 +30,11 @@ def grant(db: sqlite3.Connection) -> None:
     """Allow recording. Collections without keys get some; what was spent and settled stays so."""
     db.execute("UPDATE installation SET consent = ?", (Consent.GRANTED,))
     keyless = db.execute("SELECT collection, epoch_at FROM course WHERE key IS NULL").fetchall()
-    for collection, epoch_at in keyless:
-        by_epoch = None if epoch_at is None else keychain.new_key()
+    for row in keyless:
+        by_epoch = None if row["epoch_at"] is None else keychain.new_key()
         db.execute(
             "UPDATE course SET key = ?, epoch_key = ? WHERE collection = ?",
-            (keychain.new_key(), by_epoch, collection),
+            (keychain.new_key(), by_epoch, row["collection"]),
         )
 
 

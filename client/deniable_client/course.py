@@ -27,11 +27,6 @@ _SLACK = 10_000
 """Steps that a new chain begins in the past: by so many epochs a clock may have been ahead. No
 chain of a year of hours needs more; it bounds the work for the very short epochs of loopback."""
 
-_SAVE = (
-    "UPDATE course SET key = ?, at = ?, epoch_key = ?, epoch_at = ?, first = ?, joined = ?,"
-    " hold = ?, asked = ?, tossed = ?, permanent = ? WHERE collection = ?"
-)
-
 
 class Course(NamedTuple):
     """One collection's row, and the highest epoch it was ever answered in.
@@ -54,6 +49,10 @@ class Course(NamedTuple):
     highest: int | None = None
 
 
+_SAVED = Course._fields[:-1]
+_SAVE = f"UPDATE course SET {', '.join(f'{name} = ?' for name in _SAVED)} WHERE collection = ?"  # noqa: S608
+
+
 def join(db: sqlite3.Connection, manifest: Manifest, now: float) -> None:
     """Begin a collection's chains, with keys if there is consent; those begun stay."""
     at, by_epoch = _beginning(manifest, now)
@@ -70,7 +69,7 @@ def join(db: sqlite3.Connection, manifest: Manifest, now: float) -> None:
 
 def save(db: sqlite3.Connection, collection: str, course: Course) -> None:
     """Overwrite the row."""
-    db.execute(_SAVE, (*course[:-1], collection))
+    db.execute(_SAVE, (*course[: len(_SAVED)], collection))
 
 
 def _beginning(manifest: Manifest, now: float) -> tuple[int, int | None]:

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from deniable_client.budget import Budget
 from deniable_client.ceiling import Ceiling
@@ -119,15 +120,16 @@ def explain(
     questions: Iterable[Question],
 ) -> Explanation:
     """Read the state and put it into words."""
-    consent, forked, size, head, version = db.execute(
+    row = db.execute(
         "SELECT consent, forked, log_size, log_head, keys_version FROM installation"
     ).fetchone()
+    consent, forked, head = Consent(row["consent"]), row["forked"], row["log_head"]
     collections = tuple(_asked(question, budget) for question in questions)
     reports = tuple(_reports(db))
-    log = LogHead(size, head, version) if head else None
+    log = LogHead(row["log_size"], head, row["keys_version"]) if head else None
     return Explanation(
         url=url,
-        consent=Consent(consent),
+        consent=consent,
         denied_by=denied_by,
         forked=forked,
         log=log,
@@ -136,7 +138,7 @@ def explain(
         reports=reports,
         text="\n\n".join(
             [
-                _standing(url, Consent(consent), denied_by, forked),
+                _standing(url, consent, denied_by, forked),
                 *(asked.text for asked in collections),
                 _in_all(budget, ceiling),
                 _left(reports),
@@ -178,11 +180,15 @@ def _asked(question: Question, total: Budget) -> Asked:
 
 def _reports(db: sqlite3.Connection) -> Iterable[Sent]:
     rows = db.execute(
-        "SELECT collection, epoch, state, reason, attempts, request_digest, request_bytes, payload,"
-        " report_id FROM outbox ORDER BY epoch, collection"
+        "SELECT collection, epoch, state, reason, attempts AS requests, request_digest,"
+        " request_bytes, payload, report_id FROM outbox ORDER BY epoch, collection"
     )
-    for collection, epoch, state, reason, requests, digest, *rest in rows:
-        yield Sent(collection, epoch, state, reason, requests, digest and digest.hex(), *rest)
+    return (_sent(**row) for row in rows)
+
+
+def _sent(*, request_digest: bytes | None, **columns: Any) -> Sent:
+    digest = None if request_digest is None else request_digest.hex()
+    return Sent(request_sha256=digest, **columns)
 
 
 def _words(question: Question, budget: Budget) -> str:

@@ -29,8 +29,8 @@ class Gate:
     def look(self) -> None:
         """Read the state again: other processes change it too."""
         with self.state.reading() as db:
-            consent, forked = db.execute("SELECT consent, forked FROM installation").fetchone()
-        self.consent, self.forked = Consent(consent), forked
+            row = db.execute("SELECT consent, forked FROM installation").fetchone()
+        self.consent, self.forked = Consent(row["consent"]), row["forked"]
 
     def refusal(self) -> Outcome | None:
         """Why nothing is recorded now, or None."""

@@ -43,10 +43,12 @@ class Known:
 
 def look_up(db: sqlite3.Connection, trust: tuple[str, ...]) -> Known:
     """What the state file remembers."""
-    version, envelope, size, head = db.execute(
+    row = db.execute(
         "SELECT keys_version, keys_envelope, log_size, log_head FROM installation"
     ).fetchone()
-    return Known(version, size, head and bytes.fromhex(head), _as_it_was(envelope, trust))
+    head = row["log_head"] and bytes.fromhex(row["log_head"])
+    was = _as_it_was(row["keys_envelope"], trust)
+    return Known(row["keys_version"], row["log_size"], head, was)
 
 
 def check_list(known: Known, offered: KeyList) -> None:

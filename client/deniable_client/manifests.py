@@ -98,11 +98,11 @@ def newest(db: sqlite3.Connection, trust: bytes, origins: Collection[str]) -> li
     A version that this program cannot read is left out.
     """
     rows = db.execute(
-        "SELECT body, max(version) FROM manifest WHERE trust = ?"
+        "SELECT body, max(version) AS version FROM manifest WHERE trust = ?"
         " GROUP BY collection ORDER BY collection",
         (trust,),
-    ).fetchall()
-    found = (_readable(body) for body, _ in rows)
+    )
+    found = [_readable(row["body"]) for row in rows]
     return [each for each in found if each and set(each.ingest) <= set(origins)]
 
 
@@ -112,12 +112,12 @@ def forget_damaged(db: sqlite3.Connection) -> None:
     Reports that wait under a version that only the aggregator has wait until it is fetched again.
     """
     rows = db.execute(
-        "SELECT rowid, CAST(collection AS BLOB), version, CAST(name AS BLOB), CAST(digest AS BLOB),"
-        " CAST(body AS BLOB) FROM manifest"
-    ).fetchall()
-    for rowid, *copy in rows:
-        if not _is_whole(*copy):
-            db.execute("DELETE FROM manifest WHERE rowid = ?", (rowid,))
+        "SELECT rowid, CAST(collection AS BLOB) AS collection, version,"
+        " CAST(name AS BLOB) AS name, CAST(digest AS BLOB) AS digest, CAST(body AS BLOB) AS body"
+        " FROM manifest"
+    )
+    damaged = [row["rowid"] for row in rows if not _is_whole(row)]
+    db.executemany("DELETE FROM manifest WHERE rowid = ?", [(rowid,) for rowid in damaged])
 
 
 def required(db: sqlite3.Connection, collection: str, version: int) -> tuple[str, ...]:
@@ -163,7 +163,9 @@ def _store(db: sqlite3.Connection, offer: Offer, trust: bytes) -> None:
         (*place, manifest.name, trust, manifest.digest, manifest.body),
     )
     db.execute(
-        "INSERT OR REPLACE INTO verified VALUES (?, ?, ?, ?)", (offer.envelope, trust, *place)
+        "INSERT OR REPLACE INTO verified (envelope, trust, collection, version)"
+        " VALUES (?, ?, ?, ?)",
+        (offer.envelope, trust, *place),
     )
 
 
@@ -181,14 +183,14 @@ def _body(db: sqlite3.Connection, collection: str, version: int) -> bytes | None
     return row and bytes(row[0])
 
 
-def _is_whole(collection: bytes, version: int, name: bytes, digest: bytes, body: bytes) -> bool:
-    if sha256(body).digest() != digest:
+def _is_whole(copy: sqlite3.Row) -> bool:
+    if sha256(copy["body"]).digest() != copy["digest"]:
         return False
-    manifest = _readable(body)
+    manifest = _readable(copy["body"])
     if manifest is None:  # a later version of the app wrote it, which may come back
         return True
-    row = (manifest.collection.encode(), manifest.version, manifest.name.encode())
-    return row == (collection, version, name)
+    signed = (manifest.collection.encode(), manifest.version, manifest.name.encode())
+    return signed == (copy["collection"], copy["version"], copy["name"])
 
 
 def _readable(body: bytes) -> Manifest | None:

@@ -93,7 +93,7 @@ def waiting(db: sqlite3.Connection) -> list[Waiting]:
         "SELECT collection, epoch, attempts, send_at, retry_at, floor, closes_at FROM outbox"
         " WHERE payload IS NOT NULL"
     )
-    return [Waiting(*row) for row in rows]
+    return [Waiting(**row) for row in rows]
 
 
 def waiting_count(db: sqlite3.Connection) -> int:
@@ -105,13 +105,13 @@ def waiting_count(db: sqlite3.Connection) -> int:
 def open_parcel(db: sqlite3.Connection, collection: str, epoch: int) -> Parcel | None:
     """What there is to seal in a row, or None."""
     row = db.execute(
-        "SELECT o.collection, o.epoch, o.manifest_version, m.digest, o.report_id, o.payload,"
-        " o.attempts FROM outbox o JOIN manifest m"
+        "SELECT o.collection, o.epoch, o.manifest_version, m.digest AS manifest_digest,"
+        " o.report_id, o.payload, o.attempts FROM outbox o JOIN manifest m"
         " ON m.collection = o.collection AND m.version = o.manifest_version"
         " WHERE o.collection = ? AND o.epoch = ? AND o.payload IS NOT NULL",
         (collection, epoch),
     ).fetchone()
-    return row and Parcel(*row)
+    return row and Parcel(**row)
 
 
 def mark_sending(db: sqlite3.Connection, parcel: Parcel, request: bytes) -> Parcel | None:

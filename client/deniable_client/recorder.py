@@ -28,17 +28,6 @@ from deniable_shared.epochs import Clock
 
 __all__ = ["Draft", "Recorder"]
 
-_STANDING = """
-    SELECT i.consent, i.forked,
-           (SELECT sum(spent) FROM name WHERE account = n.account),
-           (SELECT sum(spent) FROM name),
-           (SELECT count(*) FROM outbox WHERE payload IS NOT NULL),
-           (SELECT count(*) FROM outbox WHERE payload IS NOT NULL AND collection = ?1),
-           c.key, coalesce(c.at, 0), c.epoch_key, c.epoch_at, c.first, c.joined, c.hold, c.asked,
-           c.tossed, c.permanent,
-           (SELECT max(epoch) FROM outbox WHERE collection = ?1)
-    FROM installation i LEFT JOIN name n ON n.name = ?2 LEFT JOIN course c ON c.collection = ?1
-"""
 _CHARGE = "UPDATE name SET spent = spent + ? WHERE name = ?"
 _QUEUE = (
     "INSERT INTO outbox"
@@ -84,6 +73,26 @@ class _Standing(NamedTuple):
 
     def _full(self) -> bool:
         return self.waiting >= outbox.MAX_WAITING or self.waiting_here >= outbox.MAX_WAITING_HERE
+
+
+_COLUMNS = {
+    **{name: f"c.{name}" for name in Course._fields},
+    "consent": "i.consent",
+    "forked": "i.forked",
+    "account_spent": "(SELECT sum(spent) FROM name WHERE account = n.account)",
+    "spent": "(SELECT sum(spent) FROM name)",
+    "waiting": "(SELECT count(*) FROM outbox WHERE payload IS NOT NULL)",
+    "waiting_here": "(SELECT count(*) FROM outbox WHERE payload IS NOT NULL AND collection = ?1)",
+    "at": "coalesce(c.at, 0)",
+    "highest": "(SELECT max(epoch) FROM outbox WHERE collection = ?1)",
+}
+"""Field → SQL. The fields themselves order the statement: looking 17 names up costs 8 µs a call."""
+
+_OWN = _Standing._fields[:-1]
+_STANDING = f"""
+    SELECT {", ".join(_COLUMNS[name] for name in (*_OWN, *Course._fields))}
+    FROM installation i LEFT JOIN name n ON n.name = ?2 LEFT JOIN course c ON c.collection = ?1
+"""  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +226,8 @@ class Recorder:
 def _stand(db: sqlite3.Connection, question: Question) -> _Standing:
     manifest = question.manifest
     row = db.execute(_STANDING, (manifest.collection, manifest.name)).fetchone()
-    return _Standing(*(*row[:6], Course(*row[6:])))
+    begun = Course(*row[len(_OWN) :])
+    return _Standing._make((*row[: len(_OWN)], begun))
 
 
 def _write(

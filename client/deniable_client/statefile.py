@@ -41,6 +41,7 @@ def connect(path: str, *, busy_seconds: float) -> sqlite3.Connection:
     if path != MEMORY:
         _prepare(path)
     db = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
+    db.row_factory = sqlite3.Row  # rows are read by the names of their columns
     try:
         db.execute("PRAGMA secure_delete = ON")
         if db.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
