@@ -156,6 +156,16 @@ def test_importing_the_contract_loads_neither_cryptography_nor_numpy() -> None:
     assert answer.stdout.strip() == "[]"
 
 
+def test_importing_the_queries_loads_no_web_framework() -> None:
+    room = ROOT / "aggregator" / "deniable_aggregator" / "queries"
+    names = [f"deniable_aggregator.queries.{path.stem}" for path in room.glob("[a-z]*.py")]
+    code = f"import sys\nfor name in {names!r}: __import__(name)\n"
+    code += "print(sorted({m.partition('.')[0] for m in sys.modules} & {'flask', 'werkzeug'}))"
+    run = [sys.executable, "-c", code]
+    answer = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
 def test_any_module_of_the_estimators_can_be_the_first_that_is_imported() -> None:
     package = ROOT / "aggregator" / "deniable_aggregator"
     names = [

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from deniable_aggregator.api import series
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web import columnar, lists
 from deniable_aggregator.web.spreadsheet import Row
@@ -90,7 +89,7 @@ def test_types_do_not_depend_on_what_is_unknown() -> None:
     "columns",
     [
         *(lists.AUDIT_COLUMNS, lists.EPOCH_COLUMNS, lists.LEDGER_COLUMNS, lists.RELEASE_COLUMNS),
-        *(lists.COMPARISON_COLUMNS, series.COLUMNS),
+        *(lists.COMPARISON_COLUMNS, lists.SERIES_COLUMNS),
     ],
 )
 def test_every_column_has_a_type_and_a_table_without_rows_has_them_all(

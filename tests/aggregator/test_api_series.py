@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.api import series
+from deniable_aggregator.queries import series
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.web.lists import SERIES_COLUMNS
 from deniable_shared.authoring import manifest_from_toml
 from support.api_world import DAY, INGEST, TODAY, World, authored, opened
 
@@ -128,7 +129,7 @@ def test_a_table_leads_on_by_its_header(
     path = f"/v1/collections/{bits.id}/series?label=beta"
     answer = world.get(path, Accept="text/csv")
     rows = list(csv.DictReader(io.StringIO(answer.text)))
-    assert tuple(rows[0]) == series.COLUMNS
+    assert tuple(rows[0]) == SERIES_COLUMNS
     assert [float(row["frequency"]) for row in rows] == [
         row["frequency"] for row in page(world, bits, "?label=beta")["rows"]
     ]
@@ -157,7 +158,7 @@ def test_where_no_epoch_has_enough_there_are_no_rows(world: World) -> None:
         "next": None,
     }
     answer = world.get(f"/v1/collections/{found.id}/series", Accept="text/csv")
-    assert answer.text.strip() == ",".join(series.COLUMNS)
+    assert answer.text.strip() == ",".join(SERIES_COLUMNS)
 
 
 def test_numbers_have_their_mean_in_their_own_units(world: World) -> None:

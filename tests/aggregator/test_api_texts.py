@@ -100,6 +100,17 @@ def test_a_candidate_nobody_can_answer_is_refused(
     assert refused.get_data(as_text=True).isascii() or "\u202e" not in refused.get_data(True)
 
 
+@pytest.mark.parametrize("method", ["holm", "bonferroni"])
+def test_texts_that_were_found_are_not_tested_once_more(
+    world: World, drinks: Collection, method: str
+) -> None:
+    for query in (f"significant={method}", f"significant={method}&group_by=epoch"):
+        refused = world.get(f"{path(drinks)}?{query}")
+        assert (refused.status_code, refused.get_json()["argument"]) == (400, "significant")
+    given = world.get(f"{path(drinks)}?significant={method}&candidate=tea").get_json()
+    assert given["estimates"][0]["significant"] is True
+
+
 def test_too_many_candidates_are_refused(world: World, drinks: Collection) -> None:
     query = "&".join(f"candidate={number}" for number in range(1_001))
     refused = world.get(f"{path(drinks)}?{query}").get_json()

@@ -94,6 +94,18 @@ def test_only_what_somebody_has_is_significant(world: World) -> None:
         assert (f">{label}</a></th>" in page) == row["significant"]
 
 
+def test_an_answer_that_is_called_mean_is_followed_over_time_like_others(world: World) -> None:
+    collection = world.register(authored(type="choice", labels=("mean", "mode")))
+    for epoch in (TODAY - 1, TODAY):
+        world.count(collection, ["mean"] * 20 + ["mode"] * 10, epoch=epoch)
+    expected = [
+        number
+        for epoch in (TODAY - 1, TODAY)
+        for number in (30, api(world, f"?from={epoch}&to={epoch}")["mean"]["frequency"])
+    ]
+    assert values(text_of(world, "?label=mean"), "over-time") == expected
+
+
 @pytest.mark.usefixtures("settings")
 def test_the_page_says_what_one_report_reveals_and_never_rounds_it_down(world: World) -> None:
     page = text_of(world)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import deniable_aggregator.query as deniable
-from deniable_aggregator.api import series
+from deniable_aggregator.queries import series
 from deniable_aggregator.query.service import Service
 from deniable_shared.authoring import manifest_from_toml
 from support import notebook

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from flask import Blueprint, Response
-from msgspec import UnsetType
 
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.estimate_arguments import SeriesArguments
-from deniable_aggregator.documents.estimates import SeriesDocument, SeriesRow
+from deniable_aggregator.documents.estimates import SeriesDocument
 from deniable_aggregator.queries import series as queries
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.formats import answered, linked, tables
-from deniable_aggregator.web.spreadsheet import Row
+from deniable_aggregator.web.lists import SERIES_COLUMNS, series_rows
 
 blueprint = Blueprint("series", __name__)
-
-COLUMNS = (
-    *("time", "epoch", "label", "frequency", "value", "lower", "upper", "std_error", "n"),
-    "provisional",
-)
 
 
 @blueprint.get("/v1/collections/<collection>/series")
@@ -40,9 +34,5 @@ def series(collection: str, query: SeriesArguments) -> Response:
     """
     running = service()
     document = queries.series(running.store, running.registry.get(collection), query)
-    return linked(answered(document, lambda: map(_flat, document.rows), COLUMNS), document.next)
-
-
-def _flat(row: SeriesRow) -> Row:
-    cells = {name: getattr(row, name) for name in COLUMNS}
-    return {name: None if isinstance(value, UnsetType) else value for name, value in cells.items()}
+    response = answered(document, lambda: series_rows(document), SERIES_COLUMNS)
+    return linked(response, document.next)

@@ -14,6 +14,7 @@ from deniable_aggregator.dashboard.asking import (
     estimates_asked,
     usual_show,
 )
+from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.queries.over_time import MEAN
 from deniable_aggregator.registry import Collection
@@ -34,6 +35,11 @@ class Asked:
     address: Address
 
     @property
+    def question(self) -> EstimatesArguments:
+        """The same question as one puts it to the API."""
+        return estimates_asked(self.found, self.query)
+
+    @property
     def show(self) -> str:
         """raw, projected or significant."""
         return usual_show(self.found) if isinstance(self.query.show, UnsetType) else self.query.show
@@ -41,7 +47,7 @@ class Asked:
     @property
     def crossed(self) -> list[str]:
         """The two attributes of a cross-tabulation; empty where there is none."""
-        marginal = estimates_asked(self.found, self.query).marginal
+        marginal = self.question.marginal
         names = [name.strip() for name in marginal[0].split(",")] if marginal else []
         return names if len(names) == 2 else []
 

@@ -40,7 +40,7 @@ from deniable_aggregator.queries.numbers import (
 from deniable_aggregator.queries.pooled import PooledTally, Span, by_epoch, pooled
 from deniable_aggregator.queries.spans import moments_span
 from deniable_aggregator.queries.tables import Shown, shown_tables, tables_asked
-from deniable_aggregator.queries.texts import check_candidates, shown_texts
+from deniable_aggregator.queries.texts import check_candidates, refuse_test_of_found, shown_texts
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import Store
 from deniable_shared.domain import Text
@@ -108,6 +108,7 @@ def _checked(collection: Collection, question: EstimatesArguments) -> _Checked:
     """What is asked for, if it can be."""
     axes = tables_asked(collection, question.marginal)
     check_candidates(collection, question.candidate)
+    refuse_test_of_found(collection, question)
     sets, asked = sets_asked(collection, question.sets), asked_of_numbers(collection, question)
     _check_projection(collection, question.projection, tables=bool(axes))
     span = moments_span(question.first, question.last, collection.manifest.epoch_seconds)

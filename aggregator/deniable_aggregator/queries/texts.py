@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from msgspec import UnsetType
+
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.estimate.contract import TextEstimator
 from deniable_aggregator.estimate.heavy_hitters import found
@@ -16,7 +18,7 @@ from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Text
 from deniable_shared.errors import DomainError, ParameterError
 
-__all__ = ["check_candidates", "shown_texts"]
+__all__ = ["check_candidates", "refuse_test_of_found", "shown_texts"]
 
 
 def check_candidates(collection: Collection, candidates: Sequence[str]) -> None:
@@ -27,6 +29,15 @@ def check_candidates(collection: Collection, candidates: Sequence[str]) -> None:
     elif candidates:
         accepted = "left out: the answers to this collection are listed"
         raise refuse("candidate", accepted=accepted, given=candidates[0])
+
+
+def refuse_test_of_found(collection: Collection, question: EstimatesArguments) -> None:
+    """Raise invalid-argument for `significant` without candidates: it chose these very texts."""
+    if isinstance(question.significant, UnsetType) or question.candidate:
+        return
+    if isinstance(collection.manifest.domain, Text):
+        accepted = "left out without a candidate: every text that was found is significant"
+        raise refuse("significant", accepted=accepted, given=question.significant)
 
 
 def shown_texts(

@@ -1,4 +1,4 @@
-"""Comparisons, epochs, releases, ledger and audit log as rows: a line each of nested documents."""
+"""Documents as rows, a line each: comparisons, series, epochs, releases, ledger and audit log."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from msgspec import UNSET
 from deniable_aggregator.documents.access import AuditEntryDocument
 from deniable_aggregator.documents.collections import EpochDocument
 from deniable_aggregator.documents.comparison import ComparisonDocument
+from deniable_aggregator.documents.estimates import SeriesDocument
 from deniable_aggregator.documents.releases import (
     AccountDocument,
     CostDocument,
@@ -24,10 +25,12 @@ __all__ = [
     "EPOCH_COLUMNS",
     "LEDGER_COLUMNS",
     "RELEASE_COLUMNS",
+    "SERIES_COLUMNS",
     "audit_rows",
     "compared_rows",
     "listed_epochs",
     "listed_releases",
+    "series_rows",
     "spent_rows",
 ]
 
@@ -43,6 +46,10 @@ LEDGER_COLUMNS = (
 )
 _DIFFERENCE = ("label", "before", "after", "difference", "lower", "upper", "changed")
 COMPARISON_COLUMNS = (*_DIFFERENCE, "before_n", "after_n", "confidence", "provisional")
+SERIES_COLUMNS = (
+    *("time", "epoch", "label", "frequency", "value", "lower", "upper", "std_error", "n"),
+    "provisional",
+)
 AUDIT_COLUMNS = ("at", "act", "actor", "details", "entry", "head")
 
 
@@ -58,11 +65,21 @@ def compared_rows(document: ComparisonDocument) -> Iterator[Row]:
         yield {name: getattr(row, name) for name in _DIFFERENCE} | rests_on
 
 
+def series_rows(document: SeriesDocument) -> Iterator[Row]:
+    """One row a label and epoch; `value` is empty where only numbers have one."""
+    for row in document.rows:
+        yield _filled({name: getattr(row, name) for name in SERIES_COLUMNS})
+
+
 def listed_epochs(epochs: Iterable[EpochDocument]) -> Iterator[Row]:
     """Their counts are empty where they may not be read."""
     for epoch in epochs:
-        row = {name: getattr(epoch, name) for name in EPOCH_COLUMNS}
-        yield {name: None if value is UNSET else value for name, value in row.items()}
+        yield _filled({name: getattr(epoch, name) for name in EPOCH_COLUMNS})
+
+
+def _filled(row: Row) -> Row:
+    """With empty cells for what the document leaves out."""
+    return {name: None if value is UNSET else value for name, value in row.items()}
 
 
 def listed_releases(releases: Iterable[ReleaseSummary]) -> Iterator[Row]:

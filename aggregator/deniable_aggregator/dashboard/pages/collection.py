@@ -14,7 +14,6 @@ from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.asking import (
     CollectionArguments,
     can_test,
-    estimates_asked,
     usual_show,
 )
 from deniable_aggregator.dashboard.charts import Chart
@@ -57,10 +56,8 @@ def view(query: CollectionArguments, collection: str) -> Context | Response:
 
 def _file(asked: Asked) -> Response:
     """What the API answers to the same question, to be kept as a file."""
-    wanted = estimates_asked(asked.found, asked.query)
-    question = msgspec.structs.replace(wanted, group_by=asked.query.by)
-    kind = asked.query.format
-    running = service()
+    running, kind = service(), asked.query.format
+    question = msgspec.structs.replace(asked.question, group_by=asked.query.by)
     batch = running.settings.relay_batch
     document = queries.answer(running.store, asked.found, question, relay_batch=batch)
     response = estimates_as(JSON if kind == "json" else CSV, document)
@@ -93,13 +90,10 @@ def _about(asked: Asked) -> Context:
 
 def _shown(asked: Asked) -> Context:
     """The estimates, or why there are none."""
+    running = service()
+    batch = running.settings.relay_batch
     try:
-        document = queries.estimates(
-            service().store,
-            asked.found,
-            estimates_asked(asked.found, asked.query),
-            relay_batch=service().settings.relay_batch,
-        )
+        document = queries.estimates(running.store, asked.found, asked.question, relay_batch=batch)
     except Problem as problem:
         if problem.slug not in _SAID_AS_STATES:
             raise
@@ -167,8 +161,7 @@ def _over_time(asked: Asked, followed: Sequence[str]) -> Chart | None:
     """None where nothing can be followed or there is one epoch only."""
     if not followed:
         return None
-    question = estimates_asked(asked.found, asked.query)
-    series = over_time(service().store, asked.found, question, labels=followed)
+    series = over_time(service().store, asked.found, asked.question, labels=followed)
     if len(series.epochs) < 2:
         return None
     seconds = asked.found.manifest.epoch_seconds
