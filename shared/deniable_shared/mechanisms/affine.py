@@ -30,6 +30,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.structure import Design
 from deniable_shared.one_symbol import IndexSymbol
 from deniable_shared.optimum import best_size
 
@@ -113,6 +114,11 @@ class AffineResponse(IndexSymbol):
     def favoured(self) -> int:
         """The messages that support one code."""
         return self.multipliers * self.subset_size
+
+    @property
+    def structure(self) -> Design:
+        """Windows of w neighbours, over all multipliers a design."""
+        return Design(self.modulus, self.subset_size, self.symbols)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

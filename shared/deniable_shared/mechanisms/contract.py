@@ -9,6 +9,7 @@ from typing import Protocol
 from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_ATTRIBUTES, MAX_CHOICES
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.structure import MessageStructure
 
 __all__ = ["Chain", "Kind", "Mechanism", "RecordKind", "Renewable", "check_radices"]
 
@@ -51,6 +52,10 @@ class Mechanism(Protocol):
     @property
     def q(self) -> Fraction:
         """Exact probability that a report supports one thing that is not true."""
+
+    @property
+    def structure(self) -> MessageStructure | None:
+        """What a message is; None where what needs to know is not available for it."""
 
     @property
     def told(self) -> Fraction:

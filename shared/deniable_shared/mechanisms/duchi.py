@@ -19,6 +19,7 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.structure import IndependentBits
 from deniable_shared.one_symbol import IndexValues, OneSymbol
 
 __all__ = ["MAX_VALUES", "OneBitMean"]
@@ -74,6 +75,11 @@ class OneBitMean(IndexValues, OneSymbol[int]):
     def q(self) -> Fraction:
         """Exact probability that the other end is told."""
         return Fraction(_SCALE - self.threshold, _SCALE)
+
+    @property
+    def structure(self) -> IndependentBits:
+        """Which of the two ends it is."""
+        return IndependentBits(1)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

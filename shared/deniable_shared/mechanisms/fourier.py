@@ -29,6 +29,7 @@ from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import check_radices
+from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.one_symbol import IndexSymbol
 
 __all__ = ["MAX_COEFFICIENTS", "FourierMarginals", "place_of", "set_at"]
@@ -123,6 +124,11 @@ class FourierMarginals(IndexSymbol):
     def public_choices(self) -> int:
         """C."""
         return self.coefficients
+
+    @property
+    def structure(self) -> OneOfParts:
+        """A parity, even or odd."""
+        return OneOfParts((OneOf(2),), self.coefficients)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

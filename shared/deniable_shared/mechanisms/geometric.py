@@ -34,6 +34,7 @@ from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.fields import prime_power
+from deniable_shared.mechanisms.structure import Design
 from deniable_shared.one_symbol import IndexSymbol
 from deniable_shared.optimum import design_error
 
@@ -128,6 +129,11 @@ class GeometricResponse(IndexSymbol, ABC):
     def q(self) -> Fraction:
         """Exact probability that a report supports one given other code."""
         return (self.favoured - self.p) / (self.symbols - 1)
+
+    @property
+    def structure(self) -> Design:
+        """Hyperplanes: as many as there are points."""
+        return Design(self.symbols, self.favoured, self.symbols)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

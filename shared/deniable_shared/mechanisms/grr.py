@@ -17,6 +17,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.structure import OneOf
 from deniable_shared.one_symbol import IndexSymbol
 
 __all__ = ["GeneralizedResponse"]
@@ -75,6 +76,11 @@ class GeneralizedResponse(IndexSymbol):
     def q(self) -> Fraction:
         """Exact probability that one given other choice is reported."""
         return Fraction(_SCALE - self.threshold, _SCALE * (self.domain_size - 1))
+
+    @property
+    def structure(self) -> OneOf:
+        """One choice."""
+        return OneOf(self.domain_size)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -22,6 +22,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import Text, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.mechanisms.sketched import cell_of, check_shape, checked_text
+from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.one_symbol import OneSymbol
 
 __all__ = ["HadamardSketch"]
@@ -90,6 +91,11 @@ class HadamardSketch(OneSymbol[bytes]):
     def cells_of(self, table: int, text: bytes) -> tuple[int, ...]:
         """The one cell."""
         return (cell_of(table, text, self.cells),)
+
+    @property
+    def structure(self) -> OneOfParts:
+        """A coefficient of a table, its sign."""
+        return OneOfParts((OneOf(2),), self.public_choices)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -39,6 +39,7 @@ from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.fields import prime_power
 from deniable_shared.inner_products import inner_products
+from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.one_symbol import IndexSymbol
 from deniable_shared.optimum import design_error
 from deniable_shared.recurrences import codes_of
@@ -128,6 +129,11 @@ class LocalHashing(IndexSymbol):
             factors.append(factor)
             digits.append(digit)
         return products.of(value % g, products.operands(factors), products.operands(digits))
+
+    @property
+    def structure(self) -> OneOfParts:
+        """A function, one of its cells."""
+        return OneOfParts((OneOf(self.field_order),), self.public_choices)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -21,6 +21,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_BITS, pack
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.mechanisms.structure import IndependentBits
 
 __all__ = ["BitwiseResponse"]
 
@@ -106,6 +107,11 @@ class BitwiseResponse:
     def told(self) -> Fraction:
         """A report tells of every label."""
         return Fraction(1)
+
+    @property
+    def structure(self) -> IndependentBits:
+        """m bits."""
+        return IndependentBits(self.domain_size)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

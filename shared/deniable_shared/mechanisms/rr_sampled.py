@@ -31,6 +31,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_BITS, bytes_for, pack
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.mechanisms.structure import SampledBits
 
 __all__ = ["SampledResponse", "best_sample"]
 
@@ -137,6 +138,11 @@ class SampledResponse:
     def told(self) -> Fraction:
         """t/m."""
         return Fraction(self.sampled, self.domain_size)
+
+    @property
+    def structure(self) -> SampledBits:
+        """t of m bits."""
+        return SampledBits(self.domain_size, self.sampled)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -28,6 +28,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_LABEL_BYTES, Text, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.mechanisms.structure import IndependentBits, OneOfParts
 
 __all__ = ["MOST_CELLS", "MOST_TABLES", "SketchedBits", "cell_of", "check_shape", "checked_text"]
 
@@ -132,6 +133,11 @@ class SketchedBits(ABC):
     def q(self) -> Fraction:
         """The same of a bit of one given other text, over the choice of hash functions."""
         return 1 - self.p + self.agreeing * (2 * self.p - 1)
+
+    @property
+    def structure(self) -> OneOfParts:
+        """The bits of a table."""
+        return OneOfParts((IndependentBits(self.cells),), self.tables)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -29,6 +29,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.structure import Window
 from deniable_shared.one_symbol import IndexSymbol
 
 __all__ = ["MAX_CELLS", "SquareWave", "best_reach"]
@@ -112,6 +113,11 @@ class SquareWave(IndexSymbol):
     def favoured(self) -> int:
         """The outputs of a window."""
         return self.window
+
+    @property
+    def structure(self) -> Window:
+        """An output."""
+        return Window(self.outputs, self.window, self.likely_windows)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -28,6 +28,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.mechanisms.structure import Subset
 from deniable_shared.one_symbol import IndexValues
 from deniable_shared.optimum import best_size
 
@@ -107,6 +108,11 @@ class SubsetResponse(IndexValues):
     def favoured(self) -> int:
         """The sets that hold one choice."""
         return comb(self.domain_size - 1, self.subset_size - 1)
+
+    @property
+    def structure(self) -> Subset:
+        """Any w of the d choices."""
+        return Subset(self.domain_size, self.subset_size)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

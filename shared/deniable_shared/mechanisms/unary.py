@@ -21,6 +21,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, MAX_BITS
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.mechanisms.structure import IndependentBits
 from deniable_shared.one_symbol import IndexValues
 
 __all__ = ["SCALE", "UnaryEncoding"]
@@ -88,6 +89,11 @@ class UnaryEncoding(IndexValues, ABC):
     def q(self) -> Fraction:
         """Exact probability that one given other bit is told as 1."""
         return Fraction(self._flip, SCALE)
+
+    @property
+    def structure(self) -> IndependentBits:
+        """A bit a choice."""
+        return IndependentBits(self.domain_size, exclusive=True)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

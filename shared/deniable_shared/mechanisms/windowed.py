@@ -30,6 +30,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.duchi import MAX_VALUES
+from deniable_shared.mechanisms.structure import Window
 from deniable_shared.one_symbol import IndexValues, OneSymbol
 
 __all__ = ["SCALE", "WindowedMean", "moments", "worst_variance"]
@@ -101,6 +102,11 @@ class WindowedMean(IndexValues, OneSymbol[int], ABC):
     def favoured(self) -> int:
         """The outputs of a window."""
         return self.window
+
+    @property
+    def structure(self) -> Window:
+        """An output."""
+        return Window(self.outputs, self.window, self.likely_windows)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
