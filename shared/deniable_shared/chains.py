@@ -119,6 +119,11 @@ class Renewed:
         return self.kept * self.first.q + self.blurred
 
     @property
+    def released(self) -> bool:
+        """That of the mechanism."""
+        return self.first.released
+
+    @property
     def structure(self) -> MessageStructure | None:
         """That of the mechanism: a report has its form."""
         return self.first.structure

@@ -55,11 +55,8 @@ class AffineResponse(IndexSymbol):
 
     id: ClassVar[str] = "affine/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
+    released: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("modulus", "subset_size")
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     modulus: int
@@ -94,11 +91,6 @@ class AffineResponse(IndexSymbol):
     def tally_size(self) -> int:
         """One count of supports a code."""
         return self.modulus
-
-    @property
-    def p(self) -> Fraction:
-        """Exact probability that a report supports the true choice."""
-        return Fraction(self.threshold, _SCALE)
 
     @property
     def q(self) -> Fraction:

@@ -54,6 +54,10 @@ class Mechanism(Protocol):
         """Exact probability that a report supports one thing that is not true."""
 
     @property
+    def released(self) -> bool:
+        """Whether central releases read it: its reports support labels or do not."""
+
+    @property
     def structure(self) -> MessageStructure | None:
         """What a message is; None where what needs to know is not available for it."""
 
@@ -131,6 +135,10 @@ class Kind(Protocol):
         An instance has each of them as an attribute.
         """
 
+    @property
+    def released(self) -> bool:
+        """Whether central releases read it: its reports support labels or do not."""
+
     def create(
         self, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Renewable:
@@ -153,6 +161,10 @@ class RecordKind(Protocol):
 
     @property
     def parameters(self) -> tuple[str, ...]:
+        """See `Kind`."""
+
+    @property
+    def released(self) -> bool:
         """See `Kind`."""
 
     def create(

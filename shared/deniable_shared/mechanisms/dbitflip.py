@@ -37,6 +37,7 @@ class BucketFlips(SampledResponse):
 
     id: ClassVar[str] = "dbitflip/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
+    released: ClassVar[bool] = False
     parameters: ClassVar[tuple[str, ...]] = ("sampled",)
 
     @classmethod

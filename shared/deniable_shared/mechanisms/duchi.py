@@ -35,14 +35,8 @@ class OneBitMean(IndexValues, OneSymbol[int]):
 
     id: ClassVar[str] = "duchi/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
-    parameters: ClassVar[tuple[str, ...]] = ()
     symbols: ClassVar[int] = 2
-    favoured: ClassVar[int] = 1
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
     payload_size: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)
@@ -65,11 +59,6 @@ class OneBitMean(IndexValues, OneSymbol[int]):
     def tally_size(self) -> int:
         """One count: of reports that say "up"."""
         return 1
-
-    @property
-    def p(self) -> Fraction:
-        """Exact probability that the end is told truthfully."""
-        return Fraction(self.threshold, _SCALE)
 
     @property
     def q(self) -> Fraction:

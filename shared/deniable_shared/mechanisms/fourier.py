@@ -49,9 +49,6 @@ class FourierMarginals(IndexSymbol):
     domain_types: ClassVar[frozenset[str]] = frozenset({"record"})
     parameters: ClassVar[tuple[str, ...]] = ("ways",)
     symbols: ClassVar[int] = 2
-    favoured: ClassVar[int] = 1
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
     attributes: int
     epsilon: Fraction
     ways: int
@@ -104,11 +101,6 @@ class FourierMarginals(IndexSymbol):
     def tally_size(self) -> int:
         """For each parity the reports that tell it is even, then those that tell it is odd."""
         return 2 * self.coefficients
-
-    @property
-    def p(self) -> Fraction:
-        """Exact probability that a parity is told truthfully."""
-        return Fraction(self.threshold, _SCALE)
 
     @property
     def q(self) -> Fraction:

@@ -54,11 +54,8 @@ class GeometricResponse(IndexSymbol, ABC):
     most_choices: ClassVar[int]
     most_codes: ClassVar[int]
     domain_types: ClassVar[frozenset[str]] = INDEXED
+    released: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("field_order", "dimension")
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     field_order: int
@@ -119,11 +116,6 @@ class GeometricResponse(IndexSymbol, ABC):
     def tally_size(self) -> int:
         """One count of reports a code."""
         return self.symbols
-
-    @property
-    def p(self) -> Fraction:
-        """Exact probability that a report supports the true choice."""
-        return Fraction(self.threshold, _SCALE)
 
     @property
     def q(self) -> Fraction:

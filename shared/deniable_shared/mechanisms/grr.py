@@ -31,12 +31,7 @@ class GeneralizedResponse(IndexSymbol):
 
     id: ClassVar[str] = "grr/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
-    parameters: ClassVar[tuple[str, ...]] = ()
-    favoured: ClassVar[int] = 1
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
+    released: ClassVar[bool] = True
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)
@@ -66,11 +61,6 @@ class GeneralizedResponse(IndexSymbol):
     def symbols(self) -> int:
         """A symbol is a choice."""
         return self.domain_size
-
-    @property
-    def p(self) -> Fraction:
-        """Exact probability that the true choice is reported."""
-        return Fraction(self.threshold, _SCALE)
 
     @property
     def q(self) -> Fraction:

@@ -43,11 +43,7 @@ class HaarResponse(IndexSymbol):
 
     id: ClassVar[str] = "haar/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
-    parameters: ClassVar[tuple[str, ...]] = ()
     symbols: ClassVar[int] = 2
-    favoured: ClassVar[int] = 1
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)
@@ -85,11 +81,6 @@ class HaarResponse(IndexSymbol):
     def told(self) -> Fraction:
         """One level of h."""
         return Fraction(1, self.levels)
-
-    @property
-    def p(self) -> Fraction:
-        """Exact probability that the parity is told truthfully."""
-        return Fraction(self.threshold, _SCALE)
 
     @property
     def q(self) -> Fraction:

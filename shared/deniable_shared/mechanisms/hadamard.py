@@ -39,12 +39,8 @@ class HadamardResponse(IndexSymbol):
 
     id: ClassVar[str] = "hadamard/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
-    parameters: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[bool] = True
     symbols: ClassVar[int] = 2
-    favoured: ClassVar[int] = 1
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)
@@ -76,11 +72,6 @@ class HadamardResponse(IndexSymbol):
     def public_choices(self) -> int:
         """The coefficients but for the constant one."""
         return self.codes - 1
-
-    @property
-    def p(self) -> Fraction:
-        """Exact probability that a report supports the choice."""
-        return Fraction(self.threshold, _SCALE)
 
     @property
     def q(self) -> Fraction:

@@ -39,11 +39,7 @@ class HadamardSketch(OneSymbol[bytes]):
     domain_types: ClassVar[frozenset[str]] = frozenset({Text.type})
     parameters: ClassVar[tuple[str, ...]] = ("tables", "cells")
     symbols: ClassVar[int] = 2
-    favoured: ClassVar[int] = 1
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
     hashes: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     tables: int
@@ -77,11 +73,6 @@ class HadamardSketch(OneSymbol[bytes]):
     def agreeing(self) -> Fraction:
         """1/m."""
         return Fraction(1, self.cells)
-
-    @property
-    def p(self) -> Fraction:
-        """Exact probability that a report supports the text."""
-        return Fraction(self.threshold, _SCALE)
 
     @property
     def q(self) -> Fraction:

@@ -62,10 +62,6 @@ class LocalHashing(IndexSymbol):
     id: ClassVar[str] = "loloha/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
     parameters: ClassVar[tuple[str, ...]] = ("field_order", "dimension")
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    favoured: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     field_order: int
@@ -102,11 +98,6 @@ class LocalHashing(IndexSymbol):
     def tally_size(self) -> int:
         """One count of reports a function and cell."""
         return self.public_choices * self.field_order
-
-    @property
-    def p(self) -> Fraction:
-        """Exact probability that the true cell is told, which supports the true choice."""
-        return Fraction(self.threshold, _SCALE)
 
     @property
     def q(self) -> Fraction:

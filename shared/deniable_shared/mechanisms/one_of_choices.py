@@ -41,8 +41,6 @@ class OneOfChoices(IndexValues, ABC):
     """`choices` are the best for one report; `narrowest` is that of least w/d."""
 
     thing: ClassVar[str] = "choice"
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
     choices: tuple[SubsetResponse, ...] = field(init=False, repr=False)
     narrowest: SubsetResponse = field(init=False, repr=False)
     payload_size: int = field(init=False)

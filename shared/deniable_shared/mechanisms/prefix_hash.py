@@ -89,9 +89,6 @@ class PrefixHash(OneSymbol[Sequence[int]]):
     id: ClassVar[str] = "prefix-hash/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({Text.type})
     parameters: ClassVar[tuple[str, ...]] = ("base", "digits", "tables", "step")
-    favoured: ClassVar[int] = 1
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
     hashes: ClassVar[int] = 1
     domain_size: int
     epsilon: Fraction
@@ -158,11 +155,6 @@ class PrefixHash(OneSymbol[Sequence[int]]):
     def tally_size(self) -> int:
         """One count of reports a payload."""
         return self.public_choices * self.base
-
-    @property
-    def p(self) -> Fraction:
-        """Exact probability that a report supports the text."""
-        return Fraction(self.threshold, _SCALE)
 
     @property
     def q(self) -> Fraction:

@@ -21,6 +21,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_BITS, pack
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.mechanisms.base import MechanismBase
 from deniable_shared.mechanisms.structure import IndependentBits
 
 __all__ = ["BitwiseResponse"]
@@ -30,12 +31,12 @@ _MAX_PMF_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class BitwiseResponse:
+class BitwiseResponse(MechanismBase):
     """m = `domain_size` bits, each flipped with the same probability; k = `distance`."""
 
     id: ClassVar[str] = "rr/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"bits"})
-    parameters: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[bool] = True
     domain_size: int
     epsilon: Fraction
     distance: int
@@ -69,11 +70,6 @@ class BitwiseResponse:
         return self.domain_size
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that a bit is told truthfully."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Exact probability that a bit is flipped."""
         return Fraction(self._flip, _SCALE)
@@ -84,11 +80,6 @@ class BitwiseResponse:
         return 2
 
     @property
-    def favoured(self) -> int:
-        """A bit supports itself."""
-        return 1
-
-    @property
     def places(self) -> int:
         """One symbol a bit."""
         return self.domain_size
@@ -97,16 +88,6 @@ class BitwiseResponse:
     def differing(self) -> int:
         """k."""
         return self.distance
-
-    @property
-    def public_choices(self) -> int:
-        """Nothing is told openly."""
-        return 1
-
-    @property
-    def told(self) -> Fraction:
-        """A report tells of every label."""
-        return Fraction(1)
 
     @property
     def structure(self) -> IndependentBits:

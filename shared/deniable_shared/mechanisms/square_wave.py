@@ -48,10 +48,6 @@ class SquareWave(IndexSymbol):
     id: ClassVar[str] = "square-wave/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
     parameters: ClassVar[tuple[str, ...]] = ("reach",)
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     reach: int
@@ -93,11 +89,6 @@ class SquareWave(IndexSymbol):
     def tally_size(self) -> int:
         """One count of reports an output."""
         return self.outputs
-
-    @property
-    def p(self) -> Fraction:
-        """Exact probability that the output lies in the window of the answer."""
-        return Fraction(self.threshold, _SCALE)
 
     @property
     def q(self) -> Fraction:

@@ -48,11 +48,8 @@ class SubsetResponse(IndexValues):
 
     id: ClassVar[str] = "subset/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
+    released: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("subset_size",)
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     subset_size: int
@@ -88,11 +85,6 @@ class SubsetResponse(IndexValues):
     def tally_size(self) -> int:
         """One count of supports a choice."""
         return self.domain_size
-
-    @property
-    def p(self) -> Fraction:
-        """Exact probability that the set holds the true choice."""
-        return Fraction(self.threshold, _SCALE)
 
     @property
     def q(self) -> Fraction:

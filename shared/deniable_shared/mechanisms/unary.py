@@ -37,11 +37,8 @@ class UnaryEncoding(IndexValues, ABC):
     id: ClassVar[str]
     differing: ClassVar[int]
     domain_types: ClassVar[frozenset[str]] = INDEXED
-    parameters: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[bool] = True
     symbols: ClassVar[int] = 2
-    favoured: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)

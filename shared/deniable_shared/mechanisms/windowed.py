@@ -45,11 +45,7 @@ class WindowedMean(IndexValues, OneSymbol[int], ABC):
     id: ClassVar[str]
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
     parameters: ClassVar[tuple[str, ...]]
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
     payload_size: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     outputs: int
@@ -82,11 +78,6 @@ class WindowedMean(IndexValues, OneSymbol[int], ABC):
     def tally_size(self) -> int:
         """One count of reports an output."""
         return self.outputs
-
-    @property
-    def p(self) -> Fraction:
-        """Exact probability that the output lies in the favoured window."""
-        return Fraction(self.threshold, SCALE)
 
     @property
     def q(self) -> Fraction:
