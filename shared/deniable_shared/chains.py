@@ -24,6 +24,7 @@ from deniable_shared.errors import ParameterError
 
 if TYPE_CHECKING:  # the registry of mechanisms imports this module
     from deniable_shared.mechanisms.contract import Renewable
+    from deniable_shared.mechanisms.structure import MessageStructure
 
 __all__ = ["MAX_HISTORIES", "Renewed"]
 
@@ -116,6 +117,16 @@ class Renewed:
     def q(self) -> Fraction:
         """Exact probability that one report supports one thing that is not true."""
         return self.kept * self.first.q + self.blurred
+
+    @property
+    def released(self) -> bool:
+        """That of the mechanism."""
+        return self.first.released
+
+    @property
+    def structure(self) -> MessageStructure | None:
+        """That of the mechanism: a report has its form."""
+        return self.first.structure
 
     @property
     def told(self) -> Fraction:

@@ -16,15 +16,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import TYPE_CHECKING, cast
 
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism, Renewable
-from deniable_shared.mechanisms.grr import GeneralizedResponse
-from deniable_shared.mechanisms.hadamard import HadamardResponse
-from deniable_shared.mechanisms.subset import SubsetResponse
-from deniable_shared.mechanisms.unary import UnaryEncoding
+
+if TYPE_CHECKING:  # the structures of mechanisms import this module
+    from deniable_shared.mechanisms.contract import Mechanism, Renewable
 
 __all__ = ["JointSupports"]
 
@@ -44,7 +42,7 @@ class JointSupports:
     together: int = 1
 
     @classmethod
-    def of(cls, mechanism: Mechanism, *, kept: Fraction = Fraction(1)) -> Self:
+    def of(cls, mechanism: Mechanism, *, kept: Fraction = Fraction(1)) -> JointSupports:
         """Of one report of a mechanism for a choice; ParameterError where t is not one number.
 
         `kept` is the chance that a symbol of a permanent answer is kept, as for a chain: its report
@@ -52,20 +50,10 @@ class JointSupports:
         """
         if isinstance(mechanism, Renewed):
             return cls.of(mechanism.first, kept=mechanism.kept)
-        if isinstance(mechanism, GeneralizedResponse):
-            p, q = _kept(mechanism, kept)
-            return cls(p, q, Fraction(0), Fraction(0), 1)
-        if isinstance(mechanism, UnaryEncoding):
-            p, q = _kept(mechanism, kept)
-            return cls(p, q, p * q, q * q, mechanism.domain_size)
-        if isinstance(mechanism, HadamardResponse):
-            p, q = _kept(mechanism, kept)
-            half = mechanism.codes // 2
-            return cls(p, q, *_of_parities(mechanism.codes, p), half, half)
-        if isinstance(mechanism, SubsetResponse):
-            p, q = _kept(mechanism, kept)
-            d, w = mechanism.domain_size, mechanism.subset_size
-            return cls(p, q, *_of_sets(d, w, p), w)
+        structure = mechanism.structure
+        law = structure and structure.joint_supports(*_kept(cast("Renewable", mechanism), kept))
+        if law:
+            return law
         raise ParameterError(
             f"mechanism {mechanism.id} has no one error for sums of choices: for tables of a "
             "record that can be tested for association take subset/1, hadamard/1 or pairs/1"
@@ -106,17 +94,3 @@ def _kept(first: Renewable, kept: Fraction) -> tuple[Fraction, Fraction]:
     """p and q of one report: see `chains`."""
     blurred = (1 - kept) * first.favoured / first.symbols
     return kept * first.p + blurred, kept * first.q + blurred
-
-
-def _of_parities(codes: int, p: Fraction) -> tuple[Fraction, Fraction]:
-    """r and t; with two codes there is no third choice."""
-    half, quarter = Fraction(codes, 2), Fraction(codes, 4)
-    both = (half - 1) * p / (codes - 1)
-    neither = (quarter - 1) * p + quarter * (1 - p) if quarter >= 1 else Fraction(0)
-    return both, neither / (codes - 1)
-
-
-def _of_sets(d: int, w: int, p: Fraction) -> tuple[Fraction, Fraction]:
-    both = p * Fraction(w - 1, d - 1)
-    ways = p * (w - 1) * (w - 2) + (1 - p) * w * (w - 1)
-    return both, ways / ((d - 1) * (d - 2)) if d > 2 else Fraction(0)

@@ -17,6 +17,7 @@ from typing import Generic, Protocol, TypeVar
 
 from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.mechanisms.base import MechanismBase
 from deniable_shared.mechanisms.contract import Renewable
 
 __all__ = ["IndexSymbol", "IndexValues", "OneSymbol"]
@@ -34,7 +35,7 @@ class _Indexed(Protocol):
     def domain_size(self) -> int: ...
 
 
-class IndexValues:
+class IndexValues(MechanismBase):
     """The half of a mechanism whose values are the indices of its domain."""
 
     __slots__ = ()
@@ -63,7 +64,7 @@ class _Form(Renewable, Protocol[_Value]):
     def _read(self, payload: bytes) -> tuple[int, int]: ...
 
 
-class OneSymbol(Generic[_Value]):
+class OneSymbol(MechanismBase, Generic[_Value]):
     """The half of a mechanism that speaks of its payloads; `_Value` is what `_checked` gives."""
 
     __slots__ = ()

@@ -30,6 +30,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.structure import Design
 from deniable_shared.one_symbol import IndexSymbol
 from deniable_shared.optimum import best_size
 
@@ -54,11 +55,8 @@ class AffineResponse(IndexSymbol):
 
     id: ClassVar[str] = "affine/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
+    released: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("modulus", "subset_size")
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     modulus: int
@@ -95,11 +93,6 @@ class AffineResponse(IndexSymbol):
         return self.modulus
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that a report supports the true choice."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Exact probability that a report supports one given other code."""
         return (self.subset_size - self.p) / (self.modulus - 1)
@@ -113,6 +106,11 @@ class AffineResponse(IndexSymbol):
     def favoured(self) -> int:
         """The messages that support one code."""
         return self.multipliers * self.subset_size
+
+    @property
+    def structure(self) -> Design:
+        """Windows of w neighbours, over all multipliers a design."""
+        return Design(self.modulus, self.subset_size, self.symbols)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

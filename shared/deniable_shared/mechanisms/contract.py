@@ -9,6 +9,7 @@ from typing import Protocol
 from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_ATTRIBUTES, MAX_CHOICES
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.structure import MessageStructure
 
 __all__ = ["Chain", "Kind", "Mechanism", "RecordKind", "Renewable", "check_radices"]
 
@@ -51,6 +52,14 @@ class Mechanism(Protocol):
     @property
     def q(self) -> Fraction:
         """Exact probability that a report supports one thing that is not true."""
+
+    @property
+    def released(self) -> bool:
+        """Whether central releases read it: its reports support labels or do not."""
+
+    @property
+    def structure(self) -> MessageStructure | None:
+        """What a message is; None where what needs to know is not available for it."""
 
     @property
     def told(self) -> Fraction:
@@ -126,6 +135,10 @@ class Kind(Protocol):
         An instance has each of them as an attribute.
         """
 
+    @property
+    def released(self) -> bool:
+        """Whether central releases read it: its reports support labels or do not."""
+
     def create(
         self, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Renewable:
@@ -148,6 +161,10 @@ class RecordKind(Protocol):
 
     @property
     def parameters(self) -> tuple[str, ...]:
+        """See `Kind`."""
+
+    @property
+    def released(self) -> bool:
         """See `Kind`."""
 
     def create(

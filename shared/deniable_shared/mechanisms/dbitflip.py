@@ -24,6 +24,7 @@ from typing import ClassVar, Self
 from deniable_shared.domain import MAX_BITS
 from deniable_shared.errors import DomainError, ParameterError
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
+from deniable_shared.mechanisms.structure import SampledBits
 
 __all__ = ["BucketFlips"]
 
@@ -36,6 +37,7 @@ class BucketFlips(SampledResponse):
 
     id: ClassVar[str] = "dbitflip/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
+    released: ClassVar[bool] = False
     parameters: ClassVar[tuple[str, ...]] = ("sampled",)
 
     @classmethod
@@ -48,6 +50,11 @@ class BucketFlips(SampledResponse):
                 f"domain_size must lie in [2, {MAX_BITS}], got {domain_size}: choose a longer step"
             )
         return cls(domain_size, epsilon, _YESES, given.get("sampled", 1))
+
+    @property
+    def structure(self) -> SampledBits:
+        """t of D bits, of which one is true."""
+        return SampledBits(self.domain_size, self.sampled, exclusive=True)
 
     def _packed(self, value: int | Sequence[int]) -> int:
         if not isinstance(value, int) or not 0 <= value < self.domain_size:

@@ -19,6 +19,7 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.structure import IndependentBits
 from deniable_shared.one_symbol import IndexValues, OneSymbol
 
 __all__ = ["MAX_VALUES", "OneBitMean"]
@@ -34,14 +35,8 @@ class OneBitMean(IndexValues, OneSymbol[int]):
 
     id: ClassVar[str] = "duchi/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
-    parameters: ClassVar[tuple[str, ...]] = ()
     symbols: ClassVar[int] = 2
-    favoured: ClassVar[int] = 1
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
     payload_size: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)
@@ -66,14 +61,14 @@ class OneBitMean(IndexValues, OneSymbol[int]):
         return 1
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that the end is told truthfully."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Exact probability that the other end is told."""
         return Fraction(_SCALE - self.threshold, _SCALE)
+
+    @property
+    def structure(self) -> IndependentBits:
+        """Which of the two ends it is."""
+        return IndependentBits(1)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

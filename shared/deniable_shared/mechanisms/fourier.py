@@ -29,6 +29,7 @@ from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import check_radices
+from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.one_symbol import IndexSymbol
 
 __all__ = ["MAX_COEFFICIENTS", "FourierMarginals", "place_of", "set_at"]
@@ -48,9 +49,6 @@ class FourierMarginals(IndexSymbol):
     domain_types: ClassVar[frozenset[str]] = frozenset({"record"})
     parameters: ClassVar[tuple[str, ...]] = ("ways",)
     symbols: ClassVar[int] = 2
-    favoured: ClassVar[int] = 1
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
     attributes: int
     epsilon: Fraction
     ways: int
@@ -105,11 +103,6 @@ class FourierMarginals(IndexSymbol):
         return 2 * self.coefficients
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that a parity is told truthfully."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Exact probability that a parity is flipped."""
         return 1 - self.p
@@ -123,6 +116,11 @@ class FourierMarginals(IndexSymbol):
     def public_choices(self) -> int:
         """C."""
         return self.coefficients
+
+    @property
+    def structure(self) -> OneOfParts:
+        """A parity, even or odd."""
+        return OneOfParts((OneOf(2),), self.coefficients)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -34,6 +34,7 @@ from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.fields import prime_power
+from deniable_shared.mechanisms.structure import Design
 from deniable_shared.one_symbol import IndexSymbol
 from deniable_shared.optimum import design_error
 
@@ -53,11 +54,8 @@ class GeometricResponse(IndexSymbol, ABC):
     most_choices: ClassVar[int]
     most_codes: ClassVar[int]
     domain_types: ClassVar[frozenset[str]] = INDEXED
+    released: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("field_order", "dimension")
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     field_order: int
@@ -120,14 +118,14 @@ class GeometricResponse(IndexSymbol, ABC):
         return self.symbols
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that a report supports the true choice."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Exact probability that a report supports one given other code."""
         return (self.favoured - self.p) / (self.symbols - 1)
+
+    @property
+    def structure(self) -> Design:
+        """Hyperplanes: as many as there are points."""
+        return Design(self.symbols, self.favoured, self.symbols)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -17,6 +17,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.structure import OneOf
 from deniable_shared.one_symbol import IndexSymbol
 
 __all__ = ["GeneralizedResponse"]
@@ -30,12 +31,7 @@ class GeneralizedResponse(IndexSymbol):
 
     id: ClassVar[str] = "grr/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
-    parameters: ClassVar[tuple[str, ...]] = ()
-    favoured: ClassVar[int] = 1
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
+    released: ClassVar[bool] = True
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)
@@ -67,14 +63,14 @@ class GeneralizedResponse(IndexSymbol):
         return self.domain_size
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that the true choice is reported."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Exact probability that one given other choice is reported."""
         return Fraction(_SCALE - self.threshold, _SCALE * (self.domain_size - 1))
+
+    @property
+    def structure(self) -> OneOf:
+        """One choice."""
+        return OneOf(self.domain_size)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -25,6 +25,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.one_symbol import IndexSymbol
 from deniable_shared.range_error import error_of_contrasts
 
@@ -42,11 +43,7 @@ class HaarResponse(IndexSymbol):
 
     id: ClassVar[str] = "haar/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
-    parameters: ClassVar[tuple[str, ...]] = ()
     symbols: ClassVar[int] = 2
-    favoured: ClassVar[int] = 1
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)
@@ -86,11 +83,6 @@ class HaarResponse(IndexSymbol):
         return Fraction(1, self.levels)
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that the parity is told truthfully."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Exact probability that it is flipped."""
         return 1 - self.p
@@ -99,6 +91,13 @@ class HaarResponse(IndexSymbol):
     def range_error(self) -> float:
         """n times the mean variance of a range of values, answers spread evenly."""
         return error_of_contrasts(self.domain_size) / float(self.p - self.q) ** 2
+
+    @property
+    def structure(self) -> OneOfParts:
+        """A level, a coefficient of it, its sign."""
+        return OneOfParts(
+            tuple(OneOfParts((OneOf(2),), 1 << level) for level in range(self.levels))
+        )
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

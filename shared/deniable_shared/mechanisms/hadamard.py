@@ -25,6 +25,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.structure import Design
 from deniable_shared.one_symbol import IndexSymbol
 
 __all__ = ["HadamardResponse"]
@@ -38,12 +39,8 @@ class HadamardResponse(IndexSymbol):
 
     id: ClassVar[str] = "hadamard/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
-    parameters: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[bool] = True
     symbols: ClassVar[int] = 2
-    favoured: ClassVar[int] = 1
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)
@@ -77,14 +74,20 @@ class HadamardResponse(IndexSymbol):
         return self.codes - 1
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that a report supports the choice."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Exact probability that a report supports one given other choice."""
         return (Fraction(self.codes, 2) - self.p) / (self.codes - 1)
+
+    @property
+    def structure(self) -> Design:
+        """The two halves of all codes that a coefficient parts: three lie alike, too."""
+        return Design(
+            codes=self.codes,
+            held=self.codes // 2,
+            messages=self.tally_size,
+            classes=self.public_choices,
+            triples=max(0, self.codes // 4 - 1),
+        )
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

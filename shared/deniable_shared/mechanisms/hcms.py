@@ -22,6 +22,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import Text, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.mechanisms.sketched import cell_of, check_shape, checked_text
+from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.one_symbol import OneSymbol
 
 __all__ = ["HadamardSketch"]
@@ -38,11 +39,7 @@ class HadamardSketch(OneSymbol[bytes]):
     domain_types: ClassVar[frozenset[str]] = frozenset({Text.type})
     parameters: ClassVar[tuple[str, ...]] = ("tables", "cells")
     symbols: ClassVar[int] = 2
-    favoured: ClassVar[int] = 1
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
     hashes: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     tables: int
@@ -78,11 +75,6 @@ class HadamardSketch(OneSymbol[bytes]):
         return Fraction(1, self.cells)
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that a report supports the text."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Probability that it supports one given other text, over the choice of hash functions."""
         return self.p * self.agreeing + (1 - self.agreeing) / 2
@@ -90,6 +82,11 @@ class HadamardSketch(OneSymbol[bytes]):
     def cells_of(self, table: int, text: bytes) -> tuple[int, ...]:
         """The one cell."""
         return (cell_of(table, text, self.cells),)
+
+    @property
+    def structure(self) -> OneOfParts:
+        """A coefficient of a table, its sign."""
+        return OneOfParts((OneOf(2),), self.public_choices)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -39,6 +39,7 @@ from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.fields import prime_power
 from deniable_shared.inner_products import inner_products
+from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.one_symbol import IndexSymbol
 from deniable_shared.optimum import design_error
 from deniable_shared.recurrences import codes_of
@@ -61,10 +62,6 @@ class LocalHashing(IndexSymbol):
     id: ClassVar[str] = "loloha/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
     parameters: ClassVar[tuple[str, ...]] = ("field_order", "dimension")
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    favoured: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     field_order: int
@@ -103,11 +100,6 @@ class LocalHashing(IndexSymbol):
         return self.public_choices * self.field_order
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that the true cell is told, which supports the true choice."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Exact probability that a report supports one given other code."""
         return (self.codes // self.field_order - self.p) / (self.codes - 1)
@@ -128,6 +120,11 @@ class LocalHashing(IndexSymbol):
             factors.append(factor)
             digits.append(digit)
         return products.of(value % g, products.operands(factors), products.operands(digits))
+
+    @property
+    def structure(self) -> OneOfParts:
+        """A function, one of its cells."""
+        return OneOfParts((OneOf(self.field_order),), self.public_choices)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -27,6 +27,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.mechanisms.structure import OneOfParts
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.one_symbol import IndexValues
 
@@ -40,8 +41,6 @@ class OneOfChoices(IndexValues, ABC):
     """`choices` are the best for one report; `narrowest` is that of least w/d."""
 
     thing: ClassVar[str] = "choice"
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
     choices: tuple[SubsetResponse, ...] = field(init=False, repr=False)
     narrowest: SubsetResponse = field(init=False, repr=False)
     payload_size: int = field(init=False)
@@ -105,6 +104,11 @@ class OneOfChoices(IndexValues, ABC):
     def public_choices(self) -> int:
         """P."""
         return len(self.choices)
+
+    @property
+    def structure(self) -> OneOfParts:
+        """A set of one of the choices."""
+        return OneOfParts(tuple(choice.structure for choice in self.choices))
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

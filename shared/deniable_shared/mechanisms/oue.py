@@ -28,7 +28,6 @@ class OptimizedUnary(UnaryEncoding):
     """One of d = `domain_size` choices, q with all of ε."""
 
     id: ClassVar[str] = "oue/1"
-    differing: ClassVar[int] = 1
 
     @property
     def p(self) -> Fraction:

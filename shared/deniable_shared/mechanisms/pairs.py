@@ -39,7 +39,6 @@ class SampledPairs(OneOfChoices):
     id: ClassVar[str] = "pairs/1"
     thing: ClassVar[str] = "pair"
     domain_types: ClassVar[frozenset[str]] = frozenset({"record"})
-    parameters: ClassVar[tuple[str, ...]] = ()
     radices: tuple[int, ...]
     epsilon: Fraction
     report: Fraction

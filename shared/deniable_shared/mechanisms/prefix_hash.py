@@ -40,6 +40,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_LABEL_BYTES, Text, bytes_for
 from deniable_shared.dyadic import at_most_exp, parse_epsilon, threshold
 from deniable_shared.errors import DomainError, ParameterError
+from deniable_shared.mechanisms.structure import OneOf, OneOfParts
 from deniable_shared.one_symbol import OneSymbol
 
 __all__ = ["PrefixHash", "best_base", "entry"]
@@ -88,9 +89,6 @@ class PrefixHash(OneSymbol[Sequence[int]]):
     id: ClassVar[str] = "prefix-hash/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({Text.type})
     parameters: ClassVar[tuple[str, ...]] = ("base", "digits", "tables", "step")
-    favoured: ClassVar[int] = 1
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
     hashes: ClassVar[int] = 1
     domain_size: int
     epsilon: Fraction
@@ -159,11 +157,6 @@ class PrefixHash(OneSymbol[Sequence[int]]):
         return self.public_choices * self.base
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that a report supports the text."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Probability that a report supports one given other text, over the choice of hashes."""
         return Fraction(1, self.base)
@@ -184,6 +177,11 @@ class PrefixHash(OneSymbol[Sequence[int]]):
     def code(self, table: int, prefix: Sequence[int]) -> int:
         """h(prefix); the prefix is already cut."""
         return sum(entry(table, *each) for each in enumerate(prefix)) % self.codes
+
+    @property
+    def structure(self) -> OneOfParts:
+        """A point of a table, the value there."""
+        return OneOfParts((OneOf(self.symbols),), self.public_choices)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

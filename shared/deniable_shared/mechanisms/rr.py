@@ -21,6 +21,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_BITS, pack
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.mechanisms.base import MechanismBase
+from deniable_shared.mechanisms.structure import IndependentBits
 
 __all__ = ["BitwiseResponse"]
 
@@ -29,12 +31,12 @@ _MAX_PMF_BITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class BitwiseResponse:
+class BitwiseResponse(MechanismBase):
     """m = `domain_size` bits, each flipped with the same probability; k = `distance`."""
 
     id: ClassVar[str] = "rr/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"bits"})
-    parameters: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[bool] = True
     domain_size: int
     epsilon: Fraction
     distance: int
@@ -68,11 +70,6 @@ class BitwiseResponse:
         return self.domain_size
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that a bit is told truthfully."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Exact probability that a bit is flipped."""
         return Fraction(self._flip, _SCALE)
@@ -81,11 +78,6 @@ class BitwiseResponse:
     def symbols(self) -> int:
         """A symbol is a bit."""
         return 2
-
-    @property
-    def favoured(self) -> int:
-        """A bit supports itself."""
-        return 1
 
     @property
     def places(self) -> int:
@@ -98,14 +90,9 @@ class BitwiseResponse:
         return self.distance
 
     @property
-    def public_choices(self) -> int:
-        """Nothing is told openly."""
-        return 1
-
-    @property
-    def told(self) -> Fraction:
-        """A report tells of every label."""
-        return Fraction(1)
+    def structure(self) -> IndependentBits:
+        """m bits."""
+        return IndependentBits(self.domain_size)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

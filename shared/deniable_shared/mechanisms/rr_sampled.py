@@ -31,6 +31,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_BITS, bytes_for, pack
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.mechanisms.base import MechanismBase
+from deniable_shared.mechanisms.structure import SampledBits
 
 __all__ = ["SampledResponse", "best_sample"]
 
@@ -51,11 +53,12 @@ def best_sample(domain_size: int, epsilon: Fraction, distance: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class SampledResponse:
+class SampledResponse(MechanismBase):
     """t = `sampled` of m = `domain_size` bits, each flipped equally often; k = `distance`."""
 
     id: ClassVar[str] = "rr-sampled/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"bits"})
+    released: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("sampled",)
     domain_size: int
     epsilon: Fraction
@@ -99,11 +102,6 @@ class SampledResponse:
         return 2 * self.domain_size
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that a bit that is told is told truthfully."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Exact probability that a bit that is told is flipped."""
         return Fraction(self._flip, _SCALE)
@@ -112,11 +110,6 @@ class SampledResponse:
     def symbols(self) -> int:
         """A symbol is a bit."""
         return 2
-
-    @property
-    def favoured(self) -> int:
-        """A bit supports itself."""
-        return 1
 
     @property
     def places(self) -> int:
@@ -137,6 +130,11 @@ class SampledResponse:
     def told(self) -> Fraction:
         """t/m."""
         return Fraction(self.sampled, self.domain_size)
+
+    @property
+    def structure(self) -> SampledBits:
+        """t of m bits."""
+        return SampledBits(self.domain_size, self.sampled)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -28,6 +28,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_LABEL_BYTES, Text, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
+from deniable_shared.mechanisms.base import MechanismBase
+from deniable_shared.mechanisms.structure import IndependentBits, OneOfParts
 
 __all__ = ["MOST_CELLS", "MOST_TABLES", "SketchedBits", "cell_of", "check_shape", "checked_text"]
 
@@ -68,14 +70,12 @@ def check_shape(domain_size: int, tables: int, cells: int, counted: int) -> None
 
 
 @dataclass(frozen=True, slots=True)
-class SketchedBits(ABC):
+class SketchedBits(MechanismBase, ABC):
     """A text of up to `domain_size` bytes; k = `tables`, m = `cells`."""
 
     id: ClassVar[str]
     domain_types: ClassVar[frozenset[str]] = frozenset({Text.type})
     symbols: ClassVar[int] = 2
-    favoured: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     tables: int
@@ -124,14 +124,14 @@ class SketchedBits(ABC):
         return self.tables * (self.cells + 1)
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that a bit of the text is told as 1."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """The same of a bit of one given other text, over the choice of hash functions."""
         return 1 - self.p + self.agreeing * (2 * self.p - 1)
+
+    @property
+    def structure(self) -> OneOfParts:
+        """The bits of a table."""
+        return OneOfParts((IndependentBits(self.cells),), self.tables)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

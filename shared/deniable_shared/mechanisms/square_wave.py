@@ -29,6 +29,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.structure import Window
 from deniable_shared.one_symbol import IndexSymbol
 
 __all__ = ["MAX_CELLS", "SquareWave", "best_reach"]
@@ -47,10 +48,6 @@ class SquareWave(IndexSymbol):
     id: ClassVar[str] = "square-wave/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
     parameters: ClassVar[tuple[str, ...]] = ("reach",)
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     reach: int
@@ -94,11 +91,6 @@ class SquareWave(IndexSymbol):
         return self.outputs
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that the output lies in the window of the answer."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Exact probability that it lies in a window that shares no output with that, if any."""
         return (1 - self.p) * self.window / (self.outputs - self.window)
@@ -112,6 +104,11 @@ class SquareWave(IndexSymbol):
     def favoured(self) -> int:
         """The outputs of a window."""
         return self.window
+
+    @property
+    def structure(self) -> Window:
+        """An output."""
+        return Window(self.outputs, self.window, self.likely_windows)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -28,6 +28,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.mechanisms.structure import Subset
 from deniable_shared.one_symbol import IndexValues
 from deniable_shared.optimum import best_size
 
@@ -47,11 +48,8 @@ class SubsetResponse(IndexValues):
 
     id: ClassVar[str] = "subset/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
+    released: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("subset_size",)
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     subset_size: int
@@ -89,11 +87,6 @@ class SubsetResponse(IndexValues):
         return self.domain_size
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that the set holds the true choice."""
-        return Fraction(self.threshold, _SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Exact probability that the set holds one given other choice."""
         return (self.subset_size - self.p) / (self.domain_size - 1)
@@ -107,6 +100,11 @@ class SubsetResponse(IndexValues):
     def favoured(self) -> int:
         """The sets that hold one choice."""
         return comb(self.domain_size - 1, self.subset_size - 1)
+
+    @property
+    def structure(self) -> Subset:
+        """Any w of the d choices."""
+        return Subset(self.domain_size, self.subset_size)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

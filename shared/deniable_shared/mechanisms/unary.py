@@ -21,6 +21,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, MAX_BITS
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.mechanisms.structure import IndependentBits
 from deniable_shared.one_symbol import IndexValues
 
 __all__ = ["SCALE", "UnaryEncoding"]
@@ -36,11 +37,8 @@ class UnaryEncoding(IndexValues, ABC):
     id: ClassVar[str]
     differing: ClassVar[int]
     domain_types: ClassVar[frozenset[str]] = INDEXED
-    parameters: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[bool] = True
     symbols: ClassVar[int] = 2
-    favoured: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)
@@ -88,6 +86,11 @@ class UnaryEncoding(IndexValues, ABC):
     def q(self) -> Fraction:
         """Exact probability that one given other bit is told as 1."""
         return Fraction(self._flip, SCALE)
+
+    @property
+    def structure(self) -> IndependentBits:
+        """A bit a choice."""
+        return IndependentBits(self.domain_size, exclusive=True)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -30,6 +30,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.duchi import MAX_VALUES
+from deniable_shared.mechanisms.structure import Window
 from deniable_shared.one_symbol import IndexValues, OneSymbol
 
 __all__ = ["SCALE", "WindowedMean", "moments", "worst_variance"]
@@ -44,11 +45,7 @@ class WindowedMean(IndexValues, OneSymbol[int], ABC):
     id: ClassVar[str]
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
     parameters: ClassVar[tuple[str, ...]]
-    places: ClassVar[int] = 1
-    differing: ClassVar[int] = 1
-    public_choices: ClassVar[int] = 1
     payload_size: ClassVar[int] = 1
-    told: ClassVar[Fraction] = Fraction(1)
     domain_size: int
     epsilon: Fraction
     outputs: int
@@ -83,11 +80,6 @@ class WindowedMean(IndexValues, OneSymbol[int], ABC):
         return self.outputs
 
     @property
-    def p(self) -> Fraction:
-        """Exact probability that the output lies in the favoured window."""
-        return Fraction(self.threshold, SCALE)
-
-    @property
     def q(self) -> Fraction:
         """Exact probability that it lies in a window that shares no output with that, if any."""
         return (1 - self.p) * self.window / (self.outputs - self.window)
@@ -101,6 +93,11 @@ class WindowedMean(IndexValues, OneSymbol[int], ABC):
     def favoured(self) -> int:
         """The outputs of a window."""
         return self.window
+
+    @property
+    def structure(self) -> Window:
+        """An output."""
+        return Window(self.outputs, self.window, self.likely_windows)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -1,0 +1,61 @@
+"""What most mechanisms have in common: one symbol a report, at all of ε, and nothing is open."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import ClassVar, Protocol
+
+from deniable_shared.mechanisms.structure import MessageStructure
+
+__all__ = ["SCALE", "MechanismBase"]
+
+SCALE = 1 << 64
+
+
+class _Certified(Protocol):
+    @property
+    def threshold(self) -> int: ...
+
+
+class MechanismBase:
+    """What a mechanism does not say itself; see `contract.Renewable` and `contract.Kind`."""
+
+    __slots__ = ()
+
+    parameters: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[bool] = False
+
+    @property
+    def places(self) -> int:
+        """One symbol."""
+        return 1
+
+    @property
+    def favoured(self) -> int:
+        """One value of a symbol supports one thing."""
+        return 1
+
+    @property
+    def differing(self) -> int:
+        """All of ε for one symbol."""
+        return 1
+
+    @property
+    def public_choices(self) -> int:
+        """Nothing is told openly."""
+        return 1
+
+    @property
+    def told(self) -> Fraction:
+        """A report tells of every label."""
+        return Fraction(1)
+
+    @property
+    def structure(self) -> MessageStructure | None:
+        """A message of no known kind."""
+        return None
+
+    @property
+    def p(self: _Certified) -> Fraction:
+        """Exact probability that a report supports what is true."""
+        return Fraction(self.threshold, SCALE)

@@ -1,0 +1,290 @@
+"""What a message is: the part of a mechanism that is counting, whatever the value is and ε.
+
+    OneOf             one of K symbols                                   grr/1
+    Subset            any w of K codes                                   subset/1
+    Design            w of K codes, each two of them in as many sets     cyclic/1, hadamard/1
+    IndependentBits   m bits, each told by itself                        rr/1, oue/1
+    SampledBits       t of m such bits, which ones is open               rr-sampled/1
+    OneOfParts        one of several messages, which one is open         pairs/1, fourier/1
+    Window            an output of which w in a row are likelier         square-wave/1
+
+From a structure follow the covariances of two supports (`joint_supports`), what two reports of one
+permanent answer share (`linkage`), and how far one report moves a tally (`one_report_moves`). A
+mechanism of another kind has none, and what needs one is not available for it.
+Sources: local-dp §0, §7; the sets of `hadamard/1` are a 3-design.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb
+from typing import Protocol
+
+from deniable_shared.joint_supports import JointSupports
+from deniable_shared.mutual_information import (
+    of_bit,
+    of_encoding,
+    of_outputs,
+    of_symbol,
+)
+
+__all__ = [
+    "Design",
+    "IndependentBits",
+    "LabelReach",
+    "MessageStructure",
+    "OneOf",
+    "OneOfParts",
+    "SampledBits",
+    "Subset",
+    "Window",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelReach:
+    """How far one report replaced moves all readings: their range, L1, L2² and largest move.
+
+    `sets` is the most that it moves the sum of the readings of any set of labels.
+    """
+
+    range: int
+    l1: int
+    l2_squared: int
+    linf: int
+    sets: int
+
+    @classmethod
+    def of_supports(cls, apart: int, sets: int) -> LabelReach:
+        """Where two reports differ in at most `apart` labels, and each has some of its own."""
+        return cls(range=2, l1=apart, l2_squared=apart, linf=1, sets=sets)
+
+
+class MessageStructure(Protocol):
+    """What features need to know of a mechanism's messages."""
+
+    def joint_supports(self, p: Fraction, q: Fraction) -> JointSupports | None:
+        """How supports of two choices vary together; None where no one law of them holds.
+
+        `p` and `q` are those of one report.
+        """
+
+    def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
+        """Bits that two reports share of a permanent answer told with `p` and `q`.
+
+        Each keeps a symbol of it with the chance `kept`.
+        """
+
+    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelReach | None:
+        """How far one report replaced moves the readings of the first `labels` codes, at most.
+
+        A report adds `unit` to what it supports, less `blank` where it tells of a label at all.
+        None where a tally has no reading for each label.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of K = `codes` symbols, of which each supports one choice."""
+
+    codes: int
+
+    @property
+    def held(self) -> int:
+        """w: how many codes a message supports."""
+        return 1
+
+    def joint_supports(self, p: Fraction, q: Fraction) -> JointSupports:
+        """No message supports two choices."""
+        return JointSupports(p, q, Fraction(0), Fraction(0), 1)
+
+    def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
+        """That of one symbol."""
+        return of_symbol(self.codes, kept)
+
+    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelReach:
+        """One count falls by one, another rises."""
+        return LabelReach.of_supports(2, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """Any w = `held` of K = `codes` codes."""
+
+    codes: int
+    held: int
+
+    def joint_supports(self, p: Fraction, q: Fraction) -> JointSupports:
+        """A set holds x or not, and is uniform otherwise."""
+        k, w = self.codes, self.held
+        both = p * Fraction(w - 1, k - 1)
+        ways = p * (w - 1) * (w - 2) + (1 - p) * w * (w - 1)
+        neither = ways / ((k - 1) * (k - 2)) if k > 2 else Fraction(0)
+        return JointSupports(p, q, both, neither, w)
+
+    def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
+        """A symbol is a set."""
+        return of_symbol(comb(self.codes, self.held), kept)
+
+    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelReach:
+        """No two sets differ by more than w codes on either side, or K − w."""
+        return _of_sets(labels, min(self.held, self.codes - self.held))
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """`messages` sets of w = `held` of K = `codes` codes, each pair of codes in as many of them.
+
+    The sets are in `classes` of equal size; which class a message is of is told openly.
+    `triples`: in how many sets three codes are together; None where that depends on the three.
+    """
+
+    codes: int
+    held: int
+    messages: int
+    classes: int = 1
+    triples: int | None = None
+
+    @property
+    def supporting(self) -> int:
+        """How many of the messages support one code."""
+        return self.messages * self.held // self.codes
+
+    @property
+    def pairs(self) -> int:
+        """λ: how many of the messages support each two codes."""
+        return self.supporting * (self.held - 1) // (self.codes - 1)
+
+    def joint_supports(self, p: Fraction, q: Fraction) -> JointSupports | None:
+        """Where any three codes lie alike; all that a message supports may be one choice."""
+        if self.triples is None:
+            return None
+        inside, outside = self.supporting, self.messages - self.supporting
+        both = p * Fraction(self.pairs, inside)
+        neither = p * Fraction(self.triples, inside)
+        neither += (1 - p) * Fraction(self.pairs - self.triples, outside)
+        return JointSupports(p, q, both, neither, self.held, self.held)
+
+    def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
+        """That of the class, and of one of its messages."""
+        return math.log2(self.classes) + of_symbol(self.messages // self.classes, kept)
+
+    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelReach:
+        """Where there are as many messages as codes, any two share λ of them."""
+        if self.messages == self.codes:
+            return _of_sets(labels, self.held - self.pairs)
+        return _of_sets(labels, min(self.held, self.codes - self.held))
+
+
+@dataclass(frozen=True, slots=True)
+class IndependentBits:
+    """m = `bits` bits, each told by itself; `exclusive` where one of them alone is true."""
+
+    bits: int
+    exclusive: bool = False
+
+    def joint_supports(self, p: Fraction, q: Fraction) -> JointSupports | None:
+        """Bits that exclude each other are tossed apart; of others more than one may be true."""
+        return JointSupports(p, q, p * q, q * q, self.bits) if self.exclusive else None
+
+    def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
+        """That of all bits; an upper bound where they exclude each other."""
+        if self.exclusive:
+            return of_encoding(p, q, self.bits, kept)
+        return self.bits * of_symbol(2, kept)
+
+    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelReach:
+        """Every count by one, up or down."""
+        m = self.bits
+        return LabelReach(range=2 if m > 1 else 0, l1=m, l2_squared=m, linf=1, sets=m)
+
+
+@dataclass(frozen=True, slots=True)
+class SampledBits:
+    """t = `sampled` of m = `bits` bits, any t of them alike; which ones is told openly."""
+
+    bits: int
+    sampled: int
+    exclusive: bool = False
+
+    def joint_supports(self, p: Fraction, q: Fraction) -> None:
+        """None: a report tells of some choices alone."""
+
+    def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
+        """That of the places, and of their bits; a bound for two bits or more that exclude."""
+        openly = math.log2(comb(self.bits, self.sampled))
+        if not self.exclusive:
+            return openly + self.sampled * of_symbol(2, kept)
+        if self.sampled == 1:
+            return openly + of_bit(q + (p - q) / self.bits, kept)
+        share = float(Fraction(self.sampled, self.bits))
+        return openly + share * of_encoding(p, q, self.bits, kept)
+
+    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> LabelReach:
+        """A place that one of two reports tells of moves a reading by unit − blank at most.
+
+        One that both tell of moves it by the unit. With u places of the second kind there are
+        2(t − u) of the first, so sums are largest at one end of u.
+        """
+        m, t, one, both = self.bits, self.sampled, unit - blank, unit
+        ends = [(2 * (t - u), u) for u in (max(0, 2 * t - m), t)]
+        return LabelReach(
+            range=0 if m == 1 else 2 * (one if t == 1 else both),
+            l1=max(alone * one + shared * both for alone, shared in ends),
+            l2_squared=max(alone * one**2 + shared * both**2 for alone, shared in ends),
+            linf=both,
+            sets=t * both,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OneOfParts:
+    """One of several messages, each as likely: every one of `parts` comes `copies` times."""
+
+    parts: tuple[MessageStructure, ...]
+    copies: int = 1
+
+    def joint_supports(self, p: Fraction, q: Fraction) -> None:
+        """None: what a report supports depends on the part it is."""
+
+    def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
+        """That of the part, which is open, and the mean of those of the messages."""
+        shared = {part: part.linkage(p, q, kept) for part in {*self.parts}}
+        mean = math.fsum(shared[part] for part in self.parts) / len(self.parts)
+        return math.log2(len(self.parts) * self.copies) + mean
+
+    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> None:
+        """None: a tally counts every part by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One of `outputs` in a row, of which `window` around the answer are likelier.
+
+    `shares` gives for each output the share of all values in whose window it lies.
+    """
+
+    outputs: int
+    window: int
+    shares: Callable[[], Sequence[Fraction]]
+
+    def joint_supports(self, p: Fraction, q: Fraction) -> None:
+        """None: a report tells where an answer is, and of no choice."""
+
+    def linkage(self, p: Fraction, q: Fraction, kept: Fraction) -> float:
+        """Summed over classes of outputs that are as likely."""
+        inside, outside = p / self.window, (1 - p) / (self.outputs - self.window)
+        chances = Counter(outside + (inside - outside) * share for share in self.shares())
+        return of_outputs(tuple(chances.items()), kept)
+
+    def one_report_moves(self, labels: int, unit: int = 1, blank: int = 0) -> None:
+        """None: a tally has no count for a label."""
+
+
+def _of_sets(labels: int, own: int) -> LabelReach:
+    """Of two sets of which each holds at most `own` codes that the other lacks."""
+    return LabelReach.of_supports(min(labels, 2 * own), min(labels, own))

@@ -1,0 +1,72 @@
+"""Mutual information of two reports of one permanent answer: the formulas of `linkage`."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+__all__ = ["of_bit", "of_encoding", "of_outputs", "of_symbol"]
+
+
+def of_symbol(symbols: int, kept: Fraction) -> float:
+    """Of a uniform symbol, kept with that chance; exact to a few units in the last place."""
+    same = kept * kept
+    likely, other = same + (1 - same) / symbols, (1 - same) * (symbols - 1) / symbols
+    return float(likely) * _log2(symbols * likely) + float(other) * _log2(1 - same)
+
+
+def _log2(number: Fraction) -> float:
+    """To a few units in the last place near 1 as well, and beyond what a float can hold."""
+    if number > 2:
+        return math.log2(number.numerator) - math.log2(number.denominator)
+    return math.log1p(float(number - 1)) / math.log(2)
+
+
+def of_encoding(p: Fraction, q: Fraction, bits: int, kept: Fraction) -> float:
+    """A bound on d bits of one choice: that of the bit that is true, and d − 1 others."""
+    blurred, others = (1 - kept) / 2, bits - 1
+    told = _divergence(kept * p + blurred, kept * q + blurred, others)
+    return told + of_bit(p, kept) + others * of_bit(q, kept)
+
+
+@lru_cache(maxsize=32)
+def of_outputs(classes: tuple[tuple[Fraction, int], ...], kept: Fraction) -> float:
+    """Of outputs by class, (chance, how many): over pairs of classes, and of equal outputs."""
+    drawn = (1 - kept) / sum(many for _, many in classes)
+    same = [float(kept * chance) for chance, _ in classes]
+    told = [float(kept * chance + drawn) for chance, _ in classes]
+    sizes = [many for _, many in classes]
+    nats = float(0)
+    for one, (own, mean, many) in enumerate(zip(same, told, sizes, strict=True)):
+        for other in range(one + 1):
+            apart, shared = mean * told[other], own * same[other]
+            pairs = many * (many - 1) if one == other else 2 * many * sizes[other]
+            nats += pairs * (apart - shared) * math.log1p(-shared / apart)
+        alike = mean * mean - own * own + own * float(kept)
+        nats += many * alike * math.log(alike / (mean * mean))
+    return nats / math.log(2)
+
+
+def _divergence(p: Fraction, q: Fraction, others: int) -> float:
+    """d·I(R_v; X), where R_v is 1 with p for one of d choices and with q for the others."""
+    mean = (p + others * q) / (others + 1)
+    return _relative(p, mean) + others * _relative(q, mean)
+
+
+def _relative(chance: Fraction, to: Fraction) -> float:
+    """Relative entropy of two coins, in bits."""
+    one = float(chance) * math.log1p(float(chance / to - 1))
+    return (one + float(1 - chance) * math.log1p(float((1 - chance) / (1 - to) - 1))) / math.log(2)
+
+
+def of_bit(chance: Fraction, kept: Fraction) -> float:
+    """Mutual information of two reports of a permanent bit that is 1 with a given chance."""
+    one = kept * chance + (1 - kept) / 2
+    both = kept * kept * chance * (1 - chance)  # the covariance of the two reports
+    cells = ((one * one, both, 1), (one * (1 - one), -both, 2), ((1 - one) ** 2, both, 1))
+    nats = sum(
+        times * float(apart + more) * math.log1p(float(more / apart))
+        for apart, more, times in cells
+    )
+    return nats / math.log(2)
