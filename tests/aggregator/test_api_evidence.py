@@ -7,9 +7,11 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from deniable_aggregator.cli.tables import estimates_table
+from deniable_aggregator.documents.estimates import EstimatesDocument
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.contract import Arrival, Cell
 from deniable_shared.coins import Coins
@@ -127,7 +129,7 @@ def test_vectors_of_ones_alone_raise_a_warning(
     (warning,) = document["warnings"]
     assert warning["kind"] == "weight"
     assert warning["seen"] > 1800 > warning["expected"]
-    estimates_table(document)
+    estimates_table(msgspec.convert(document, EstimatesDocument))
     shown = " ".join(capsys.readouterr().out.split())
     assert "Warning: All labels together were supported" in shown
     assert "somebody" in shown

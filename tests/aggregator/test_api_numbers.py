@@ -7,9 +7,11 @@ import io
 import re
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from deniable_aggregator.cli.tables import estimates_table
+from deniable_aggregator.documents.estimates import EstimatesDocument
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.registry import Collection
 from deniable_shared.authoring import manifest_from_toml
@@ -163,7 +165,8 @@ def test_the_list_of_collections_shows_the_ends_of_numbers(world: World) -> None
 def test_the_table_shows_what_numbers_tell(
     world: World, mechanism: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    estimates_table(document(world, asked(world, mechanism, "# table")))
+    found = document(world, asked(world, mechanism, "# table"))
+    estimates_table(msgspec.convert(found, EstimatesDocument))
     shown = capsys.readouterr().out
     assert "mean" in shown
     assert "Clipped to 0 … 20, told to the nearest step of 2.5." in shown
@@ -296,7 +299,7 @@ def test_ranges_stand_in_csv_and_in_the_table(
     assert [row["label"] for row in rows[:2]] == ["mean", "p50"]
     assert rows[-1]["label"] == "5 to 10"
     assert float(rows[-1]["lower"]) < float(rows[-1]["frequency"]) < float(rows[-1]["upper"])
-    estimates_table(document(world, collection, query))
+    estimates_table(msgspec.convert(document(world, collection, query), EstimatesDocument))
     shown = capsys.readouterr().out
     assert "5 to 10: " in shown
     assert "p50" in shown

@@ -20,6 +20,7 @@ from deniable_shared.domain import Text
 from deniable_shared.linter import lint
 from deniable_shared.manifest import Manifest
 from support.api_world import INGEST, TODAY, World, opened
+from support.estimate_documents import estimates_document
 
 TOML = """\
 name = "{name}"
@@ -170,13 +171,9 @@ def test_the_table_prints_words_as_they_are_and_says_when_there_are_none(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     row = {"label": "[b]x\u202e", "frequency": 0.5, "std_error": 0.1, "lower": 0.3, "upper": 0.7}
-    document: dict[str, object] = {
-        "collection": "words-1", "mechanism": "prefix-hash/1", "epsilon": "6", "n": 10,
-        "confidence": 0.95, "estimates": [row],
-    }  # fmt: skip
-    estimates_table(document)
+    estimates_table(estimates_document(row))
     assert "[b]x\\u202e" in capsys.readouterr().out
-    estimates_table(document | {"estimates": [], "evidence": "held-out"})
+    estimates_table(estimates_document(evidence="held-out"))
     assert "no text stands out from chance yet" in capsys.readouterr().out
 
 

@@ -16,9 +16,10 @@ from click.testing import CliRunner, Result
 from deniable_aggregator.cli import main
 from deniable_aggregator.cli.options import Target
 from deniable_aggregator.cli.plots import plotted
-from deniable_aggregator.process import connection
+from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.web import columnar
 from support.api_world import TODAY, World, authored, opened
+from support.estimate_documents import estimates_document
 
 YES, NO = ({"dark_mode": value, "beta": False} for value in (True, False))
 BUDGET = 'central = { per_epoch = "1", per_installation = "1", delta = "0.00001" }\n'
@@ -37,13 +38,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def connected(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands speak to the service of this test."""
 
-    def connect(target: Target) -> connection.Connection:
+    def connect(target: Target) -> ServiceClient:
         client = httpx.Client(
             base_url="http://deniable.test",
             headers=world.authorization("admin"),
             transport=httpx.WSGITransport(app=world.app.wsgi_app),
         )
-        return connection.Connection(client, address="http://deniable.test")
+        return ServiceClient(client, address="http://deniable.test")
 
     monkeypatch.setattr(Target, "connect", connect)
 
@@ -83,8 +84,7 @@ def test_a_raw_estimate_below_its_interval_is_drawn_where_it_is(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     row = {"label": "[bold]rare", "frequency": -0.05, "lower": 0.0, "upper": 0.04}
-    about = {"collection": "c", "mechanism": "grr/1", "epsilon": "1", "n": 9, "confidence": 0.95}
-    plotted({**about, "provisional": False, "estimates": [row]})
+    plotted(estimates_document(row))
     [line] = [line for line in capsys.readouterr().out.splitlines() if "rare" in line]
     assert line.startswith("[bold]rare ")
     assert line.index("●") < line.index("├")

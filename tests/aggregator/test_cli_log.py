@@ -12,10 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.inspection import log_audit
 from deniable_aggregator.inspection.log_audit import Chain
-from deniable_aggregator.process.connection import Connection
 from deniable_aggregator.settings import Settings
 from deniable_shared.errors import ForkError
 from deniable_shared.journal import LogEntry
@@ -119,11 +119,11 @@ def test_a_directory_without_database_is_refused(tmp_path: Path) -> None:
     assert "holds no database" in Deniable(tmp_path).refused("log", "verify")
 
 
-def connected(world: World) -> Connection:
+def connected(world: World) -> ServiceClient:
     client = httpx.Client(
         base_url="http://deniable.test", transport=httpx.WSGITransport(app=world.app.wsgi_app)
     )
-    return Connection(client, address="http://deniable.test")
+    return ServiceClient(client, address="http://deniable.test")
 
 
 def of_service(world: World, chain: Chain) -> list[str]:

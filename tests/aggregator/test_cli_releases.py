@@ -16,7 +16,7 @@ from deniable_aggregator.central.aggregate.contract import Facts, Plan
 from deniable_aggregator.cli.options import Target
 from deniable_aggregator.cli.release import release as command
 from deniable_aggregator.cli.release_options import arguments_of, read_labels
-from deniable_aggregator.process import connection
+from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Arrival, Cell
@@ -236,14 +236,14 @@ def test_a_ledger_of_nothing_says_so_and_one_of_several_epochs_shows_each(
     assert lines_with(shown, "made")
 
 
-def speaking(world: ReleaseWorld) -> Callable[[Target], connection.Connection]:
-    def connected(target: Target) -> connection.Connection:
+def speaking(world: ReleaseWorld) -> Callable[[Target], ServiceClient]:
+    def connected(target: Target) -> ServiceClient:
         client = httpx.Client(
             base_url="http://deniable.test",
             headers=world.world.authorization("analyst"),
             transport=httpx.WSGITransport(app=world.world.app.wsgi_app),
         )
-        return connection.Connection(client, address="http://deniable.test")
+        return ServiceClient(client, address="http://deniable.test")
 
     return connected
 
@@ -287,7 +287,7 @@ def test_the_answer_of_a_session_is_shown_with_its_bars(
         return httpx.Response(200, json=answer)
 
     client = httpx.Client(base_url="http://x.test", transport=httpx.MockTransport(respond))
-    made = connection.Connection(client, address="http://x.test")
+    made = ServiceClient(client, address="http://x.test")
     monkeypatch.setattr(Target, "connect", lambda _: made)
     words = ("release", "theme", "--session", "f" * 16, "--labels", "a,b")
     shown = Deniable(tmp_path).done(*words)

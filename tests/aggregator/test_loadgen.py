@@ -10,11 +10,11 @@ from typing import cast
 
 import pytest
 
+from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.load.outcome import Outcome, percentile
 from deniable_aggregator.load.plan import LoadError, Plan, require_this_machine
 from deniable_aggregator.load.sending import Address, send
 from deniable_aggregator.load.target import target_of
-from deniable_aggregator.process.connection import Connection
 from deniable_shared import dsse
 from deniable_shared.manifest import MANIFEST_TYPE
 from support.api_world import authored
@@ -72,14 +72,14 @@ def test_an_unknown_collection_is_refused(deniable: Deniable) -> None:
 class Offering:
     """A service that offers one manifest."""
 
-    def get(self, path: str, **arguments: object) -> bytes:
+    def manifest(self, collection: str) -> bytes:
         manifest = authored("survey", more='requires = ["voucher/1"]\n')
         return dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=bytes(32))
 
 
 def test_reports_that_need_a_voucher_are_not_made_up() -> None:
     with pytest.raises(LoadError, match="requires voucher/1, and made-up reports have none"):
-        target_of(cast(Connection, Offering()), "survey")
+        target_of(cast(ServiceClient, Offering()), "survey")
 
 
 BATCH = ("--reports-per-request", "2")

@@ -57,10 +57,10 @@ def other(tmp_path: Path) -> Deniable:
 
 def key_list(deniable: Deniable) -> bytes:
     """What the service answers at /v1/keys."""
-    from deniable_aggregator.process.connection import local
+    from deniable_aggregator.process.command_client import local
 
-    with local(Settings(data=deniable.data)) as connection:
-        return connection.get("/v1/keys")
+    with local(Settings(data=deniable.data)) as client:
+        return client.keys()
 
 
 def kept(deniable: Deniable) -> dict[str, Any]:

@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 import deniable_aggregator.query as deniable
+from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.queries import series
+from deniable_aggregator.query.errors import CURES
 from deniable_aggregator.query.service import Service
 from deniable_shared.authoring import manifest_from_toml
 from support import notebook
@@ -48,7 +50,7 @@ def served(world: World, role: str | None = "viewer") -> Service:
         headers=world.authorization(role),
         transport=httpx.WSGITransport(app=world.app.wsgi_app),
     )
-    return Service(client, "http://deniable.test")
+    return Service(ServiceClient(client, address="http://deniable.test", cures=CURES))
 
 
 @pytest.fixture
@@ -106,7 +108,7 @@ def test_epochs_releases_and_the_ledger_are_rows(world: World, service: Service)
         assert list(found) == world.get(path).get_json()[name]
     [release] = service.releases("theme")
     whole = service.release("theme", str(release["release"]))
-    assert whole["guarantee"]["epsilon"] == "0.25"  # type: ignore[index]
+    assert whole["guarantee"]["epsilon"] == "0.25"
     assert str(service.epochs("theme").to_pandas()["start"].iloc[0]).startswith("2027-01-14")
     assert {row["name"] for row in service.collections()} == {"theme", "minutes"}
 
@@ -150,7 +152,7 @@ def test_what_is_no_service_is_said_so() -> None:
     for handler, said in ((answered, "no JSON object"), (silent, "is the service running")):
         client = httpx.Client(transport=httpx.MockTransport(handler), base_url="http://x")
         with pytest.raises(deniable.UnreachableError, match=said):
-            Service(client, "http://x").collections()
+            Service(ServiceClient(client, address="http://x")).collections()
 
 
 @pytest.mark.parametrize("url", ["", "deniable.example.org", "ftp://x"])
@@ -167,7 +169,7 @@ def test_the_environment_names_the_service_and_its_token(monkeypatch: pytest.Mon
     monkeypatch.setenv("DENIABLE_TOKEN", "dn_secret")
     with deniable.connect() as service:
         assert service.address == "https://deniable.example.org"
-        assert service._client.headers["Authorization"] == "Bearer dn_secret"
+        assert service._client._connection.http.headers["Authorization"] == "Bearer dn_secret"
 
 
 def test_the_token_is_shown_by_nothing(world: World) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from deniable_aggregator.dashboard.guarantees import revealed
+from deniable_aggregator.documents.estimates import WarningDocument
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.report.figures import Axis, Point, axis_over, band, interval
 from deniable_aggregator.report.markup import element, written
@@ -143,9 +146,11 @@ def test_an_open_epoch_and_made_up_reports_are_warned_of(world: World) -> None:
     found = world.register(authored("forged", type="choice", labels=labels, more=more))
     world.count(found, ["0"] * 5)
     assert "Provisional" in Page(report_of(world, "forged")).text
-    estimates = {"warnings": [{"meaning": "nobody <b>reports</b> so"}]}
+    warning = WarningDocument(
+        kind="weight", seen=9, expected=1.0, meaning="nobody <b>reports</b> so"
+    )
     facts = facts_of(world, "forged")
-    facts.estimates.update(estimates)
+    facts = dataclasses.replace(facts, estimates=replace(facts.estimates, warnings=[warning]))
     assert "made up: nobody <b>reports</b> so" in Page(page(facts, now=NOON)).text
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deniable_aggregator.cli.output import rows_of
-from deniable_aggregator.process.connection import remote
+from deniable_aggregator.client.remote import remote
 from deniable_aggregator.process.serving import Server, free_port, running
 from support import postgres_server
 from support.browser import FORM_TOKEN
@@ -51,10 +50,10 @@ def statuses(server: Server, path: str, headers: dict[str, str]) -> set[int]:
 
 def test_a_token_works_everywhere_at_once_and_nowhere_once_it_is_revoked(server: Server) -> None:
     with remote(server.address, server.token, trust_env=False) as admin:
-        made = admin.post("/v1/tokens", {"role": "admin", "label": "short"})
-        headers = {"Authorization": f"Bearer {made['token']}"}
+        made = admin.make_token("admin", "short").document
+        headers = {"Authorization": f"Bearer {made.token}"}
         assert statuses(server, "/v1/tokens", headers) == {200}
-        admin.delete(f"/v1/tokens/{made['id']}")
+        admin.revoke_token(made.id)
     assert statuses(server, "/v1/tokens", headers) == {401}
 
 
@@ -72,9 +71,9 @@ def test_the_printed_link_lets_one_in_and_the_session_ends_everywhere_at_once(
     assert statuses(server, address, {}) == {410}
     assert known(server, cookie) == {True}
     with remote(server.address, server.token, trust_env=False) as admin:
-        [row] = rows_of(admin.get_json("/v1/sessions")["sessions"])
-        assert row["via"] == "link"
-        admin.delete(f"/v1/sessions/{row['id']}")
+        [row] = admin.sessions().document.sessions
+        assert row.via == "link"
+        admin.end_session(row.id)
     assert known(server, cookie) == {False}
 
 

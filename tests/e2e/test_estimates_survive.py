@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.backup import copying
+from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.load.plan import Plan
 from deniable_aggregator.load.sealing import bodies
 from deniable_aggregator.load.sending import Address, send
 from deniable_aggregator.load.target import target_of
-from deniable_aggregator.process.connection import Connection, local
+from deniable_aggregator.process.command_client import local
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.migrating import migrated
@@ -85,8 +86,8 @@ def given(service: Live, reports: list[bytes], begun: threading.Event | None = N
     assert (dict(outcome.statuses), outcome.refused) == ({200: len(reports)}, 0)
 
 
-def estimated(connection: Connection, collection: str) -> dict[str, object]:
-    return connection.get_json(f"/v1/collections/{collection}/estimates")
+def estimated(client: ServiceClient, collection: str) -> dict[str, object]:
+    return client.estimates(collection, {}).json()
 
 
 def opened_again(past: Past, settings: Settings) -> dict[str, object]:

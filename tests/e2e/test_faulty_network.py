@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from deniable_aggregator.keys import read_trust
 from deniable_aggregator.process.serving import free_port
 from deniable_client import Ceiling, Client
-from deniable_shared import dsse
 from support.fault_proxy import REFUSED_BEFORE, Fault, FaultProxy, proxied
 from support.live_service import Live, live
 
@@ -48,9 +47,8 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
         live(folder, port=port, public_url=proxy.url) as service,
     ):
         made.append(Network(service, proxy))
-        with service.connect() as connection:
-            path = f"/v1/collections/{service.manifest.collection}/manifest"
-            shipped = connection.get(path, accept=dsse.MEDIA_TYPE)
+        with service.connect() as client:
+            shipped = client.manifest(service.manifest.collection)
         (folder / SHIPPED).write_bytes(shipped)
         yield made[0]
 

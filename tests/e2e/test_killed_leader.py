@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -45,8 +46,9 @@ def leading(live: Live) -> int | None:
 
 def led_at(live: Live) -> float:
     """When a round of housekeeping last ended, by the service's own word."""
-    with live.connect() as connection:
-        text = connection.get("/metrics").decode()
+    headers = {"Authorization": f"Bearer {live.server.token}"}
+    answer = httpx.get(f"{live.server.address}/metrics", headers=headers, trust_env=False)
+    text = answer.raise_for_status().text
     families = text_string_to_metric_families(text)
     return max(each.value for some in families for each in some.samples if each.name == LED_AT)
 

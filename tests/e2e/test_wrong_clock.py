@@ -8,7 +8,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deniable_aggregator.cli.output import rows_of
 from deniable_aggregator.clock import kernel
 from deniable_aggregator.keys import read_seed, read_trust
 from deniable_aggregator.process.serving import free_port, running
@@ -108,7 +107,7 @@ def assert_waits(live: Live) -> None:
     assert "deniable clock confirm" in answer.json()["detail"]
 
 
-def states(live: Live) -> set[object]:
-    with live.connect() as connection:
-        found = connection.get_json(f"/v1/collections/{live.manifest.collection}/epochs")
-    return {epoch["state"] for epoch in rows_of(found["epochs"])}
+def states(live: Live) -> set[str]:
+    with live.connect() as client:
+        epochs = client.epochs(live.manifest.collection).document.epochs
+    return {epoch.state for epoch in epochs}

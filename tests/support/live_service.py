@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from deniable_aggregator.client.remote import remote
+from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.keys import initialise, read_seed
-from deniable_aggregator.process.connection import Connection, remote
 from deniable_aggregator.process.serving import Server, free_port, running
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
@@ -42,17 +43,15 @@ class Live:
     def path(self) -> str:
         return f"/v1/collections/{self.manifest.collection}/reports"
 
-    def connect(self) -> Connection:
+    def connect(self) -> ServiceClient:
         """With the admin's token."""
         return remote(self.server.address, self.server.token, trust_env=False)
 
     def counted(self) -> int:
         """Reports, by the service's own word."""
-        with self.connect() as connection:
-            found = connection.get_json(f"/v1/collections/{self.manifest.collection}/epochs")
-        epochs = found["epochs"]
-        assert isinstance(epochs, list)
-        return sum(int(epoch["n"]) for epoch in epochs)
+        with self.connect() as client:
+            epochs = client.epochs(self.manifest.collection).document.epochs
+        return sum(epoch.n or 0 for epoch in epochs)
 
 
 def prepare(settings: Settings, *, ahead: float = 0.0) -> Manifest:

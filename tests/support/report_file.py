@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import httpx
 
-from deniable_aggregator.process.connection import Connection, Parameter
+from deniable_aggregator.client.connection import Argument
+from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.report.facts import Facts, gathered
 from deniable_aggregator.report.page import page
 from support.api_world import NOON, World
@@ -12,15 +13,15 @@ from support.api_world import NOON, World
 __all__ = ["facts_of", "report_of"]
 
 
-def facts_of(world: World, name: str, **asked: Parameter) -> Facts:
+def facts_of(world: World, name: str, **asked: Argument) -> Facts:
     client = httpx.Client(
         base_url="http://deniable.test",
         headers=world.authorization("viewer"),
         transport=httpx.WSGITransport(app=world.app.wsgi_app),
     )
-    with Connection(client, address="http://deniable.test") as connection:
-        return gathered(connection, name, **asked)
+    with ServiceClient(client, address="http://deniable.test") as connection:
+        return gathered(connection, name, asked)
 
 
-def report_of(world: World, name: str, **asked: Parameter) -> str:
+def report_of(world: World, name: str, **asked: Argument) -> str:
     return page(facts_of(world, name, **asked), now=NOON)

@@ -14,8 +14,8 @@ from werkzeug.test import TestResponse
 
 from deniable_aggregator.cli import main
 from deniable_aggregator.cli.options import Target
+from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.dashboard.pages import pages
-from deniable_aggregator.process import connection
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import ARROW, PARQUET
 from support.api_world import TODAY, World
@@ -164,10 +164,10 @@ def addressed(address: str, collection: Collection, release: str) -> str:
     return address.replace("{collection}", collection.id).replace("{release_id}", release)
 
 
-def connected(world: World) -> connection.Connection:
+def connected(world: World) -> ServiceClient:
     client = httpx.Client(
         base_url="http://deniable.test",
         headers=world.authorization("admin"),
         transport=httpx.WSGITransport(app=world.app.wsgi_app),
     )
-    return connection.Connection(client, address="http://deniable.test")
+    return ServiceClient(client, address="http://deniable.test")

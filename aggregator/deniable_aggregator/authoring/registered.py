@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.process.connection import RefusedError
+from deniable_aggregator.client.errors import ServiceError
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.dyadic import format_epsilon
@@ -17,10 +17,10 @@ from deniable_shared.manifest_parser import parse_manifest
 from deniable_shared.origins import is_loopback
 
 if TYPE_CHECKING:
-    from deniable_aggregator.process.connection import Connection
+    from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.settings import Settings
 
-__all__ = ["Ceiling", "device_origin", "next_manifest", "put", "registered", "sign"]
+__all__ = ["Ceiling", "device_origin", "next_manifest", "registered", "sign"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,11 @@ def device_origin(settings: Settings, address: str) -> str:
     return address if own and is_loopback(address) else settings.public_url
 
 
-def registered(connection: Connection, name: str, trust: str) -> Manifest | None:
+def registered(client: ServiceClient, name: str, trust: str) -> Manifest | None:
     """The newest manifest of a name or id, if there is one; its signature must be by `trust`."""
     try:
-        envelope = connection.get(f"/v1/collections/{name}/manifest", accept=dsse.MEDIA_TYPE)
-    except RefusedError as error:
+        envelope = client.manifest(name)
+    except ServiceError as error:
         if error.slug == "unknown-collection":
             return None
         raise
@@ -117,13 +117,3 @@ def _same_collection(text: str, ingest: Sequence[str], previous: Manifest) -> bo
 def sign(manifest: Manifest, seed: bytes) -> bytes:
     """The DSSE envelope."""
     return dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=seed)
-
-
-def put(
-    connection: Connection, collection: str, envelope: bytes, *, replace: bool = False
-) -> dict[str, object]:
-    """Register a signed manifest; `created` in the answer says whether it was new."""
-    params = {"replace": "true"} if replace else {}
-    return connection.put(
-        f"/v1/collections/{collection}", envelope, content_type=dsse.MEDIA_TYPE, **params
-    )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from msgspec import Struct
 
 __all__ = ["cell", "collection_option", "moment"]
 
@@ -25,9 +28,9 @@ def collection_option(command: Callable[P, R]) -> Callable[P, R]:
     )(command)
 
 
-def cell(row: dict[str, object], column: str) -> str:
+def cell(row: Struct, column: str) -> str:
     """One value of a row; numbers are moments."""
-    value = row.get(column)
+    value = getattr(row, column)
     if value is None:
         return {"expires": "never", "collections": "all"}.get(column, "")
     if isinstance(value, list):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +18,16 @@ from deniable_aggregator.cli.options import (
     csv_option,
     example,
     json_option,
+    media_type,
     one_form,
     service_options,
 )
-from deniable_aggregator.cli.output import emit, plain_table, rows_of, visible
+from deniable_aggregator.cli.output import emit, plain_table, visible
 
 if TYPE_CHECKING:
-    from deniable_aggregator.process.connection import Connection
+    from deniable_aggregator.client.answers import Answer
+    from deniable_aggregator.client.service_client import ServiceClient
+    from deniable_aggregator.documents.access import AuditDocument, AuditEntryDocument
 
 
 @click.command(
@@ -53,13 +58,17 @@ def audit(
     """
     one_form(json=as_json, csv=as_csv, verify=verify and as_csv)
     target = Target(url, data)
-    with target.connect() as connection:
+    with target.connect() as client:
         if as_csv:
-            _print_csv(connection)
+            _print_csv(client)
             return
-        entries = _every(connection)
+        pages = list(_pages(client))
+    if as_json and not verify:
+        emit({"entries": list(chain.from_iterable(page.json()["entries"] for page in pages))})
+        return
+    entries = list(chain.from_iterable(page.document.entries for page in pages))
     if not verify:
-        _show(entries, as_json=as_json)
+        plain_table(("when", "act", "who", "details"), [_row(entry) for entry in entries])
         return
     size, head = _verified(entries, since, target.settings().data if url is None else None)
     if as_json:
@@ -68,22 +77,23 @@ def audit(
         click.echo(f"{size:,} entries, unbroken. Note this elsewhere:\n  {size}:{head}")
 
 
-def _every(connection: Connection) -> list[dict[str, object]]:
-    """All entries up to the size that the first page told."""
-    entries: list[dict[str, object]] = []
+def _pages(client: ServiceClient) -> Iterator[Answer[AuditDocument]]:
+    """The pages of the whole log."""
+    read = 0
     while True:
-        page = connection.get_json("/v1/audit", **{"from": len(entries)})
-        found = rows_of(page["entries"])
-        entries += found
-        if not found or len(entries) >= int(str(page["size"])):
-            return entries
+        page = client.audit(read)
+        yield page
+        document = page.document
+        read += len(document.entries)
+        if not document.entries or read >= document.size:
+            return
 
 
-def _print_csv(connection: Connection) -> None:
+def _print_csv(client: ServiceClient) -> None:
     """Page after page, as the service writes it; the header once."""
     printed = 0
     while True:
-        page = connection.get("/v1/audit", accept="text/csv", **{"from": printed}).decode()
+        page = client.audit(printed, accept=media_type(as_csv=True)).body.decode()
         rows = list(csv.reader(io.StringIO(page, newline="")))
         header, entries = rows[:1], rows[1:]
         writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -93,36 +103,23 @@ def _print_csv(connection: Connection) -> None:
         printed += len(entries)
 
 
-def _show(entries: list[dict[str, object]], *, as_json: bool) -> None:
-    if as_json:
-        emit({"entries": entries})
-        return
-    plain_table(("when", "act", "who", "details"), [_row(entry) for entry in entries])
-
-
-def _row(entry: dict[str, object]) -> list[str]:
-    details = entry["details"]
-    told = details.items() if isinstance(details, dict) else ()
-    shown = ", ".join(f"{name}={value}" for name, value in told if name != "settings")
-    texts = (entry["act"], entry["actor"], shown)
-    return [moment(int(str(entry["at"]))), *(visible(str(text)) for text in texts)]
+def _row(entry: AuditEntryDocument) -> list[str]:
+    details = (f"{name}={value}" for name, value in entry.details.items() if name != "settings")
+    return [moment(entry.at), *map(visible, (entry.act, entry.actor, ", ".join(details)))]
 
 
 def _verified(
-    entries: list[dict[str, object]], since: str | None, data: Path | None
+    entries: list[AuditEntryDocument], since: str | None, data: Path | None
 ) -> tuple[int, str]:
     """(size, head) of the chain; ForkError where it is broken or is not the one noted before."""
-    from deniable_aggregator.access import audit as chain
+    from deniable_aggregator.access import audit as audit_log
     from deniable_aggregator.access.contract import AuditRow
     from deniable_aggregator.inspection import acts
 
-    rows = [
-        AuditRow(str(entry["entry"]).encode(), bytes.fromhex(str(entry["head"])))
-        for entry in entries
-    ]
-    size, head = chain.verify(rows)
+    rows = [AuditRow(entry.entry.encode(), bytes.fromhex(entry.head)) for entry in entries]
+    size, head = audit_log.verify(rows)
     if data is not None:
         acts.require_end(rows, acts.known_end(data))
     if since is not None:
-        chain.continues(rows, since)
+        audit_log.continues(rows, since)
     return size, head.hex()

@@ -21,12 +21,12 @@ __all__ = ["archive", "close", "delete"]
 def close(collection: str, yes: bool, url: str | None, data: Path | None, as_json: bool) -> None:
     """End a collection permanently: devices drop its queue, estimates can still be read."""
     require_yes(f"This ends {collection}: it takes no more reports", yes=yes)
-    with Target(url, data).connect() as connection:
-        answer = connection.post(f"/v1/collections/{collection}/close")
+    with Target(url, data).connect() as client:
+        answer = client.close_collection(collection)
     if as_json:
-        emit(answer)
+        emit(answer.json())
     else:
-        click.echo(f"{answer['collection']} is closed")
+        click.echo(f"{answer.document.collection} is closed")
 
 
 @click.command(
@@ -44,14 +44,13 @@ def archive(collection: str, undo: bool, url: str | None, data: Path | None, as_
 
     Devices go on reporting, and estimates stay readable by its name or id.
     """
-    act = "unarchive" if undo else "archive"
-    with Target(url, data).connect() as connection:
-        answer = connection.post(f"/v1/collections/{collection}/{act}")
+    with Target(url, data).connect() as client:
+        answer = client.archive(collection, undo=undo)
     if as_json:
-        emit(answer)
+        emit(answer.json())
     else:
         where = "on the lists again" if undo else "archived: `collections list --archived` shows it"
-        click.echo(f"{answer['collection']} is {where}")
+        click.echo(f"{answer.document.collection} is {where}")
 
 
 @click.command(epilog=example("deniable collections delete settings-4kqz0m"))
@@ -64,6 +63,6 @@ def delete(collection: str, yes: bool, url: str | None, data: Path | None) -> No
     Later, end it with `collections close` and hide it with `collections archive`.
     """
     require_yes(f"This deletes {collection}: devices find no such collection", yes=yes)
-    with Target(url, data).connect() as connection:
-        connection.delete(f"/v1/collections/{collection}")
+    with Target(url, data).connect() as client:
+        client.delete_collection(collection)
     click.echo(f"{collection} is deleted")

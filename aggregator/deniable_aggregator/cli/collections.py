@@ -20,12 +20,12 @@ from deniable_aggregator.cli.options import (
     operator_seed,
     service_options,
 )
-from deniable_aggregator.cli.output import emit, plain_table, rows_of
+from deniable_aggregator.cli.output import emit, plain_table
 from deniable_shared.placeholders import PLACEHOLDER_PURPOSE
 
 if TYPE_CHECKING:
     from deniable_aggregator.authoring.registered import Ceiling
-    from deniable_aggregator.process.connection import Connection
+    from deniable_aggregator.client.service_client import ServiceClient
     from deniable_shared.linter import Finding
     from deniable_shared.manifest import Manifest
 
@@ -175,13 +175,13 @@ def apply(
 
     target = Target(url, data)
     seed = operator_seed(key, target.settings())
-    with target.connect() as connection:
-        found = [_applied(path, connection, target, seed=seed, replace=replace) for path in files]
+    with target.connect() as client:
+        found = [_applied(path, client, target, seed=seed, replace=replace) for path in files]
         _refuse_twice([each.manifest for each in found])
         for each in found:
             if not (dry_run or each.known):
                 envelope = authored.sign(each.manifest, seed)
-                authored.put(connection, each.manifest.collection, envelope, replace=replace)
+                client.apply(each.manifest.collection, envelope, replace=replace)
     _show_applied(found, dry_run=dry_run, as_json=as_json)
 
 
@@ -196,7 +196,7 @@ class _Applied:
 
 
 def _applied(
-    path: Path, connection: Connection, target: Target, *, seed: bytes, replace: bool
+    path: Path, client: ServiceClient, target: Target, *, seed: bytes, replace: bool
 ) -> _Applied:
     from deniable_aggregator.authoring import registered as authored
     from deniable_aggregator.inspection import addresses
@@ -204,8 +204,8 @@ def _applied(
     from deniable_shared.errors import ManifestError
 
     first = _parsed(path, ingest=target.origin())
-    ingest = [target.origin_of(connection.address)]
-    previous = authored.registered(connection, first.name, dsse.public_key(seed))
+    ingest = [target.origin_of(client.address)]
+    previous = authored.registered(client, first.name, dsse.public_key(seed))
     try:
         text = path.read_text(encoding="utf-8")
         manifest = authored.next_manifest(text, previous, ingest=ingest, replace=replace)
@@ -213,7 +213,7 @@ def _applied(
         raise CommandFailed(f"{path.name}: {error}") from error
     findings = _findings(manifest)
     _refuse_errors(path, findings)
-    findings += addresses.findings(manifest.ingest, connection)
+    findings += addresses.findings(manifest.ingest, client)
     known = previous is not None and previous.body == manifest.body
     return _Applied(manifest, findings, known, _moved(previous, manifest))
 
@@ -247,12 +247,8 @@ def _show_applied(found: list[_Applied], *, dry_run: bool, as_json: bool) -> Non
 @service_options
 def export(collection: str, version: int | None, url: str | None, data: Path | None) -> None:
     """Print a signed manifest, for apps to ship."""
-    from deniable_shared.dsse import MEDIA_TYPE
-
-    with Target(url, data).connect() as connection:
-        envelope = connection.get(
-            f"/v1/collections/{collection}/manifest", accept=MEDIA_TYPE, version=version
-        )
+    with Target(url, data).connect() as client:
+        envelope = client.manifest(collection, version=version)
     click.echo(envelope, nl=False)
 
 
@@ -262,19 +258,19 @@ def export(collection: str, version: int | None, url: str | None, data: Path | N
 @json_option
 def list_collections(archived: bool, url: str | None, data: Path | None, as_json: bool) -> None:
     """Show the registered collections."""
-    with Target(url, data).connect() as connection:
-        document = connection.get_json("/v1/collections", archived="true" if archived else None)
+    with Target(url, data).connect() as client:
+        answer = client.collections(archived=archived)
     if as_json:
-        emit(document)
+        emit(answer.json())
         return
     columns = ["collection", "version", "state", "mechanism", "epsilon", "expires", "purpose"]
     if archived:
         columns.insert(3, "archived")
-    rows = rows_of(document["collections"])
-    plain_table(columns, [[str(row.get(column, "")) for column in columns] for row in rows])
+    rows = answer.document.collections
+    plain_table(columns, [[str(getattr(row, column)) for column in columns] for row in rows])
     for row in rows:
-        if row.get("identified"):
-            click.echo(f"{row['collection']} is identified: whose report is whose can be told.")
+        if row.identified:
+            click.echo(f"{row.collection} is identified: whose report is whose can be told.")
 
 
 def _parsed(path: Path, *, ingest: str) -> Manifest:

@@ -10,7 +10,6 @@ import click
 from deniable_aggregator.cli.lazy import CommandFailed
 from deniable_aggregator.cli.options import example, json_option
 from deniable_aggregator.cli.output import say
-from deniable_aggregator.process.connection import remote
 
 if TYPE_CHECKING:
     from deniable_aggregator.simulation.run import Simulation
@@ -62,10 +61,12 @@ def demo(users: int, no_serve: bool, port: int | None, as_json: bool) -> None:
 
 def _stay(simulation: Simulation, *, err: bool) -> None:
     """Say where the service is and how to look in, and wait for Ctrl-C."""
+    from deniable_aggregator.client.remote import remote
+
     address = simulation.server.address
-    with remote(address, simulation.admin_token, trust_env=False) as connection:
-        viewer = connection.post("/v1/tokens", {"role": "viewer", "label": "demo"})["token"]
-        link = connection.post("/v1/sign-in-links", {"name": "demo", "role": "admin"})["path"]
+    with remote(address, simulation.admin_token, trust_env=False) as client:
+        viewer = client.make_token("viewer", "demo").document.token
+        link = client.make_sign_in_link("demo", "admin").document.path
     asking = f"DENIABLE_URL={address} DENIABLE_TOKEN={viewer} deniable estimates berth"
     click.echo(f"\nThe service stays on at {address} until Ctrl-C. Look at the charts:", err=err)
     click.echo(f"  {address}{link}&next={FIRST_CHART}", err=err)

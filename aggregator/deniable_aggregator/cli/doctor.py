@@ -14,8 +14,8 @@ from deniable_aggregator.cli.options import Target, example, json_option, servic
 from deniable_aggregator.cli.output import emit
 
 if TYPE_CHECKING:
+    from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.inspection.checkup import Check
-    from deniable_aggregator.process.connection import Connection
     from deniable_aggregator.settings import Settings
 
 
@@ -56,26 +56,23 @@ def _checks(target: Target) -> Iterator[Check]:
             return
     try:
         trust = read_trust(settings.data) if target.url is None else None
-        with target.connect() as connection:
-            found = list(checkup.of_service(connection, trust))
+        with target.connect() as client:
+            found = list(checkup.of_service(client, trust))
             yield from found
             if not any(check.level == "fail" for check in found):
-                yield from _addresses(target, settings, connection)
+                yield from _addresses(target, settings, client)
     except AggregatorError as error:
         yield checkup.Check("fail", "service", str(error))
 
 
-def _addresses(target: Target, settings: Settings, connection: Connection) -> Iterator[Check]:
+def _addresses(target: Target, settings: Settings, client: ServiceClient) -> Iterator[Check]:
     """Of the settings, where they are this service's, and of the collections that are open."""
-    from deniable_aggregator.cli.output import rows_of
     from deniable_aggregator.inspection import addresses
     from deniable_aggregator.process import server_file
 
-    rows = rows_of(connection.get_json("/v1/collections", archived="true")["collections"])
-    origins = addresses.collecting(
-        connection, [str(row["collection"]) for row in rows if row["state"] == "open"]
-    )
+    rows = client.collections(archived=True).document.collections
+    origins = addresses.collecting(client, [row.collection for row in rows if row.state == "open"])
     if target.url is None:
-        origins.add(target.origin_of(connection.address))
+        origins.add(target.origin_of(client.address))
     running = target.url is not None or server_file.find(settings.data) is not None
-    yield from addresses.checks(origins, connection, running=running)
+    yield from addresses.checks(origins, client, running=running)

@@ -13,7 +13,8 @@ from deniable_shared.errors import DomainError
 
 __all__ = ["domain_of"]
 
-Document = dict[str, object]
+Members = dict[str, object]
+"""Of a domain, as TOML has them."""
 
 
 def domain_of(kind: str, asked: Mapping[str, object]) -> Domain:
@@ -25,17 +26,17 @@ def domain_of(kind: str, asked: Mapping[str, object]) -> Domain:
             raise click.UsageError(f"{_FLAGS[name]} belongs to --type {owner}, not to {kind}")
         if not value and name in takes:
             raise click.UsageError(f"--type {kind} needs {_FLAGS[name]}")
-    document: Document = {"type": kind}
+    document: Members = {"type": kind}
     for name in takes:
         document |= _READ[name](name, asked[name])
     return parse_domain(document)
 
 
-def _labels(name: str, value: object) -> Document:
+def _labels(name: str, value: object) -> Members:
     return {name: list(value) if isinstance(value, Sequence) else []}
 
 
-def _number(name: str, value: object) -> Document:
+def _number(name: str, value: object) -> Members:
     try:
         return {name: decimal_text(Fraction(str(value)))}
     except (ValueError, ZeroDivisionError, DomainError):
@@ -44,15 +45,15 @@ def _number(name: str, value: object) -> Document:
         ) from None
 
 
-def _max_bytes(name: str, value: object) -> Document:
+def _max_bytes(name: str, value: object) -> Members:
     return {name: value}
 
 
-def _attributes(name: str, value: object) -> Document:
+def _attributes(name: str, value: object) -> Members:
     return {name: [_attribute(text) for text in value] if isinstance(value, Sequence) else []}
 
 
-def _attribute(text: str) -> Document:
+def _attribute(text: str) -> Members:
     name, found, labels = text.partition("=")
     if not found:
         raise click.UsageError(f"--attribute must be NAME=LABEL,LABEL…, got {text}")
@@ -69,7 +70,7 @@ _TAKES: Mapping[str, tuple[str, ...]] = {
 _FLAGS = {"labels": "--label", "attributes": "--attribute", "max_bytes": "--max-bytes"} | {
     name: f"--{name}" for name in _TAKES["number"]
 }
-_READ: Mapping[str, Callable[[str, object], Document]] = {
+_READ: Mapping[str, Callable[[str, object], Members]] = {
     "labels": _labels,
     "attributes": _attributes,
     "max_bytes": _max_bytes,

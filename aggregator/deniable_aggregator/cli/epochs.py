@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from deniable_aggregator.cli.access_tables import moment
 from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.lazy import CommandFailed
 from deniable_aggregator.cli.options import (
@@ -15,13 +15,15 @@ from deniable_aggregator.cli.options import (
     csv_option,
     example,
     json_option,
+    media_type,
     one_form,
     service_options,
 )
-from deniable_aggregator.cli.output import emit, plain_table, rows_of
+from deniable_aggregator.cli.output import emit, plain_table
 
 if TYPE_CHECKING:
-    from deniable_aggregator.process.connection import Connection
+    from deniable_aggregator.client.service_client import ServiceClient
+    from deniable_aggregator.documents.collections import EpochDocument
 
 
 @click.group()
@@ -39,30 +41,29 @@ def list_epochs(
 ) -> None:
     """Show the epochs that hold reports, and how many reports were turned away and why."""
     one_form(json=as_json, csv=as_csv)
-    path = f"/v1/collections/{collection}/epochs"
-    with Target(url, data).connect() as connection:
-        if as_csv:
-            click.echo(connection.get(path, accept="text/csv"), nl=False)
-            return
-        document = connection.get_json(path)
-    if as_json:
-        emit(document)
+    with Target(url, data).connect() as client:
+        answer = client.epochs(collection, accept=media_type(as_csv=as_csv))
+    if as_csv:
+        click.echo(answer.body, nl=False)
         return
+    if as_json:
+        emit(answer.json())
+        return
+    document = answer.document
     plain_table(
         ["epoch", "starts", "closes", "state", "n"],
         [
             [
-                str(row["epoch"]),
-                _moment(row["start"]),
-                _moment(row["closes"]),
-                "expired" if row["expired"] else str(row["state"]),
+                str(row.epoch),
+                moment(row.start),
+                moment(row.closes),
+                "expired" if row.expired else row.state,
                 _reports(row),
             ]
-            for row in rows_of(document["epochs"])
+            for row in document.epochs
         ],
     )
-    rejections = document.get("rejections")
-    for slug, count in rejections.items() if isinstance(rejections, dict) else ():
+    for slug, count in (document.rejections or {}).items():
         click.echo(f"{count:,} turned away: {slug}")
 
 
@@ -87,22 +88,21 @@ def close(
     Reports for it that still arrive are refused and never counted. Epochs close by themselves when
     their grace is over.
     """
-    with Target(url, data).connect() as connection:
-        path = f"/v1/collections/{collection}/epochs"
-        number = _only_open(connection, path) if epoch is None else epoch
+    with Target(url, data).connect() as client:
+        number = _only_open(client, collection) if epoch is None else epoch
         act = f"This closes epoch {number} of {collection} now: its later reports are not counted"
         require_yes(act, yes=yes)
-        answer = connection.post(f"{path}/{number}/close?early=true")
+        answer = client.close_epoch(collection, number)
     if as_json:
-        emit(answer)
+        emit(answer.json())
     else:
-        was = "" if answer.get("changed", True) else " already"
-        click.echo(f"Epoch {number} of {answer['collection']} is{was} closed")
+        was = "" if answer.document.changed else " already"
+        click.echo(f"Epoch {number} of {answer.document.collection} is{was} closed")
 
 
-def _only_open(connection: Connection, path: str) -> int:
-    rows = rows_of(connection.get_json(path)["epochs"])
-    numbers = [int(str(row["epoch"])) for row in rows if row["state"] == "open"]
+def _only_open(client: ServiceClient, collection: str) -> int:
+    rows = client.epochs(collection).document.epochs
+    numbers = [row.epoch for row in rows if row.state == "open"]
     if len(numbers) == 1:
         return numbers[0]
     if not numbers:
@@ -111,14 +111,8 @@ def _only_open(connection: Connection, path: str) -> int:
     raise CommandFailed(f"epochs {listed} are open: name one with --epoch")
 
 
-def _reports(row: dict[str, object]) -> str:
+def _reports(row: EpochDocument) -> str:
     """Where only releases may be read, small numbers are not shown."""
-    if "fewer_than" in row:
-        return f"fewer than {row['fewer_than']:,}"
-    return f"{row['n']:,}" if "n" in row else ""
-
-
-def _moment(value: object) -> str:
-    if not isinstance(value, int):
-        return ""
-    return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M} UTC"
+    if isinstance(row.fewer_than, int):
+        return f"fewer than {row.fewer_than:,}"
+    return f"{row.n:,}" if isinstance(row.n, int) else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
@@ -12,13 +12,15 @@ from deniable_aggregator.cli.options import (
     csv_option,
     example,
     json_option,
+    media_type,
     one_form,
     service_options,
 )
-from deniable_aggregator.cli.output import emit, rows_of
-from deniable_aggregator.cli.tables import estimates_table
+from deniable_aggregator.cli.output import emit
 
-CSV = "text/csv"
+if TYPE_CHECKING:
+    from deniable_aggregator.documents.estimates import EstimatesByEpochDocument, EstimatesDocument
+
 ARROW = "application/vnd.apache.arrow.stream"
 PARQUET = "application/vnd.apache.parquet"
 OUTPUT = click.File("wb", lazy=True)
@@ -138,13 +140,12 @@ def estimates(
     reports yet.
     """
     one_form(json=as_json, csv=as_csv, plot=plot, arrow=arrow, parquet=parquet)
-    params = {
+    arguments = {
         "from": first,
         "to": last,
         "confidence": confidence,
         "projection": projection,
         "family": family,
-        "group_by": "epoch" if by_epoch else None,
         "marginal": list(marginals) or None,
         "candidate": list(candidates) or None,
         "set": list(sets) or None,
@@ -153,35 +154,43 @@ def estimates(
         "significant": significant,
         "liars": liars,
     }
-    path = f"/v1/collections/{collection}/estimates"
-    with Target(url, data).connect() as connection:
-        if as_csv:
-            click.echo(connection.get(path, accept=CSV, **params), nl=False)
-            return
+    with Target(url, data).connect() as client:
+        read = client.estimates_by_epoch if by_epoch else client.estimates
         for kind, file in ((ARROW, arrow), (PARQUET, parquet)):
             if file is not None:
-                answer = connection.get(path, accept=kind, **params)
-                file.write(answer)  # which opens it
+                columns = read(collection, arguments, accept=kind).body
+                file.write(columns)  # which opens it
                 return
-        document = connection.get_json(path, **params)
-    if as_json:
-        emit(document)
+        answer = read(collection, arguments, accept=media_type(as_csv=as_csv))
+    if as_csv:
+        click.echo(answer.body, nl=False)
+    elif as_json:
+        emit(answer.json())
     elif plot:
-        from deniable_aggregator.cli.plots import plotted
+        _plot(answer.document)
+    else:
+        _show(answer.document)
 
+
+def _plot(document: EstimatesDocument | EstimatesByEpochDocument) -> None:
+    from deniable_aggregator.cli.plots import plotted, plotted_by_epoch
+    from deniable_aggregator.documents.estimates import EstimatesDocument
+
+    if isinstance(document, EstimatesDocument):
         plotted(document)
     else:
-        _show(document)
+        plotted_by_epoch(document.epochs)
 
 
-def _show(document: dict[str, object]) -> None:
-    if "estimates" in document:
+def _show(document: EstimatesDocument | EstimatesByEpochDocument) -> None:
+    from deniable_aggregator.cli.tables import estimates_table
+    from deniable_aggregator.documents.estimates import EstimatesDocument
+
+    if isinstance(document, EstimatesDocument):
         estimates_table(document)
         return
-    for epoch in rows_of(document["epochs"]):
-        numbers = epoch["epochs"]
-        click.echo(f"Epoch {', '.join(map(str, numbers)) if isinstance(numbers, list) else ''}")
+    for epoch in document.epochs:
+        click.echo(f"Epoch {', '.join(map(str, epoch.epochs))}")
         estimates_table(epoch)
-    few = document.get("too_few_reports")
-    if isinstance(few, list) and few:
-        click.echo(f"Too few reports: {', '.join(map(str, few))}")
+    if document.too_few_reports:
+        click.echo(f"Too few reports: {', '.join(map(str, document.too_few_reports))}")

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from deniable_aggregator.cli.output import escaped, plain_table, rows_of
+from msgspec import UNSET, UnsetType
+
+from deniable_aggregator.cli.output import escaped, plain_table
+
+if TYPE_CHECKING:
+    from deniable_aggregator.documents.estimates import (
+        AnonymityDocument,
+        EstimatesDocument,
+        LabelEstimate,
+        RangeDocument,
+        SetDocument,
+    )
 
 __all__ = ["cells_of", "columns_of", "lies_table", "sentences_of"]
 
@@ -15,68 +27,60 @@ _WARNED = {
 }
 
 
-def columns_of(row: dict[str, object]) -> list[str]:
+def columns_of(row: LabelEstimate) -> list[str]:
     """Names of the further columns, those that this row has."""
-    return ["somebody"] if "significant" in row else []
+    return [] if row.significant is UNSET else ["somebody"]
 
 
-def cells_of(row: dict[str, object]) -> list[str]:
+def cells_of(row: LabelEstimate) -> list[str]:
     """Their cells."""
-    return ["yes" if row["significant"] else "no"] if "significant" in row else []
+    return [] if row.significant is UNSET else ["yes" if row.significant else "no"]
 
 
-def lies_table(rows: list[dict[str, object]]) -> None:
+def lies_table(rows: Sequence[LabelEstimate]) -> None:
     """What holds whatever liars made up, if that was asked for."""
-    if "liars_to_zero" not in rows[0]:
+    if rows[0].liars_to_zero is UNSET:
         return
     cells = [
         (
-            str(row["label"]),
-            f"{_points(row['lower_under_lies'])} to {_points(row['upper_under_lies'])}%",
-            f"{_points(row['liars_to_zero'])}%",
+            row.label,
+            f"{_points(row.lower_under_lies)} to {_points(row.upper_under_lies)}%",
+            f"{_points(row.liars_to_zero)}%",
         )
         for row in rows
     ]
     plain_table(("label", "interval under lies", "reaches 0 with liars of"), cells)
 
 
-def sentences_of(document: dict[str, object]) -> Iterator[str]:
+def sentences_of(document: EstimatesDocument) -> Iterator[str]:
     """The sets and ranges that were asked for, how near a likelihood is, and what looks made up."""
-    for found in rows_of(document.get("sets")):
-        labels = found["labels"]
-        yield _share(" + ".join(map(str, labels)) if isinstance(labels, list) else "", found)
-    for found in rows_of(document.get("ranges")):
-        yield _share(f"{found['low']} to {found['high']}", found)
-    short = document.get("likelihood_short")
-    if isinstance(short, (int, float)):
+    for labels in document.sets or []:
+        yield _share(" + ".join(labels.labels), labels)
+    for span in document.ranges or []:
+        yield _share(f"{span.low} to {span.high}", span)
+    short = document.likelihood_short
+    if short is not UNSET:
         yield f"The log-likelihood is within {short:.2g} of the most that any frequencies have."
-    yield from _anonymity(document.get("shuffled"))
-    for warning in rows_of(document.get("warnings")):
-        seen = f"{warning['seen']:,} times, where {_whole(warning['expected'])} are expected"
-        yield escaped(f"Warning: {_WARNED[str(warning['kind'])]} {seen}. {warning['meaning']}")
+    if document.shuffled:
+        yield _anonymity(document.shuffled)
+    for warning in document.warnings or []:
+        seen = f"{warning.seen:,} times, where {warning.expected:,.0f} are expected"
+        yield escaped(f"Warning: {_WARNED[warning.kind]} {seen}. {warning.meaning}")
 
 
-def _anonymity(found: object) -> Iterator[str]:
-    if not isinstance(found, dict):
-        return
-    yield (
-        f"Through the relay, in batches of {found['batch']:,}: ε = {found['epsilon']:.3g} at "
-        f"δ = {found['delta']:g} a report, if at most {found['liars']:.0%} of a batch is made up; "
-        f"ε = {found['epsilon_all']:.3g} at δ = {found['delta_all']:g} for all that one sends "
+def _anonymity(left: AnonymityDocument) -> str:
+    return (
+        f"Through the relay, in batches of {left.batch:,}: ε = {left.epsilon:.3g} at "
+        f"δ = {left.delta:g} a report, if at most {left.liars:.0%} of a batch is made up; "
+        f"ε = {left.epsilon_all:.3g} at δ = {left.delta_all:g} for all that one sends "
         "(conditions: --json)."
     )
 
 
-def _share(name: str, found: dict[str, object]) -> str:
-    ends = f"{_points(found['lower'])} to {_points(found['upper'])}%"
-    return escaped(
-        f"{name}: {_points(found['frequency'])}% ± {_points(found['std_error'])}, {ends}"
-    )
+def _share(name: str, row: SetDocument | RangeDocument) -> str:
+    ends = f"{_points(row.lower)} to {_points(row.upper)}%"
+    return escaped(f"{name}: {_points(row.frequency)}% ± {_points(row.std_error)}, {ends}")
 
 
-def _points(value: object) -> str:
-    return f"{value * 100:.1f}" if isinstance(value, (int, float)) else "–"
-
-
-def _whole(value: object) -> str:
-    return f"{value:,.0f}" if isinstance(value, (int, float)) else "–"
+def _points(value: float | UnsetType | None) -> str:
+    return "–" if value is None or isinstance(value, UnsetType) else f"{value * 100:.1f}"

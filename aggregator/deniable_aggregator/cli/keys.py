@@ -38,8 +38,8 @@ def keys() -> None:
 @json_option
 def list_keys(url: str | None, data: Path | None, as_json: bool) -> None:
     """Show the key list that devices are given."""
-    with Target(url, data).connect() as connection:
-        listed = _read(connection.get("/v1/keys"))
+    with Target(url, data).connect() as client:
+        listed = _read(client.keys())
     if as_json:
         emit(listed)
         return
@@ -81,16 +81,14 @@ def rotate(
     """
     if now:
         require_yes("This replaces the present key at once, without a day's notice", yes=yes)
-    query = f"?suite={suite}" + "&now=true" * now
-    with Target(url, data).connect() as connection:
-        made = connection.post(f"/v1/keys/rotate{query}")
+    with Target(url, data).connect() as client:
+        answer = client.rotate_keys(int(suite), now=now)
     if as_json:
-        emit(made)
+        emit(answer.json())
         return
-    when = (
-        "is active" if made["state"] == "active" else f"is used from {_moment(made['active_from'])}"
-    )
-    click.echo(f"Key {made['id']} of suite {made['suite']} {when}")
+    made = answer.document
+    when = "is active" if made.state == "active" else f"is used from {_moment(made.active_from)}"
+    click.echo(f"Key {made.id} of suite {made.suite} {when}")
 
 
 @keys.command(

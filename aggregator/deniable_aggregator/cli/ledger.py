@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from deniable_aggregator.cli.lazy import DefaultGroup
 from deniable_aggregator.cli.options import (
@@ -13,19 +13,21 @@ from deniable_aggregator.cli.options import (
     csv_option,
     example,
     json_option,
+    media_type,
     one_form,
     service_options,
 )
-from deniable_aggregator.cli.output import emit, plain_table, rows_of
+from deniable_aggregator.cli.output import emit, plain_table
 from deniable_aggregator.cli.releases import release_list
-from deniable_aggregator.documents.releases import (
-    AccountDocument,
-    CostDocument,
-    ReconciledCharge,
-    RemainingDocument,
-    SpentEpochsDocument,
-)
 from deniable_aggregator.releases.words import cost_words, epochs_words
+
+if TYPE_CHECKING:
+    from deniable_aggregator.documents.releases import (
+        AccountDocument,
+        ReconciledDocument,
+        RemainingDocument,
+        SpentEpochsDocument,
+    )
 
 
 class LedgerGroup(DefaultGroup):
@@ -57,16 +59,15 @@ def show(
     Of every collection, or of one: per epoch, per installation, and by which releases.
     """
     one_form(json=as_json, csv=as_csv)
-    with Target(url, data).connect() as connection:
-        if as_csv:
-            rows = connection.get("/v1/ledger", accept="text/csv", collection=collection)
-            click.echo(rows, nl=False)
-            return
-        document = connection.get_json("/v1/ledger", collection=collection)
-    if as_json:
-        emit(document)
+    with Target(url, data).connect() as client:
+        answer = client.ledger(collection, accept=media_type(as_csv=as_csv))
+    if as_csv:
+        click.echo(answer.body, nl=False)
         return
-    accounts = msgspec.convert(document["collections"], list[AccountDocument])
+    if as_json:
+        emit(answer.json())
+        return
+    accounts = answer.document.collections
     if not accounts:
         click.echo("No collection is registered")
     for account in accounts:
@@ -83,26 +84,25 @@ def reconcile(url: str | None, data: Path | None, as_json: bool) -> None:
     it lacks is lost. What `heads.json` in the data directory still knows of releases is charged
     again; what it does not know costs the collection its whole budget.
     """
-    with Target(url, data).connect(migrate=True) as connection:
-        document = connection.post("/v1/ledger/reconcile")
+    with Target(url, data).connect(migrate=True) as client:
+        answer = client.reconcile()
     if as_json:
-        emit(document)
+        emit(answer.json())
         return
-    lost = _names(document["lost"])
-    if lost or rows_of(document["charged"]):
+    document = answer.document
+    if document.lost or document.charged:
         _show_charged(document)
     else:
         click.echo("Nothing is missing: uploads and releases go on with this database")
-    for collection in lost:
+    for collection in document.lost:
         click.echo(
             f"{collection}: it was registered here, and this database does not have it. Its "
             "uploads get 503 until you restore a backup that has it or register it again"
         )
 
 
-def _show_charged(document: dict[str, object]) -> None:
-    charged = msgspec.convert(document["charged"], list[ReconciledCharge])
-    if not charged:
+def _show_charged(document: ReconciledDocument) -> None:
+    if not document.charged:
         click.echo("No charge is missing: uploads and releases go on with this database")
         return
     plain_table(
@@ -114,23 +114,19 @@ def _show_charged(document: dict[str, object]) -> None:
                 epochs_words(row.epochs),
                 cost_words(row.guarantee),
             ]
-            for row in charged
+            for row in document.charged
         ],
     )
-    for collection in _names(document["exhausted"]):
+    for collection in document.exhausted:
         click.echo(f"{collection}: what was charged is not known, its whole budget is spent")
-    click.echo(f"{len(charged)} charges were added: uploads and releases go on")
-
-
-def _names(found: object) -> list[object]:
-    return found if isinstance(found, list) else []
+    click.echo(f"{len(document.charged)} charges were added: uploads and releases go on")
 
 
 def _show(account: AccountDocument) -> None:
     """What is left first, then who spent the rest."""
     click.echo(f"{account.collection}: {cost_words(account.per_epoch)} an epoch")
     lines = [_line(_epochs(row), row) for row in account.epochs]
-    lines += [_line("every other epoch", untouched(account.per_epoch))]
+    lines += [["every other epoch", "ε = 0", cost_words(account.per_epoch)]]
     lines += [_line(_installation(account.reports), account.installation)]
     plain_table(["account", "spent", "left"], lines)
     if account.releases:
@@ -149,9 +145,3 @@ def _epochs(row: SpentEpochsDocument) -> str:
 def _installation(reports: int | None) -> str:
     most = "one report an epoch" if reports is None else f"at most {reports} in all"
     return f"one installation ({most})"
-
-
-def untouched(limit: CostDocument) -> RemainingDocument:
-    """The account of an epoch that no release has read."""
-    spent = CostDocument(epsilon="0", rho="0", delta="0")
-    return RemainingDocument(limit=limit, spent=spent, left=limit)

@@ -14,9 +14,9 @@ from deniable_aggregator.cli.options import Target, example, json_option, servic
 from deniable_aggregator.cli.output import emit
 
 if TYPE_CHECKING:
+    from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.load.outcome import Outcome
     from deniable_aggregator.load.plan import Plan
-    from deniable_aggregator.process.connection import Connection
 
 
 @click.command(
@@ -58,14 +58,14 @@ def loadgen(
     from deniable_aggregator.load.plan import Plan, require_this_machine
 
     plan = Plan(rate, connections, reports, duration)
-    with Target(url, data).connect() as connection:
-        if not connection.address.startswith(("http://", "https://")):
+    with Target(url, data).connect() as client:
+        if not client.address.startswith(("http://", "https://")):
             raise CommandFailed(
-                f"no service runs in {connection.address}: start `deniable serve` first"
+                f"no service runs in {client.address}: start `deniable serve` first"
             )
         if not other_host:
-            require_this_machine(connection.address)
-        outcome = _loaded(connection, collection, plan)
+            require_this_machine(client.address)
+        outcome = _loaded(client, collection, plan)
     if as_json:
         emit(outcome.document())
     else:
@@ -74,14 +74,14 @@ def loadgen(
         raise CommandFailed(f"{outcome.failed:,} requests got no answer")
 
 
-def _loaded(connection: Connection, collection: str, plan: Plan) -> Outcome:
+def _loaded(client: ServiceClient, collection: str, plan: Plan) -> Outcome:
     from deniable_aggregator.cli.progress import watcher
     from deniable_aggregator.load.sealing import bodies
     from deniable_aggregator.load.sending import Address, send
     from deniable_aggregator.load.target import target_of
 
-    target = target_of(connection, collection)
-    with _relay(connection, needed=plan.reports > 1) as token, watcher() as bar:
+    target = target_of(client, collection)
+    with _relay(client, needed=plan.reports > 1) as token, watcher() as bar:
 
         def told(stage: str, total: int, done: int) -> None:
             if bar is not None:
@@ -93,21 +93,21 @@ def _loaded(connection: Connection, collection: str, plan: Plan) -> Outcome:
             target, plan.requests, plan.reports, lambda done: told("sealing", reports, done)
         )
         told("sending", plan.requests, 0)
-        address = Address(connection.address, target.path, token)
+        address = Address(client.address, target.path, token)
         return send(address, made, plan, lambda done: told("sending", plan.requests, done))
 
 
 @contextmanager
-def _relay(connection: Connection, *, needed: bool) -> Iterator[str | None]:
+def _relay(client: ServiceClient, *, needed: bool) -> Iterator[str | None]:
     """A relay token for as long as the block takes."""
     if not needed:
         yield None
         return
-    made = connection.post("/v1/tokens", {"role": "relay", "label": "loadgen"})
+    made = client.make_token("relay", "loadgen").document
     try:
-        yield str(made["token"])
+        yield made.token
     finally:
-        connection.delete(f"/v1/tokens/{made['id']}")
+        client.revoke_token(made.id)
 
 
 def _show(outcome: Outcome, plan: Plan) -> None:

@@ -113,10 +113,10 @@ def _of_service(target: Target, trust: str, chains: list[Chain]) -> Iterator[Che
     from deniable_aggregator.inspection import log_audit
     from deniable_aggregator.inspection.checkup import Check
 
-    with target.connect() as connection:
-        shown = log_audit.read_service(connection)
-        yield Check("ok", "log", f"of {connection.address}: {shown.words}")
-        yield from log_audit.of_service(connection, shown, trust, time.time())
+    with target.connect() as client:
+        shown = log_audit.read_service(client)
+        yield Check("ok", "log", f"of {client.address}: {shown.words}")
+        yield from log_audit.of_service(client, shown, trust, time.time())
     yield from (log_audit.compared(kept, shown) for kept in chains)
     chains.append(shown)
 

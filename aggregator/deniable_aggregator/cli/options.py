@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from deniable_aggregator.process.connection import Connection
+    from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.settings import Settings
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "epsilon_option",
     "example",
     "json_option",
+    "media_type",
     "one_form",
     "operator_seed",
     "service_options",
@@ -54,9 +55,9 @@ class Target:
 
         return self.origin() if self.url else device_origin(self.settings(), address)
 
-    def connect(self, *, migrate: bool = False) -> Connection:
-        """Open a connection to it. A database without a service changes only with `migrate`."""
-        from deniable_aggregator.process.connection import connect
+    def connect(self, *, migrate: bool = False) -> ServiceClient:
+        """A client of it. A database without a service changes only with `migrate`."""
+        from deniable_aggregator.process.command_client import connect
 
         return connect(self.settings(), self.url, migrate=migrate)
 
@@ -134,6 +135,11 @@ def json_option(command: Callable[P, R]) -> Callable[P, R]:
 def csv_option(command: Callable[P, R]) -> Callable[P, R]:
     """--csv."""
     return click.option("--csv", "as_csv", is_flag=True, help="Print CSV, one row a line.")(command)
+
+
+def media_type(*, as_csv: bool) -> str:
+    """The media type that a command asks the service for."""
+    return "text/csv" if as_csv else "application/json"
 
 
 def one_form(**given: object) -> None:

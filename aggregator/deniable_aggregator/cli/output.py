@@ -18,7 +18,6 @@ __all__ = [
     "emit",
     "escaped",
     "plain_table",
-    "rows_of",
     "say",
     "speaks_unicode",
     "table",
@@ -79,11 +78,6 @@ def table(
             overflow="fold",
         )
     return shown
-
-
-def rows_of(value: object) -> list[dict[str, object]]:
-    """The objects of a JSON array."""
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def visible(text: str) -> str:

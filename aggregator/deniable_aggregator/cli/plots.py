@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.cli.bars import Scale, scale_over
 from deniable_aggregator.cli.evidence import sentences_of
-from deniable_aggregator.cli.output import console, escaped, rows_of, visible
+from deniable_aggregator.cli.output import console, escaped, visible
+from deniable_aggregator.cli.tables import title_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["plotted"]
+    from deniable_aggregator.documents.estimates import (
+        EstimatesDocument,
+        LabelEstimate,
+        QuantityDocument,
+    )
+
+__all__ = ["plotted", "plotted_by_epoch"]
 
 NARROWEST, WIDEST = 16, 100
 LONGEST_NAME = 28
@@ -31,62 +38,50 @@ class Drawn:
     said: str
 
 
-def plotted(document: dict[str, object]) -> None:
-    """One document of estimates, or all epochs label by label."""
-    if "estimates" in document:
-        _plot_one(document)
-        return
-    epochs = rows_of(document["epochs"])
-    for title, lines in _by_label(epochs):
-        _plot(title, lines)
-    _end(epochs[0])
-
-
-def _plot_one(document: dict[str, object]) -> None:
-    clipped = document.get("clipped")
-    quantities = [_quantity(row) for row in _quantities(document)]
-    if quantities and isinstance(clipped, dict):
-        ends = (str(clipped["low"]), str(clipped["high"]))
-        _plot(_title(document), quantities, ends)
-    labels = [_label(str(row["label"]), row) for row in rows_of(document["estimates"])]
+def plotted(document: EstimatesDocument) -> None:
+    """One document of estimates."""
+    quantities = [_quantity(row) for row in document.quantities]
+    if quantities and document.clipped:
+        ends = (document.clipped.low, document.clipped.high)
+        _plot(title_of(document), quantities, ends)
+    labels = [_label(row.label, row) for row in document.estimates]
     if labels:
-        _plot(_title(document), labels)
+        _plot(title_of(document), labels)
     for sentence in sentences_of(document):
         console().print(sentence)
     _end(document)
 
 
-def _quantities(document: dict[str, object]) -> list[dict[str, object]]:
-    return [*rows_of([document.get("mean")]), *rows_of(document.get("quantiles"))]
+def plotted_by_epoch(epochs: Sequence[EstimatesDocument]) -> None:
+    """All epochs, label by label."""
+    for title, lines in _by_label(epochs):
+        _plot(title, lines)
+    _end(epochs[0])
 
 
-def _by_label(
-    epochs: Sequence[dict[str, object]],
-) -> Iterator[tuple[str, list[Drawn]]]:
-    found: dict[str, list[Drawn]] = {}
+def _by_label(epochs: Sequence[EstimatesDocument]) -> Iterator[tuple[str, list[Drawn]]]:
+    by_label: dict[str, list[Drawn]] = {}
     for document in epochs:
-        numbers = document["epochs"]
-        epoch = f"epoch {numbers[0]}" if isinstance(numbers, list) else ""
-        for row in rows_of(document["estimates"]):
-            found.setdefault(str(row["label"]), []).append(_label(epoch, row))
-    for label, lines in found.items():
-        yield f"{epochs[0]['collection']}: {visible(label)}", lines
+        epoch = f"epoch {document.epochs[0]}"
+        for row in document.estimates:
+            by_label.setdefault(row.label, []).append(_label(epoch, row))
+    for label, lines in by_label.items():
+        yield f"{epochs[0].collection}: {visible(label)}", lines
 
 
-def _label(name: str, row: dict[str, object]) -> Drawn:
-    value, lower, upper = (_number(row[key]) for key in ("frequency", "lower", "upper"))
+def _label(name: str, row: LabelEstimate) -> Drawn:
+    value, lower, upper = row.frequency, row.lower, row.upper
     said = "nothing was reported"
     if value is not None and lower is not None and upper is not None:
         said = f"{value * 100:.1f}%  ({lower * 100:.1f} to {upper * 100:.1f})"
     return Drawn(visible(name), value, lower, upper, said)
 
 
-def _quantity(row: dict[str, object]) -> Drawn:
-    value, lower, upper = (_number(row[key]) for key in ("value", "lower", "upper"))
+def _quantity(row: QuantityDocument) -> Drawn:
     said = "nothing was reported"
-    if value is not None and lower is not None and upper is not None:
-        said = f"{value:.5g}  ({lower:.5g} to {upper:.5g})"
-    return Drawn(str(row["name"]), value, lower, upper, said)
+    if row.value is not None:
+        said = f"{row.value:.5g}  ({row.lower:.5g} to {row.upper:.5g})"
+    return Drawn(row.name, row.value, row.lower, row.upper, said)
 
 
 def _plot(title: str, lines: Sequence[Drawn], ends: tuple[str, str] | None = None) -> None:
@@ -123,20 +118,9 @@ def _scale(
     return scale_over(known, width=width, ascii_only=plain)
 
 
-def _end(document: dict[str, object]) -> None:
-    confidence = _number(document["confidence"]) or 0.0
-    console().print(f"\nEach line is an interval at confidence {confidence:.4g}.")
-
-
-def _title(document: dict[str, object]) -> str:
-    state = ", provisional: an epoch is open" if document.get("provisional") else ""
-    made = f"{document['mechanism']}, ε = {document['epsilon']}"
-    return f"{document['collection']}: {made}, n = {document['n']:,}{state}"
+def _end(document: EstimatesDocument) -> None:
+    console().print(f"\nEach line is an interval at confidence {document.confidence:.4g}.")
 
 
 def _cut(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import click
-import msgspec
 
 from deniable_aggregator.central.aggregate import FAMILIES
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit
 from deniable_aggregator.cli.release_options import argument_options, arguments_of, read_labels
 from deniable_aggregator.cli.release_tables import answer_table, quote_table, release_table
-from deniable_aggregator.documents.releases import (
-    AnswerDocument,
-    QuoteDocument,
-    ReleaseDocument,
-)
+
+if TYPE_CHECKING:
+    from msgspec import Struct
+
+    from deniable_aggregator.client.answers import Answer
+
+Document = TypeVar("Document", bound="Struct")
 
 
 @click.command(
@@ -59,11 +61,12 @@ def release(
 
     Exit code 75: an epoch is still open, or too few reports yet.
     """
-    path = f"/v1/collections/{collection}/releases"
     if session is not None:
         others = {"mechanism": mechanism, "from": first, "to": last, "cost": cost or None, **given}
         _only_a_question(labels, others)
-        _ask(Target(url, data), f"{path}/{session}/questions", labels or "", as_json=as_json)
+        with Target(url, data).connect() as client:
+            answer = client.ask(collection, session, read_labels(labels or ""))
+        _show(answer, answer_table, as_json=as_json)
         return
     if labels is not None:
         raise click.UsageError("--labels goes with --session RELEASE")
@@ -77,14 +80,11 @@ def release(
         "mechanism": mechanism,
         **{name: value for name, value in span.items() if value is not None},
     }
-    with Target(url, data).connect() as connection:
-        document = connection.post(path, {**wanted, "cost": True} if cost else wanted)
-    if as_json:
-        emit(document)
-    elif cost:
-        quote_table(msgspec.convert(document, QuoteDocument))
-    else:
-        release_table(msgspec.convert(document, ReleaseDocument))
+    with Target(url, data).connect() as client:
+        if cost:
+            _show(client.quote(collection, wanted), quote_table, as_json=as_json)
+        else:
+            _show(client.make_release(collection, wanted), release_table, as_json=as_json)
 
 
 def _only_a_question(labels: str | None, others: Mapping[str, object]) -> None:
@@ -95,11 +95,8 @@ def _only_a_question(labels: str | None, others: Mapping[str, object]) -> None:
             raise click.UsageError(f"--{name} does not go with --session: it was settled before")
 
 
-def _ask(target: Target, path: str, labels: str, *, as_json: bool) -> None:
-    question = {"labels": read_labels(labels)}
-    with target.connect() as connection:
-        answer = connection.post(path, question)
+def _show(answer: Answer[Document], table: Callable[[Document], None], *, as_json: bool) -> None:
     if as_json:
-        emit(answer)
+        emit(answer.json())
     else:
-        answer_table(msgspec.convert(answer, AnswerDocument))
+        table(answer.document)

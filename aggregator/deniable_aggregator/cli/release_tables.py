@@ -7,20 +7,12 @@ where the rows have intervals, and everything else becomes a line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec import UnsetType
 
 from deniable_aggregator.cli.bars import Scale, scale_over
-from deniable_aggregator.cli.output import console, escaped, plain_table, rows_of, table
-from deniable_aggregator.documents.releases import (
-    AnswerDocument,
-    BarDocument,
-    PlannedDocument,
-    QuoteDocument,
-    ReleaseDocument,
-    RemainingDocument,
-)
+from deniable_aggregator.cli.output import console, escaped, plain_table, table
 from deniable_aggregator.releases.words import (
     asked_words,
     cost_words,
@@ -30,9 +22,20 @@ from deniable_aggregator.releases.words import (
     typical_words,
 )
 
+if TYPE_CHECKING:
+    from deniable_aggregator.documents.releases import (
+        AnswerDocument,
+        BarDocument,
+        PlannedDocument,
+        QuoteDocument,
+        ReleaseDocument,
+        RemainingDocument,
+    )
+
 __all__ = ["answer_table", "quote_table", "release_table"]
 
-Document = dict[str, object]
+Row = Mapping[str, Any]
+"""Of a table in a result: its columns depend on the mechanism."""
 
 SHARES = frozenset({"frequency", "lower", "upper", "projected", "std_error", "share"})
 NARROWEST, WIDEST = 12, 40
@@ -93,13 +96,13 @@ def answer_table(document: AnswerDocument) -> None:
 
 def _read(document: PlannedDocument) -> str:
     one = len(document.epochs) == 1
-    many = "" if isinstance(document.n, UnsetType) else f", {document.n:,} reports"
+    many = f", {document.n:,} reports" if isinstance(document.n, int) else ""
     return f"epoch{'' if one else 's'} {epochs_words(document.epochs)}{many}"
 
 
 def _left_out(document: PlannedDocument) -> None:
     epochs = document.too_few_reports
-    if not isinstance(epochs, UnsetType):
+    if epochs:
         plural = "" if len(epochs) == 1 else "s"
         click.echo(f"Too few reports to be read: epoch{plural} {epochs_words(epochs)}.")
 
@@ -124,14 +127,19 @@ def _lines(lines: Iterable[str]) -> None:
 def _result(result: Mapping[str, object]) -> None:
     for name in _ordered(result):
         value = result[name]
-        rows = rows_of(value)
+        rows = _rows_of(value)
         if rows:
             _rows(name, rows)
         else:
             console().print(escaped(f"{name.replace('_', ' ')}: {_cell(name, value)}"))
 
 
-def _rows(name: str, rows: Sequence[Document]) -> None:
+def _rows_of(value: object) -> list[Row]:
+    """The objects of a JSON array."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+def _rows(name: str, rows: Sequence[Row]) -> None:
     """A table of equal objects; the interval as numbers and as a bar at the end."""
     columns = [key for key in _ordered(rows[0]) if key not in {"lower", "upper"}]
     names = [column.replace("_", " ") for column in columns]
@@ -150,7 +158,7 @@ def _rows(name: str, rows: Sequence[Document]) -> None:
     console().print(shown)
 
 
-def _scale(cells: Sequence[Sequence[str]], rows: Sequence[Document]) -> Scale:
+def _scale(cells: Sequence[Sequence[str]], rows: Sequence[Row]) -> Scale:
     """As wide as the screen has room for beside the other columns."""
     screen = console()
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -164,17 +172,17 @@ def _scale(cells: Sequence[Sequence[str]], rows: Sequence[Document]) -> Scale:
     )
 
 
-def _interval(row: Document) -> tuple[float, float] | None:
+def _interval(row: Row) -> tuple[float, float] | None:
     lower, upper = _number(row.get("lower")), _number(row.get("upper"))
     return None if lower is None or upper is None else (lower, upper)
 
 
-def _limits(row: Document) -> str:
+def _limits(row: Row) -> str:
     ends = _interval(row)
     return "–" if ends is None else " to ".join(_cell("lower", end) for end in ends)
 
 
-def _bar(row: Document, scale: Scale) -> str:
+def _bar(row: Row, scale: Scale) -> str:
     ends = _interval(row)
     return "" if ends is None else scale.bar(*ends, _middle(row))
 
@@ -184,12 +192,12 @@ def _ordered(names: Iterable[str]) -> list[str]:
     return [*(n for n in FIRST if n in known), *(n for n in known if n not in FIRST)]
 
 
-def _middle(row: Document) -> float | None:
+def _middle(row: Row) -> float | None:
     """What the interval is around."""
     return _number(row.get("frequency", row.get("share")))
 
 
-def _is_number(rows: Sequence[Document], column: str) -> bool:
+def _is_number(rows: Sequence[Row], column: str) -> bool:
     return all(isinstance(row.get(column), int | float) for row in rows)
 
 

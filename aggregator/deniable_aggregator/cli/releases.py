@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from deniable_aggregator.cli.options import (
     Target,
     csv_option,
     example,
     json_option,
+    media_type,
     one_form,
     service_options,
 )
 from deniable_aggregator.cli.output import emit, plain_table
-from deniable_aggregator.documents.releases import ReleaseDocument, ReleaseSummary
 from deniable_aggregator.releases.words import asked_words, cost_words, epochs_words, moment
+
+if TYPE_CHECKING:
+    from deniable_aggregator.client.answers import Answer
+    from deniable_aggregator.documents.releases import ReleaseDocument, ReleaseSummary
 
 
 @click.command(
@@ -44,20 +48,26 @@ def releases(
     one_form(json=as_json, csv=as_csv)
     if as_csv and release is not None:
         raise click.UsageError("--csv is of the list: name no release, or use --json")
-    path = f"/v1/collections/{collection}/releases"
-    with Target(url, data).connect() as connection:
-        if as_csv:
-            click.echo(connection.get(path, accept="text/csv"), nl=False)
+    with Target(url, data).connect() as client:
+        if release is not None:
+            _show(client.release(collection, release), as_json=as_json)
             return
-        document = connection.get_json(path if release is None else f"{path}/{release}")
-    if as_json:
-        emit(document)
-    elif release is not None:
-        from deniable_aggregator.cli.release_tables import release_table
-
-        release_table(msgspec.convert(document, ReleaseDocument))
+        answer = client.releases(collection, accept=media_type(as_csv=as_csv))
+    if as_csv:
+        click.echo(answer.body, nl=False)
+    elif as_json:
+        emit(answer.json())
     else:
-        release_list(msgspec.convert(document["releases"], list[ReleaseSummary]))
+        release_list(answer.document.releases)
+
+
+def _show(answer: Answer[ReleaseDocument], *, as_json: bool) -> None:
+    from deniable_aggregator.cli.release_tables import release_table
+
+    if as_json:
+        emit(answer.json())
+    else:
+        release_table(answer.document)
 
 
 def release_list(rows: Sequence[ReleaseSummary]) -> None:

@@ -55,9 +55,9 @@ def report(
     from deniable_aggregator.report.facts import gathered
     from deniable_aggregator.report.page import page
 
-    asked = {"from": first, "to": last, "confidence": confidence, "family": family}
-    with Target(url, data).connect() as connection:
-        facts = gathered(connection, collection, **asked)
+    arguments = {"from": first, "to": last, "confidence": confidence, "family": family}
+    with Target(url, data).connect() as client:
+        facts = gathered(client, collection, arguments)
     text = page(facts, now=time.time())
     html.write(text.encode())  # which opens it
     say(f"{html.name} is written")

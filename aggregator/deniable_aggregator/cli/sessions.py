@@ -8,7 +8,7 @@ import click
 
 from deniable_aggregator.cli.access_tables import cell
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, plain_table, rows_of
+from deniable_aggregator.cli.output import emit, plain_table
 
 COLUMNS = ("id", "name", "role", "collections", "via", "created", "expires")
 
@@ -23,13 +23,13 @@ def sessions() -> None:
 @json_option
 def list_sessions(url: str | None, data: Path | None, as_json: bool) -> None:
     """Show who is signed in, how, and until when."""
-    with Target(url, data).connect() as connection:
-        document = connection.get_json("/v1/sessions")
+    with Target(url, data).connect() as client:
+        answer = client.sessions()
     if as_json:
-        emit(document)
+        emit(answer.json())
         return
-    shown = rows_of(document["sessions"])
-    plain_table(COLUMNS, [[cell(row, column) for column in COLUMNS] for row in shown])
+    rows = answer.document.sessions
+    plain_table(COLUMNS, [[cell(row, column) for column in COLUMNS] for row in rows])
 
 
 @sessions.command(epilog=example("deniable sessions end 3f9a01c2b4de"))
@@ -38,8 +38,8 @@ def list_sessions(url: str | None, data: Path | None, as_json: bool) -> None:
 @json_option
 def end(session_id: str, url: str | None, data: Path | None, as_json: bool) -> None:
     """Sign somebody out, at once."""
-    with Target(url, data).connect() as connection:
-        connection.delete(f"/v1/sessions/{session_id}")
+    with Target(url, data).connect() as client:
+        client.end_session(session_id)
     if as_json:
         emit({"id": session_id, "ended": True})
     else:

@@ -6,16 +6,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from deniable_aggregator.cli.bars import Scale, scale_over
 from deniable_aggregator.cli.evidence import cells_of, columns_of, lies_table, sentences_of
-from deniable_aggregator.cli.output import console, escaped, rows_of, table, visible
+from deniable_aggregator.cli.output import console, escaped, table, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
     from deniable_aggregator.simulation.run import CollectionResult
 
-__all__ = ["estimates_table", "percent", "quantities_table", "truth_table"]
+__all__ = [
+    "estimates_table",
+    "percent",
+    "quantities_table",
+    "title_of",
+    "truth_table",
+]
 
 NARROWEST, WIDEST = 12, 40
 LONGEST_LABEL = 24
@@ -40,53 +49,52 @@ class Line:
         return scale.bar(self.lower, self.upper, self.frequency, self.truth)
 
 
-def estimates_table(document: dict[str, object]) -> None:
+def estimates_table(document: EstimatesDocument) -> None:
     """One document of estimates: of numbers what they tell, then a row a label."""
     quantities_table(document)
-    rows = rows_of(document["estimates"])
-    if rows:
-        _labels_table(document, rows)
-        lies_table(rows)
-    elif "evidence" in document:
-        console().print(escaped(f"{_title(document)}: no text stands out from chance yet"))
+    if document.estimates:
+        _labels_table(document)
+        lies_table(document.estimates)
+    elif document.evidence:
+        console().print(escaped(f"{title_of(document)}: no text stands out from chance yet"))
     for told in (*_of_holds(document), *_of_associations(document), *sentences_of(document)):
         console().print(told)
 
 
-def _labels_table(document: dict[str, object], rows: list[dict[str, object]]) -> None:
-    columns = ["label", "frequency", "± 1 se", _interval_name(document["confidence"])]
-    projected = any("projected" in row for row in rows)
+def _labels_table(document: EstimatesDocument) -> None:
+    rows = document.estimates
+    columns = ["label", "frequency", "± 1 se", _interval_name(document.confidence)]
+    projected = any(row.projected is not UNSET for row in rows)
     if projected:
         columns.insert(2, "projected")
     columns += columns_of(rows[0])
     lines = [_estimated(row, projected=projected) for row in rows]
-    _print(_title(document), columns, "to leave", lines)
+    _print(title_of(document), columns, "to leave", lines)
 
 
-def quantities_table(document: dict[str, object]) -> None:
+def quantities_table(document: EstimatesDocument) -> None:
     """Mean and quantiles of numbers, and what they were clipped to; nothing for other domains."""
-    clipped = document.get("clipped")
-    if not isinstance(clipped, dict):
+    clipped = document.clipped
+    if not clipped:
         return
-    found = [document["mean"]] if "mean" in document else []
-    rows = [*rows_of(found), *rows_of(document.get("quantiles"))]
+    rows = document.quantities
     if rows:
-        names = ["quantity", "value", "± 1 se", _interval_name(document["confidence"])]
+        names = ["quantity", "value", "± 1 se", _interval_name(document.confidence)]
         numbers = frozenset({"value", "± 1 se"})
-        shown = table(names, title=escaped(_title(document)), numbers=numbers)
+        shown = table(names, title=escaped(title_of(document)), numbers=numbers)
         for row in rows:
-            value, error = (_plain(_number(row[name])) for name in ("value", "std_error"))
-            ends = f"{_plain(_number(row['lower']))} to {_plain(_number(row['upper']))}"
-            shown.add_row(escaped(str(row["name"])), value, error, ends)
+            ends = f"{_plain(row.lower)} to {_plain(row.upper)}"
+            shown.add_row(escaped(row.name), _plain(row.value), _plain(row.std_error), ends)
         console().print(shown)
-    step = f"told to the nearest step of {clipped['step']}"
-    console().print(f"Clipped to {clipped['low']} … {clipped['high']}, {step}.")
+    step = f"told to the nearest step of {clipped.step}"
+    console().print(f"Clipped to {clipped.low} … {clipped.high}, {step}.")
 
 
-def _title(document: dict[str, object]) -> str:
-    title = f"{document['collection']}: {document['mechanism']}, ε = {document['epsilon']}"
-    state = ", provisional: an epoch is open" if document.get("provisional") else ""
-    return f"{title}, n = {document['n']:,}{state}"
+def title_of(document: EstimatesDocument) -> str:
+    """The collection, its mechanism and ε, and how many reports there are."""
+    title = f"{document.collection}: {document.mechanism}, ε = {document.epsilon}"
+    state = ", provisional: an epoch is open" if document.provisional else ""
+    return f"{title}, n = {document.n:,}{state}"
 
 
 def _plain(value: float | None) -> str:
@@ -122,45 +130,42 @@ def percent(value: float | None) -> str:
     return "–" if value is None else f"{value * 100:.1f}%"
 
 
-def _of_holds(document: dict[str, object]) -> Iterator[str]:
+def _of_holds(document: EstimatesDocument) -> Iterator[str]:
     """What a permanent answer implies for who reads these numbers."""
-    holds = rows_of(document.get("holds"))
-    if holds:
-        starts = ", ".join(str(hold["first"]) for hold in holds)
+    if document.holds:
+        starts = ", ".join(str(hold.first) for hold in document.holds)
         yield f"Values at the start of the holds from epoch {starts}; later ones are not used."
-        yield f"Two reports of one hold share {document['linkage']:.2f} bits that show one device."
+    if document.holds and document.linkage is not UNSET:
+        yield f"Two reports of one hold share {document.linkage:.2f} bits that show one device."
 
 
-def _of_associations(document: dict[str, object]) -> Iterator[str]:
+def _of_associations(document: EstimatesDocument) -> Iterator[str]:
     """Whether the attributes of each table of two go together."""
-    for test in rows_of(document.get("associations")):
-        names = test["attributes"]
-        pair = " and ".join(map(str, names)) if isinstance(names, list) else ""
-        p_value = _number(test.get("p_value"))
-        if p_value is None:
-            yield escaped(f"Whether {pair} go together is not known: {test.get('undecided')}.")
+    for test in document.associations or []:
+        pair = " and ".join(test.attributes)
+        if test.p_value is None:
+            yield escaped(f"Whether {pair} go together is not known: {test.undecided}.")
             continue
         yield escaped(
             f"If {pair} were independent, so much or more would be seen with chance "
-            f"{p_value:.2g} (Wald statistic {_number(test['statistic']) or 0:.1f}, "
-            f"{test['degrees_of_freedom']} degrees of freedom)."
+            f"{test.p_value:.2g} (Wald statistic {test.statistic or 0:.1f}, "
+            f"{test.degrees_of_freedom} degrees of freedom)."
         )
 
 
-def _estimated(row: dict[str, object], *, projected: bool) -> Line:
-    frequency, lower, upper = (_number(row[name]) for name in ("frequency", "lower", "upper"))
-    leave = _number(row.get("reports_to_leave_interval"))
+def _estimated(row: LabelEstimate, *, projected: bool) -> Line:
+    leave = row.reports_to_leave_interval
     left = [
-        visible(str(row["label"])),
-        percent(frequency),
-        _points(_number(row["std_error"])),
-        _interval(lower, upper),
+        visible(row.label),
+        percent(row.frequency),
+        _points(row.std_error),
+        _interval(row.lower, row.upper),
     ]
     if projected:
-        left.insert(2, percent(_number(row.get("projected"))))
+        left.insert(2, percent(None if row.projected is UNSET else row.projected))
     left += cells_of(row)
     right = "–" if leave is None else f"{leave:,.0f}"
-    return Line(tuple(left), right, lower, upper, frequency)
+    return Line(tuple(left), right, row.lower, row.upper, row.frequency)
 
 
 def _print(
@@ -209,9 +214,5 @@ def _interval(lower: float | None, upper: float | None) -> str:
     return f"{_points(lower)} to {_points(upper)}%"
 
 
-def _interval_name(confidence: object) -> str:
-    return f"{(_number(confidence) or 0) * 100:.4g}% interval"
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None
+def _interval_name(confidence: float) -> str:
+    return f"{confidence * 100:.4g}% interval"

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import compress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from deniable_aggregator.cli.access_tables import cell, collection_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, plain_table, rows_of
+from deniable_aggregator.cli.output import emit, plain_table
+
+if TYPE_CHECKING:
+    from deniable_aggregator.documents.access import TokenDocument
 
 ROLES = ("viewer", "analyst", "admin", "relay", "metrics")
 
@@ -48,13 +53,12 @@ def new(
     as_json: bool,
 ) -> None:
     """Make a token; it is printed this once."""
-    body: dict[str, object] = {"role": role, "label": label, "expires_days": expires}
-    with Target(url, data).connect() as connection:
-        made = connection.post("/v1/tokens", body | {"collections": list(collections) or None})
+    with Target(url, data).connect() as client:
+        made = client.make_token(role, label, collections=collections, expires_days=expires)
     if as_json:
-        emit(made)
+        emit(made.json())
     else:
-        click.echo(made["token"])
+        click.echo(made.document.token)
 
 
 @tokens.command("list", epilog=example("deniable tokens list", "deniable tokens list --all"))
@@ -63,16 +67,19 @@ def new(
 @json_option
 def list_tokens(url: str | None, data: Path | None, everything: bool, as_json: bool) -> None:
     """Show who has access; a token itself is never shown again."""
-    with Target(url, data).connect() as connection:
-        document = connection.get_json("/v1/tokens")
+    with Target(url, data).connect() as client:
+        answer = client.tokens()
     now = datetime.now(UTC).timestamp()
-    shown = [row for row in rows_of(document["tokens"]) if everything or _is_valid(row, now)]
+    rows = answer.document.tokens
+    listed = [everything or _is_valid(row, now) for row in rows]
     if as_json:
-        emit({"tokens": shown})
+        emit({"tokens": list(compress(answer.json()["tokens"], listed))})
         return
     columns = ["id", "role", "label", "collections", "created", "expires"]
     columns += ["revoked"] if everything else []
-    plain_table(columns, [[cell(row, column) for column in columns] for row in shown])
+    plain_table(
+        columns, [[cell(row, column) for column in columns] for row in compress(rows, listed)]
+    )
 
 
 @tokens.command(epilog=example("deniable tokens revoke 3f9a01c2b4de"))
@@ -81,14 +88,13 @@ def list_tokens(url: str | None, data: Path | None, everything: bool, as_json: b
 @json_option
 def revoke(token_id: str, url: str | None, data: Path | None, as_json: bool) -> None:
     """End a token, at once and for good."""
-    with Target(url, data).connect() as connection:
-        connection.delete(f"/v1/tokens/{token_id}")
+    with Target(url, data).connect() as client:
+        client.revoke_token(token_id)
     if as_json:
         emit({"id": token_id, "revoked": True})
     else:
         click.echo(f"Revoked {token_id}")
 
 
-def _is_valid(row: dict[str, object], now: float) -> bool:
-    expires = row.get("expires")
-    return row.get("revoked") is None and not (isinstance(expires, int) and expires <= now)
+def _is_valid(row: TokenDocument, now: float) -> bool:
+    return row.revoked is None and (row.expires is None or row.expires > now)

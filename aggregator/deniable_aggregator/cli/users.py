@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from urllib.parse import quote
 
 import click
 
 from deniable_aggregator.cli.access_tables import cell, collection_option, moment
 from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, plain_table, rows_of, visible
+from deniable_aggregator.cli.output import emit, plain_table, visible
 
 ROLES = ("viewer", "analyst", "admin")
 COLUMNS = ("name", "role", "collections", "created")
@@ -45,16 +44,10 @@ def add(
 ) -> None:
     """Add a person with a password of 12 to 256 characters, which is asked for."""
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else _asked()
-    body = {
-        "name": name,
-        "role": role,
-        "password": password,
-        "collections": list(collections) or None,
-    }
-    with Target(url, data).connect() as connection:
-        made = connection.post("/v1/users", body)
+    with Target(url, data).connect() as client:
+        made = client.add_user(name, role, password=password, collections=collections)
     if as_json:
-        emit(made)
+        emit(made.json())
     else:
         click.echo(f"Added {name}, who may sign in at /sign-in as {role}")
 
@@ -64,13 +57,13 @@ def add(
 @json_option
 def list_users(url: str | None, data: Path | None, as_json: bool) -> None:
     """Show who has a password."""
-    with Target(url, data).connect() as connection:
-        document = connection.get_json("/v1/users")
+    with Target(url, data).connect() as client:
+        answer = client.users()
     if as_json:
-        emit(document)
+        emit(answer.json())
         return
-    shown = rows_of(document["users"])
-    plain_table(COLUMNS, [[cell(row, column) for column in COLUMNS] for row in shown])
+    rows = answer.document.users
+    plain_table(COLUMNS, [[cell(row, column) for column in COLUMNS] for row in rows])
 
 
 @users.command(epilog=example("deniable users remove ana"))
@@ -84,8 +77,8 @@ def remove(name: str, yes: bool, url: str | None, data: Path | None, as_json: bo
     A person whom a provider lets in can sign in again: remove them there first.
     """
     require_yes(f"This ends the password, sessions and links of {visible(name)}", yes=yes)
-    with Target(url, data).connect() as connection:
-        connection.delete(f"/v1/users/{quote(name, safe='')}")
+    with Target(url, data).connect() as client:
+        client.remove_user(name)
     if as_json:
         emit({"name": name, "removed": True})
     else:
@@ -110,15 +103,14 @@ def link(
 ) -> None:
     """Print a link that signs one person in, once, within 15 minutes."""
     target = Target(url, data)
-    body = {"name": name, "role": role, "collections": list(collections) or None}
-    with target.connect() as connection:
-        made = connection.post("/v1/sign-in-links", body)
-        address = _reachable(target.origin(), connection.address) + str(made["path"])
+    with target.connect() as client:
+        made = client.make_sign_in_link(name, role, collections=collections)
+        address = _reachable(target.origin(), client.address) + made.document.path
     if as_json:
-        emit({**made, "address": address})
+        emit({**made.json(), "address": address})
         return
     click.echo(address)
-    click.echo(f"Good for one sign-in until {moment(int(str(made['expires'])))}", err=True)
+    click.echo(f"Good for one sign-in until {moment(made.document.expires)}", err=True)
 
 
 def _reachable(origin: str, address: str) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit, say
+
+if TYPE_CHECKING:
+    from deniable_aggregator.client.answers import Answer
+    from deniable_aggregator.documents.access import VoucherKeyDocument
 
 
 @click.group()
@@ -41,10 +45,9 @@ def key(
     It is the same until it is replaced. Keep it as a password is kept: who has it can issue
     vouchers for anybody, and tell whose report carried which.
     """
-    asked = "" if epoch is None else f"?epoch={epoch}"
-    with Target(url, data).connect() as connection:
-        document = connection.post(f"/v1/collections/{collection}/voucher-key{asked}")
-    _show(document, as_json=as_json)
+    with Target(url, data).connect() as client:
+        answer = client.voucher_key(collection, epoch=epoch)
+    _show(answer, as_json=as_json)
 
 
 @vouchers.command(epilog=example("deniable vouchers replace survey"))
@@ -60,21 +63,21 @@ def replace(collection: str, yes: bool, url: str | None, data: Path | None, as_j
     """
     act = f"This replaces the key of {collection}: later epochs take no voucher of the present one"
     require_yes(act, yes=yes)
-    with Target(url, data).connect() as connection:
-        document = connection.post(f"/v1/collections/{collection}/voucher-key/replace")
-    _show(document, as_json=as_json)
+    with Target(url, data).connect() as client:
+        answer = client.replace_voucher_key(collection)
+    _show(answer, as_json=as_json)
 
 
-def _show(document: dict[str, Any], *, as_json: bool) -> None:
+def _show(answer: Answer[VoucherKeyDocument], *, as_json: bool) -> None:
     """The key alone on stdout."""
     if as_json:
-        emit(document)
+        emit(answer.json())
         return
-    first, following = document["first"], document["next"]
-    spell = f", epochs from {first} on" if first else ""
-    spell += f", epochs before {following}" if following is not None else ""
-    say(f"For the backend that issues vouchers of {document['collection']}{spell}:")
-    click.echo(document["key"])
+    made = answer.document
+    spell = f", epochs from {made.first} on" if made.first else ""
+    spell += f", epochs before {made.next}" if made.next is not None else ""
+    say(f"For the backend that issues vouchers of {made.collection}{spell}:")
+    click.echo(made.key)
 
 
 @vouchers.command(
@@ -105,10 +108,9 @@ def issue_voucher(
     as_json: bool,
 ) -> None:
     """Issue the voucher of one person, to try it out: a backend does this by itself."""
-    body: dict[str, object] = {"person": person} | ({} if epoch is None else {"epoch": epoch})
-    with Target(url, data).connect() as connection:
-        document = connection.post(f"/v1/collections/{collection}/vouchers", body)
+    with Target(url, data).connect() as client:
+        answer = client.issue_voucher(collection, person, epoch=epoch)
     if as_json:
-        emit(document)
+        emit(answer.json())
     else:
-        click.echo(document["voucher"])
+        click.echo(answer.document.voucher)

@@ -1,7 +1,8 @@
 """Documents and arguments about collections, their epochs and keys, the log, and health.
 
 Requests are checked against these Structs, answers are encoded from them, and the OpenAPI document
-is written from them.
+is written from them. Clients decode answers with them: a member that came later has a default, for
+services that do not send it yet.
 """
 
 from __future__ import annotations
@@ -88,15 +89,19 @@ class CollectionDocument(Struct, frozen=True, kw_only=True):
     owner: str
     version: int
     state: Literal["open", "closed"]
-    archived: Annotated[bool, Meta(description="lists leave it out unless they are asked for it")]
+    archived: Annotated[
+        bool, Meta(description="lists leave it out unless they are asked for it")
+    ] = False
     mechanism: str
     epsilon: Annotated[str, Meta(description="ε of one whole report, exact: a decimal in a string")]
     repeat: str
     read: Literal["live", "closed", "releases"]
-    requires: Annotated[list[str], Meta(description="extensions that every report carries")]
+    requires: Annotated[list[str], Meta(description="extensions that every report carries")] = (
+        field(default_factory=list)
+    )
     identified: Annotated[
         bool, Meta(description="whose report is whose can be told: no anonymity is claimed")
-    ]
+    ] = False
     epoch_seconds: int
     valid_from: str
     expires: str
@@ -122,7 +127,7 @@ class EpochDocument(Struct, frozen=True, kw_only=True):
     end: int
     closes: int
     state: Literal["open", "closed"]
-    expired: bool
+    expired: bool = False
     n: int | UnsetType = UNSET
     fewer_than: int | UnsetType = UNSET
 
@@ -166,7 +171,7 @@ class ClosedEpochDocument(Struct, frozen=True, kw_only=True):
     collection: Identifier
     epoch: int
     state: Literal["closed"] = "closed"
-    changed: bool
+    changed: bool = True
 
 
 class RotatedDocument(Struct, frozen=True, kw_only=True):

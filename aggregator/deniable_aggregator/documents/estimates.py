@@ -285,6 +285,11 @@ class EstimatesDocument(Struct, frozen=True, kw_only=True):
         | UnsetType
     ) = UNSET
 
+    @property
+    def quantities(self) -> list[QuantityDocument]:
+        """Mean and quantiles, those that there are."""
+        return [*([self.mean] if self.mean else []), *(self.quantiles or [])]
+
 
 class EstimatesByEpochDocument(Struct, frozen=True):
     """One document an epoch, and the epochs that have too few reports for one."""

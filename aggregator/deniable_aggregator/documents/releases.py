@@ -260,7 +260,7 @@ class ReconciledDocument(Struct, frozen=True):
             description="collections that were registered here and that the database does not "
             "have: their uploads get 503 until they are restored or registered again"
         ),
-    ]
+    ] = field(default_factory=list)
 
 
 class LedgerDocument(Struct, frozen=True):

@@ -17,7 +17,7 @@ from deniable_shared.manifest import MANIFEST_TYPE
 from deniable_shared.origins import is_loopback
 
 if TYPE_CHECKING:
-    from deniable_aggregator.process.connection import Connection
+    from deniable_aggregator.client.service_client import ServiceClient
 
 __all__ = ["ask", "checks", "collecting", "findings"]
 
@@ -43,16 +43,16 @@ def ask(origin: str) -> bytes | None:
         return None
 
 
-def findings(origins: Iterable[str], connection: Connection) -> list[Finding]:
-    """A warning for each origin that does not lead to the service of the connection."""
-    wrong = _wrong(origins, connection).items()
+def findings(origins: Iterable[str], client: ServiceClient) -> list[Finding]:
+    """A warning for each origin that does not lead to the service of the client."""
+    wrong = _wrong(origins, client).items()
     return [Finding("warning", "ingest", f"{origin} {said}: {CURE}") for origin, said in wrong]
 
 
-def checks(origins: Iterable[str], connection: Connection, *, running: bool) -> Iterator[Check]:
+def checks(origins: Iterable[str], client: ServiceClient, *, running: bool) -> Iterator[Check]:
     """The same for `doctor`; where no service runs, none has to answer."""
     asked = sorted(set(origins))
-    wrong = _wrong(asked, connection)
+    wrong = _wrong(asked, client)
     for origin in asked:
         said = wrong.get(origin)
         if said == OTHERS:
@@ -63,21 +63,20 @@ def checks(origins: Iterable[str], connection: Connection, *, running: bool) -> 
             yield Check("ok", "address", f"{origin} leads here")
 
 
-def collecting(connection: Connection, collections: Iterable[str]) -> set[str]:
+def collecting(client: ServiceClient, collections: Iterable[str]) -> set[str]:
     """The origins that the newest manifests of these collections name."""
     found: set[str] = set()
     for collection in collections:
-        address = f"/v1/collections/{collection}/manifest"
-        envelope = connection.get(address, accept=dsse.MEDIA_TYPE)
+        envelope = client.manifest(collection)
         document = dsse.strict_json(dsse.unverified_payload(envelope, payload_type=MANIFEST_TYPE))
         named = document["ingest"] if isinstance(document, dict) else []
         found.update(map(str, named if isinstance(named, list) else []))
     return found
 
 
-def _wrong(origins: Iterable[str], connection: Connection) -> dict[str, str]:
+def _wrong(origins: Iterable[str], client: ServiceClient) -> dict[str, str]:
     """Origin → what is wrong with its answer."""
-    own = _signer(connection.get("/v1/keys"))
+    own = _signer(client.keys())
     signers = {origin: _signer(ask(origin)) for origin in origins}
     return {
         origin: OTHERS if signer else SILENT for origin, signer in signers.items() if signer != own

@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator import readiness
+from deniable_aggregator.client.errors import ServiceError
+from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.directory_lock import DirectoryLock
+from deniable_aggregator.documents.collections import CollectionDocument
 from deniable_aggregator.errors import AggregatorError, LockedError
 from deniable_aggregator.inspection import installation
 from deniable_aggregator.inspection.acts import audit_check
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.process import server_file
-from deniable_aggregator.process.connection import Connection, RefusedError, UnreachableError
 from deniable_aggregator.settings import FILE_NAME
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.migrating import revision
@@ -99,30 +101,28 @@ def can_open(settings: Settings) -> bool:
 
 
 def of_service(
-    connection: Connection, trust: str | None, now: Callable[[], float] = time.time
+    client: ServiceClient, trust: str | None, now: Callable[[], float] = time.time
 ) -> Iterator[Check]:
     """The key list it offers, verified where `trust` is known, and the collections it holds."""
     try:
-        yield _ready(connection)
-        yield _key_list(connection.get("/v1/keys"), trust, now())
-        rows = connection.get_json("/v1/collections", archived="true")["collections"]
-    except (RefusedError, UnreachableError, DeniableError) as error:
+        yield _ready(client)
+        yield _key_list(client.keys(), trust, now())
+        collections = client.collections(archived=True).document.collections
+    except DeniableError as error:
         yield Check("fail", "service", str(error))
         return
-    collections = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     yield Check("ok", "service", f"answers, with {len(collections)} collections")
-    for row in collections:
-        yield from _expiry(row, now())
+    for collection in collections:
+        yield from _expiry(collection, now())
 
 
-def _ready(connection: Connection) -> Check:
+def _ready(client: ServiceClient) -> Check:
     """What `/readyz` says: of a service that runs, or of this directory opened for the moment."""
     try:
-        checks = connection.get_json("/readyz")["checks"]
-    except RefusedError as error:
+        checks = client.ready().document.checks
+    except ServiceError as error:
         return Check("fail", "ready", str(error))
-    names = ", ".join(checks) if isinstance(checks, dict) else ""
-    return Check("ok", "ready", names)
+    return Check("ok", "ready", ", ".join(checks))
 
 
 def _closed_to_others(path: Path, what: str) -> Check:
@@ -176,11 +176,11 @@ def _until(what: str, expires: float, now: float, *, warn_days: int) -> Check:
     return Check(level, what, f"valid until {_day(expires)}")
 
 
-def _expiry(row: dict[str, object], now: float) -> Iterator[Check]:
-    expires = datetime.fromisoformat(f"{row['expires']}T00:00:00+00:00").timestamp()
-    if row["state"] == "open" and expires - now < COLLECTION_DAYS * DAY_SECONDS:
+def _expiry(collection: CollectionDocument, now: float) -> Iterator[Check]:
+    expires = datetime.fromisoformat(f"{collection.expires}T00:00:00+00:00").timestamp()
+    if collection.state == "open" and expires - now < COLLECTION_DAYS * DAY_SECONDS:
         gone = "has expired" if expires <= now else "expires"
-        yield Check("warn", "collection", f"{row['collection']} {gone} on {_day(expires)}")
+        yield Check("warn", "collection", f"{collection.collection} {gone} on {_day(expires)}")
 
 
 def of_postgres(settings: Settings) -> Iterator[Check]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.inspection.checkup import Check
@@ -24,7 +24,7 @@ from deniable_shared.manifest import MANIFEST_TYPE
 from deniable_shared.manifest_parser import parse_manifest
 
 if TYPE_CHECKING:
-    from deniable_aggregator.process.connection import Connection
+    from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.settings import Settings
 
 __all__ = ["Chain", "compared", "of_database", "of_service", "read_database", "read_service"]
@@ -84,21 +84,18 @@ def read_database(settings: Settings) -> Chain:
     return chain
 
 
-def read_service(connection: Connection) -> Chain:
+def read_service(client: ServiceClient) -> Chain:
     """The chain that a service shows, page by page; ForkError unless it ends as the pages say."""
     entries: list[LogEntry] = []
     while True:
-        where: dict[str, Any] = {"from": len(entries)}
-        data = connection.get("/v1/log", **where)
-        page = parse_log_page(data, first=len(entries))
+        page = parse_log_page(client.log_page(len(entries)), first=len(entries))
         entries += page.entries
         if len(entries) >= page.size:
             break
     chain = Chain.of(entries)
     if chain.heads[-1] != page.head:
         raise ForkError(
-            f"{connection.address} says that its log ends in {page.head.hex()}, but its "
-            f"{chain.words}"
+            f"{client.address} says that its log ends in {page.head.hex()}, but its {chain.words}"
         )
     return chain
 
@@ -131,10 +128,10 @@ def of_database(settings: Settings, chain: Chain, trust: str) -> Iterator[Check]
     yield _nothing_is_missing(chain, kept, deleted)
 
 
-def of_service(connection: Connection, chain: Chain, trust: str, now: float) -> Iterator[Check]:
+def of_service(client: ServiceClient, chain: Chain, trust: str, now: float) -> Iterator[Check]:
     """The key list and the manifests that are given out: signed, and in the log."""
     try:
-        listed = verify_key_list(connection.get("/v1/keys"), trusted=[trust], now=now)
+        listed = verify_key_list(client.keys(), trusted=[trust], now=now)
         if not chain.has_head(listed.log_size, listed.log_head):
             raise ForkError(
                 f"it is signed over a log of {listed.log_size:,} entries that ends in "
@@ -142,15 +139,13 @@ def of_service(connection: Connection, chain: Chain, trust: str, now: float) -> 
             )
         yield Check("ok", "key list", f"version {listed.version} is signed over this log")
     except DeniableError as error:
-        yield Check("fail", "key list", f"of {connection.address}: {error}")
-    rows = connection.get_json("/v1/collections", archived="true")["collections"]
-    names = [row["collection"] for row in rows] if isinstance(rows, list) else []
+        yield Check("fail", "key list", f"of {client.address}: {error}")
+    rows = client.collections(archived=True).document.collections
     errors = []
-    for name in names:
-        envelope = connection.get(f"/v1/collections/{name}/manifest", accept=dsse.MEDIA_TYPE)
-        if reason := _manifest_error(chain, None, envelope, trust, None):
-            errors.append(f"{name}: {reason}")
-    yield from _summed("given out", len(names), errors)
+    for row in rows:
+        if reason := _manifest_error(chain, None, client.manifest(row.collection), trust, None):
+            errors.append(f"{row.collection}: {reason}")
+    yield from _summed("given out", len(rows), errors)
 
 
 def compared(kept: Chain, shown: Chain) -> Check:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from urllib.parse import quote
 
+from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.load.plan import LoadError
-from deniable_aggregator.process.connection import Connection
 from deniable_shared import dsse
 from deniable_shared.epochs import epoch_at
 from deniable_shared.keylist import verify_key_list
@@ -33,15 +32,13 @@ class Target:
         return f"/v1/collections/{parse_manifest(self.body).collection}/reports"
 
 
-def target_of(connection: Connection, collection: str) -> Target:
+def target_of(client: ServiceClient, collection: str) -> Target:
     """Ask for the manifest and the keys. Believes whoever signed the manifest: answers are made up.
 
-    RefusedError for a collection the service does not know, LoadError for one whose reports nobody
+    ServiceError for a collection the service does not know, LoadError for one whose reports nobody
     can make up.
     """
-    envelope = connection.get(
-        f"/v1/collections/{quote(collection, safe='')}/manifest", accept=dsse.MEDIA_TYPE
-    )
+    envelope = client.manifest(collection)
     signers = [each.keyid for each in dsse.decode(envelope, payload_type=MANIFEST_TYPE).signatures]
     body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=signers)
     manifest = parse_manifest(body)
@@ -51,7 +48,6 @@ def target_of(connection: Connection, collection: str) -> Target:
             "have none: use a collection that requires nothing"
         )
     now = time.time()
-    listed = connection.get("/v1/keys", accept=dsse.MEDIA_TYPE)
-    key = verify_key_list(listed, trusted=signers, now=now).active
+    key = verify_key_list(client.keys(), trusted=signers, now=now).active
     epoch = epoch_at(now, manifest.epoch_seconds)
     return Target(body, epoch, key.id, key.suite, key.public_key)

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from deniable_aggregator.access import audit, changes
+from deniable_aggregator.client.remote import remote
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.process import server_file
-from deniable_aggregator.process.connection import remote
 from deniable_aggregator.wsgi import ACCESS_LOG_FORMAT
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def _local_label(settings: Settings) -> str:
 def _revoke(server: Server, token_id: str) -> None:
     """End the local token; where the service is gone already, its next start does that."""
     with suppress(AggregatorError), remote(server.address, server.token, trust_env=False) as local:
-        local.delete(f"/v1/tokens/{token_id}")
+        local.revoke_token(token_id)
 
 
 def free_port(host: str = "127.0.0.1") -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from deniable_aggregator.errors import AggregatorError
+from deniable_aggregator.client.errors import QueryError
 
-__all__ = ["MissingExtraError", "QueryError", "ServiceError", "UnreachableError"]
+__all__ = ["CURES", "MissingExtraError"]
 
 CURES = {
     "unauthorized": "give connect() a valid token: deniable tokens new --role viewer",
@@ -13,15 +13,7 @@ CURES = {
     "unknown-collection": "service.collections() lists what there is",
     "read-refused": "service.releases() lists what was released of it",
 }
-"""Problem → what helps, where its own words do not say it."""
-
-
-class QueryError(AggregatorError):
-    """No answer."""
-
-
-class UnreachableError(QueryError):
-    """Nothing at this address speaks the protocol."""
+"""Problem → what helps in a notebook, where its own words do not say it."""
 
 
 class MissingExtraError(QueryError, ImportError):
@@ -32,17 +24,3 @@ class MissingExtraError(QueryError, ImportError):
             f"this takes {library}, which is not installed: "
             f'pip install "deniable-aggregator[{extra}]"'
         )
-
-
-class ServiceError(QueryError):
-    """The service said no. `retry` says whether the same question can be answered later."""
-
-    def __init__(self, title: str, detail: str, *, slug: str, status: int, retry: bool) -> None:
-        cure = CURES.get(slug, "")
-        said = f"{title}: {detail}" if detail else title
-        super().__init__(f"{said} ({cure})" if cure else said)
-        self.title = title
-        self.detail = detail
-        self.slug = slug
-        self.status = status
-        self.retry = retry

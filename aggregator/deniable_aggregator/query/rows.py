@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
+
+from msgspec import Struct, to_builtins
 
 from deniable_aggregator.query import drawing
 from deniable_aggregator.query.drawing import Row
@@ -14,17 +16,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
-__all__ = ["Estimates", "Rows"]
+__all__ = ["Estimates", "Rows", "members"]
 
 MOMENTS = ("time",)
 SECONDS = ("start", "end", "closes", "created", "at")
 
 
+def members(document: Struct, *without: str) -> dict[str, Any]:
+    """The members of a document that it has, by their names, but those in `without`."""
+    return {name: each for name, each in to_builtins(document).items() if name not in without}
+
+
 class Rows(Sequence[Row]):
     """An answer: a sequence of rows, and `about`, what it is an answer of."""
 
-    def __init__(self, rows: Sequence[Row], about: Mapping[str, object]) -> None:
-        self._rows = tuple(rows)
+    def __init__(self, rows: Sequence[Row | Struct], about: Mapping[str, object]) -> None:
+        self._rows = tuple(members(row) if isinstance(row, Struct) else row for row in rows)
         self.about = dict(about)
 
     @overload

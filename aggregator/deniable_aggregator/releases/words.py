@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from msgspec import UnsetType
-
-from deniable_aggregator.documents.releases import CostDocument, PlannedDocument, ReleaseSummary
+if TYPE_CHECKING:
+    from deniable_aggregator.documents.releases import CostDocument, PlannedDocument, ReleaseSummary
 
 __all__ = [
     "asked_words",
@@ -87,8 +87,7 @@ def promise_words(document: PlannedDocument) -> Iterator[str]:
 
 def typical_words(document: PlannedDocument) -> Iterator[str]:
     """The usual error, a line each; none of a document without one."""
-    errors = document.typical_errors
-    for error in () if isinstance(errors, UnsetType) else errors:
+    for error in document.typical_errors or ():
         yield (
             f"Typical error, simulated for made-up people: {error.median:,.4g} or less in half "
             f"of {error.runs} runs, {error.p95:,.4g} or less in 95 of 100 "

@@ -1,8 +1,7 @@
-"""What a report is written from: documents of the API, asked for in one go."""
+"""What a report is written from: documents of the API, read in one go."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,11 +10,12 @@ from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest_parser import parse_manifest
 
 if TYPE_CHECKING:
-    from deniable_aggregator.process.connection import Connection, Parameter
+    from deniable_aggregator.client.connection import Arguments
+    from deniable_aggregator.client.service_client import ServiceClient
+    from deniable_aggregator.documents.estimates import EstimatesDocument, SeriesRow
 
-__all__ = ["MOST_COURSES", "Document", "Facts", "gathered", "rows_of"]
+__all__ = ["MOST_COURSES", "Facts", "gathered"]
 
-Document = dict[str, object]
 MOST_COURSES = 12
 """Labels whose course over time is drawn: those with the largest frequencies."""
 
@@ -27,62 +27,45 @@ class Facts:
     """A collection's manifest, its estimates, and the rows of its epochs."""
 
     manifest: Manifest
-    estimates: Document
-    series: tuple[Document, ...]
+    estimates: EstimatesDocument
+    series: tuple[SeriesRow, ...]
     together: bool
     """Whether all intervals hold together."""
 
 
-def gathered(connection: Connection, collection: str, **asked: Parameter) -> Facts:
-    """Ask the service; raises what it refuses."""
-    path = f"/v1/collections/{collection}"
-    estimates = connection.get_json(f"{path}/estimates", **asked)
-    signed = connection.get(f"{path}/manifest", accept=dsse.MEDIA_TYPE)
+def gathered(client: ServiceClient, collection: str, arguments: Arguments) -> Facts:
+    """Ask the service for the estimates of these arguments; raises what it refuses."""
+    estimates = client.estimates(collection, arguments).document
+    signed = client.manifest(collection)
     body = dsse.unverified_payload(signed, payload_type=MANIFEST_TYPE)
     return Facts(
         parse_manifest(body),
         estimates,
-        _series(connection, path, estimates, asked),
-        asked.get("family") == "all",
+        _series(client, collection, estimates, arguments),
+        arguments.get("family") == "all",
     )
 
 
-def rows_of(value: object) -> list[Document]:
-    """The objects of a JSON array."""
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
-
-
 def _series(
-    connection: Connection, path: str, estimates: Document, asked: Mapping[str, Parameter]
-) -> tuple[Document, ...]:
+    client: ServiceClient, collection: str, estimates: EstimatesDocument, arguments: Arguments
+) -> tuple[SeriesRow, ...]:
     """Rows of the labels that are drawn; none of one epoch, and none of very many."""
-    epochs = estimates["epochs"]
     labels = _drawn(estimates)
-    if not isinstance(epochs, list) or not 1 < len(epochs) <= MOST_EPOCHS or not labels:
+    if not 1 < len(estimates.epochs) <= MOST_EPOCHS or not labels:
         return ()
-    rows: list[Document] = []
-    following: object = asked.get("from")
-    while True:
-        given = dict(asked) | {"from": None if following is None else str(following)}
-        page = connection.get_json(f"{path}/series", label=labels, **given)
-        rows += rows_of(page["rows"])
-        following = page["next"]
-        if following is None:
-            return tuple(rows)
+    return tuple(client.series(collection, {**arguments, "label": labels}).rows)
 
 
-def _drawn(estimates: Document) -> list[str]:
+def _drawn(estimates: EstimatesDocument) -> list[str]:
     """Of numbers mean and median, else the labels with the largest frequencies.
 
     Of texts none: they were found in these very reports.
     """
-    if "evidence" in estimates:
+    if estimates.evidence:
         return []
-    told = [*rows_of([estimates.get("mean")]), *rows_of(estimates.get("quantiles"))]
-    if told:
-        names = [str(row["name"]) for row in told]
-        return [name for name in names if name in ("mean", "p50")]
-    known = [row for row in rows_of(estimates["estimates"]) if row["frequency"] is not None]
-    largest = sorted(known, key=lambda row: -float(str(row["frequency"])))[:MOST_COURSES]
-    kept = {str(row["label"]) for row in largest}
-    return [label for row in known if (label := str(row["label"])) in kept]
+    quantities = estimates.quantities
+    if quantities:
+        return [row.name for row in quantities if row.name in ("mean", "p50")]
+    shares = {row.label: row.frequency for row in estimates.estimates if row.frequency is not None}
+    largest = sorted(shares, key=lambda label: -shares[label])[:MOST_COURSES]
+    return [label for label in shares if label in largest]

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from importlib.resources import files
 
 from deniable_aggregator.dashboard.guarantees import revealed
-from deniable_aggregator.report.facts import Facts, rows_of
+from deniable_aggregator.report.facts import Facts
 from deniable_aggregator.report.markup import Child, Element, element, written
 from deniable_aggregator.report.tables import MOST_LABELS, courses, label_table, quantity_table
 from deniable_aggregator.report.wording import moved
@@ -46,22 +46,22 @@ def _opening(facts: Facts) -> Iterator[Element]:
     yield element("h1", manifest.purpose)
     yield element("p", f"{manifest.name}, asked by {manifest.owner}", class_="soft")
     shown: dict[str, Sequence[Child]] = {
-        "Reports": [f"{estimates['n']:,}"],
+        "Reports": [f"{estimates.n:,}"],
         "Days" if manifest.epoch_seconds == 86_400 else "Epochs": _span(facts),
-        "Privacy of one report": [f"ε = {estimates['epsilon']}"],
-        "Mechanism": [str(estimates["mechanism"])],
-        "Confidence": [f"{estimates['confidence']}"],
+        "Privacy of one report": [f"ε = {estimates.epsilon}"],
+        "Mechanism": [estimates.mechanism],
+        "Confidence": [f"{estimates.confidence}"],
     }
     pairs = (element("div", element("dt", k), element("dd", *v)) for k, v in shown.items())
     yield element("dl", *pairs, class_="facts")
-    if estimates["provisional"]:
+    if estimates.provisional:
         yield element(
             "p",
             "Provisional: an epoch is still open, and reports of it may arrive.",
             class_="warning",
         )
-    for warning in rows_of(estimates.get("warnings")):
-        yield element("p", f"These reports look made up: {warning['meaning']}", class_="warning")
+    for warning in estimates.warnings or []:
+        yield element("p", f"These reports look made up: {warning.meaning}", class_="warning")
 
 
 def _estimates(facts: Facts) -> Iterator[Element]:
@@ -70,7 +70,7 @@ def _estimates(facts: Facts) -> Iterator[Element]:
     if quantities is not None:
         yield element("h2", "Mean and quantiles")
         yield _scrolled(quantities, "Mean and quantiles")
-    rows = rows_of(estimates["estimates"])
+    rows = estimates.estimates
     if rows:
         yield element("h2", "What people answer")
         yield _scrolled(label_table(estimates, together=facts.together), "Estimates")
@@ -90,7 +90,7 @@ def _scrolled(table: Element, name: str) -> Element:
 
 
 def _over_time(facts: Facts) -> Iterator[Element]:
-    made = courses(facts.series, lambda row: _begins(facts.manifest, int(str(row["epoch"]))))
+    made = courses(facts.series, lambda row: _begins(facts.manifest, row.epoch))
     if made is None:
         return
     drawn, table = made
@@ -120,10 +120,9 @@ def _trusted(facts: Facts) -> Iterator[str]:
     ratio = over_least(facts.manifest.mechanism())
     if ratio is not None:
         yield f"{mechanism}: {ratio_text(ratio)}."
-    trust = facts.estimates["trust"]
-    influence = trust.get("influence") if isinstance(trust, dict) else None
-    if isinstance(influence, (int, float)):
-        yield moved(influence, shares=bool(rows_of(facts.estimates["estimates"])))
+    influence = facts.estimates.trust.influence
+    if influence is not None:
+        yield moved(influence, shares=bool(facts.estimates.estimates))
     yield (
         "Intervals speak of chance alone: who was asked, and the noise that every device adds to "
         "its answer. They are about the people the reporters stand for and know nothing of lies."
@@ -134,16 +133,15 @@ def _ending(facts: Facts, now: float) -> Element:
     when = datetime.fromtimestamp(now, UTC)
     written_by: list[Child] = [
         f"Written {when:%Y-%m-%d %H:%M} UTC by deniable {version('deniable-aggregator')} "
-        f"from {facts.estimates['collection']}, version {facts.manifest.version}. "
+        f"from {facts.estimates.collection}, version {facts.manifest.version}. "
         "This page loads nothing and runs nothing.",
     ]
     return element("footer", *written_by)
 
 
 def _span(facts: Facts) -> list[Child]:
-    epochs = facts.estimates["epochs"]
-    numbers = [int(str(epoch)) for epoch in epochs] if isinstance(epochs, list) else []
-    first, last = _begins(facts.manifest, numbers[0]), _ends(facts.manifest, numbers[-1])
+    epochs = facts.estimates.epochs
+    first, last = _begins(facts.manifest, epochs[0]), _ends(facts.manifest, epochs[-1])
     begins, ends = (element("span", moment, class_="whole") for moment in (first, last))
     return [begins] if first == last else [begins, " to ", ends]
 

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from deniable_aggregator.report.facts import Document, rows_of
+from msgspec import UnsetType
+
+from deniable_aggregator.documents.estimates import EstimatesDocument, QuantityDocument, SeriesRow
 from deniable_aggregator.report.figures import (
     Axis,
     Point,
@@ -23,134 +26,154 @@ __all__ = ["MOST_LABELS", "courses", "label_table", "quantity_table"]
 
 MOST_LABELS = 500
 MOST_DIGITS = 4
+FABRICATED = "reports_to_leave_interval"
 Shown = Callable[[float], str]
 
 
-def label_table(estimates: Document, *, together: bool) -> Element:
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An estimate of a label or a quantity; `name` is what `value` is called in the API."""
+
+    label: str
+    name: str
+    value: float | None
+    std_error: float | None
+    lower: float | None
+    upper: float | None
+    fabricated: int | None = None
+    """Fewest reports that push the frequency out of its interval."""
+
+
+def label_table(estimates: EstimatesDocument, *, together: bool) -> Element:
     """Frequencies with intervals, in the order of the domain."""
-    rows = rows_of(estimates["estimates"])[:MOST_LABELS]
+    rows = [
+        Row(
+            each.label,
+            "frequency",
+            each.frequency,
+            each.std_error,
+            each.lower,
+            each.upper,
+            each.reports_to_leave_interval,
+        )
+        for each in estimates.estimates[:MOST_LABELS]
+    ]
     shown = _percent(_digits(rows, 100))
     caption = (
         "Frequencies are unbiased and raw: of a label that hardly anybody has they may lie outside "
-        f"their interval, or below 0. Intervals hold at confidence {estimates['confidence']}"
+        f"their interval, or below 0. Intervals hold at confidence {estimates.confidence}"
         f"{', all of them together' if together else ', each by itself'}. The last "
         "column says how many made-up reports would push the estimate out of its interval."
     )
     heads = ("label", "frequency", "± 1 se", "interval", "made-up reports")
-    return _table(
-        rows,
-        "label",
-        "frequency",
-        heads,
-        axis_over(_ends(rows, "frequency")),
-        shown,
-        caption,
-        last="reports_to_leave_interval",
-    )
+    return _table(rows, heads, axis_over(_ends(rows)), shown, caption)
 
 
-def quantity_table(estimates: Document) -> Element | None:
+def quantity_table(estimates: EstimatesDocument) -> Element | None:
     """Mean and quantiles of numbers, in their units; None of other domains."""
-    rows = [*rows_of([estimates.get("mean")]), *rows_of(estimates.get("quantiles"))]
-    clipped = estimates.get("clipped")
-    if not rows or not isinstance(clipped, dict):
+    rows = list(map(_row_of_quantity, estimates.quantities))
+    clipped = estimates.clipped
+    if not rows or not clipped:
         return None
     shown = _plain(_digits(rows, 1))
     caption = (
-        f"In the units of the domain, clipped to {clipped['low']} … {clipped['high']} and told to "
-        f"the nearest step of {clipped['step']}. p50 is the value that half of the people do not "
+        f"In the units of the domain, clipped to {clipped.low} … {clipped.high} and told to "
+        f"the nearest step of {clipped.step}. p50 is the value that half of the people do not "
         "exceed."
     )
     heads = ("quantity", "value", "± 1 se", "interval")
-    axis = axis_over(_ends(rows, "value"), shares=False)
-    return _table(rows, "name", "value", heads, axis, shown, caption)
+    return _table(rows, heads, axis_over(_ends(rows), shares=False), shown, caption)
+
+
+def _row_of_quantity(each: QuantityDocument) -> Row:
+    return Row(each.name, "value", each.value, each.std_error, each.lower, each.upper)
 
 
 def courses(
-    series: Sequence[Document], dates: Callable[[Document], str]
+    series: Sequence[SeriesRow], dates: Callable[[SeriesRow], str]
 ) -> tuple[list[Element], Element] | None:
     """A band over time for each label, on one scale, and the same as a table."""
-    by_label: dict[str, list[Document]] = {}
-    for row in series:
-        by_label.setdefault(str(row["label"]), []).append(row)
-    numbers = any(row.get("value") is not None for row in series)
-    name = "value" if numbers else "frequency"
-    axis = axis_over(_ends(series, name), shares=not numbers)
+    numbers = any(isinstance(row.value, float) for row in series)
+    rows = [_row_of_series(each, numbers=numbers) for each in series]
+    axis = axis_over(_ends(rows), shares=not numbers)
+    points: dict[str, list[Point]] = {}
+    for row, each in zip(rows, series, strict=True):
+        points.setdefault(row.label, []).append(_point(row, dates(each)))
     drawn = [
         element(
             "figure",
             element("h3", label),
-            band(axis, [_point(row, name, dates) for row in rows], _said_of(label, rows)),
+            band(axis, course, _said_of(label, len(course))),
             class_="card",
         )
-        for label, rows in by_label.items()
-        if rows
+        for label, course in points.items()
     ]
-    return (drawn, _course_table(series, name, dates)) if drawn else None
+    return (drawn, _course_table(rows, series, dates)) if drawn else None
 
 
-def _said_of(label: str, rows: Sequence[Document]) -> str:
-    return f"{label} over {len(rows)} epochs with the band of its intervals; the table has them"
+def _row_of_series(each: SeriesRow, *, numbers: bool) -> Row:
+    name, value = ("value", _number(each.value)) if numbers else ("frequency", each.frequency)
+    return Row(each.label, name, value, each.std_error, each.lower, each.upper)
 
 
-def _point(row: Document, name: str, dates: Callable[[Document], str]) -> Point:
-    return Point(dates(row), _known(row, name), _known(row, "lower"), _known(row, "upper"))
+def _number(value: float | UnsetType | None) -> float | None:
+    return None if isinstance(value, UnsetType) else value
+
+
+def _said_of(label: str, epochs: int) -> str:
+    return f"{label} over {epochs} epochs with the band of its intervals; the table has them"
+
+
+def _point(row: Row, date: str) -> Point:
+    return Point(date, _known(row.value), _known(row.lower), _known(row.upper))
 
 
 def _course_table(
-    series: Sequence[Document], name: str, dates: Callable[[Document], str]
+    rows: Sequence[Row], series: Sequence[SeriesRow], dates: Callable[[SeriesRow], str]
 ) -> Element:
-    shown = _percent(_digits(series, 100)) if name == "frequency" else _plain(_digits(series, 1))
+    name = rows[0].name
+    shown = _percent(_digits(rows, 100)) if name == "frequency" else _plain(_digits(rows, 1))
     body = element("tbody")
-    for row in series:
+    for row, each in zip(rows, series, strict=True):
         body.append(
             element(
                 "tr",
-                element("th", dates(row), scope="row"),
-                element("td", str(row["label"])),
-                element("td", _data(row, name, shown)),
+                element("th", dates(each), scope="row"),
+                element("td", row.label),
+                element("td", _data(name, row.value, shown)),
                 element("td", *_ends_of(row, shown)),
-                element("td", _data(row, "std_error", _bare(shown))),
-                element("td", _data(row, "n", _whole)),
+                element("td", _data("std_error", row.std_error, _bare(shown))),
+                element("td", _data("n", each.n, _whole)),
             )
         )
     return element("table", _head(("epoch", "label", name, "interval", "± 1 se", "n")), body)
 
 
 def _table(
-    rows: Sequence[Document],
-    label: str,
-    name: str,
-    heads: Sequence[str],
-    axis: Axis,
-    shown: Shown,
-    caption: str,
-    *,
-    last: str = "",
+    rows: Sequence[Row], heads: Sequence[str], axis: Axis, shown: Shown, caption: str
 ) -> Element:
     body = element("tbody")
     for row in rows:
         cells: list[Child] = [
-            element("th", str(row[label]), scope="row"),
-            element("td", _data(row, name, shown), class_="told"),
-            element("td", _drawn(axis, row, label, name, shown), class_="drawn"),
-            element("td", _data(row, "std_error", _bare(shown))),
+            element("th", row.label, scope="row"),
+            element("td", _data(row.name, row.value, shown), class_="told"),
+            element("td", _drawn(axis, row, shown), class_="drawn"),
+            element("td", _data("std_error", row.std_error, _bare(shown))),
             element("td", *_ends_of(row, shown)),
         ]
-        if last:
-            cells.append(element("td", _data(row, last, _whole)))
+        if row.name == "frequency":
+            cells.append(element("td", _data(FABRICATED, row.fabricated, _whole)))
         body.append(element("tr", *cells))
     head = _head(heads)
     head[0].insert(2, _axis_head(axis))
     return element("div", element("table", head, body), element("p", caption, class_="soft note"))
 
 
-def _drawn(axis: Axis, row: Document, label: str, name: str, shown: Shown) -> Element | None:
-    if row[name] is None or row["lower"] is None or row["upper"] is None:
+def _drawn(axis: Axis, row: Row, shown: Shown) -> Element | None:
+    if row.value is None or row.lower is None or row.upper is None:
         return None
-    value, lower, upper = (_known(row, key) for key in (name, "lower", "upper"))
-    said = f"{row[label]}: {shown(value)}, {shown(lower)} to {shown(upper)}"
-    return interval(axis, value, lower, upper, said)
+    said = f"{row.label}: {shown(row.value)}, {shown(row.lower)} to {shown(row.upper)}"
+    return interval(axis, row.value, row.lower, row.upper, said)
 
 
 def _axis_head(axis: Axis) -> Element:
@@ -163,29 +186,27 @@ def _head(names: Sequence[str]) -> Element:
     return element("thead", element("tr", *(element("th", name, scope="col") for name in names)))
 
 
-def _ends_of(row: Document, shown: Shown) -> list[Child]:
-    return [_data(row, "lower", shown), " to ", _data(row, "upper", shown)]
+def _ends_of(row: Row, shown: Shown) -> list[Child]:
+    return [_data("lower", row.lower, shown), " to ", _data("upper", row.upper, shown)]
 
 
-def _data(row: Document, name: str, shown: Shown) -> Element | str:
-    value = row[name]
-    if not isinstance(value, (int, float)):
+def _data(name: str, value: float | None, shown: Shown) -> Element | str:
+    if value is None:
         return "–"
     return element("data", shown(value), value=repr(value), class_=name.replace("_", "-"))
 
 
-def _known(row: Document, name: str) -> float:
-    value = row[name]
-    return float(value) if isinstance(value, (int, float)) else math.nan
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
-def _ends(rows: Sequence[Document], name: str) -> list[float]:
-    return [_known(row, key) for row in rows for key in (name, "lower", "upper")]
+def _ends(rows: Sequence[Row]) -> list[float]:
+    return [_known(each) for row in rows for each in (row.value, row.lower, row.upper)]
 
 
-def _digits(rows: Sequence[Document], unit: float) -> int:
+def _digits(rows: Sequence[Row], unit: float) -> int:
     """Decimals that show the first digit of half a typical interval."""
-    widths = sorted(unit * (_known(row, "upper") - _known(row, "lower")) / 2 for row in rows)
+    widths = sorted(unit * (_known(row.upper) - _known(row.lower)) / 2 for row in rows)
     known = [width for width in widths if width > 0]
     if not known:
         return 1

@@ -9,19 +9,21 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
 from deniable_aggregator.authoring import registered as authored
+from deniable_aggregator.client.remote import remote
+from deniable_aggregator.client.service_client import ServiceClient
+from deniable_aggregator.documents.estimates import LabelEstimate
 from deniable_aggregator.keys import initialise, read_seed
 from deniable_aggregator.process import serving
-from deniable_aggregator.process.connection import Connection, remote
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.simulation import fleet
-from deniable_aggregator.simulation.study import Question, Study, StudyError
+from deniable_aggregator.simulation.study import Question, Study
 from deniable_shared.authoring import manifest_from_toml
 
 __all__ = ["CollectionResult", "Outcome", "Row", "Silent", "Simulation", "Watcher", "simulated"]
@@ -117,7 +119,7 @@ def simulated(
 ) -> Iterator[Simulation]:
     """Run the study; the service stays up until the block ends.
 
-    Raises FleetError, ServingError, ManifestError or RefusedError; nothing is left behind.
+    Raises FleetError, ServingError, ManifestError or ServiceError; nothing is left behind.
     """
     watcher = watcher or Silent()
     began = time.monotonic()
@@ -129,15 +131,15 @@ def simulated(
         watcher.stage("Starting the service")
         with (
             _service(settings, folder) as server,
-            remote(server.address, keys.admin_token, trust_env=False) as connection,
+            remote(server.address, keys.admin_token, trust_env=False) as client,
         ):
-            registered = _register(connection, study, settings)
+            registered = _register(client, study, settings)
             envelopes = tuple(entry.envelope for entry in registered)
             orders = fleet.Orders(server.address, keys.trust, envelopes)
             watcher.stage("People answer")
             uploads = _upload(orders, study, folder, watcher)
             watcher.stage("Reading estimates")
-            results = tuple(_result(connection, entry, study) for entry in registered)
+            results = tuple(_result(client, entry, study) for entry in registered)
             outcome = Outcome(results, uploads, round(time.monotonic() - began, 3))
             yield Simulation(outcome, server, keys.admin_token)
 
@@ -173,14 +175,14 @@ def _settings(folder: Path, port: int) -> Settings:
     )
 
 
-def _register(connection: Connection, study: Study, settings: Settings) -> list[Registered]:
+def _register(client: ServiceClient, study: Study, settings: Settings) -> list[Registered]:
     """Author, sign and put one manifest a question."""
     seed = read_seed(settings.operator_key)
     done = []
     for question in study.questions:
         manifest = manifest_from_toml(question.toml(time.time()), ingest=[settings.public_url])
         envelope = authored.sign(manifest, seed)
-        authored.put(connection, manifest.collection, envelope)
+        client.apply(manifest.collection, envelope)
         done.append(Registered(question, manifest.collection, envelope.decode()))
     return done
 
@@ -196,46 +198,28 @@ def _upload(orders: fleet.Orders, study: Study, folder: Path, watcher: Watcher) 
     )
 
 
-def _result(connection: Connection, entry: Registered, study: Study) -> CollectionResult:
+def _result(client: ServiceClient, entry: Registered, study: Study) -> CollectionResult:
     """Close the epochs that hold reports, then read what their tallies say."""
-    path = f"/v1/collections/{entry.collection}"
-    for epoch in _epochs_with_reports(connection.get_json(f"{path}/epochs")):
-        connection.post(f"{path}/epochs/{epoch}/close?early=true")
-    document = connection.get_json(f"{path}/estimates", confidence=CONFIDENCE)
-    rows = zip(_estimates(document), entry.question.truth(study.people), strict=True)
+    for epoch in client.epochs(entry.collection).document.epochs:
+        if epoch.n:
+            client.close_epoch(entry.collection, epoch.epoch)
+    document = client.estimates(entry.collection, {"confidence": CONFIDENCE}).document
+    rows = zip(document.estimates, entry.question.truth(study.people), strict=True)
     return CollectionResult(
-        collection=str(document["collection"]),
-        mechanism=str(document["mechanism"]),
-        epsilon=str(document["epsilon"]),
-        n=int(str(document["n"])),
+        collection=document.collection,
+        mechanism=document.mechanism,
+        epsilon=document.epsilon,
+        n=document.n,
         rows=tuple(_row(estimate, truth) for estimate, truth in rows),
     )
 
 
-def _epochs_with_reports(document: dict[str, object]) -> list[int]:
-    epochs = document["epochs"]
-    if not isinstance(epochs, list):
-        raise StudyError("the service listed no epochs")
-    return [int(epoch["epoch"]) for epoch in epochs if epoch["n"]]
-
-
-def _estimates(document: dict[str, object]) -> Sequence[dict[str, float | str | None]]:
-    estimates = document["estimates"]
-    return estimates if isinstance(estimates, list) else []
-
-
-def _row(estimate: dict[str, float | str | None], truth: float) -> Row:
-    lower, upper = _known(estimate["lower"]), _known(estimate["upper"])
+def _row(estimate: LabelEstimate, truth: float) -> Row:
     return Row(
-        label=str(estimate["label"]),
+        label=estimate.label,
         truth=truth,
-        frequency=_known(estimate["frequency"]),
-        std_error=_known(estimate["std_error"]),
-        lower=0.0 if lower is None else lower,
-        upper=1.0 if upper is None else upper,
+        frequency=estimate.frequency,
+        std_error=estimate.std_error,
+        lower=0.0 if estimate.lower is None else estimate.lower,
+        upper=1.0 if estimate.upper is None else estimate.upper,
     )
-
-
-def _known(value: float | str | None) -> float | None:
-    """None of a label that no report tells of."""
-    return None if value is None else float(value)

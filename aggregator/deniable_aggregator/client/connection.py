@@ -1,0 +1,103 @@
+"""Sends requests to one service and reads what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from deniable_aggregator.client.answers import Answer
+from deniable_aggregator.client.errors import UnreachableError, refusal
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["JSON", "Argument", "Arguments", "Connection"]
+
+Argument = str | int | float | Sequence[str] | None
+Arguments = Mapping[str, Argument]
+"""Of a query, by the names at the address; None is left out, a sequence is given once for each."""
+
+JSON = "application/json"
+
+Document = TypeVar("Document", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Connection:
+    """The one place that sends. `cures`: problem → what helps, for the messages of errors."""
+
+    http: httpx.Client
+    address: str
+    cures: Mapping[str, str]
+
+    def read(
+        self,
+        kind: type[Document],
+        path: str,
+        arguments: Arguments | None = None,
+        *,
+        accept: str = JSON,
+    ) -> Answer[Document]:
+        """The answer of a GET."""
+        return Answer(self.get(path, arguments, accept=accept), kind, self.address + path)
+
+    def get(self, path: str, arguments: Arguments | None = None, *, accept: str = JSON) -> bytes:
+        """The body that a GET answers."""
+        return self._send("GET", path, arguments, headers={"Accept": accept})
+
+    def post(
+        self,
+        kind: type[Document],
+        path: str,
+        arguments: Arguments | None = None,
+        *,
+        body: Mapping[str, object] | None = None,
+    ) -> Answer[Document]:
+        """The answer of a POST; members of the body that are None are left out."""
+        json = None if body is None else _given(body)
+        return Answer(self._send("POST", path, arguments, json=json), kind, self.address + path)
+
+    def put(
+        self,
+        kind: type[Document],
+        path: str,
+        arguments: Arguments | None = None,
+        *,
+        content: bytes,
+        content_type: str,
+    ) -> Answer[Document]:
+        """The answer of a PUT."""
+        headers = {"Content-Type": content_type}
+        body = self._send("PUT", path, arguments, content=content, headers=headers)
+        return Answer(body, kind, self.address + path)
+
+    def delete(self, path: str) -> None:
+        """DELETE a resource."""
+        self._send("DELETE", path, None)
+
+    def _send(
+        self, method: str, path: str, arguments: Arguments | None, **content: object
+    ) -> bytes:
+        """The body of a successful answer."""
+        import httpx
+
+        params = _given(arguments or {})
+        try:
+            answer = self.http.request(method, path, params=params, **content)  # type: ignore[arg-type]
+        except httpx.TimeoutException as error:
+            raise UnreachableError(f"{self.address} did not answer in time: try again") from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise UnreachableError(
+                f"nothing answers at {self.address} ({error}): is the service running?"
+            ) from error
+        if not answer.is_success:
+            raise refusal(answer, self.cures)
+        return answer.content
+
+
+def _given(members: Mapping[str, object]) -> dict[str, object]:
+    """Those that are not None."""
+    return {name: value for name, value in members.items() if value is not None}

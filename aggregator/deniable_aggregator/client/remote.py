@@ -1,0 +1,36 @@
+"""A client of a service that runs elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deniable_aggregator.client.errors import COMMAND_CURES, UnreachableError
+from deniable_aggregator.client.service_client import ServiceClient
+
+__all__ = ["remote"]
+
+TIMEOUT_SECONDS = 60.0
+
+
+def remote(
+    url: str,
+    token: str | None,
+    *,
+    trust_env: bool = True,
+    cures: Mapping[str, str] = COMMAND_CURES,
+) -> ServiceClient:
+    """Speak HTTP to a service; `trust_env` lets proxy variables of the environment apply.
+
+    Nothing is sent yet. Raises UnreachableError if `url` is no address.
+    """
+    import httpx
+
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    address = url.rstrip("/")
+    try:
+        http = httpx.Client(
+            base_url=address, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=trust_env
+        )
+    except httpx.InvalidURL as error:
+        raise UnreachableError(f"url must be http(s)://host[:port], got {url!r}") from error
+    return ServiceClient(http, address=address, cures=cures)

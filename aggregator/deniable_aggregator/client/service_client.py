@@ -1,0 +1,322 @@
+"""One method an address of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from deniable_aggregator.client.answers import Answer
+from deniable_aggregator.client.connection import JSON, Arguments, Connection
+from deniable_aggregator.client.errors import COMMAND_CURES
+from deniable_aggregator.documents.access import (
+    AuditDocument,
+    CreatedLinkDocument,
+    CreatedTokenDocument,
+    SessionsDocument,
+    TokensDocument,
+    UserDocument,
+    UsersDocument,
+    VoucherDocument,
+    VoucherKeyDocument,
+)
+from deniable_aggregator.documents.collections import (
+    AppliedDocument,
+    ArchivedDocument,
+    ClosedDocument,
+    ClosedEpochDocument,
+    CollectionsDocument,
+    EpochsDocument,
+    ReadyDocument,
+    RotatedDocument,
+)
+from deniable_aggregator.documents.estimates import (
+    EstimatesByEpochDocument,
+    EstimatesDocument,
+    SeriesDocument,
+    SeriesRow,
+)
+from deniable_aggregator.documents.releases import (
+    AnswerDocument,
+    LedgerDocument,
+    QuoteDocument,
+    ReconciledDocument,
+    ReleaseDocument,
+    ReleasesDocument,
+)
+from deniable_shared.dsse import MEDIA_TYPE as ENVELOPE
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["ServiceClient"]
+
+
+class ServiceClient:
+    """Requests to one service. Use as a context manager.
+
+    Each method raises ServiceError if the service refuses, UnreachableError if nothing answers.
+    A collection is named by its id or its name. `accept` is the media type of the answer's body.
+    """
+
+    def __init__(
+        self,
+        http: httpx.Client,
+        *,
+        address: str,
+        cures: Mapping[str, str] = COMMAND_CURES,
+        close: Callable[[], None] | None = None,
+    ) -> None:
+        """`cures`: problem → what helps, for the messages of errors. `close` runs at the end."""
+        self.address = address
+        self._connection = Connection(http, address, cures)
+        self._close = close
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back sockets, and the directory's lock where this process holds it."""
+        self._connection.http.close()
+        if self._close is not None:
+            self._close()
+
+    # Collections.
+
+    def collections(self, *, archived: bool = False) -> Answer[CollectionsDocument]:
+        """The collections; archived ones only if `archived`."""
+        given = {"archived": "true"} if archived else {}
+        return self._connection.read(CollectionsDocument, "/v1/collections", given)
+
+    def manifest(self, collection: str, *, version: int | None = None) -> bytes:
+        """The signed manifest, the newest by default: a DSSE envelope."""
+        path = f"{_at(collection)}/manifest"
+        return self._connection.get(path, {"version": version}, accept=ENVELOPE)
+
+    def apply(
+        self, collection: str, envelope: bytes, *, replace: bool = False
+    ) -> Answer[AppliedDocument]:
+        """Register a signed manifest. With `replace` its name may move from another collection."""
+        return self._connection.put(
+            AppliedDocument,
+            _at(collection),
+            {"replace": "true"} if replace else {},
+            content=envelope,
+            content_type=ENVELOPE,
+        )
+
+    def close_collection(self, collection: str) -> Answer[ClosedDocument]:
+        """End a collection permanently."""
+        return self._connection.post(ClosedDocument, f"{_at(collection)}/close")
+
+    def archive(self, collection: str, *, undo: bool = False) -> Answer[ArchivedDocument]:
+        """Take a collection off the lists, or with `undo` put it on them again."""
+        return self._connection.post(ArchivedDocument, f"{_at(collection)}/{'un' * undo}archive")
+
+    def delete_collection(self, collection: str) -> None:
+        """Delete a collection before its first epoch begins."""
+        self._connection.delete(_at(collection))
+
+    # Epochs and estimates.
+
+    def epochs(self, collection: str, *, accept: str = JSON) -> Answer[EpochsDocument]:
+        """The epochs that hold reports, and how many reports were rejected and why."""
+        return self._connection.read(EpochsDocument, f"{_at(collection)}/epochs", accept=accept)
+
+    def close_epoch(self, collection: str, epoch: int) -> Answer[ClosedEpochDocument]:
+        """Close an epoch, also before its time."""
+        return self._connection.post(
+            ClosedEpochDocument, f"{_at(collection)}/epochs/{epoch}/close", {"early": "true"}
+        )
+
+    def estimates(
+        self, collection: str, arguments: Arguments, *, accept: str = JSON
+    ) -> Answer[EstimatesDocument]:
+        """Estimates over all epochs that the arguments choose, pooled."""
+        path = f"{_at(collection)}/estimates"
+        return self._connection.read(EstimatesDocument, path, arguments, accept=accept)
+
+    def estimates_by_epoch(
+        self, collection: str, arguments: Arguments, *, accept: str = JSON
+    ) -> Answer[EstimatesByEpochDocument]:
+        """Estimates of each epoch by itself."""
+        given = {**arguments, "group_by": "epoch"}
+        path = f"{_at(collection)}/estimates"
+        return self._connection.read(EstimatesByEpochDocument, path, given, accept=accept)
+
+    def series(self, collection: str, arguments: Arguments) -> SeriesDocument:
+        """Raw estimates, a row for each epoch and label: all pages as one."""
+        rows: list[SeriesRow] = []
+        too_few: list[int] = []
+        following = arguments
+        while True:
+            answer = self._connection.read(SeriesDocument, f"{_at(collection)}/series", following)
+            page = answer.document
+            rows += page.rows
+            too_few += page.too_few_reports
+            if page.next is None:
+                return replace(page, rows=rows, too_few_reports=too_few)
+            following = {**arguments, "from": page.next}
+
+    # Releases and the ledger.
+
+    def releases(self, collection: str, *, accept: str = JSON) -> Answer[ReleasesDocument]:
+        """What was released, oldest first, without results."""
+        return self._connection.read(ReleasesDocument, f"{_at(collection)}/releases", accept=accept)
+
+    def release(self, collection: str, release: str) -> Answer[ReleaseDocument]:
+        """One release as it was made."""
+        return self._connection.read(
+            ReleaseDocument, f"{_at(collection)}/releases/{_step(release)}"
+        )
+
+    def make_release(
+        self, collection: str, request: Mapping[str, object]
+    ) -> Answer[ReleaseDocument]:
+        """Charge and draw a release; the same request again returns the same release for free."""
+        return self._connection.post(ReleaseDocument, f"{_at(collection)}/releases", body=request)
+
+    def quote(self, collection: str, request: Mapping[str, object]) -> Answer[QuoteDocument]:
+        """What that release would cost. Nothing is charged."""
+        body = {**request, "cost": True}
+        return self._connection.post(QuoteDocument, f"{_at(collection)}/releases", body=body)
+
+    def ask(
+        self, collection: str, release: str, labels: Sequence[object]
+    ) -> Answer[AnswerDocument]:
+        """The answer of a release that takes questions."""
+        path = f"{_at(collection)}/releases/{_step(release)}/questions"
+        return self._connection.post(AnswerDocument, path, body={"labels": list(labels)})
+
+    def ledger(
+        self, collection: str | None = None, *, accept: str = JSON
+    ) -> Answer[LedgerDocument]:
+        """What releases have cost and what is left; of every collection by default."""
+        return self._connection.read(
+            LedgerDocument, "/v1/ledger", {"collection": collection}, accept=accept
+        )
+
+    def reconcile(self) -> Answer[ReconciledDocument]:
+        """Charge what an older database has forgotten, and go on with it."""
+        return self._connection.post(ReconciledDocument, "/v1/ledger/reconcile")
+
+    # Keys, log and health.
+
+    def keys(self) -> bytes:
+        """The key list that devices are given: a DSSE envelope."""
+        return self._connection.get("/v1/keys", accept=ENVELOPE)
+
+    def rotate_keys(self, suite: int, *, now: bool = False) -> Answer[RotatedDocument]:
+        """Make the next key of a suite; with `now` it is active at once."""
+        arguments = {"suite": suite, "now": "true" if now else None}
+        return self._connection.post(RotatedDocument, "/v1/keys/rotate", arguments)
+
+    def log_page(self, first: int) -> bytes:
+        """A page of the log from entry `first` on, as JSON: see `journal.parse_log_page`."""
+        return self._connection.get("/v1/log", {"from": first})
+
+    def ready(self) -> Answer[ReadyDocument]:
+        """Whether the service is ready, check by check."""
+        return self._connection.read(ReadyDocument, "/readyz")
+
+    def voucher_key(
+        self, collection: str, *, epoch: int | None = None
+    ) -> Answer[VoucherKeyDocument]:
+        """The key of a collection's vouchers in an epoch, the present one by default."""
+        path = f"{_at(collection)}/voucher-key"
+        return self._connection.post(VoucherKeyDocument, path, {"epoch": epoch})
+
+    def replace_voucher_key(self, collection: str) -> Answer[VoucherKeyDocument]:
+        """A new voucher key, for the epochs that have no report yet."""
+        return self._connection.post(VoucherKeyDocument, f"{_at(collection)}/voucher-key/replace")
+
+    def issue_voucher(
+        self, collection: str, person: str, *, epoch: int | None = None
+    ) -> Answer[VoucherDocument]:
+        """The voucher of a person in an epoch, the present one by default."""
+        body = {"person": person, "epoch": epoch}
+        return self._connection.post(VoucherDocument, f"{_at(collection)}/vouchers", body=body)
+
+    # Access.
+
+    def tokens(self) -> Answer[TokensDocument]:
+        """Every token ever made, without the secret."""
+        return self._connection.read(TokensDocument, "/v1/tokens")
+
+    def make_token(
+        self,
+        role: str,
+        label: str,
+        *,
+        collections: Sequence[str] = (),
+        expires_days: int | None = None,
+    ) -> Answer[CreatedTokenDocument]:
+        """A new token with its secret; for these collections, or all."""
+        body = {
+            "role": role,
+            "label": label,
+            "collections": list(collections) or None,
+            "expires_days": expires_days,
+        }
+        return self._connection.post(CreatedTokenDocument, "/v1/tokens", body=body)
+
+    def revoke_token(self, token_id: str) -> None:
+        """End a token at once."""
+        self._connection.delete(f"/v1/tokens/{_step(token_id)}")
+
+    def users(self) -> Answer[UsersDocument]:
+        """The people who have a password."""
+        return self._connection.read(UsersDocument, "/v1/users")
+
+    def add_user(
+        self, name: str, role: str, *, password: str, collections: Sequence[str] = ()
+    ) -> Answer[UserDocument]:
+        """Let a person in with a password, to these collections, or all."""
+        body = {"name": name, "role": role, "password": password}
+        return self._connection.post(
+            UserDocument, "/v1/users", body={**body, "collections": list(collections) or None}
+        )
+
+    def remove_user(self, name: str) -> None:
+        """End a person's password, sessions and links."""
+        self._connection.delete(f"/v1/users/{_step(name)}")
+
+    def sessions(self) -> Answer[SessionsDocument]:
+        """The people who are signed in."""
+        return self._connection.read(SessionsDocument, "/v1/sessions")
+
+    def end_session(self, session_id: str) -> None:
+        """Sign a person out."""
+        self._connection.delete(f"/v1/sessions/{_step(session_id)}")
+
+    def make_sign_in_link(
+        self, name: str, role: str, *, collections: Sequence[str] = ()
+    ) -> Answer[CreatedLinkDocument]:
+        """A link that signs one person in, once."""
+        body = {"name": name, "role": role, "collections": list(collections) or None}
+        return self._connection.post(CreatedLinkDocument, "/v1/sign-in-links", body=body)
+
+    def audit(self, first: int, *, accept: str = JSON) -> Answer[AuditDocument]:
+        """A page of the audit log, from entry `first` on."""
+        return self._connection.read(AuditDocument, "/v1/audit", {"from": first}, accept=accept)
+
+
+def _at(collection: str) -> str:
+    """The address of a collection."""
+    return f"/v1/collections/{_step(collection)}"
+
+
+def _step(name: str) -> str:
+    """A name as one step of a path; dots alone would lead to another path."""
+    return quote(name, safe="") if name.strip(".") else "%2E" * len(name)

@@ -1,0 +1,69 @@
+"""How a command reaches the service: over HTTP if one runs, else in this process; one way.
+
+`--url` or DENIABLE_URL wins, with the token in DENIABLE_TOKEN; then the live server that the data
+directory's server.json names; else the command takes the directory's lock and calls the application
+itself, so that there is never a second writer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from deniable_aggregator.client.remote import remote
+from deniable_aggregator.client.service_client import ServiceClient
+from deniable_aggregator.process import server_file
+
+if TYPE_CHECKING:
+    from deniable_aggregator.service import Service
+    from deniable_aggregator.settings import Settings
+
+__all__ = ["connect", "local"]
+
+IN_PROCESS = "http://deniable.localhost"
+
+
+def connect(
+    settings: Settings,
+    url: str | None,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    migrate: bool = False,
+) -> ServiceClient:
+    """The client a command uses; see the module for the order and `local` for `migrate`."""
+    if url:
+        return remote(url, environ.get("DENIABLE_TOKEN"))
+    live = server_file.find(settings.data)
+    if live is not None:
+        return remote(live.address, live.token, trust_env=False)
+    return local(settings, migrate=migrate)
+
+
+def local(settings: Settings, *, migrate: bool = False) -> ServiceClient:
+    """Open the data directory in this process and call the application without a socket.
+
+    Without `migrate` the database stays as it is; StoreError where it has another schema or none.
+    """
+    from deniable_aggregator.service import Service
+
+    service = Service.open(settings, migrate=migrate)
+    try:
+        return _in_process(service)
+    except BaseException:
+        service.close()
+        raise
+
+
+def _in_process(service: Service) -> ServiceClient:
+    import httpx
+
+    from deniable_aggregator.app import create_app
+    from deniable_aggregator.process.local_token import admit
+
+    http = httpx.Client(
+        base_url=IN_PROCESS,
+        headers={"Authorization": f"Bearer {admit(service)}"},
+        transport=httpx.WSGITransport(app=create_app(service)),
+    )
+    return ServiceClient(http, address=str(service.settings.data), close=service.close)
