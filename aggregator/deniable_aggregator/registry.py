@@ -216,6 +216,10 @@ class Registry:
         """Those to be shown in a list; with `archived` every one."""
         return [found for found in self.all() if archived or not found.archived]
 
+    def ids_of(self, collections: Sequence[str] | None) -> list[str] | None:
+        """The ids of collections given by id or name, in order; None: all. UnknownCollection."""
+        return None if collections is None else sorted({self.get(each).id for each in collections})
+
     def close(self, collection_id: str) -> None:
         """Take no more reports for this collection, for good."""
         with self._applying:

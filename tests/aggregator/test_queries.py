@@ -1,193 +1,212 @@
-"""Queries without a web application: a store, a collection and a question give a document."""
+"""What is read of a store, and what is done about access, without an application."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 from msgspec import UNSET
 
-from deniable_aggregator.documents.comparison import ComparisonArguments
-from deniable_aggregator.documents.estimate_arguments import EstimatesArguments, SeriesArguments
+from deniable_aggregator.access import acts
+from deniable_aggregator.documents.access import NewLink, NewToken, NewUser
+from deniable_aggregator.keys import read_seed
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.queries.comparison import comparison
-from deniable_aggregator.queries.estimates import answer, estimates, estimates_by_epoch
-from deniable_aggregator.queries.over_time import MEAN, over_time
-from deniable_aggregator.queries.pooled import Span, pooled
-from deniable_aggregator.queries.series import series
+from deniable_aggregator.queries import access
+from deniable_aggregator.queries.collections import collections
+from deniable_aggregator.queries.epochs import closable, epochs
+from deniable_aggregator.queries.health import ready
+from deniable_aggregator.queries.ledger import accounts
+from deniable_aggregator.queries.log import log
+from deniable_aggregator.queries.releases import release, releases
+from deniable_aggregator.readiness import Finding
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.releases import Request
+from deniable_aggregator.service import Service
 from deniable_aggregator.store.contract import Arrival, Cell
-from deniable_shared.authoring import manifest_from_toml
+from deniable_shared import dsse
 from deniable_shared.coins import Coins
-from support.api_world import INGEST, TODAY, TOML, authored, opened
-from support.databases import AnyStore, fresh, register
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest
+from support.api_world import NOON, TODAY, authored
+from support.data_directory import Moment, prepared
 
-EVERYTHING = EstimatesArguments()
-WEEK = tuple(range(TODAY - 2, TODAY + 1))
+BUDGET = 'central = { per_epoch = "1", per_installation = "2", delta = "0" }\n'
+NO_FLASK = """
+import importlib, pkgutil, sys
+import deniable_aggregator.queries as room
+for module in pkgutil.iter_modules(room.__path__):
+    importlib.import_module(f"{room.__name__}.{module.name}")
+import deniable_aggregator.access.acts, deniable_aggregator.releases
+sys.exit("flask" in sys.modules)
+"""
+
+
+@dataclass
+class Reader:
+    """A service without an application, and its operator's key."""
+
+    service: Service
+    seed: bytes
+
+    def register(self, manifest: Manifest) -> Collection:
+        signed = dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=self.seed)
+        self.service.register(signed)
+        return self.service.registry.get(manifest.collection)
+
+    def count(self, collection: Collection, n: int, epoch: int) -> None:
+        """So many equal reports."""
+        coins = Coins.system()
+        cell = Cell(collection.id, epoch, collection.manifest.version)
+        rows = [Arrival(cell, coins.bytes(16), b"\x00") for _ in range(n)]
+        self.service.store.commit(rows, lambda _, seen: collection.estimator.tally(seen))
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[AnyStore]:
-    store = fresh("sqlite", tmp_path).open()
-    yield store
-    store.close()
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    service = Service.open(prepared(tmp_path), clock=Moment(NOON))
+    try:
+        yield Reader(service, read_seed(tmp_path / "operator.key"))
+    finally:
+        service.close()
 
 
-def filled(store: AnyStore, values: Sequence[object], **terms: Any) -> Collection:
-    """A collection with these values in each of the last three epochs."""
-    collection = Collection.begun_by(authored(**terms))
-    register(store, collection.id)
-    manifest, coins = collection.manifest, Coins.system()
-    arrivals = [
-        Arrival(
-            Cell(collection.id, epoch, manifest.version),
-            coins.bytes(16),
-            manifest.mechanism().randomize(manifest.domain.encode(value), coins),
+@pytest.fixture
+def theme(reader: Reader) -> Collection:
+    """Six reports in each of three epochs, of which the first is closed."""
+    made = reader.register(authored("theme", type="choice", labels=("a", "b"), more=BUDGET))
+    for epoch in (TODAY - 4, TODAY - 1, TODAY):
+        reader.count(made, 6, epoch)
+    reader.service.store.close_epoch(made.id, TODAY - 4, NOON)
+    return made
+
+
+def test_no_query_and_no_act_needs_the_web_framework() -> None:
+    subprocess.run([sys.executable, "-c", NO_FLASK], check=True)
+
+
+def test_collections_are_listed_as_their_newest_manifests_define_them(
+    reader: Reader, theme: Collection
+) -> None:
+    [listed] = collections(reader.service.registry.listed()).collections
+    assert (listed.collection, listed.name, listed.state) == (theme.id, "theme", "open")
+    assert (listed.epsilon, listed.domain.labels) == ("2", ["a", "b"])
+
+
+def test_epochs_have_their_counts_and_states(reader: Reader, theme: Collection) -> None:
+    document = epochs(reader.service.store, theme, NOON)
+    assert [(row.epoch, row.state, row.n) for row in document.epochs] == [
+        (TODAY - 4, "closed", 6),
+        (TODAY - 1, "open", 6),
+        (TODAY, "open", 6),
+    ]
+    assert document.rejections == {}
+
+
+def test_where_only_releases_may_be_read_the_calendar_is_listed(reader: Reader) -> None:
+    made = reader.register(authored("sealed", read="releases"))
+    document = epochs(reader.service.store, made, NOON)
+    assert document.epochs[-1].epoch == TODAY
+    assert {row.fewer_than for row in document.epochs if row.state == "closed"} == {3}
+    assert document.rejections is UNSET
+
+
+def test_an_open_epoch_closes_early_or_not_at_all(reader: Reader, theme: Collection) -> None:
+    store = reader.service.store
+    assert closable(store, theme, str(TODAY), early=True, now=NOON) == TODAY
+    assert closable(store, theme, str(TODAY - 4), early=False, now=NOON) == TODAY - 4
+    with pytest.raises(Problem, match="takes reports until"):
+        closable(store, theme, str(TODAY), early=False, now=NOON)
+    with pytest.raises(Problem, match="an epoch that has started"):
+        closable(store, theme, str(TODAY + 1), early=True, now=NOON)
+
+
+def test_a_release_is_listed_read_again_and_in_the_ledger(
+    reader: Reader, theme: Collection
+) -> None:
+    store = reader.service.store
+    wanted = Request("histogram", {"epsilon": "0.25"})
+    quote = reader.service.releases.quote(theme, wanted)
+    made = reader.service.releases.release(theme, wanted)
+    [listed] = releases(store, theme).releases
+    again = release(store, theme, listed.release)
+    assert (listed.release, listed.state) == (made.row.release, "made")
+    assert (again.release, again.law) == (listed.release, quote.law)
+    assert again.log is not UNSET
+    assert log(store, again.log.index).entries[0][0] == "release"
+    [account] = accounts(store, [theme])
+    assert account.releases == [listed]
+    assert account.epochs[0].spent == listed.guarantee
+
+
+def test_a_release_that_is_not_there_is_not_found(reader: Reader, theme: Collection) -> None:
+    with pytest.raises(Problem, match="has no release"):
+        release(reader.service.store, theme, "0" * 16)
+
+
+def test_a_page_of_the_log_begins_where_it_is_wanted(reader: Reader, theme: Collection) -> None:
+    whole = log(reader.service.store, 0)
+    assert [kind for kind, _ in whole.entries] == ["keys", "manifest"]
+    assert log(reader.service.store, 1).entries == whole.entries[1:]
+    assert log(reader.service.store, 9).entries == []
+
+
+def test_tokens_are_made_listed_and_revoked(reader: Reader) -> None:
+    tokens = reader.service.tokens
+    new = NewToken(role="viewer", label="notebook", expires_days=1)
+    made = acts.make_token(tokens, new, scope=["one"], now=NOON)
+    listed = access.tokens(tokens).tokens[-1]
+    assert (listed.id, listed.collections, listed.expires) == (made.id, ["one"], made.expires)
+    acts.revoke_token(tokens, made.id)
+    assert access.tokens(tokens).tokens[-1].revoked == NOON
+    with pytest.raises(Problem, match="no token has the id"):
+        acts.revoke_token(tokens, "nothing")
+
+
+def test_a_label_that_would_forge_a_line_is_refused(reader: Reader) -> None:
+    with pytest.raises(Problem, match="printable"):
+        acts.make_token(
+            reader.service.tokens, NewToken(role="viewer", label="a\nb"), scope=None, now=NOON
         )
-        for epoch in WEEK
-        for value in values
-    ]
-    store.commit(arrivals, lambda _, rows: collection.estimator.tally(rows))
-    return collection
 
 
-@pytest.fixture
-def drinks(store: AnyStore) -> Collection:
-    return filled(store, ["tea"] * 30 + ["mate"] * 10, type="choice", labels=("tea", "mate"))
+def test_people_are_added_listed_and_removed(reader: Reader) -> None:
+    users = reader.service.users
+    ada = NewUser(name="ada", role="viewer", password="correct horse battery")
+    acts.add_user(users, ada, scope=None)
+    assert access.users(users).users == [access.user(reader.service.store, "ada")]
+    with pytest.raises(Problem, match="already"):
+        acts.add_user(users, ada, scope=None)
+    acts.remove_user(users, "ada")
+    assert access.users(users).users == []
+    with pytest.raises(Problem, match="has the name"):
+        acts.remove_user(users, "ada")
 
 
-def test_all_epochs_are_one_estimate(store: AnyStore, drinks: Collection) -> None:
-    document = estimates(store, drinks, EVERYTHING)
-    pool = pooled(store, drinks, Span())
-    expected = drinks.estimator.estimate(pool.tally, pool.n, epochs=3)
-    assert (document.n, document.epochs) == (120, [*WEEK])
-    assert [row.label for row in document.estimates] == ["tea", "mate"]
-    assert [row.frequency for row in document.estimates] == expected.frequencies.tolist()
-    assert [row.lower for row in document.estimates] == expected.lower.tolist()
-
-
-def test_each_epoch_is_what_it_is_alone(store: AnyStore, drinks: Collection) -> None:
-    grouped = estimates_by_epoch(store, drinks, EVERYTHING)
-    alone = [
-        estimates(store, drinks, EstimatesArguments(first=str(epoch), last=str(epoch)))
-        for epoch in WEEK
-    ]
-    assert grouped.epochs == alone
-    assert grouped.too_few_reports == []
-    assert answer(store, drinks, EstimatesArguments(group_by="epoch")) == grouped
-    assert answer(store, drinks, EVERYTHING) == estimates(store, drinks, EVERYTHING)
-
-
-def test_an_answer_is_frozen(store: AnyStore, drinks: Collection) -> None:
-    document = estimates(store, drinks, EVERYTHING)
-    with pytest.raises(AttributeError):
-        document.n = 7  # type: ignore[misc]
-
-
-def test_a_relay_is_an_argument(store: AnyStore, drinks: Collection) -> None:
-    direct = estimates(store, drinks, EVERYTHING)
-    relayed = estimates(store, drinks, EVERYTHING, relay_batch=1_000)
-    assert direct.shuffled is UNSET
-    assert relayed.shuffled is not UNSET
-    assert relayed.shuffled.batch == 1_000
-    assert msgspec.structs.replace(relayed, shuffled=UNSET) == direct
-
-
-def test_a_series_has_the_numbers_of_each_epoch(store: AnyStore, drinks: Collection) -> None:
-    document = series(store, drinks, SeriesArguments(labels=["tea"]))
-    grouped = estimates_by_epoch(store, drinks, EVERYTHING)
-    assert [(row.epoch, row.frequency) for row in document.rows] == [
-        (each.epochs[0], each.estimates[0].frequency) for each in grouped.epochs
-    ]
-    assert {row.value for row in document.rows} == {UNSET}
-
-
-def test_a_label_over_time_has_each_epochs_numbers(store: AnyStore, drinks: Collection) -> None:
-    lines = over_time(store, drinks, EVERYTHING, labels=["mate"])
-    grouped = estimates_by_epoch(store, drinks, EVERYTHING)
-    assert (lines.epochs, lines.n, lines.left_out) == (WEEK, (40, 40, 40), 0)
-    assert [(moment.value, moment.upper) for moment in lines.lines["mate"]] == [
-        (each.estimates[1].frequency, each.estimates[1].upper) for each in grouped.epochs
-    ]
-
-
-def test_two_periods_are_compared(store: AnyStore, drinks: Collection) -> None:
-    document = comparison(store, drinks, COMPARED)
-    assert (document.before.epochs, document.after.epochs) == ([*WEEK[:2]], [TODAY])
-    assert [row.label for row in document.differences] == ["tea", "mate"]
-
-
-@pytest.mark.parametrize(
-    ("question", "slug"),
-    [
-        (EstimatesArguments(first="2027-01-32"), "invalid-argument"),
-        (EstimatesArguments(projection="top-down"), "invalid-argument"),
-        (EstimatesArguments(last="5"), "too-few-reports"),
-    ],
-)
-def test_a_refusal_is_a_problem(
-    store: AnyStore, drinks: Collection, question: EstimatesArguments, slug: str
-) -> None:
-    with pytest.raises(Problem) as refused:
-        estimates(store, drinks, question)
-    assert refused.value.slug == slug
-
-
-COMPARED = ComparisonArguments(first=str(TODAY), before_last=str(TODAY - 1))
-QUERIES: Sequence[Callable[[AnyStore, Collection], object]] = (
-    lambda store, collection: estimates(store, collection, EVERYTHING),
-    lambda store, collection: estimates_by_epoch(store, collection, EVERYTHING),
-    lambda store, collection: series(store, collection, SeriesArguments()),
-    lambda store, collection: over_time(store, collection, EVERYTHING, labels=["beta"]),
-    lambda store, collection: comparison(store, collection, COMPARED),
-)
-
-
-@pytest.mark.parametrize("query", QUERIES)
-def test_where_only_releases_answer_no_query_does(
-    store: AnyStore, query: Callable[[AnyStore, Collection], object]
-) -> None:
-    sealed = filled(store, [(1, 0)] * 40, read="releases", min_batch=20)
-    with pytest.raises(Problem) as refused:
-        query(store, sealed)
-    assert refused.value.slug == "read-refused"
-
-
-def test_the_address_answers_the_document_of_the_query(tmp_path: Path) -> None:
-    with opened(tmp_path) as world:
-        collection = world.register(authored())
-        world.count(collection, [(1, 0)] * 20)
-        store, path = world.service.store, f"/v1/collections/{collection.id}"
-        for query, document in (
-            ("estimates", estimates(store, collection, EVERYTHING)),
-            ("estimates?group_by=epoch", estimates_by_epoch(store, collection, EVERYTHING)),
-            ("series", series(store, collection, SeriesArguments())),
-        ):
-            assert world.get(f"{path}/{query}").data == msgspec.json.encode(document)
-
-
-def test_the_mean_is_the_label_of_numbers(tmp_path: Path) -> None:
-    head = TOML.partition("[domain]")[0].format(
-        name="minutes",
-        valid_from="2027-01-01",
-        expires="2027-06-01",
-        read="live",
-        min_batch=3,
-        epoch="1d",
+def test_a_link_begins_a_session_that_can_be_ended(reader: Reader) -> None:
+    sessions = reader.service.sessions
+    link = acts.make_link(
+        sessions, NewLink(name="ada"), scope=None, now=NOON, path_of=lambda secret: secret
     )
-    toml = head + '[domain]\ntype = "number"\nlow = "0"\nhigh = "10"\nstep = "1"\n'
-    with opened(tmp_path) as world:
-        collection = world.register(manifest_from_toml(toml, ingest=INGEST))
-        for epoch in WEEK:
-            world.count(collection, ["4"] * 30, epoch=epoch)
-        store = world.service.store
-        lines = over_time(store, collection, EVERYTHING, labels=[MEAN])
-        grouped = estimates_by_epoch(store, collection, EVERYTHING)
-    means = [each.mean for each in grouped.epochs]
-    assert all(mean is not UNSET for mean in means)
-    assert [moment.value for moment in lines.lines[MEAN]] == [
-        mean.value for mean in means if mean is not UNSET
-    ]
+    sessions.use_link(link.path)
+    [session] = access.sessions(sessions).sessions
+    assert (session.name, session.via, link.expires) == ("ada", "link", NOON + 900)
+    acts.end_session(sessions, session.id)
+    assert access.sessions(sessions).sessions == []
+    with pytest.raises(Problem, match="no session has the id"):
+        acts.end_session(sessions, session.id)
+
+
+def test_the_audit_log_is_a_document(reader: Reader) -> None:
+    document = access.audit(reader.service.store, 0)
+    assert document.size == len(document.entries)
+    assert document.head == document.entries[-1].head
+
+
+def test_a_check_that_fails_is_named_with_all_that_passed() -> None:
+    assert ready([Finding("disk", "ok")], ()).checks == {"disk": "ok"}
+    with pytest.raises(Problem, match="not ready: disk is full") as caught:
+        ready([Finding("keys", "ok"), Finding("disk", "is full")], ("clock",))
+    assert caught.value.extra["checks"] == {"keys": "ok", "disk": "is full"}

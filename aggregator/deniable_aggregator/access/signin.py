@@ -18,7 +18,7 @@ from deniable_aggregator.access.guard import (
     set_cookie,
 )
 
-__all__ = ["begun", "blueprint", "local_path", "shown"]
+__all__ = ["begun", "blueprint", "link_path", "local_path", "shown"]
 
 blueprint = Blueprint("signin", __name__)
 
@@ -101,6 +101,11 @@ def shown(reason: str = "", status: int = 200, *, link: str = "") -> Response:
         provider=bool(service().settings.oidc_issuer),
     )
     return Response(page, status=status, content_type="text/html; charset=utf-8")
+
+
+def link_path(secret: str) -> str:
+    """The path of a one-time link."""
+    return url_for("signin.page", link=secret)
 
 
 def local_path(wanted: str | None) -> str:

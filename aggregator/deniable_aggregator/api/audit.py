@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from deniable_aggregator.access.audit import parse
-from deniable_aggregator.access.contract import AuditRow
 from deniable_aggregator.api.operations import operation
-from deniable_aggregator.documents.access import (
-    AuditArguments,
-    AuditDocument,
-    AuditEntryDocument,
-)
+from deniable_aggregator.documents.access import AuditArguments, AuditDocument
+from deniable_aggregator.queries import access
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.formats import answered, linked, tables
 from deniable_aggregator.web.lists import AUDIT_COLUMNS, audit_rows
@@ -34,22 +29,7 @@ def audit(query: AuditArguments) -> Response:
     bytes. Size and head, kept elsewhere, show later that nothing before them was changed.
     Of a table the header `Link` leads to the next page.
     """
-    size, head = service().store.audit_head()
-    # What was appended since is left to the next page: the head speaks of the first `size`.
-    rows = service().store.audit(query.first)[: max(0, size - query.first)]
-    document = AuditDocument(size=size, head=head, entries=[_shown(row) for row in rows])
+    document = access.audit(service().store, query.first)
     response = answered(document, lambda: audit_rows(document.entries), AUDIT_COLUMNS)
-    after = query.first + len(rows)
-    return linked(response, after if rows and after < size else None)
-
-
-def _shown(row: AuditRow) -> AuditEntryDocument:
-    entry = parse(row)
-    return AuditEntryDocument(
-        at=entry.at,
-        act=entry.act,
-        actor=entry.actor,
-        details=dict(entry.details),
-        entry=row.entry.decode(),
-        head=row.head.hex(),
-    )
+    after = query.first + len(document.entries)
+    return linked(response, after if document.entries and after < document.size else None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
@@ -13,16 +12,14 @@ from deniable_aggregator.documents.collections import (
     ApplyArguments,
     ArchivedDocument,
     ClosedDocument,
-    CollectionDocument,
     CollectionsDocument,
     ListArguments,
     ManifestArguments,
 )
 from deniable_aggregator.problem import refuse
-from deniable_aggregator.registry import Collection
+from deniable_aggregator.queries import collections as queries
 from deniable_aggregator.web.application import DSSE, JSON, answer, service
 from deniable_shared import dsse
-from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import MANIFEST_TYPE
 from deniable_shared.manifest_parser import parse_manifest
 
@@ -39,8 +36,7 @@ def collections(query: ListArguments) -> Response:
 
     Those that are archived are among them only with `archived=true`.
     """
-    found = service().registry.listed(archived=query.archived)
-    return answer(CollectionsDocument([summary(each) for each in found]))
+    return answer(queries.collections(service().registry.listed(archived=query.archived)))
 
 
 @blueprint.get("/v1/collections/<collection>/manifest")
@@ -153,33 +149,6 @@ def delete_collection(collection: str) -> Response:
     audit.tell(collection=found.id)
     service().delete(found.id)
     return Response(status=204)
-
-
-def summary(found: Collection) -> CollectionDocument:
-    """What everybody may know of a collection."""
-    newest = found.manifest
-    return msgspec.convert(
-        {
-            "collection": found.id,
-            "name": newest.name,
-            "purpose": newest.purpose,
-            "owner": newest.owner,
-            "version": newest.version,
-            "state": found.state,
-            "archived": found.archived,
-            "mechanism": newest.mechanism_id,
-            "epsilon": format_epsilon(newest.epsilon_report),
-            "repeat": newest.repeat,
-            "read": newest.read,
-            "requires": newest.requires,
-            "identified": newest.identified,
-            "epoch_seconds": newest.epoch_seconds,
-            "valid_from": newest.valid_from.isoformat(),
-            "expires": newest.expires.isoformat(),
-            "domain": newest.domain.to_json(),
-        },
-        CollectionDocument,
-    )
 
 
 def _require_address(address: str, envelope: bytes) -> None:

@@ -7,10 +7,8 @@ from flask import Blueprint, Response
 from deniable_aggregator import readiness
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.collections import ReadyDocument, StatusDocument
-from deniable_aggregator.problem import Problem
+from deniable_aggregator.queries.health import ready
 from deniable_aggregator.web.application import JSON, answer, service
-
-RETRY_SECONDS = 5
 
 blueprint = Blueprint("health", __name__)
 
@@ -35,15 +33,4 @@ def readyz() -> Response:
     `checks` says "ok" of each, or what is wrong, in both answers. `suspended` in a refusal names
     the reasons for which uploads wait until an operator acts.
     """
-    found = tuple(readiness.look(service()))
-    checks = {finding.check: finding.said for finding in found}
-    wrong = [f"{finding.check} {finding.said}" for finding in found if not finding.ok]
-    if wrong:
-        raise Problem(
-            "unavailable",
-            f"not ready: {'; '.join(wrong)}",
-            retry_after=RETRY_SECONDS,
-            checks=checks,
-            suspended=service().suspension.names,
-        )
-    return answer(ReadyDocument("ready", checks))
+    return answer(ready(readiness.look(service()), service().suspension.names))

@@ -6,6 +6,7 @@ from flask import Blueprint, Response
 
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.collections import LogArguments, LogDocument
+from deniable_aggregator.queries import log as queries
 from deniable_aggregator.web.application import JSON, answer, service
 
 blueprint = Blueprint("log", __name__)
@@ -25,12 +26,4 @@ def log(query: LogArguments) -> Response:
     lists are signed over size and head; this page is not signed.
     """
     service().database.require()
-    store = service().store
-    size, head = store.log_head()
-    # What was appended since is left to the next page: the head speaks of the first `size`.
-    entries = store.log(query.first)[: max(0, size - query.first)]
-    return answer(
-        LogDocument(
-            size=size, head=head, entries=[[each.type, each.body_hash.hex()] for each in entries]
-        )
-    )
+    return answer(queries.log(service().store, query.first))

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import msgspec
-from flask import Blueprint, Response, url_for
+from flask import Blueprint, Response
 
-from deniable_aggregator.access.sessions import LINK_SECONDS
+from deniable_aggregator.access import acts
+from deniable_aggregator.access.signin import link_path
 from deniable_aggregator.api.operations import operation
-from deniable_aggregator.api.tokens import ids_of, require_printable
 from deniable_aggregator.documents.access import (
     CreatedLinkDocument,
     NewLink,
     NewUser,
-    SessionDocument,
     SessionsDocument,
     UserDocument,
     UsersDocument,
 )
-from deniable_aggregator.problem import Problem, refuse
+from deniable_aggregator.queries import access
 from deniable_aggregator.web.application import JSON, answer, service
 
-__all__ = ["blueprint", "made_link", "session_ended", "user_added", "user_removed"]
-
 blueprint = Blueprint("users", __name__)
-
-_NOT_IN_PATHS = frozenset("/\\%")
 
 
 @blueprint.get("/v1/users")
 @operation(tag="admin", role="admin", answers={200: {JSON: (UsersDocument,)}})
 def users() -> Response:
     """Every local user."""
-    listed = service().users.list()
-    return answer(UsersDocument(msgspec.convert(listed, list[UserDocument], from_attributes=True)))
+    return answer(access.users(service().users))
 
 
 @blueprint.post("/v1/users")
@@ -46,9 +39,9 @@ def users() -> Response:
 )
 def add_user(body: NewUser) -> Response:
     """Let a person sign in with a password, of which only scrypt's output is kept."""
-    user_added(body)
-    made = service().store.find_user(body.name)
-    return answer(msgspec.convert(made, UserDocument, from_attributes=True), 201)
+    scope = service().registry.ids_of(body.collections)
+    acts.add_user(service().users, body, scope=scope)
+    return answer(access.user(service().store, body.name), 201)
 
 
 @blueprint.delete("/v1/users/<name>")
@@ -64,7 +57,7 @@ def remove_user(name: str) -> Response:
 
     Somebody whom a provider lets in may sign in again: remove them there, too.
     """
-    user_removed(name)
+    acts.remove_user(service().users, name)
     return Response(status=204)
 
 
@@ -72,10 +65,7 @@ def remove_user(name: str) -> Response:
 @operation(tag="admin", role="admin", answers={200: {JSON: (SessionsDocument,)}})
 def sessions() -> Response:
     """Everybody who is signed in to the pages."""
-    listed = service().sessions.list()
-    return answer(
-        SessionsDocument(msgspec.convert(listed, list[SessionDocument], from_attributes=True))
-    )
+    return answer(access.sessions(service().sessions))
 
 
 @blueprint.delete("/v1/sessions/<session_id>")
@@ -88,7 +78,7 @@ def sessions() -> Response:
 )
 def end_session(session_id: str) -> Response:
     """Sign somebody out, from the next request on."""
-    session_ended(session_id)
+    acts.end_session(service().sessions, session_id)
     return Response(status=204)
 
 
@@ -103,50 +93,8 @@ def end_session(session_id: str) -> Response:
 )
 def make_link(body: NewLink) -> Response:
     """Make a link that signs one person in, once, within 15 minutes."""
-    return answer(made_link(body), 201)
-
-
-def user_added(body: NewUser) -> None:
-    """Problem("conflict") where somebody has the name."""
-    require_printable("name", body.name)
-    _require_removable(body.name)
-    scope = ids_of(body.collections)
-    if not service().users.add(body.name, body.role, body.password, collections=scope):
-        raise Problem("conflict", f"there is a user {body.name!r} already: remove that one first")
-
-
-def user_removed(name: str) -> None:
-    """With sessions and links of that name; Problem("not-found")."""
-    if not service().users.remove(name):
-        raise Problem(
-            "not-found",
-            f"no user, session or link has the name {name[:64]!r}; GET /v1/users and "
-            "GET /v1/sessions list them",
-        )
-
-
-def _require_removable(name: str) -> None:
-    """Problem("invalid-argument") for a name that `DELETE /v1/users/{name}` cannot spell."""
-    if name in {".", ".."} or not _NOT_IN_PATHS.isdisjoint(name):
-        raise refuse(
-            "name",
-            accepted="without a slash, backslash or percent sign, and not . or ..",
-            given=name,
-        )
-
-
-def session_ended(session_id: str) -> None:
-    """From the next request on; Problem("not-found")."""
-    if not service().sessions.end(session_id):
-        raise Problem(
-            "not-found", f"no session has the id {session_id[:64]!r}; GET /v1/sessions lists them"
-        )
-
-
-def made_link(body: NewLink) -> CreatedLinkDocument:
-    """The link is in this document and nowhere else."""
-    require_printable("name", body.name)
-    scope = ids_of(body.collections)
-    secret = service().sessions.make_link(body.name, body.role, scope)
-    expires = int(service().clock()) + LINK_SECONDS
-    return CreatedLinkDocument(path=url_for("signin.page", link=secret), expires=expires)
+    scope = service().registry.ids_of(body.collections)
+    made = acts.make_link(
+        service().sessions, body, scope=scope, now=service().clock(), path_of=link_path
+    )
+    return answer(made, 201)

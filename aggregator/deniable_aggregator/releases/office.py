@@ -127,7 +127,7 @@ class Releases:
         before the charge, release-failed behind it."""
         outcome = "internal"
         try:
-            shown = self._released(collection, request)
+            shown = self._made(collection, request)
             outcome = "made" if shown.new else "repeated"
             return shown
         except Problem as problem:
@@ -136,7 +136,7 @@ class Releases:
         finally:
             self._count(outcome)
 
-    def _released(self, collection: Collection, request: Request) -> Shown:
+    def _made(self, collection: Collection, request: Request) -> Shown:
         self._heads.keep()
         epochs = settled(self._store, collection, request.selection, self._clock())
         plan, facts = self._valid(collection, request, epochs)

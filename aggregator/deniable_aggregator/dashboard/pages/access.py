@@ -10,11 +10,11 @@ from typing import Annotated
 from flask import Response, request
 from msgspec import Meta, field
 
+from deniable_aggregator.access import acts
 from deniable_aggregator.access.audit import tell
 from deniable_aggregator.access.guard import current_session, see_other
 from deniable_aggregator.access.roles import PEOPLE, ROLES
-from deniable_aggregator.api.tokens import made_token, token_revoked
-from deniable_aggregator.api.users import made_link, session_ended, user_added, user_removed
+from deniable_aggregator.access.signin import link_path
 from deniable_aggregator.dashboard.acting import administrator, done, form
 from deniable_aggregator.dashboard.page import Context, Page, Post
 from deniable_aggregator.documents.access import (
@@ -106,49 +106,52 @@ def _token_made() -> Context:
         collections=asked.collections or None,
         expires_days=asked.expires_days,
     )
-    return {"made_token": made_token(body)}
+    scope = service().registry.ids_of(body.collections)
+    made = acts.make_token(service().tokens, body, scope=scope, now=service().clock())
+    return {"made_token": made}
 
 
 def _token_revoked() -> Context:
     token_id = form(Which).id
     tell(token_id=token_id)
-    token_revoked(token_id)
+    acts.revoke_token(service().tokens, token_id)
     return {}
 
 
 def _user_added() -> Context:
     asked = form(PersonForm)
-    user_added(
-        NewUser(
-            name=asked.name,
-            role=asked.role,
-            password=asked.password,
-            collections=asked.collections or None,
-        )
+    body = NewUser(
+        name=asked.name,
+        role=asked.role,
+        password=asked.password,
+        collections=asked.collections or None,
     )
+    acts.add_user(service().users, body, scope=service().registry.ids_of(body.collections))
     return {}
 
 
 def _user_removed() -> Context:
     name = form(Which).id
     tell(name=name)
-    user_removed(name)
+    acts.remove_user(service().users, name)
     return {}
 
 
 def _session_ended() -> Context:
     session_id = form(Which).id
     tell(session_id=session_id)
-    session_ended(session_id)
+    acts.end_session(service().sessions, session_id)
     return {}
 
 
 def _link_made() -> Context:
     asked = form(LinkForm)
-    link = made_link(
-        NewLink(name=asked.name, role=asked.role, collections=asked.collections or None)
+    body = NewLink(name=asked.name, role=asked.role, collections=asked.collections or None)
+    scope = service().registry.ids_of(body.collections)
+    made = acts.make_link(
+        service().sessions, body, scope=scope, now=service().clock(), path_of=link_path
     )
-    return {"made_link": link, "link_name": asked.name}
+    return {"made_link": made, "link_name": body.name}
 
 
 PAGE = Page(

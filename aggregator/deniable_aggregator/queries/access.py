@@ -1,0 +1,66 @@
+"""Who has access and by what, and what was done with it: tokens, users, sessions, the audit log."""
+
+from __future__ import annotations
+
+import msgspec
+
+from deniable_aggregator.access.audit import parse
+from deniable_aggregator.access.contract import AuditRow
+from deniable_aggregator.access.sessions import Sessions
+from deniable_aggregator.access.tokens import Tokens
+from deniable_aggregator.access.users import Users
+from deniable_aggregator.documents.access import (
+    AuditDocument,
+    AuditEntryDocument,
+    SessionDocument,
+    SessionsDocument,
+    TokenDocument,
+    TokensDocument,
+    UserDocument,
+    UsersDocument,
+)
+from deniable_aggregator.store.contract import Store
+
+__all__ = ["audit", "sessions", "tokens", "user", "users"]
+
+
+def tokens(kept: Tokens) -> TokensDocument:
+    """Every token ever made, oldest first, without the tokens themselves."""
+    return TokensDocument(msgspec.convert(kept.list(), list[TokenDocument], from_attributes=True))
+
+
+def users(kept: Users) -> UsersDocument:
+    """Every local user."""
+    return UsersDocument(msgspec.convert(kept.list(), list[UserDocument], from_attributes=True))
+
+
+def user(store: Store, name: str) -> UserDocument:
+    """The local user of this name, of which there is one."""
+    return msgspec.convert(store.find_user(name), UserDocument, from_attributes=True)
+
+
+def sessions(kept: Sessions) -> SessionsDocument:
+    """Every session that lasts, oldest first."""
+    return SessionsDocument(
+        msgspec.convert(kept.list(), list[SessionDocument], from_attributes=True)
+    )
+
+
+def audit(store: Store, first: int) -> AuditDocument:
+    """The entries of the audit log from index `first` on, at most 1,000 of them."""
+    size, head = store.audit_head()
+    # What was appended since is left to the next page: the head speaks of the first `size`.
+    rows = store.audit(first)[: max(0, size - first)]
+    return AuditDocument(size=size, head=head, entries=[_entry(row) for row in rows])
+
+
+def _entry(row: AuditRow) -> AuditEntryDocument:
+    entry = parse(row)
+    return AuditEntryDocument(
+        at=entry.at,
+        act=entry.act,
+        actor=entry.actor,
+        details=dict(entry.details),
+        entry=row.entry.decode(),
+        head=row.head.hex(),
+    )
