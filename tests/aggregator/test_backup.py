@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.access.contract import SessionRow, User
-from deniable_aggregator.access.tokens import Token
+from deniable_aggregator.access.rows import SessionRow, Token, User
 from deniable_aggregator.backup import archive, copying, keys
 from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import (

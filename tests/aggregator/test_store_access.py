@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.access.contract import LinkRow, SessionRow, User
-from deniable_aggregator.access.tokens import Token
+from deniable_aggregator.access.rows import LinkRow, SessionRow, Token, User
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store.contract import KeyListRow
 from deniable_shared.errors import ForkError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deniable_aggregator.access.tokens import Token
+from deniable_aggregator.access.rows import Token
 from deniable_aggregator.errors import StoreError
 from support.databases import AnyStore, Database
 

@@ -14,14 +14,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
+from deniable_aggregator.access.rows import AuditRow
 from deniable_shared.canonical import canonical_json, strict_json
 from deniable_shared.errors import DecodeError, ForkError
 from deniable_shared.journal import GENESIS, LogEntry, extend
-
-if TYPE_CHECKING:
-    from deniable_aggregator.access.contract import AuditRow
 
 __all__ = [
     "ACTS",

@@ -9,7 +9,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.access.contract import AUDIT_PAGE, AccessStore, AuditRow
+from deniable_aggregator.access.contract import AccessStore
+from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
 
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service

@@ -1,81 +1,17 @@
 """What a store keeps of tokens, users, sessions, one-time links and the audit log.
 
-Secrets come as hashes only. Every change here is one transaction; what `audit.acting` announces is
-appended to the audit log in the transaction that does it.
+Every change here is one transaction; what `audit.acting` announces is appended to the audit log in
+the transaction that does it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-from deniable_aggregator.access.roles import PEOPLE, checked_name, checked_role
-from deniable_aggregator.access.tokens import Token
+from deniable_aggregator.access.rows import AuditRow, LinkRow, SessionRow, Token, User
 
-__all__ = ["AUDIT_PAGE", "AccessStore", "AuditRow", "LinkRow", "SessionRow", "User"]
-
-AUDIT_PAGE = 1_000
-"""Most entries of the audit log in one page."""
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """A person with a password, of which only scrypt's output is kept."""
-
-    name: str
-    role: str
-    collections: tuple[str, ...] | None
-    password: str
-    created: int
-
-    def __post_init__(self) -> None:
-        checked_role(self.role, PEOPLE)
-        checked_name("name", self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRow:
-    """Somebody signed in; `hash` is the SHA-256 of the cookie. Times in unix seconds.
-
-    `via` says how: "password", "link" or "oidc".
-    """
-
-    id: str
-    hash: bytes
-    name: str
-    role: str
-    collections: tuple[str, ...] | None
-    via: str
-    created: int
-    expires: int
-
-    def __post_init__(self) -> None:
-        checked_role(self.role, PEOPLE)
-        checked_name("name", self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class LinkRow:
-    """A link that signs one person in, once."""
-
-    hash: bytes
-    name: str
-    role: str
-    collections: tuple[str, ...] | None
-    expires: int
-
-    def __post_init__(self) -> None:
-        checked_role(self.role, PEOPLE)
-        checked_name("name", self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class AuditRow:
-    """One link of the chain: the entry as canonical JSON, and the head after it."""
-
-    entry: bytes
-    head: bytes
+__all__ = ["AccessStore"]
 
 
 class AccessStore(Protocol):

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.access.contract import LinkRow, SessionRow
 from deniable_aggregator.access.roles import Identity, scope_of
+from deniable_aggregator.access.rows import LinkRow, SessionRow
 from deniable_shared.epochs import Clock
 
 __all__ = ["LINK_SECONDS", "SECRET_CHARACTERS", "SessionStore", "Sessions"]

@@ -11,47 +11,17 @@ import hmac
 import secrets
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.access.roles import Identity, checked_name, checked_role, scope_of
+from deniable_aggregator.access.roles import scope_of
+from deniable_aggregator.access.rows import Token
 from deniable_shared.epochs import Clock
 
-__all__ = ["Token", "TokenStore", "Tokens", "presented"]
+__all__ = ["TokenStore", "Tokens", "presented"]
 
 PREFIX = "dn_"
 _LONGEST_HEADER = 128  # "Bearer dn_" and 43 characters: anything longer is not ours
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """What the store knows of a token: everything but the token. Times are unix seconds.
-
-    `collections` are the ids it is limited to, None for all.
-    """
-
-    id: str
-    role: str
-    label: str
-    hash: bytes
-    created: int
-    expires: int | None = None
-    revoked: int | None = None
-    collections: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        checked_role(self.role)
-        checked_name("label", self.label)
-
-    @property
-    def identity(self) -> Identity:
-        """Whoever carries it."""
-        return Identity(self.label, self.role, self.collections, f"token {self.id}")
-
-    def valid(self, now: float) -> bool:
-        """Neither revoked nor expired."""
-        return self.revoked is None and (self.expires is None or now < self.expires)
 
 
 class TokenStore(Protocol):

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.access.contract import User
 from deniable_aggregator.access.roles import scope_of
+from deniable_aggregator.access.rows import User
 from deniable_shared.epochs import Clock
 
 __all__ = ["LONGEST_PASSWORD", "SHORTEST_PASSWORD", "UserStore", "Users"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.access.tokens import Token, Tokens, TokenStore
+from deniable_aggregator.access.rows import Token
+from deniable_aggregator.access.tokens import Tokens, TokenStore
 
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service

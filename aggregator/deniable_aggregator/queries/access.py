@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from deniable_aggregator.access.audit import parse
-from deniable_aggregator.access.contract import AuditRow
+from deniable_aggregator.access.rows import AuditRow
 from deniable_aggregator.access.sessions import Sessions
 from deniable_aggregator.access.tokens import Tokens
 from deniable_aggregator.access.users import Users

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.access.contract import AuditRow, LinkRow, SessionRow, User
-from deniable_aggregator.access.tokens import Token
+from deniable_aggregator.access.rows import AuditRow, LinkRow, SessionRow, Token, User
 from deniable_aggregator.store import auditing
 from deniable_aggregator.store.auditing import Audited
 from deniable_aggregator.store.statements import Connections, Statements

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.access.contract import AUDIT_PAGE, AuditRow
+from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
 from deniable_aggregator.store.statements import Connections, Statements
 from deniable_shared.journal import GENESIS
 
