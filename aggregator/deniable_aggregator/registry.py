@@ -13,8 +13,8 @@ from deniable_aggregator import estimators
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.estimators import Estimator
 from deniable_aggregator.problem import Problem, jittered
-from deniable_aggregator.store.collected import CollectionRow
-from deniable_aggregator.store.contract import Cell, ManifestRow, Store
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import Cell, CollectionRow, ManifestRow
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock, epoch_start
 from deniable_shared.errors import DeniableError, ManifestError

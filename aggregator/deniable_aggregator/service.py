@@ -24,7 +24,7 @@ from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.queries.sql_views import publish
 from deniable_aggregator.registry import Applied, Collection, Registry
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.spooled import counted_at
 from deniable_aggregator.suspension import Suspension
 from deniable_shared.epochs import Clock, closes_at, epoch_at

@@ -9,7 +9,7 @@ import pytest
 
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.queries.pooled import Span, pooled
-from deniable_aggregator.store.contract import CellTally
+from deniable_aggregator.store.rows import CellTally
 from deniable_shared.coins import Coins
 from deniable_shared.manifest import Manifest
 from support import core_world

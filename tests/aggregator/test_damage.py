@@ -23,7 +23,7 @@ from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool.directory import DRAFT_SECONDS, Directory
 from deniable_aggregator.store import counted
 from deniable_aggregator.store.checksums import BODY_MASK, PRIME, added_seal, body, seal
-from deniable_aggregator.store.contract import PAGE_SIZE, CellTally
+from deniable_aggregator.store.rows import PAGE_SIZE, CellTally
 from deniable_aggregator.store.sqlite import SqliteStore
 from support.api_world import authored, opened
 from support.databases import AnyStore, Database, fresh, unfilled

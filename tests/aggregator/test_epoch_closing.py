@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from deniable_aggregator.store.contract import EpochRow
+from deniable_aggregator.store.rows import EpochRow
 from deniable_shared.problems import ReportError
 from support.core_world import DAY, TODAY, TOML, World, authored
 from support.databases import Sqlite

@@ -136,7 +136,7 @@ def test_reports_that_no_honest_device_sends_are_told(world: World) -> None:
     world.count(collection, ["a"] * 10)
     assert oddness_of(collection, world.service.store) is None
     made_up = np.full((1, collection.mechanism.payload_size), 0xF0, np.uint8)
-    from deniable_aggregator.store.contract import Arrival, Cell
+    from deniable_aggregator.store.rows import Arrival, Cell
     from deniable_shared.coins import Coins
 
     cell = Cell(collection.id, TODAY, 1)

@@ -20,7 +20,7 @@ from deniable_aggregator.metrics import MeteredStore
 from deniable_aggregator.metrics.state import State
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Arrival, Cell, Verdict, Waiting
+from deniable_aggregator.store.rows import Arrival, Cell, Verdict, Waiting
 from support.api_world import DAY, TODAY, Moment, World, authored, opened
 from support.databases import AnyStore
 from support.deniable_command import wait_until

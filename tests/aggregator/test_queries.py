@@ -26,7 +26,7 @@ from deniable_aggregator.readiness import Finding
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request
 from deniable_aggregator.service import Service
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared import dsse
 from deniable_shared.coins import Coins
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest

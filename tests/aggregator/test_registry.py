@@ -7,7 +7,7 @@ import pytest
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection, Registry, UnknownCollection
-from deniable_aggregator.store.contract import ManifestRow
+from deniable_aggregator.store.rows import ManifestRow
 from deniable_shared import dsse
 from deniable_shared.canonical import canonical_json, strict_json
 from deniable_shared.errors import DecodeError, ManifestError, SignatureError

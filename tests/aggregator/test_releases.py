@@ -20,7 +20,7 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import release, releases
 from deniable_aggregator.releases.office import FAILED
-from deniable_aggregator.store.contract import ChargeRow, Decide
+from deniable_aggregator.store.rows import ChargeRow, Decide
 from deniable_shared.coins import Coins
 from support.release_plans import Counts
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, asked, document, opened, over

@@ -22,7 +22,7 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import releases
 from deniable_aggregator.releases import Request
-from deniable_aggregator.store.contract import ChargeRow
+from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.coins import Coins
 from support.release_plans import Counts
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, document, opened, over, stream

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.store.contract import Block, Cell, Part, Verdict
+from deniable_aggregator.store.rows import Block, Cell, Part, Verdict
 from support.databases import AnyStore, Database
 from support.stores import COLLECTION, EPOCH, arrivals, counted, ids_kept, report_id, rows, sums
 

@@ -8,7 +8,7 @@ import pytest
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import counting
-from deniable_aggregator.store.contract import Verdict
+from deniable_aggregator.store.rows import Verdict
 from support.databases import AnyStore, Database
 from support.kill_switch import Killed, KillSwitch
 from support.stores import (

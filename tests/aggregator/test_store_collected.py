@@ -6,8 +6,8 @@ import pytest
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store.collected import DeletedManifest
-from deniable_aggregator.store.contract import LogEntry
+from deniable_aggregator.store.rows import DeletedManifest
+from deniable_shared.journal import LogEntry
 from support.databases import AnyStore, Database
 from support.ledgers import admitted, charge_row
 from support.stores import COLLECTION, EPOCH, arrival, counted, manifest_row, register, sums

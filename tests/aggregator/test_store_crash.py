@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable_aggregator.store.contract import Arrival, Block, KeyListRow, Part, Verdict
+from deniable_aggregator.store.rows import Arrival, Block, KeyListRow, Part, Verdict
 from support import databases
 from support.databases import KINDS, AnyStore, Database
 from support.kill_switch import Killed, KillSwitch

@@ -8,8 +8,8 @@ import pytest
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import journal
-from deniable_aggregator.store.contract import KeyListRow, LogEntry
-from deniable_shared.journal import extend
+from deniable_aggregator.store.rows import KeyListRow
+from deniable_shared.journal import LogEntry, extend
 from support.databases import AnyStore, Database
 from support.stores import COLLECTION, manifest_row, register
 

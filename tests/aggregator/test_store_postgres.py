@@ -18,8 +18,8 @@ from deniable_aggregator.errors import StoreError, StoreUnavailableError
 from deniable_aggregator.inspection import checkup
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import folding
-from deniable_aggregator.store.contract import Verdict
 from deniable_aggregator.store.postgres import PostgresStore
+from deniable_aggregator.store.rows import Verdict
 from deniable_aggregator.store.sessions import Lock, connected
 from support import databases, postgres_server
 from support.databases import COLLECTION, Postgres, register

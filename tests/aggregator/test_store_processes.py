@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.store.contract import Verdict
+from deniable_aggregator.store.rows import Verdict
 from support import databases
 from support.databases import COLLECTION, Database
 from support.store_worker import begin, start

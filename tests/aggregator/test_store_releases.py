@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import releases
-from deniable_aggregator.store.contract import ChargeRow, ResultRow
+from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from deniable_shared.journal import LogEntry
 from support import ledger_spender
 from support.databases import AnyStore, Database

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.store.contract import PAGE_SIZE, Arrival, Cell, Store, Tally
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import PAGE_SIZE, Arrival, Cell, Tally
 from support.databases import AnyStore, Database
 from support.stores import COLLECTION, EPOCH, arrival, report_id, sums
 

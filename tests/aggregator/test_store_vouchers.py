@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable_aggregator.store import counting
-from deniable_aggregator.store.contract import Arrival, Verdict
 from deniable_aggregator.store.redeeming import Key, turned_away
+from deniable_aggregator.store.rows import Arrival, Verdict
 from support.databases import AnyStore, Database
 from support.kill_switch import Killed, KillSwitch
 from support.stores import COLLECTION, EPOCH, arrival, counted, ids_kept, rows, sums, vouched

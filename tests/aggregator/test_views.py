@@ -16,8 +16,9 @@ from deniable_aggregator.central.account.decimals import at_most
 from deniable_aggregator.clock.watch import SETTLING_SECONDS
 from deniable_aggregator.queries import sql_views
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import ShownEpoch, Store
 from deniable_aggregator.store.opening import read_beside
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import ShownEpoch
 from deniable_shared.manifest import Manifest
 from support import postgres_server
 from support.api_world import DAY, TODAY, World, authored, opened

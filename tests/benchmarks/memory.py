@@ -20,7 +20,7 @@ from benchmarks.worker import Plan
 from benchmarks.world import Deployment, deployment
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.service import Service
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared import report
 
 CHOICES = 65_536

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import psycopg
 import pytest
 
-from deniable_aggregator.store.contract import ManifestRow
 from deniable_aggregator.store.postgres import PostgresStore
+from deniable_aggregator.store.rows import ManifestRow
 from deniable_aggregator.store.sqlite import SqliteStore
 from support import postgres_server
 

@@ -14,7 +14,7 @@ from deniable_aggregator.app import create_app
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Store
 from support.api_world import NOON, TODAY, Moment, World, authored, opened
 from support.ledgers import charge_row, result_row
 

@@ -27,7 +27,7 @@ from deniable_aggregator.backup import copying
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool import Spooled
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_client import Ceiling, Client, Outcome
 from deniable_client.transport import HttpTransport
 from deniable_shared.authoring import manifest_from_toml

@@ -14,7 +14,7 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request, Selection
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins

@@ -17,7 +17,7 @@ from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, T
 from deniable_aggregator.releases import Releases
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import ResultRow
+from deniable_aggregator.store.rows import ResultRow
 from deniable_aggregator.store.sqlite import SqliteStore
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon

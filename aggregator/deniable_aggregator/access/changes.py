@@ -9,8 +9,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.access.contract import AccessStore
 from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
+from deniable_aggregator.store.protocols import Audit
 
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service
@@ -33,13 +33,13 @@ def record(service: Service) -> None:
         service.store.record_act()
 
 
-def record_confirmation(store: AccessStore, at: float) -> None:
+def record_confirmation(store: Audit, at: float) -> None:
     """Append an entry: an operator confirmed the clock of this machine at that time."""
     with audit.acting("clock-confirmed", actor="deniable clock confirm", at=at):
         store.record_act()
 
 
-def last(store: AccessStore, act: str) -> audit.Entry | None:
+def last(store: Audit, act: str) -> audit.Entry | None:
     """The newest entry of an act."""
     newest = None
     for row in every(store):
@@ -48,7 +48,7 @@ def last(store: AccessStore, act: str) -> audit.Entry | None:
     return newest
 
 
-def every(store: AccessStore) -> Iterator[AuditRow]:
+def every(store: Audit) -> Iterator[AuditRow]:
     """The whole audit log, page by page."""
     first = 0
     while page := store.audit(first):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from deniable_aggregator.access import audit
@@ -26,13 +26,29 @@ SECRET_CHARACTERS = 43
 class SessionStore(Protocol):
     """The part of a store that keeps sessions and links."""
 
-    def add_session(self, row: SessionRow) -> bool: ...
-    def find_session(self, session_hash: bytes) -> SessionRow | None: ...
-    def sessions(self) -> list[SessionRow]: ...
-    def end_session(self, session_id: str) -> bool: ...
-    def add_link(self, row: LinkRow) -> None: ...
-    def find_link(self, link_hash: bytes) -> LinkRow | None: ...
-    def use_link(self, link_hash: bytes, session: SessionRow, *, now: float) -> bool: ...
+    def add_session(self, row: SessionRow) -> bool:
+        """Keep it. One that began with a password is kept only while the user is there."""
+
+    def sessions(self) -> Sequence[SessionRow]:
+        """Oldest first, those over included until they are forgotten."""
+
+    def find_session(self, session_hash: bytes) -> SessionRow | None:
+        """The one of this cookie's hash."""
+
+    def end_session(self, session_id: str) -> bool:
+        """False if there is no such session."""
+
+    def add_link(self, row: LinkRow) -> None:
+        """Keep one more."""
+
+    def use_link(self, link_hash: bytes, session: SessionRow, *, now: float) -> bool:
+        """Delete a link that still holds and keep the session it begins, in one transaction.
+
+        False, and nothing kept, for a link that is unknown, used or over: of many at once one wins.
+        """
+
+    def find_link(self, link_hash: bytes) -> LinkRow | None:
+        """The one of this hash."""
 
 
 class Sessions:

@@ -27,10 +27,17 @@ _LONGEST_HEADER = 128  # "Bearer dn_" and 43 characters: anything longer is not 
 class TokenStore(Protocol):
     """The part of a store that keeps tokens."""
 
-    def add_token(self, token: Token) -> None: ...
-    def tokens(self) -> Sequence[Token]: ...
-    def revoke_token(self, token_id: str, now: float) -> bool: ...
-    def find_token(self, token_hash: bytes) -> Token | None: ...
+    def add_token(self, token: Token) -> None:
+        """Keep one more."""
+
+    def tokens(self) -> Sequence[Token]:
+        """Every token ever made, oldest first."""
+
+    def revoke_token(self, token_id: str, now: float) -> bool:
+        """Invalid from now on; False if there is no such token. The first time stays."""
+
+    def find_token(self, token_hash: bytes) -> Token | None:
+        """The one of this hash, valid or not."""
 
 
 class Tokens:

@@ -38,10 +38,17 @@ _AT_ONCE = threading.Semaphore(2)
 class UserStore(Protocol):
     """The part of a store that keeps users."""
 
-    def add_user(self, user: User) -> bool: ...
-    def users(self) -> Sequence[User]: ...
-    def find_user(self, name: str) -> User | None: ...
-    def remove_user(self, name: str) -> bool: ...
+    def add_user(self, user: User) -> bool:
+        """False, and nothing kept, where somebody has the name."""
+
+    def users(self) -> Sequence[User]:
+        """In the order they were added."""
+
+    def find_user(self, name: str) -> User | None:
+        """The user of this name."""
+
+    def remove_user(self, name: str) -> bool:
+        """With all sessions and links of that name; False where there was none of the three."""
 
 
 class Users:

@@ -21,7 +21,8 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.evidence import of_shape
 from deniable_aggregator.queries.pooled import Span, pooled, visible
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import EpochRow, Store, Verdict
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import EpochRow, Verdict
 
 __all__ = ["WORDS", "Health", "Oddness", "health_of", "oddness_of", "turned_away"]
 

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from deniable_aggregator.dashboard.words import when
 from deniable_aggregator.queries.pooled import visible
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Store
 from deniable_shared.epochs import epoch_start
 
 __all__ = ["Choice", "choices", "day_of"]

@@ -11,7 +11,7 @@ from deniable_aggregator.problem import Problem, jittered
 from deniable_aggregator.suspension import RETRY_SECONDS, Suspension
 
 if TYPE_CHECKING:
-    from deniable_aggregator.store.contract import Store
+    from deniable_aggregator.store.protocols import Store
 
 __all__ = ["NAME", "REPLACED", "UNREADABLE", "DatabaseGuard"]
 

@@ -23,7 +23,8 @@ from deniable_aggregator.heads import file
 from deniable_aggregator.heads.chain import extended, head_of
 from deniable_aggregator.heads.document import End, Heads
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.store.contract import GENESIS, Store
+from deniable_aggregator.store.protocols import Store
+from deniable_shared.journal import GENESIS
 
 __all__ = [
     "BEHIND",

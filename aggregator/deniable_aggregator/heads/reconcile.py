@@ -35,7 +35,8 @@ from deniable_aggregator.heads.keeper import (
 )
 from deniable_aggregator.queries.accounts import budget_of, is_substitute, substitute_request
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import ChargeRow, Store
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.canonical import canonical_json
 from deniable_shared.epochs import epoch_at
 

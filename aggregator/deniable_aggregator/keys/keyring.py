@@ -27,7 +27,7 @@ from deniable_shared.errors import EnvelopeError
 from deniable_shared.keylist import PublicKey
 
 if TYPE_CHECKING:
-    from deniable_aggregator.store.contract import Store
+    from deniable_aggregator.store.protocols import Store
 
 __all__ = ["Keys"]
 

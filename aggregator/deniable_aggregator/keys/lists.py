@@ -18,7 +18,8 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.errors import KeyFileError, StoreError
 from deniable_aggregator.keys.rotation import Standing
 from deniable_aggregator.keys.vouchers import CLOCKS_APART_SECONDS
-from deniable_aggregator.store.contract import KeyListRow, Store
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import KeyListRow
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError, ForkError, SignatureError

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.store.contract import Arrival, Store, Tally, Verdict
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import Arrival, Tally, Verdict
 
 if TYPE_CHECKING:
     from deniable_aggregator.metrics.measures import Metrics

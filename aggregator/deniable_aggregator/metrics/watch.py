@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
-    from deniable_aggregator.store.contract import Store
+    from deniable_aggregator.store.protocols import Store
 
 __all__ = ["Watch"]
 

@@ -19,7 +19,7 @@ from deniable_aggregator.documents.access import (
     UserDocument,
     UsersDocument,
 )
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Store
 
 __all__ = ["audit", "sessions", "tokens", "user", "users"]
 

@@ -31,7 +31,7 @@ from deniable_aggregator.queries.spans import span_of
 from deniable_aggregator.queries.tables import tables_asked
 from deniable_aggregator.queries.texts import check_candidates
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Store
 from deniable_shared.domain import Number, Text
 
 __all__ = ["comparison"]

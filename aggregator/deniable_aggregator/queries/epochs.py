@@ -13,7 +13,8 @@ from deniable_aggregator.documents.collections import EpochDocument, EpochsDocum
 from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.queries.spans import epoch_index
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import EpochRow, Store
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import EpochRow
 from deniable_aggregator.store.spooled import counted_at
 from deniable_shared.epochs import closes_at, epoch_at, epoch_end, epoch_start
 from deniable_shared.manifest import Manifest

@@ -42,7 +42,7 @@ from deniable_aggregator.queries.spans import moments_span
 from deniable_aggregator.queries.tables import Shown, shown_tables, tables_asked
 from deniable_aggregator.queries.texts import check_candidates, refuse_test_of_found, shown_texts
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Store
 from deniable_shared.domain import Text
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest

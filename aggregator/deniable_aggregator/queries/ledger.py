@@ -14,7 +14,8 @@ from deniable_aggregator.queries.accounts import account_of, guarantee_of
 from deniable_aggregator.queries.costs import guaranteed, limit_of, remaining
 from deniable_aggregator.queries.releases import summaries
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import ChargeRow, Store
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import ChargeRow
 
 __all__ = ["accounts", "reconciled_charges"]
 

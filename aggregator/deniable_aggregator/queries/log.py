@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deniable_aggregator.documents.collections import LogDocument
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Store
 
 __all__ = ["log"]
 

@@ -16,7 +16,7 @@ from deniable_aggregator.queries.pooled import PooledTally, Span, by_epoch, visi
 from deniable_aggregator.queries.spans import span_of
 from deniable_aggregator.queries.tables import tables_asked
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Store
 from deniable_shared.domain import Number
 
 __all__ = ["MEAN", "Moment", "OverTime", "over_time"]

@@ -12,8 +12,9 @@ from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import CellTally, EpochRow, Store
 from deniable_aggregator.store.counted import possible
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import CellTally, EpochRow
 
 __all__ = [
     "LAST_EPOCH",

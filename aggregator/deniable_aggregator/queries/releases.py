@@ -17,7 +17,8 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.accounts import guarantee_of, is_substitute
 from deniable_aggregator.queries.costs import guaranteed
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import ChargeRow, ResultRow, Store
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import ChargeRow, ResultRow
 
 __all__ = ["charge_named", "document_of", "release", "releases", "summaries"]
 

@@ -20,7 +20,7 @@ from deniable_aggregator.queries.estimates import plain
 from deniable_aggregator.queries.pooled import MAX_ROWS, page_of
 from deniable_aggregator.queries.spans import moments_span
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Store
 from deniable_shared.domain import Text
 from deniable_shared.epochs import epoch_start
 

@@ -15,13 +15,8 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.estimates import plain
 from deniable_aggregator.queries.pooled import Span, pooled
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import (
-    EpochRow,
-    ShownCollection,
-    ShownEpoch,
-    ShownEstimate,
-    Store,
-)
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import EpochRow, ShownCollection, ShownEpoch, ShownEstimate
 from deniable_shared.domain import Text
 
 __all__ = ["EPOCHS_AT_ONCE", "MOST_LABELS", "publish"]

@@ -21,7 +21,8 @@ from deniable_aggregator.queries.pooled import cells_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.request import Selection
 from deniable_aggregator.retention import first_kept
-from deniable_aggregator.store.contract import EpochRow, Store
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import EpochRow
 from deniable_aggregator.store.spooled import counted_at
 from deniable_shared.epochs import closes_at, epoch_at
 

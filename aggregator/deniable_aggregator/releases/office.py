@@ -51,7 +51,8 @@ from deniable_aggregator.releases.request import (
     terms,
 )
 from deniable_aggregator.releases.sessions import Sessions
-from deniable_aggregator.store.contract import ChargeRow, ResultRow, Store
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from deniable_shared.epochs import Clock
 
 __all__ = ["Releases", "Shown"]

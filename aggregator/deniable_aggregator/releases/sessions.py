@@ -26,7 +26,8 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.document import answered
 from deniable_aggregator.releases.facts import facts_of, tallies_of
 from deniable_aggregator.releases.request import Planner, opens_session, planned, terms
-from deniable_aggregator.store.contract import ChargeRow, Store
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 
 __all__ = ["Sessions"]

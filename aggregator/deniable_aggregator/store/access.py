@@ -30,7 +30,7 @@ insert into sign_in_links (hash, name, role, collections, expires) values (?, ?,
 
 
 class AccessRegisters:
-    """See `access.contract.AccessStore`."""
+    """See `protocols.Access`."""
 
     def __init__(self, connections: Connections) -> None:
         self._lent = Audited(connections)

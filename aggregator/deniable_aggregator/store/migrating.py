@@ -14,7 +14,7 @@ from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
-    from deniable_aggregator.store.contract import Store
+    from deniable_aggregator.store.protocols import Store
 
 __all__ = ["migrated", "opened", "require_current", "revision"]
 

@@ -9,7 +9,9 @@ import psycopg
 from deniable_aggregator.access import audit
 from deniable_aggregator.store import appending, counting, folding, postgres_schema
 from deniable_aggregator.store.auditing import carrying
-from deniable_aggregator.store.contract import (
+from deniable_aggregator.store.leadership import Leadership
+from deniable_aggregator.store.registers import Registers
+from deniable_aggregator.store.rows import (
     Arrival,
     Block,
     Cell,
@@ -20,8 +22,6 @@ from deniable_aggregator.store.contract import (
     Verdict,
     Waiting,
 )
-from deniable_aggregator.store.leadership import Leadership
-from deniable_aggregator.store.registers import Registers
 from deniable_aggregator.store.sessions import Factory, Lock, Sessions
 
 __all__ = ["PostgresStore"]
@@ -31,7 +31,7 @@ PING_SECONDS = 3.0
 
 
 class PostgresStore(Registers):
-    """See `contract.Store`. Opening migrates the database and finishes an interrupted closing."""
+    """See `protocols.Store`. Opening migrates the database and finishes an interrupted closing."""
 
     def __init__(self, url: str, *, factory: Factory = psycopg.Connection) -> None:
         self.migrated_from = postgres_schema.migrate(url)

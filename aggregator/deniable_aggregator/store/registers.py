@@ -22,19 +22,21 @@ from deniable_aggregator.store import (
     spooled,
 )
 from deniable_aggregator.store.access import AccessRegisters
-from deniable_aggregator.store.collected import CollectionRow, DeletedManifest, MayDelete
-from deniable_aggregator.store.contract import (
+from deniable_aggregator.store.rejections import Rejections
+from deniable_aggregator.store.rows import (
     ChargeRow,
+    CollectionRow,
     Decide,
+    DeletedManifest,
     KeyListRow,
-    LogEntry,
     ManifestRow,
+    MayDelete,
     ResultRow,
     ShownCollection,
     ShownEpoch,
 )
-from deniable_aggregator.store.rejections import Rejections
 from deniable_aggregator.store.statements import Connections
+from deniable_shared.journal import LogEntry
 
 __all__ = ["Registers"]
 
@@ -43,7 +45,7 @@ _ARCHIVING = {True: "collection-archived", False: "collection-unarchived"}
 
 
 class Registers(AccessRegisters):
-    """See `contract.Store`; a store adds counting and what opens and closes it."""
+    """See `protocols.Store`; a store adds counting and what opens and closes it."""
 
     def __init__(self, connections: Connections) -> None:
         super().__init__(connections)

@@ -11,7 +11,8 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import counted, counting, schema
 from deniable_aggregator.store.connections import Connections, Factory, require_whole
-from deniable_aggregator.store.contract import (
+from deniable_aggregator.store.registers import Registers
+from deniable_aggregator.store.rows import (
     Arrival,
     Block,
     CellTally,
@@ -21,13 +22,12 @@ from deniable_aggregator.store.contract import (
     Verdict,
     Waiting,
 )
-from deniable_aggregator.store.registers import Registers
 
 __all__ = ["SqliteStore"]
 
 
 class SqliteStore(Registers):
-    """See `contract.Store`. Opening migrates the file and finishes an interrupted closing."""
+    """See `protocols.Store`. Opening migrates the file and finishes an interrupted closing."""
 
     def __init__(self, path: Path, *, factory: Factory = sqlite3.Connection) -> None:
         self.migrated_from = schema.migrate(path)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from deniable_aggregator.registry import Collection, Registry
     from deniable_aggregator.releases import Planner, Request, Shown
     from deniable_aggregator.service import Service
-    from deniable_aggregator.store.contract import Arrival, Store, Tally, Verdict
+    from deniable_aggregator.store.protocols import Store
+    from deniable_aggregator.store.rows import Arrival, Tally, Verdict
     from deniable_aggregator.tracing.tracer import Tracer
     from deniable_shared.epochs import Clock
 
