@@ -1,16 +1,15 @@
-"""Tokens, users, sessions, one-time links and the audit log, in the SQL both databases share."""
+"""Tokens, users, sessions and one-time links."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.access.rows import AuditRow, LinkRow, SessionRow, Token, User
-from deniable_aggregator.store import auditing
-from deniable_aggregator.store.auditing import Audited
-from deniable_aggregator.store.statements import Connections, Statements
+from deniable_aggregator.access.rows import LinkRow, SessionRow, Token, User
+from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.tables import Tables
 
-__all__ = ["AccessRegisters"]
+__all__ = ["AccessTables"]
 
 _FIND_TOKEN = "select id, role, label, hash, created, expires, revoked, collections from tokens"  # noqa: S105
 _FIND_USER = "select name, role, collections, password, created from users"
@@ -29,11 +28,8 @@ _ADD_LINK = """
 insert into sign_in_links (hash, name, role, collections, expires) values (?, ?, ?, ?, ?)"""
 
 
-class AccessRegisters:
+class AccessTables(Tables):
     """See `protocols.Access`."""
-
-    def __init__(self, connections: Connections) -> None:
-        self._lent = Audited(connections)
 
     def add_token(self, token: Token) -> None:
         row = (token.id, token.role, token.label, token.hash, token.created)
@@ -132,19 +128,6 @@ class AccessRegisters:
             with self._lent.write() as db:
                 db.execute("delete from sessions where expires <= ?", (int(now),))
                 db.execute("delete from sign_in_links where expires <= ?", (int(now),))
-
-    def record_act(self) -> None:
-        with self._lent.write(*audit.ALONE):
-            pass  # the entry is all there is to write
-
-    def audit(self, first: int = 0) -> list[AuditRow]:
-        with self._lent.read() as db:
-            return auditing.entries(db, first)
-
-    def audit_head(self) -> tuple[int, str]:
-        with self._lent.read() as db:
-            size, head = auditing.head(db)
-        return size, head.hex()
 
     def _changes(self, statement: str, parameters: tuple[object, ...], *acts: str) -> bool:
         with self._lent.write(*acts) as db:

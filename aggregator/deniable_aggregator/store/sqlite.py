@@ -10,8 +10,12 @@ from pathlib import Path
 from deniable_aggregator.access import audit
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import counted, counting, schema
+from deniable_aggregator.store.access import AccessTables
+from deniable_aggregator.store.audit import AuditTables
+from deniable_aggregator.store.collections import CollectionTables
 from deniable_aggregator.store.connections import Connections, Factory, require_whole
-from deniable_aggregator.store.registers import Registers
+from deniable_aggregator.store.ledger import LedgerTables
+from deniable_aggregator.store.reports import ReportTables
 from deniable_aggregator.store.rows import (
     Arrival,
     Block,
@@ -26,45 +30,8 @@ from deniable_aggregator.store.rows import (
 __all__ = ["SqliteStore"]
 
 
-class SqliteStore(Registers):
-    """See `protocols.Store`. Opening migrates the file and finishes an interrupted closing."""
-
-    def __init__(self, path: Path, *, factory: Factory = sqlite3.Connection) -> None:
-        self.migrated_from = schema.migrate(path)
-        self._connections = Connections(path, factory=factory)
-        try:
-            with self._connections.read() as db:
-                require_whole(db, str(path))
-            super().__init__(self._connections)
-            self._finish_sweeps()
-        except BaseException:
-            self._connections.close()
-            raise
-
-    def lead(self, *, willing: bool = True) -> bool:
-        """Always if `willing`: the directory's lock keeps other processes out."""
-        return willing
-
-    def rest(self, *, at_once: bool = False) -> None:
-        """Checkpoint: afterwards the file alone, without its log, has everything."""
-        if not at_once:
-            self._connections.checkpoint_if_idle()
-            return
-        with suppress(StoreError):  # an idle tick tries again
-            self._connections.checkpoint()
-
-    def ping(self) -> None:
-        self._connections.require_same_file()
-        with self._connections.read() as db:
-            db.execute("select version_num from alembic_version").fetchall()
-
-    def waiting(self) -> Waiting:
-        """Nothing ever does."""
-        return Waiting()
-
-    def roll_up(self) -> int:
-        """Nothing waits: counts are added in place."""
-        return 0
+class SqliteReports(ReportTables):
+    """Counts are added in place, by one writer."""
 
     def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
         met = {arrival.cell.collection for arrival in arrivals}
@@ -100,17 +67,6 @@ class SqliteStore(Registers):
             self._sweep(number, epoch)
         return new
 
-    def is_closed(self, collection: str, epoch: int) -> bool:
-        with self._connections.read() as db:
-            return counting.is_closed(db, self._number(collection), epoch)
-
-    def close(self) -> None:
-        """Write the rejections, checkpoint, close every connection."""
-        try:
-            self.flush()
-        finally:
-            self._connections.close()
-
     def _finish_sweeps(self) -> None:
         with self._connections.read() as db:
             pending = counting.leftovers(db)
@@ -122,3 +78,57 @@ class SqliteStore(Registers):
         while not swept:
             with self._connections.write() as db:
                 swept = counting.sweep(db, number, epoch)
+
+
+class SqliteStore(SqliteReports, CollectionTables, LedgerTables, AccessTables, AuditTables):
+    """See `protocols.Store`. Opening migrates the file and finishes an interrupted closing."""
+
+    _connections: Connections
+
+    def __init__(self, path: Path, *, factory: Factory = sqlite3.Connection) -> None:
+        self.migrated_from = schema.migrate(path)
+        self._connections = Connections(path, factory=factory)
+        try:
+            with self._connections.read() as db:
+                require_whole(db, str(path))
+            super().__init__(self._connections)
+            self._require_sealed_facts()
+            self._finish_sweeps()
+        except BaseException:
+            self._connections.close()
+            raise
+
+    def lead(self, *, willing: bool = True) -> bool:
+        """Always if `willing`: the directory's lock keeps other processes out."""
+        return willing
+
+    def rest(self, *, at_once: bool = False) -> None:
+        """Checkpoint: afterwards the file alone, without its log, has everything."""
+        if not at_once:
+            self._connections.checkpoint_if_idle()
+            return
+        with suppress(StoreError):  # an idle tick tries again
+            self._connections.checkpoint()
+
+    def ping(self) -> None:
+        self._connections.require_same_file()
+        with self._connections.read() as db:
+            db.execute("select version_num from alembic_version").fetchall()
+
+    def waiting(self) -> Waiting:
+        """Nothing ever does."""
+        return Waiting()
+
+    def roll_up(self) -> int:
+        """Nothing waits: counts are added in place."""
+        return 0
+
+    def flush(self) -> None:
+        self._rejections.flush()
+
+    def close(self) -> None:
+        """Write the rejections, checkpoint, close every connection."""
+        try:
+            self.flush()
+        finally:
+            self._connections.close()
