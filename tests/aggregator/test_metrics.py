@@ -134,7 +134,7 @@ def test_releases_are_counted_by_outcome_and_prices_are_not(world: World) -> Non
     budget = 'central = { per_epoch = "1", per_installation = "1", delta = "0.00001" }\n'
     found = world.register(authored(type="choice", labels=("a", "b"), more=budget))
     world.count(found, ["a"] * 5)
-    world.service.store.close_epoch(found.id, TODAY, world.clock())
+    world.service.store.close_epoch(found.id, TODAY, world.clock(), audit=None)
     wanted = {"mechanism": "histogram", "epsilon": "0.5", "epochs": [TODAY]}
     address = f"/v1/collections/{found.id}/releases"
     for body in ({**wanted, "cost": True}, wanted, wanted, {**wanted, "epsilon": "0.9"}):

@@ -56,7 +56,9 @@ class History(RuleBasedStateMachine):
 
     @rule(epoch=EPOCHS)
     def close_epoch(self, epoch: int) -> None:
-        assert self.store.close_epoch(COLLECTION, epoch, 0) == (epoch not in self.closed)
+        assert self.store.close_epoch(COLLECTION, epoch, 0, audit=None) == (
+            epoch not in self.closed
+        )
         self.closed.add(epoch)
 
     @rule()

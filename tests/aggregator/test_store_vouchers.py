@@ -82,7 +82,7 @@ def test_a_serial_counts_in_every_epoch_of_its_own(store: AnyStore) -> None:
 
 def test_serials_go_when_their_epoch_closes(store: AnyStore, database: Database) -> None:
     store.commit([*vouched(range(3)), arrival(9, voucher=9, epoch=EPOCH + 1)], sums)
-    store.close_epoch(COLLECTION, EPOCH, 0)
+    store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
     assert rows(database, "vouchers") == 1
     assert store.commit(vouched([1], offset=10), sums) == [CLOSED]
 
@@ -96,7 +96,7 @@ def test_serials_go_in_slices_too_and_an_interrupted_deletion_is_finished(
     store.commit(vouched(range(7)), sums)
     switch.arm(28)
     with pytest.raises(Killed):
-        store.close_epoch(COLLECTION, EPOCH, 0)
+        store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
     left = database.left_behind()
     switch.arm(None)
     store.close()

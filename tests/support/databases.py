@@ -59,7 +59,7 @@ def manifest_row(collection: str = COLLECTION, version: int = 1) -> ManifestRow:
 
 
 def register(store: AnyStore, collection: str, version: int = 1) -> None:
-    store.add_manifest(manifest_row(collection, version))
+    store.add_manifest(manifest_row(collection, version), audit=None)
 
 
 class Database(ABC):

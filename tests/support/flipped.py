@@ -73,7 +73,7 @@ def _fill(world: World) -> None:
             world.count(found, values, epoch=epoch)
     for number in (1, 2):
         row = replace(charge_row(number), collection=found.id)
-        world.service.store.charge(row, lambda _: None)
+        world.service.store.charge(row, lambda _: None, audit=None)
         world.service.store.store_result(result_row(number))
     world.service.tick()
 

@@ -141,7 +141,7 @@ def _count(world: World, made: Mapping[str, Collection]) -> None:
     store.commit([vouched], lambda _, rows: survey.estimator.tally(rows))
     for name in values:
         for age in (3, 2):
-            store.close_epoch(made[name].id, TODAY - age, world.clock())
+            store.close_epoch(made[name].id, TODAY - age, world.clock(), audit=None)
     for name in ("settings", "minutes"):
         store.expire_epoch(made[name].id, TODAY - 3, world.clock())
     store.count_rejections(made["settings"].id, {"cannot-open": 2, "too-early": 1})

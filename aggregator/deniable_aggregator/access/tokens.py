@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from deniable_aggregator.access import audit
+from deniable_aggregator.access.audit import AuditEntry, detailed
 from deniable_aggregator.access.roles import scope_of
 from deniable_aggregator.access.rows import Token
 from deniable_shared.epochs import Clock
@@ -27,13 +27,13 @@ _LONGEST_HEADER = 128  # "Bearer dn_" and 43 characters: anything longer is not 
 class TokenStore(Protocol):
     """The part of a store that keeps tokens."""
 
-    def add_token(self, token: Token) -> None:
+    def add_token(self, token: Token, *, audit: AuditEntry | None) -> None:
         """Keep one more."""
 
     def tokens(self) -> Sequence[Token]:
         """Every token ever made, oldest first."""
 
-    def revoke_token(self, token_id: str, now: float) -> bool:
+    def revoke_token(self, token_id: str, now: float, *, audit: AuditEntry | None) -> bool:
         """Invalid from now on; False if there is no such token. The first time stays."""
 
     def find_token(self, token_hash: bytes) -> Token | None:
@@ -54,6 +54,7 @@ class Tokens:
         *,
         expires: float | None = None,
         collections: Iterable[str] | None = None,
+        audit: AuditEntry | None,
     ) -> tuple[str, str]:
         """(id, token). The token is not kept: whoever loses it makes another.
 
@@ -73,8 +74,10 @@ class Tokens:
             expires=None if expires is None else int(expires),
             collections=scope_of(collections),
         )
-        audit.tell(token=token.id, role=role, label=label, collections=token.collections)
-        self._store.add_token(token)
+        audit = detailed(
+            audit, token=token.id, role=role, label=label, collections=token.collections
+        )
+        self._store.add_token(token, audit=audit)
         return token.id, secret
 
     def authenticate(self, header: str | None) -> Token | None:
@@ -91,9 +94,9 @@ class Tokens:
         """Every token ever made, oldest first."""
         return self._store.tokens()
 
-    def revoke(self, token_id: str) -> bool:
+    def revoke(self, token_id: str, *, audit: AuditEntry | None) -> bool:
         """Make a token invalid from now on; False when there is no such token."""
-        return self._store.revoke_token(token_id, self._clock())
+        return self._store.revoke_token(token_id, self._clock(), audit=audit)
 
 
 def presented(header: str | None) -> bytes | None:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from deniable_aggregator.access import audit
+from deniable_aggregator.access.audit import AuditEntry, detailed
 from deniable_aggregator.heads import file
 from deniable_aggregator.heads.chain import head_of
 from deniable_aggregator.heads.document import Charged, End, Heads
@@ -55,7 +55,14 @@ class Gap:
     lost: tuple[str, ...] = ()
 
 
-def reconcile(data: Path, store: Store, collections: Sequence[Collection], now: float) -> Gap:
+def reconcile(
+    data: Path,
+    store: Store,
+    collections: Sequence[Collection],
+    now: float,
+    *,
+    audit: AuditEntry | None,
+) -> Gap:
     """Charge the gap and take the file along; nothing where there is none.
 
     The audit log has an entry of it, which names the collections that the database has lost.
@@ -69,16 +76,17 @@ def reconcile(data: Path, store: Store, collections: Sequence[Collection], now: 
         lost = tuple(sorted(heads.known - there))
         cut = not has_audit(heads, store)
         if cut:
-            audit.tell(audit_log=f"goes on without {heads.audit.size}:{heads.audit.head}")
+            end = f"{heads.audit.size}:{heads.audit.head}"
+            audit = detailed(audit, audit_log=f"goes on without {end}")
         if not is_behind(heads, store) and not is_owed(heads, store):
             if cut:
-                store.record_act()
+                _record(store, audit)
                 file.write(data, followed(replace(heads, audit=End()), store))
             return Gap(lost=lost)
-        audit.tell(lost=lost or None)
+        audit = detailed(audit, lost=lost or None)
         known = [each for each in collections if each.id in there]
-        gap = replace(_charged(heads, store, known, now), lost=lost)
-        store.record_act()  # where no charge has carried the entry
+        gap = replace(_gap(heads, store, known, now), lost=lost)
+        _charge(store, gap.charged, audit)
         kept = Heads(
             sessions=_sessions(heads, store),
             collections=tuple(sorted(heads.known | there)),
@@ -89,8 +97,21 @@ def reconcile(data: Path, store: Store, collections: Sequence[Collection], now: 
     return gap
 
 
-def _charged(heads: Heads, store: Store, collections: Sequence[Collection], now: float) -> Gap:
-    """Charges what is missing of these collections, which are in the store."""
+def _charge(store: Store, rows: Sequence[ChargeRow], audit: AuditEntry | None) -> None:
+    """The first one that is new carries the entry; where none is, the entry is written alone."""
+    for row in rows:
+        if store.charge(row, lambda _: None, audit=audit) is row:
+            audit = None
+    _record(store, audit)
+
+
+def _record(store: Store, audit: AuditEntry | None) -> None:
+    if audit is not None:
+        store.record_act(audit)
+
+
+def _gap(heads: Heads, store: Store, collections: Sequence[Collection], now: float) -> Gap:
+    """What is missing of these collections, which are in the store."""
     rows = store.ledger()
     ids = {each.id for each in collections}
     whole = _exhausted(heads, rows, list(ids)).union(ids.intersection(heads.owed))
@@ -99,8 +120,6 @@ def _charged(heads: Heads, store: Store, collections: Sequence[Collection], now:
         *_drawn_again(heads, store, rows),
         *(_whole(each, now) for each in collections if each.id in whole),
     ]
-    for row in found:
-        store.charge(row, lambda _: None)
     return Gap(tuple(found), tuple(sorted(whole)))
 
 

@@ -63,7 +63,7 @@ def settled(store: Store, collection: Collection, selection: Selection, now: flo
     stored = {row.epoch for row in store.epochs(collection.id) if row.closed_at is not None}
     for epoch in over:
         if epoch not in stored:
-            store.close_epoch(collection.id, epoch, now)
+            store.close_epoch(collection.id, epoch, now, audit=None)
     return _with_enough(store, collection, over)
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from deniable_aggregator.access.audit import AuditEntry, detailed
 from deniable_aggregator.central.account import AccountError, BudgetError
 from deniable_aggregator.central.account.decimals import at_least, at_most
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
@@ -123,12 +124,14 @@ class Releases:
             refusal=refusal,
         )
 
-    def release(self, collection: Collection, request: Request) -> Shown:
+    def release(
+        self, collection: Collection, request: Request, *, audit: AuditEntry | None
+    ) -> Shown:
         """Problem: invalid-argument, epoch-open, too-few-reports, budget-exhausted, ledger-behind
         before the charge, release-failed behind it."""
         outcome = "internal"
         try:
-            shown = self._made(collection, request)
+            shown = self._made(collection, request, audit)
             outcome = "made" if shown.new else "repeated"
             return shown
         except Problem as problem:
@@ -137,12 +140,12 @@ class Releases:
         finally:
             self._count(outcome)
 
-    def _made(self, collection: Collection, request: Request) -> Shown:
+    def _made(self, collection: Collection, request: Request, audit: AuditEntry | None) -> Shown:
         self._heads.keep()
         epochs = settled(self._store, collection, request.selection, self._clock())
         plan, facts = self._valid(collection, request, epochs)
         known = _sayable(plan, facts, epochs)
-        charged = self._charged(collection, self._row(collection, plan, facts))
+        charged = self._charged(collection, self._row(collection, plan, facts), audit)
         stored = self._store.result(charged.release)
         if stored is not None:
             return Shown(stored, new=False)
@@ -180,7 +183,9 @@ class Releases:
             created=int(self._clock()),
         )
 
-    def _charged(self, collection: Collection, row: ChargeRow) -> ChargeRow:
+    def _charged(
+        self, collection: Collection, row: ChargeRow, audit: AuditEntry | None
+    ) -> ChargeRow:
         known = self._store.charge_for(collection.id, row.request)
         if known is not None:
             return known
@@ -188,7 +193,7 @@ class Releases:
         with suppress(AccountError):  # refused inside only: the same request may pay meanwhile
             decide(self._store.charges(collection.id))
         try:
-            return self._store.charge(row, decide)
+            return self._store.charge(row, decide, audit=detailed(audit, release=row.release))
         except BudgetError as error:
             raise _exhausted(error) from error
         except AccountError as error:

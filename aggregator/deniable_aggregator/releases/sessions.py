@@ -16,6 +16,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.central.aggregate.contract import Facts, Session, SessionPlan
 from deniable_aggregator.central.errors import CentralError
 from deniable_aggregator.documents.releases import AnswerDocument
@@ -51,18 +52,20 @@ class _TakenError(Exception):
 
 @dataclass
 class _Journal:
-    """Keeps the records of one session from `number` on."""
+    """Keeps the records of one session from `number` on; the next one carries the entry."""
 
     store: Store
     release: str
     number: int
     taken: bool = False
+    audit: AuditEntry | None = None
 
     def __call__(self, record: bytes) -> None:
-        if not self.store.add_record(self.release, self.number, record):
+        if not self.store.add_record(self.release, self.number, record, audit=self.audit):
             self.taken = True
             raise _TakenError
         self.number += 1
+        self.audit = None
 
 
 class Sessions:
@@ -76,7 +79,12 @@ class Sessions:
         self._open: dict[str, tuple[Session, _Journal]] = {}
 
     def ask(
-        self, collection: Collection, release: str, question: Mapping[str, object]
+        self,
+        collection: Collection,
+        release: str,
+        question: Mapping[str, object],
+        *,
+        audit: AuditEntry | None,
     ) -> AnswerDocument:
         """The answer, and how many questions are left. Problem: not-found, conflict (also for a
         new question past the last one), invalid-argument, ledger-behind, release-failed."""
@@ -87,7 +95,7 @@ class Sessions:
         plan = self._planned_again(charged, facts)
         try:
             with self._asking:
-                return self._answer(collection, release, question, plan, facts)
+                return self._answer(collection, release, question, plan, facts, audit)
         except Problem:
             raise
         except REFUSALS as error:
@@ -146,9 +154,11 @@ class Sessions:
         question: Mapping[str, object],
         plan: SessionPlan,
         facts: Facts,
+        audit: AuditEntry | None,
     ) -> AnswerDocument:
         for _ in range(ATTEMPTS):
             session, journal = self._standing(collection, release, plan, facts)
+            journal.audit = audit
             if not _left(plan, journal.number) and not session.knows(question):
                 self._remember(release, session, journal)
                 raise _exhausted(plan, release)

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import psycopg
 
-from deniable_aggregator.access import audit
-from deniable_aggregator.store import appending, counting, folding, postgres_schema
+from deniable_aggregator.access.audit import AuditEntry
+from deniable_aggregator.store import appending, auditing, counting, folding, postgres_schema
 from deniable_aggregator.store.access import AccessTables
 from deniable_aggregator.store.audit import AuditTables
-from deniable_aggregator.store.auditing import carrying
 from deniable_aggregator.store.collections import CollectionTables
 from deniable_aggregator.store.leadership import Leadership
 from deniable_aggregator.store.ledger import LedgerTables
@@ -74,15 +73,19 @@ class PostgresReports(ReportTables):
         with self._connections.read() as db:
             return appending.epochs(db, collection, number)
 
-    def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
-        """The fact and SWEEP_IDS ids together, more ids in transactions of their own."""
+    def close_epoch(
+        self, collection: str, epoch: int, now: float, *, audit: AuditEntry | None
+    ) -> bool:
+        """The fact and SWEEP_IDS ids together, more ids in transactions of their own.
+
+        Without an entry it waits for no other writer but those of the epoch.
+        """
         number = self._number(collection)
-        announced = audit.announced("epoch-closed") is not None
-        lent = self._connections.write() if announced else self._connections.begin()
-        with carrying(lent, "epoch-closed") as db:
+        lent = self._connections.begin if audit is None else self._connections.write
+        with lent() as db:
             new = appending.close(db, number, epoch, now)
-            if not new:
-                audit.nothing_done("epoch-closed")
+            if new:
+                auditing.append(db, audit)
             swept = appending.sweep(db, number, epoch)
         if not swept:
             self._sweep(number, epoch)

@@ -4,6 +4,9 @@ A store is one object that offers all six. Callers name the smallest they need, 
 one transaction of theirs needs both. Every method is thread-safe. What writes is durable when it
 returns, or raises having changed nothing.
 
+What does a privileged act takes its entry as `audit` and appends it in the same transaction, if it
+changed anything. Nobody is behind what the service does by itself: None.
+
 An operation that loses its connection while the database commits raises too, and may have been
 done: repeating it counts nothing twice and charges nothing twice.
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.rows import AuditRow
 from deniable_aggregator.access.sessions import SessionStore
 from deniable_aggregator.access.tokens import TokenStore
@@ -72,7 +76,9 @@ class Reports(Protocol):
     def is_closed(self, collection: str, epoch: int) -> bool:
         """Whether the epoch takes no more reports."""
 
-    def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
+    def close_epoch(
+        self, collection: str, epoch: int, now: float, *, audit: AuditEntry | None
+    ) -> bool:
         """For good: refuse reports, delete ids and serials, freeze counts. False if it was."""
 
     def expire_epoch(self, collection: str, epoch: int, now: float) -> bool:
@@ -115,19 +121,23 @@ class Collections(Protocol):
     def collections(self) -> dict[str, CollectionRow]:
         """By id."""
 
-    def add_manifest(self, row: ManifestRow) -> None:
+    def add_manifest(self, row: ManifestRow, *, audit: AuditEntry | None) -> None:
         """Append it and its log entry ("manifest"). StoreError if that version is there."""
 
     def manifests(self) -> list[ManifestRow]:
         """Every registered version, oldest first."""
 
-    def set_collection_closed(self, collection: str) -> None:
+    def set_collection_closed(self, collection: str, *, audit: AuditEntry | None) -> None:
         """Refuse this collection's reports permanently."""
 
-    def set_collection_archived(self, collection: str, *, archived: bool) -> None:
+    def set_collection_archived(
+        self, collection: str, *, archived: bool, audit: AuditEntry | None
+    ) -> None:
         """Whether lists leave it out."""
 
-    def delete_collection(self, collection: str, may: MayDelete) -> None:
+    def delete_collection(
+        self, collection: str, may: MayDelete, *, audit: AuditEntry | None
+    ) -> None:
         """Remove it and its manifests; their log entries stay.
 
         `may` is called inside the writing transaction; what it raises is raised, and nothing is
@@ -137,7 +147,7 @@ class Collections(Protocol):
     def deleted_manifests(self) -> list[DeletedManifest]:
         """Every one, in the order of deleting."""
 
-    def add_key_list(self, row: KeyListRow, *, log_size: int) -> bool:
+    def add_key_list(self, row: KeyListRow, *, log_size: int, audit: AuditEntry | None) -> bool:
         """Append it and its log entry ("keys"), or False if the log has not `log_size` entries."""
 
     def latest_key_list(self) -> KeyListRow | None:
@@ -162,7 +172,7 @@ class Collections(Protocol):
 class Ledger(Protocol):
     """What central releases were charged, and what they showed; nothing is ever taken back."""
 
-    def charge(self, row: ChargeRow, decide: Decide) -> ChargeRow:
+    def charge(self, row: ChargeRow, decide: Decide, *, audit: AuditEntry | None) -> ChargeRow:
         """Append the charge, or return the one that is there for the same collection and request.
 
         `decide` is given the collection's charges inside the writing transaction, one at a time
@@ -191,7 +201,9 @@ class Ledger(Protocol):
     def results(self, collection: str) -> list[ResultRow]:
         """In the order of the log."""
 
-    def add_record(self, release: str, number: int, record: bytes) -> bool:
+    def add_record(
+        self, release: str, number: int, record: bytes, *, audit: AuditEntry | None
+    ) -> bool:
         """Append a session's record; False, and nothing kept, unless it is the next number."""
 
     def records(self, release: str, first: int = 0) -> list[bytes]:
@@ -211,8 +223,8 @@ class Access(TokenStore, UserStore, SessionStore, Protocol):
 class Audit(Protocol):
     """The chain of privileged acts."""
 
-    def record_act(self) -> None:
-        """Append the entry of this act, if it is under way; it changes nothing else here."""
+    def record_act(self, entry: AuditEntry) -> None:
+        """Append the entry of an act that changes nothing else here."""
 
     def audit(self, first: int = 0) -> Sequence[AuditRow]:
         """Entries from index `first` on, at most AUDIT_PAGE."""

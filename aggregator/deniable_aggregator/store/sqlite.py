@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from deniable_aggregator.access import audit
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import counted, counting, schema
+from deniable_aggregator.store import auditing, counted, counting, schema
 from deniable_aggregator.store.access import AccessTables
 from deniable_aggregator.store.audit import AuditTables
 from deniable_aggregator.store.collections import CollectionTables
@@ -55,13 +55,15 @@ class SqliteReports(ReportTables):
         with self._connections.read() as db:
             return counted.epochs(db, collection, self._number(collection))
 
-    def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
+    def close_epoch(
+        self, collection: str, epoch: int, now: float, *, audit: AuditEntry | None
+    ) -> bool:
         """The fact and SWEEP_IDS ids together, more ids in slices that let uploads through."""
         number = self._number(collection)
-        with self._lent.write("epoch-closed") as db:
+        with self._connections.write() as db:
             new = counting.close(db, number, epoch, now)
-            if not new:
-                audit.nothing_done("epoch-closed")
+            if new:
+                auditing.append(db, audit)
             swept = counting.sweep(db, number, epoch)
         if not swept:
             self._sweep(number, epoch)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import collected
-from deniable_aggregator.store.auditing import Audited
 from deniable_aggregator.store.rejections import Rejections
 from deniable_aggregator.store.rows import CollectionRow
 from deniable_aggregator.store.statements import Connections
@@ -20,7 +19,6 @@ class Tables:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._lent = Audited(connections)
         self._rejections = Rejections(connections)
         self._numbers: dict[str, int] = {}
 

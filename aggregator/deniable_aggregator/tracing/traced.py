@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from flask import Flask, Response
 
+    from deniable_aggregator.access.audit import AuditEntry
     from deniable_aggregator.api.operations import View
     from deniable_aggregator.documents.releases import QuoteDocument
     from deniable_aggregator.heads import Witness
@@ -95,11 +96,13 @@ class TracedReleases(Releases):
             told.outcome = "priced"
             return priced
 
-    def release(self, collection: Collection, request: Request) -> Shown:
+    def release(
+        self, collection: Collection, request: Request, *, audit: AuditEntry | None
+    ) -> Shown:
         """As without tracing."""
         with self._tracer.act("release") as told:
             told.collection = collection.id
-            shown = super().release(collection, request)
+            shown = super().release(collection, request, audit=audit)
             told.outcome = "made" if shown.new else "repeated"
             return shown
 
