@@ -14,7 +14,7 @@ from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.estimators import Estimator
 from deniable_aggregator.problem import Problem, jittered
-from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.protocols import Collections
 from deniable_aggregator.store.rows import Cell, CollectionRow, ManifestRow
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock, epoch_start
@@ -109,7 +109,7 @@ class Registry:
 
     def __init__(
         self,
-        store: Store,
+        store: Collections,
         *,
         trusted: Sequence[str],
         shared: bool = False,

@@ -27,6 +27,7 @@ from deniable_aggregator.heads import file
 from deniable_aggregator.heads.chain import head_of
 from deniable_aggregator.heads.document import Charged, End, Heads
 from deniable_aggregator.heads.keeper import (
+    HeadStore,
     followed,
     has_audit,
     is_behind,
@@ -35,7 +36,7 @@ from deniable_aggregator.heads.keeper import (
 )
 from deniable_aggregator.queries.accounts import budget_of, is_substitute, substitute_request
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.protocols import Audit, Ledger
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.canonical import canonical_json
 from deniable_shared.epochs import epoch_at
@@ -57,7 +58,7 @@ class Gap:
 
 def reconcile(
     data: Path,
-    store: Store,
+    store: HeadStore,
     collections: Sequence[Collection],
     now: float,
     *,
@@ -97,7 +98,7 @@ def reconcile(
     return gap
 
 
-def _charge(store: Store, rows: Sequence[ChargeRow], audit: AuditEntry | None) -> None:
+def _charge(store: HeadStore, rows: Sequence[ChargeRow], audit: AuditEntry | None) -> None:
     """The first one that is new carries the entry; where none is, the entry is written alone."""
     for row in rows:
         if store.charge(row, lambda _: None, audit=audit) is row:
@@ -105,12 +106,12 @@ def _charge(store: Store, rows: Sequence[ChargeRow], audit: AuditEntry | None) -
     _record(store, audit)
 
 
-def _record(store: Store, audit: AuditEntry | None) -> None:
+def _record(store: Audit, audit: AuditEntry | None) -> None:
     if audit is not None:
         store.record_act(audit)
 
 
-def _gap(heads: Heads, store: Store, collections: Sequence[Collection], now: float) -> Gap:
+def _gap(heads: Heads, store: HeadStore, collections: Sequence[Collection], now: float) -> Gap:
     """What is missing of these collections, which are in the store."""
     rows = store.ledger()
     ids = {each.id for each in collections}
@@ -129,7 +130,7 @@ def _owed(heads: Heads, lost: Sequence[str]) -> tuple[str, ...]:
     return tuple(each for each in lost if heads.unknown or each in charged)
 
 
-def _sessions(heads: Heads, store: Store) -> dict[str, int]:
+def _sessions(heads: Heads, store: Ledger) -> dict[str, int]:
     """As long as they were known to be, the database's are shorter; one that was lost begins anew.
 
     Such a one is in the database as a charge without a result, which has been paid a second time.
@@ -145,7 +146,7 @@ def _missing(heads: Heads, rows: Sequence[ChargeRow]) -> Iterator[ChargeRow]:
             yield each.row(each.release, substitute_request(each.release))
 
 
-def _drawn_again(heads: Heads, store: Store, rows: Sequence[ChargeRow]) -> Iterator[ChargeRow]:
+def _drawn_again(heads: Heads, store: HeadStore, rows: Sequence[ChargeRow]) -> Iterator[ChargeRow]:
     """Charges of the database without a result, where the log has lost entries."""
     if heads.unknown or store.log_head_at(heads.log.size) == heads.log.head:
         return

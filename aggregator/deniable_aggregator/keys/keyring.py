@@ -28,7 +28,7 @@ from deniable_shared.errors import EnvelopeError
 from deniable_shared.keylist import PublicKey
 
 if TYPE_CHECKING:
-    from deniable_aggregator.store.protocols import Store
+    from deniable_aggregator.store.protocols import Collections
 
 __all__ = ["Keys"]
 
@@ -45,7 +45,7 @@ class Keys:
         self,
         data: Path,
         *,
-        store: Store,
+        store: Collections,
         clock: Clock = time.time,
         shared: bool = False,
         believed: Callable[[], bool] = lambda: True,

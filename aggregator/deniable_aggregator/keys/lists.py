@@ -17,7 +17,7 @@ from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.errors import KeyFileError, StoreError
 from deniable_aggregator.keys.rotation import Standing
 from deniable_aggregator.keys.vouchers import CLOCKS_APART_SECONDS
-from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.protocols import Collections
 from deniable_aggregator.store.rows import KeyListRow
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock
@@ -78,7 +78,7 @@ class KeyLists:
     """
 
     def __init__(
-        self, signer: Signer, *, store: Store, clock: Clock, believed: Callable[[], bool]
+        self, signer: Signer, *, store: Collections, clock: Clock, believed: Callable[[], bool]
     ) -> None:
         self._store = store
         self._clock = clock

@@ -51,8 +51,7 @@ from deniable_aggregator.releases.request import (
     tally_digest,
     terms,
 )
-from deniable_aggregator.releases.sessions import Sessions
-from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.releases.sessions import ReleaseStore, Sessions
 from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from deniable_shared.epochs import Clock
 
@@ -84,7 +83,7 @@ class Releases:
 
     def __init__(
         self,
-        store: Store,
+        store: ReleaseStore,
         *,
         clock: Clock,
         plan: Planner,

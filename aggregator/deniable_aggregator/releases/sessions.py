@@ -15,6 +15,7 @@ import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.central.aggregate.contract import Facts, Session, SessionPlan
@@ -27,11 +28,11 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.document import answered
 from deniable_aggregator.releases.facts import facts_of, tallies_of
 from deniable_aggregator.releases.request import Planner, opens_session, planned, terms
-from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.protocols import Ledger, Reports
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 
-__all__ = ["Sessions"]
+__all__ = ["ReleaseStore", "Sessions"]
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +47,10 @@ REFUSALS = (CentralError, DecodeError, DomainError, ParameterError)
 UNANSWERED = "the question could not be answered; asking it again costs nothing"
 
 
+class ReleaseStore(Ledger, Reports, Protocol):
+    """What releases read, and where they are charged and kept."""
+
+
 class _TakenError(Exception):
     """The number belongs to another process's record."""
 
@@ -54,7 +59,7 @@ class _TakenError(Exception):
 class _Journal:
     """Keeps the records of one session from `number` on; the next one carries the entry."""
 
-    store: Store
+    store: Ledger
     release: str
     number: int
     taken: bool = False
@@ -71,7 +76,7 @@ class _Journal:
 class Sessions:
     """The sessions of one process, one question at a time."""
 
-    def __init__(self, store: Store, *, plan: Planner, heads: Witness = UNWATCHED) -> None:
+    def __init__(self, store: ReleaseStore, *, plan: Planner, heads: Witness = UNWATCHED) -> None:
         self._store = store
         self._heads = heads
         self._planner = plan

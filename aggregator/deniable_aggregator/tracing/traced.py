@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from deniable_aggregator.ingest.request import Headers
     from deniable_aggregator.registry import Collection, Registry
     from deniable_aggregator.releases import Planner, Request, Shown
+    from deniable_aggregator.releases.sessions import ReleaseStore
     from deniable_aggregator.service import Service
-    from deniable_aggregator.store.protocols import Store
     from deniable_aggregator.store.rows import Arrival, Tally, Verdict
     from deniable_aggregator.tracing.tracer import Tracer
     from deniable_shared.epochs import Clock
@@ -77,7 +77,7 @@ class TracedReleases(Releases):
 
     def __init__(
         self,
-        store: Store,
+        store: ReleaseStore,
         *,
         clock: Clock,
         plan: Planner,
