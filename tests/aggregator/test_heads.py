@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.access.audit import AuditEntry, parse
 from deniable_aggregator.backup import copying
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.heads import document as heads_document
@@ -133,6 +134,21 @@ def test_reconciling_charges_the_gap_exactly_and_releases_go_on(restarted: Resta
     assert restarted.spender.world.service.reconcile(audit=None).charged == ()
     with pytest.raises(Problem, match="older copy, and is lost"):
         stored_release(restarted.spender.world.service.store, restarted.spender.collection, lost)
+
+
+def test_reconciling_is_one_entry_of_the_audit_log_however_much_it_charges(
+    restarted: Restarted,
+) -> None:
+    restarted.save()
+    for epsilon in ("0.5", "0.25"):
+        restarted.release(epsilon)
+    restarted.go_back()
+    service = restarted.spender.world.service
+    before = service.store.audit_head()[0]
+    entry = AuditEntry.of("ledger-reconciled", actor="ana", at=1)
+    assert [len(service.reconcile(audit=entry).charged) for _ in range(2)] == [2, 0]
+    [row] = service.store.audit(before)
+    assert parse(row) == entry
 
 
 def test_a_lost_release_that_is_asked_for_again_is_paid_again(restarted: Restarted) -> None:

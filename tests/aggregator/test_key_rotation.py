@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.access.audit import AuditEntry, parse
 from deniable_aggregator.errors import KeyFileError
 from deniable_aggregator.keys import directory as keys
 from deniable_aggregator.keys import files as key_files
@@ -98,6 +99,19 @@ def test_a_pending_key_opens_already(world: World) -> None:
     opener = world.service.keys.opener(standing.key.id)
     assert opener is not None
     assert opener.open(sealed, info=b"") == b"hello"
+
+
+def test_the_entry_of_a_rotation_comes_with_the_list_that_has_the_new_key(world: World) -> None:
+    """A list that happens to be due is signed first, and is nobody's act."""
+    store = world.service.store
+    world.clock.now += 8 * DAY
+    signed, acts = len(lists(world)), store.audit_head()[0]
+    entry = AuditEntry.of("key-rotated", actor="ana", at=1)
+    world.service.keys.rotate(audit=entry)
+    assert len(lists(world)) == signed + 2
+    world.service.keys.rotate(audit=entry)  # the one that is pending is the one
+    [row] = store.audit(acts)
+    assert parse(row) == entry
 
 
 def test_rotating_again_waits_for_the_key_that_is_pending(world: World) -> None:
