@@ -1,13 +1,14 @@
-"""The chain of the audit log, in SQL. Called inside the store's transactions."""
+"""The audit log as a chain, in SQL. The functions are called inside the store's transactions."""
 
 from __future__ import annotations
 
 from deniable_aggregator.access.audit import AuditEntry, link
 from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
 from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.tables import Tables
 from deniable_shared.journal import GENESIS
 
-__all__ = ["append", "entries", "head"]
+__all__ = ["AuditTables", "append", "entries", "head"]
 
 
 def append(db: Statements, entry: AuditEntry | None) -> None:
@@ -38,3 +39,20 @@ def entries(db: Statements, first: int) -> list[AuditRow]:
         (first, AUDIT_PAGE),
     )
     return [AuditRow(*row) for row in rows]
+
+
+class AuditTables(Tables):
+    """See `protocols.Audit`."""
+
+    def record_act(self, entry: AuditEntry) -> None:
+        with self._connections.write() as db:
+            append(db, entry)
+
+    def audit(self, first: int = 0) -> list[AuditRow]:
+        with self._connections.read() as db:
+            return entries(db, first)
+
+    def audit_head(self) -> tuple[int, str]:
+        with self._connections.read() as db:
+            size, last = head(db)
+        return size, last.hex()

@@ -9,7 +9,7 @@ import psycopg
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.store import appending, auditing, counting, folding, postgres_schema
 from deniable_aggregator.store.access import AccessTables
-from deniable_aggregator.store.audit import AuditTables
+from deniable_aggregator.store.auditing import AuditTables
 from deniable_aggregator.store.collections import CollectionTables
 from deniable_aggregator.store.leadership import Leadership
 from deniable_aggregator.store.ledger import LedgerTables

@@ -11,7 +11,7 @@ from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import auditing, counted, counting, schema
 from deniable_aggregator.store.access import AccessTables
-from deniable_aggregator.store.audit import AuditTables
+from deniable_aggregator.store.auditing import AuditTables
 from deniable_aggregator.store.collections import CollectionTables
 from deniable_aggregator.store.connections import Connections, Factory, require_whole
 from deniable_aggregator.store.ledger import LedgerTables
