@@ -116,6 +116,17 @@ def test_only_the_room_for_tracing_knows_opentelemetry() -> None:
     assert users == {f"{room}/exporting.py", f"{room}/tracer.py"}
 
 
+def test_only_tracing_knows_what_is_under_way_without_being_handed_it() -> None:
+    """The entry of the audit log is an argument: nothing is passed behind a caller's back."""
+    users = {
+        str(path.relative_to(ROOT))
+        for member in MEMBERS
+        for path in modules(member)
+        if "contextvars" in top_level(path.read_text())
+    }
+    assert users <= {"aggregator/deniable_aggregator/tracing/tracer.py"}
+
+
 def test_a_local_mechanism_is_two_files_of_one_name() -> None:
     def names(folder: Path) -> set[str]:
         return {path.stem for path in folder.glob("*.py")} - {"__init__", "contract"}

@@ -19,7 +19,7 @@ from deniable_shared.epochs import Clock
 if TYPE_CHECKING:
     from deniable_aggregator.metrics import Metrics
     from deniable_aggregator.settings import Settings
-    from deniable_aggregator.store.contract import Store
+    from deniable_aggregator.store.protocols import Store
 
 __all__ = ["SECURITY_HEADERS", "create_app"]
 

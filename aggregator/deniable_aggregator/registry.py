@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator import estimators
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.estimators import Estimator
 from deniable_aggregator.problem import Problem, jittered
-from deniable_aggregator.store.collected import CollectionRow
-from deniable_aggregator.store.contract import Cell, ManifestRow, Store
+from deniable_aggregator.store.protocols import Collections
+from deniable_aggregator.store.rows import Cell, CollectionRow, ManifestRow
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock, epoch_start
 from deniable_shared.errors import DeniableError, ManifestError
@@ -108,7 +109,7 @@ class Registry:
 
     def __init__(
         self,
-        store: Store,
+        store: Collections,
         *,
         trusted: Sequence[str],
         shared: bool = False,
@@ -131,7 +132,7 @@ class Registry:
         self._rows: dict[str, CollectionRow] = {}
         self._take_up()
 
-    def apply(self, envelope: bytes, *, replace: bool = False) -> Applied:
+    def apply(self, envelope: bytes, *, replace: bool = False, audit: AuditEntry | None) -> Applied:
         """Register a signed manifest; the same one again changes nothing.
 
         Raises DecodeError or SignatureError for bytes the operator did not sign, ManifestError for
@@ -155,7 +156,8 @@ class Registry:
                     name=manifest.name,
                     digest=manifest.digest,
                     envelope=envelope,
-                )
+                ),
+                audit=audit,
             )
             self._remember(manifest, envelope)
         return Applied(manifest, created=True)
@@ -220,22 +222,22 @@ class Registry:
         """The ids of collections given by id or name, in order; None: all. UnknownCollection."""
         return None if collections is None else sorted({self.get(each).id for each in collections})
 
-    def close(self, collection_id: str) -> None:
+    def close(self, collection_id: str, *, audit: AuditEntry | None) -> None:
         """Take no more reports for this collection, for good."""
         with self._applying:
             found = self._held(collection_id)
             if found.state == "open":
-                self._store.set_collection_closed(collection_id)
+                self._store.set_collection_closed(collection_id, audit=audit)
                 self._collections[collection_id] = replace(found, state="closed")
 
-    def archive(self, collection_id: str, *, archived: bool) -> None:
+    def archive(self, collection_id: str, *, archived: bool, audit: AuditEntry | None) -> None:
         """Leave this collection out of lists, or no more; nothing else of it changes."""
         with self._applying:
             found = self._held(collection_id)
-            self._store.set_collection_archived(collection_id, archived=archived)
+            self._store.set_collection_archived(collection_id, archived=archived, audit=audit)
             self._collections[collection_id] = replace(found, archived=archived)
 
-    def delete(self, collection_id: str, *, clock: Clock) -> None:
+    def delete(self, collection_id: str, *, clock: Clock, audit: AuditEntry | None) -> None:
         """Remove this collection; its log entries stay.
 
         Raises Problem("conflict") once its first epoch has begun, or where it has reports, closed
@@ -249,7 +251,7 @@ class Registry:
                 if used or clock() >= epoch_start(found.first_epoch, found.manifest.epoch_seconds):
                     raise Problem("conflict", TOO_LATE.format(collection_id))
 
-            self._store.delete_collection(collection_id, may)
+            self._store.delete_collection(collection_id, may, audit=audit)
             self._forget(collection_id)
 
     def tally(self, cell: Cell, payloads: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:

@@ -9,7 +9,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self
 
 from deniable_aggregator import retention
-from deniable_aggregator.access import audit, changes
+from deniable_aggregator.access import changes
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.clock.watch import ClockWatch
 from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import DataDirectoryError
@@ -24,7 +25,7 @@ from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.queries.sql_views import publish
 from deniable_aggregator.registry import Applied, Collection, Registry
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.spooled import counted_at
 from deniable_aggregator.suspension import Suspension
 from deniable_shared.epochs import Clock, closes_at, epoch_at
@@ -196,7 +197,7 @@ class Service:
 
         return DatabaseGuard(self.store, self.heads, self.suspension)
 
-    def reconcile(self) -> Gap:
+    def reconcile(self, *, audit: AuditEntry | None) -> Gap:
         """Charge what an older copy of the database has forgotten; uploads and releases go on.
 
         Problem("unavailable") where the database was replaced while this process ran.
@@ -205,38 +206,42 @@ class Service:
 
         self.database.look()
         self.database.require_same()
-        gap = reconcile(self.settings.data, self.store, self.registry.all(), self.now())
+        gap = reconcile(
+            self.settings.data, self.store, self.registry.all(), self.now(), audit=audit
+        )
         self.database.look()
         return gap
 
-    def register(self, envelope: bytes, *, replace: bool = False) -> Applied:
+    def register(
+        self, envelope: bytes, *, replace: bool = False, audit: AuditEntry | None
+    ) -> Applied:
         """As `Registry.apply`; afterwards the data directory knows the collection, too.
 
         One that the database had lost with its charges is charged its whole budget. Problem
         ("unavailable") while the database is not the one that the data directory knows.
         """
         self.database.require()
-        applied = self.registry.apply(envelope, replace=replace)
+        applied = self.registry.apply(envelope, replace=replace, audit=audit)
         if applied.created:
             self.store.rest(at_once=True)
             self.database.look()
             self._charge_again(applied.manifest.collection)
         return applied
 
-    def delete(self, collection: str) -> None:
+    def delete(self, collection: str, *, audit: AuditEntry | None) -> None:
         """As `Registry.delete`; afterwards the data directory does not know it either.
 
         The database goes first: what it has deleted, the next look takes out of heads.json.
         """
         self.database.require()
-        self.registry.delete(collection, clock=self.now)
+        self.registry.delete(collection, clock=self.now, audit=audit)
         self.store.rest(at_once=True)
         self.database.look()
 
     def _charge_again(self, collection: str) -> None:
         if collection in self.heads.owed:
-            with audit.acting("ledger-reconciled", actor="registration", at=self.clock()):
-                self.reconcile()
+            entry = AuditEntry.of("ledger-reconciled", actor="registration", at=self.clock())
+            self.reconcile(audit=entry)
 
     @cached_property
     def releases(self) -> Releases:
@@ -310,10 +315,10 @@ class Service:
         finally:
             self._lock.release()
 
-    def close_epoch(self, collection: Collection, epoch: int) -> bool:
+    def close_epoch(self, collection: Collection, epoch: int, *, audit: AuditEntry | None) -> bool:
         """For good; False if it was closed before."""
         with self.metrics.epoch_close_seconds.time():
-            closed = self.store.close_epoch(collection.id, epoch, self.now())
+            closed = self.store.close_epoch(collection.id, epoch, self.now(), audit=audit)
         if closed:
             self.metrics.epochs_closed.labels(collection.id).inc()
         return closed
@@ -351,7 +356,7 @@ class Service:
         for row in self.store.epochs(collection.id):
             due = now > closes_at(row.epoch, manifest.epoch_seconds, manifest.grace_seconds)
             if due and row.closed_at is None:
-                self.close_epoch(collection, row.epoch)
+                self.close_epoch(collection, row.epoch, audit=None)
 
     def _delete_old_tallies(self, collection: Collection) -> None:
         """Those that were due a while ago: a clock that is wrong for minutes deletes nothing."""

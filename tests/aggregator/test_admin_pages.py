@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.access.audit import Entry, parse, verify
+from deniable_aggregator.access.audit import AuditEntry, parse, verify
 from support.api_world import World, authored, opened
 from support.browser import Browser
 
@@ -30,7 +30,7 @@ def admin(world: World) -> Browser:
     return Browser.signed_in(world.app, world.service, "admin")
 
 
-def entries(world: World) -> list[Entry]:
+def entries(world: World) -> list[AuditEntry]:
     return [parse(row) for row in world.service.store.audit()]
 
 
@@ -38,7 +38,7 @@ def limited(world: World) -> Browser:
     """An admin of one collection."""
     scope = [world.register(authored()).id]
     browser = Browser.at(world.app)
-    browser.use(world.service.sessions.make_link("Eve", "admin", scope))
+    browser.use(world.service.sessions.make_link("Eve", "admin", scope, audit=None))
     return browser
 
 

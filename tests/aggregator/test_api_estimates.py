@@ -53,7 +53,7 @@ def bits(world: World) -> Collection:
     for epoch, n in ((TODAY, 40), (TODAY - 1, 20), (TODAY - 2, 2)):
         world.count(collection, [BITS] * n, epoch=epoch)
     for epoch in (TODAY - 1, TODAY - 2):
-        world.service.store.close_epoch(collection.id, epoch, world.clock())
+        world.service.store.close_epoch(collection.id, epoch, world.clock(), audit=None)
     return collection
 
 

@@ -13,7 +13,7 @@ import pytest
 from deniable_aggregator.cli.tables import estimates_table
 from deniable_aggregator.documents.estimates import EstimatesDocument
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared.coins import Coins
 from support.api_world import TODAY, World, authored, opened
 

@@ -35,7 +35,7 @@ def themes(world: World) -> Collection:
     found = world.register(authored("themes", type="choice", labels=LABELS, more=BUDGET))
     for epoch in (TODAY - 1, TODAY):
         world.count(found, ["=cmd"] * 9 + ["d"] * 4, epoch=epoch)
-    world.service.close_epoch(found, TODAY - 1)
+    world.service.close_epoch(found, TODAY - 1, audit=None)
     wanted = {"mechanism": "histogram", "epsilon": "0.25", "epochs": [TODAY - 1]}
     path = f"/v1/collections/{found.id}/releases"
     assert world.send("POST", path, "analyst", json=wanted).status_code == 201

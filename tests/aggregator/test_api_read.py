@@ -23,7 +23,7 @@ def filled(world: World, read: str) -> Collection:
     collection = world.register(authored(read, read=read))
     for epoch in (TODAY - 1, TODAY):
         world.count(collection, [BITS] * 10, epoch=epoch)
-    world.service.store.close_epoch(collection.id, TODAY - 1, world.clock())
+    world.service.store.close_epoch(collection.id, TODAY - 1, world.clock(), audit=None)
     return collection
 
 
@@ -46,7 +46,7 @@ def test_live_reads_open_epochs_and_says_so(world: World) -> None:
 
 def test_live_is_final_once_its_epochs_are_closed(world: World) -> None:
     collection = filled(world, "live")
-    world.service.store.close_epoch(collection.id, TODAY, world.clock())
+    world.service.store.close_epoch(collection.id, TODAY, world.clock(), audit=None)
     assert estimates(world, collection)["provisional"] is False
 
 
@@ -68,7 +68,7 @@ def test_closed_leaves_out_an_open_epoch_between_closed_ones(world: World) -> No
     world.count(collection, [BITS] * 10, epoch=TODAY - 2)
     world.count(collection, [BITS] * 10, epoch=TODAY + 1)
     for epoch in (TODAY + 1, TODAY - 2):
-        world.service.store.close_epoch(collection.id, epoch, world.clock())
+        world.service.store.close_epoch(collection.id, epoch, world.clock(), audit=None)
     document = estimates(world, collection)
     assert (document["n"], document["epochs"]) == (30, [TODAY - 2, TODAY - 1, TODAY + 1])
 

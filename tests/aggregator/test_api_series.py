@@ -47,7 +47,7 @@ def bits(world: World) -> Collection:
     for place, reports in enumerate((8, 2, 9, 7, 6)):
         world.count(found, [BITS] * reports, epoch=TODAY - 4 + place)
     for epoch in range(TODAY - 4, TODAY):
-        world.service.close_epoch(found, epoch)
+        world.service.close_epoch(found, epoch, audit=None)
     return found
 
 
@@ -162,7 +162,9 @@ def test_where_no_epoch_has_enough_there_are_no_rows(world: World) -> None:
 
 
 def test_numbers_have_their_mean_in_their_own_units(world: World) -> None:
-    world.service.registry.apply(world.signed(manifest_from_toml(MINUTES, ingest=INGEST)))
+    world.service.registry.apply(
+        world.signed(manifest_from_toml(MINUTES, ingest=INGEST)), audit=None
+    )
     found = world.service.registry.get("minutes")
     world.count(found, [0, 5, 10, 20] * 30)
     told = world.get(f"/v1/collections/{found.id}/estimates").get_json()
@@ -176,5 +178,5 @@ def test_of_a_closed_reading_open_epochs_are_not_there(world: World) -> None:
     found = world.register(authored("closed", read="closed"))
     for epoch in (TODAY - 1, TODAY):
         world.count(found, [BITS] * 5, epoch=epoch)
-    world.service.close_epoch(found, TODAY - 1)
+    world.service.close_epoch(found, TODAY - 1, audit=None)
     assert {row["epoch"] for row in page(world, found)["rows"]} == {TODAY - 1}

@@ -73,7 +73,7 @@ def filled(world: World, read: str, more: str = "") -> Collection:
     collection = world.register(authored(read, read=read, more=more))
     for epoch in (TODAY - 1, TODAY):
         world.count(collection, [YES] * 20, epoch=epoch)
-    world.service.store.close_epoch(collection.id, TODAY - 1, world.clock())
+    world.service.store.close_epoch(collection.id, TODAY - 1, world.clock(), audit=None)
     return collection
 
 
@@ -116,7 +116,7 @@ def test_closed_has_one_answer_for_a_set_of_epochs_whatever_comes_later(
     before = world.get(path).data
     world.count(collection, [NO] * 30, epoch=TODAY - 1)
     world.count(collection, [NO] * 30, epoch=TODAY)
-    world.service.store.close_epoch(collection.id, TODAY, world.clock())
+    world.service.store.close_epoch(collection.id, TODAY, world.clock(), audit=None)
     assert world.get(path).data == before
     assert f'"epochs":[{TODAY - 1}]'.encode() in before
 

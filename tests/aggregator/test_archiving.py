@@ -189,7 +189,7 @@ def test_one_that_was_registered_again_and_then_lost_is_lost(tmp_path: Path) -> 
         shutil.copy(older, settings.database)
         world.service = Service.open(settings, clock=world.clock)
         world.app = create_app(world.service)
-        assert world.service.reconcile().lost == (mistake.id,)
+        assert world.service.reconcile(audit=None).lost == (mistake.id,)
         for _ in range(2):
             world.service.tick()
             path = f"/v1/collections/{mistake.id}/manifest"
@@ -198,7 +198,7 @@ def test_one_that_was_registered_again_and_then_lost_is_lost(tmp_path: Path) -> 
 
 def test_a_name_means_again_what_it_meant_before(world: World, theme: Collection) -> None:
     later = authored("theme", labels=("other",), valid_from=LATER)
-    world.service.register(world.signed(later), replace=True)
+    world.service.register(world.signed(later), replace=True, audit=None)
     assert world.service.registry.get("theme").id == later.collection != theme.id
     delete(world, world.service.registry.get("theme"))
     assert world.service.registry.get("theme").id == theme.id
@@ -234,7 +234,7 @@ def test_a_kill_between_database_and_heads_file_loses_nothing(
     with monkeypatch.context() as patched:
         patched.setattr(HEADS, killed)
         with pytest.raises(Killed):
-            world.service.delete(mistake.id)
+            world.service.delete(mistake.id, audit=None)
     data = world.service.settings.data
     left = heads_file.read(data)
     assert left is not None
@@ -255,7 +255,7 @@ def test_a_kill_before_the_database_committed_deletes_nothing(
         raise Killed
 
     with pytest.raises(Killed):
-        world.service.registry.delete(mistake.id, clock=killed)
+        world.service.registry.delete(mistake.id, clock=killed, audit=None)
     reopen(world)
     assert listed(world) == {"mistake": False, "theme": False}
     assert uploads_go_on(world, theme)
@@ -264,11 +264,11 @@ def test_a_kill_before_the_database_committed_deletes_nothing(
 def test_other_processes_take_up_what_one_has_archived_and_deleted(tmp_path: Path) -> None:
     with pair(tmp_path) as (first, second):
         mistake = authored("mistake", valid_from=LATER)
-        first.service.register(first.signed(mistake))
+        first.service.register(first.signed(mistake), audit=None)
         second.service.tick()
         found = second.service.registry
-        first.service.registry.archive(first.manifest.collection, archived=True)
-        first.service.delete(mistake.collection)
+        first.service.registry.archive(first.manifest.collection, archived=True, audit=None)
+        first.service.delete(mistake.collection, audit=None)
         assert found.known(mistake.collection) is not None
         second.service.tick()
         assert found.known(mistake.collection) is None
@@ -276,8 +276,8 @@ def test_other_processes_take_up_what_one_has_archived_and_deleted(tmp_path: Pat
             found.get("mistake")
         assert found.get("settings").archived
         assert second.upload(second.report()) == []
-        first.service.registry.archive(first.manifest.collection, archived=False)
-        first.service.register(first.signed(mistake))
+        first.service.registry.archive(first.manifest.collection, archived=False, audit=None)
+        first.service.register(first.signed(mistake), audit=None)
         second.service.tick()
         assert not found.get("settings").archived
         assert found.get("mistake").versions.keys() == {1}
@@ -291,11 +291,11 @@ def test_another_collection_under_the_same_id_is_not_mixed_with_the_deleted_one(
         mistake = authored("mistake", valid_from=LATER)
         newer = authored("mistake", valid_from=LATER, expires="2027-07-01", previous=mistake)
         for manifest in (mistake, newer):
-            first.service.register(first.signed(manifest))
+            first.service.register(first.signed(manifest), audit=None)
         second.service.tick()
         assert second.service.registry.get("mistake").manifest.version == 2
-        first.service.delete(mistake.collection)
-        first.service.register(first.signed(mistake))
+        first.service.delete(mistake.collection, audit=None)
+        first.service.register(first.signed(mistake), audit=None)
         second.service.tick()
         assert second.service.registry.get("mistake").versions.keys() == {1}
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.access import audit, throttle, users
+from deniable_aggregator.access import throttle, users
+from deniable_aggregator.access.audit import AuditEntry, parse
 from deniable_aggregator.backup import copying
 from deniable_aggregator.heads import file as heads_file
 from deniable_aggregator.keys import DELEGATION_SECONDS, renew_delegation
@@ -40,9 +41,9 @@ def entries(world: World) -> list[dict[str, Any]]:
     return found[1:]
 
 
-def newest(settings: Settings) -> audit.Entry:
+def newest(settings: Settings) -> AuditEntry:
     with closing(open_store(settings)) as store:
-        return audit.parse(store.audit()[-1])
+        return parse(store.audit()[-1])
 
 
 def failures(world: World) -> list[str]:
@@ -51,7 +52,7 @@ def failures(world: World) -> list[str]:
 
 
 def test_a_failed_sign_in_has_an_entry_that_names_nobody_unknown(world: World) -> None:
-    world.service.users.add("ana", "viewer", PASSWORD)
+    world.service.users.add("ana", "viewer", PASSWORD, audit=None)
     browser = Browser.at(world.app)
     for name in ("ana", "a password in the wrong field"):
         browser.sign_in(name, "not the right one")
@@ -101,9 +102,9 @@ def test_a_restored_database_says_so_and_where_the_log_was_known_to_end(tmp_path
     settings = prepared(tmp_path)
     saved = copying.back_up(settings, tmp_path / "saved.zip", None, 0)
     service = Service.open(settings)
-    service.users.add("ana", "viewer", PASSWORD)
-    with audit.acting("token-made", actor="Ana", at=1):
-        service.tokens.create("viewer", "lost")
+    service.users.add("ana", "viewer", PASSWORD, audit=None)
+    made = AuditEntry.of("token-made", actor="Ana", at=1)
+    service.tokens.create("viewer", "lost", audit=made)
     service.tick()
     service.close()
     lost = heads_file.read(settings.data)

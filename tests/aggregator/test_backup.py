@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.access.contract import SessionRow, User
-from deniable_aggregator.access.tokens import Token
+from deniable_aggregator.access.rows import SessionRow, Token, User
 from deniable_aggregator.backup import archive, copying, keys
 from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import (
@@ -26,9 +25,9 @@ from deniable_aggregator.errors import (
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.contract import Block, Verdict
 from deniable_aggregator.store.opening import open_store
 from deniable_aggregator.store.portable.reading import Digest, digests, snapshot
+from deniable_aggregator.store.rows import Block, Verdict
 from support import postgres_server
 from support.data_directory import NOON, Moment, prepared, prepared_on_postgres
 from support.databases import KINDS, manifest_row
@@ -60,12 +59,12 @@ def kind_of(settings: Settings) -> str:
 
 def fill(settings: Settings) -> None:
     store = open_store(settings)
-    store.add_manifest(manifest_row())
+    store.add_manifest(manifest_row(), audit=None)
     store.commit(arrivals(range(7), WIDE), sums)
     store.roll_up()
-    store.close_epoch(COLLECTION, EPOCH, NOON)
+    store.close_epoch(COLLECTION, EPOCH, NOON, audit=None)
     store.commit(arrivals(range(4), b"\1", epoch=EPOCH - 1), sums)
-    store.close_epoch(COLLECTION, EPOCH - 1, NOON)
+    store.close_epoch(COLLECTION, EPOCH - 1, NOON, audit=None)
     store.expire_epoch(COLLECTION, EPOCH - 1, NOON)
     store.commit(arrivals(range(20, 25), WIDE, epoch=EPOCH + 1), sums)
     store.roll_up()
@@ -75,16 +74,18 @@ def fill(settings: Settings) -> None:
     store.count_rejections(COLLECTION, {"cannot-open": 2, "too-early": 1})
     store.commit_blocks([(Block("nightly", "a.block"), [])], sums)
     store.note_spool("/srv/spool", NOON)
-    store.charge(charge_row(1), admitted)
+    store.charge(charge_row(1), admitted, audit=None)
     store.store_result(result_row(1), b"record 0")
-    store.add_record(charge_row(1).release, 1, b"record 1")
-    store.charge(charge_row(2), admitted)
-    store.add_user(User("ana", "viewer", (COLLECTION,), "scrypt$…", int(NOON)))
-    store.add_token(Token("a", "viewer", "x", bytes(32), int(NOON), collections=(COLLECTION,)))
-    store.add_session(SIGNED_IN)
-    store.add_manifest(manifest_row("mistake-aaaaaa"))
-    store.delete_collection("mistake-aaaaaa", lambda used: None)
-    store.set_collection_archived(COLLECTION, archived=True)
+    store.add_record(charge_row(1).release, 1, b"record 1", audit=None)
+    store.charge(charge_row(2), admitted, audit=None)
+    store.add_user(User("ana", "viewer", (COLLECTION,), "scrypt$…", int(NOON)), audit=None)
+    store.add_token(
+        Token("a", "viewer", "x", bytes(32), int(NOON), collections=(COLLECTION,)), audit=None
+    )
+    store.add_session(SIGNED_IN, audit=None)
+    store.add_manifest(manifest_row("mistake-aaaaaa"), audit=None)
+    store.delete_collection("mistake-aaaaaa", lambda used: None, audit=None)
+    store.set_collection_archived(COLLECTION, archived=True, audit=None)
     store.close()
 
 
@@ -149,7 +150,7 @@ def test_who_may_come_in_and_what_was_done_is_restored_and_nobody_is_signed_in(
     assert len(before.sessions()) == 1
     assert store.sessions() == []
     assert (store.users(), store.tokens()) == (before.users(), before.tokens())
-    assert store.add_user(User("bob", "viewer", None, "scrypt$…", int(NOON)))
+    assert store.add_user(User("bob", "viewer", None, "scrypt$…", int(NOON)), audit=None)
     assert audit.verify(store.audit())[1].hex() == store.audit_head()[1]
     assert store.audit()[:-1] == before.audit()
     before.close()
@@ -168,9 +169,9 @@ def test_a_restored_store_goes_on_counting_where_the_other_one_was(
     again = store.commit(arrivals(range(29, 34), WIDE, epoch=EPOCH + 1), sums)
     assert again == [Verdict.COUNTED, *[Verdict.DUPLICATE] * 3, Verdict.COUNTED]
     assert set(store.commit(arrivals([99], WIDE), sums)) == {Verdict.CLOSED}
-    store.add_manifest(manifest_row("other-4kqz0m"))
+    store.add_manifest(manifest_row("other-4kqz0m"), audit=None)
     store.commit(arrivals(range(2), b"\1", epoch=EPOCH + 9), sums)
-    store.charge(charge_row(3), admitted)
+    store.charge(charge_row(3), admitted, audit=None)
     assert len(store.ledger()) == 3
     store.close()
     if target.shared:

@@ -9,7 +9,7 @@ import pytest
 
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared.coins import Coins
 from support.deniable_command import Deniable
 

@@ -19,7 +19,7 @@ from deniable_aggregator.cli.release_options import arguments_of, read_labels
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared.coins import Coins
 from support import release_plans
 from support.deniable_command import Deniable

@@ -8,7 +8,7 @@ import pytest
 
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_client import Ceiling, Client
 from deniable_client.testing import RecordingTransport
 from deniable_shared import dsse

@@ -16,7 +16,7 @@ from deniable_aggregator.errors import StoreError
 from deniable_aggregator.ingest import commit
 from deniable_aggregator.ingest.commit import Gather, GroupCommit
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.store.contract import Arrival, Tally, Verdict
+from deniable_aggregator.store.rows import Arrival, Tally, Verdict
 from support.databases import AnyStore
 from support.stores import EPOCH, arrival, arrivals, counted, sums
 

@@ -23,7 +23,7 @@ from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool.directory import DRAFT_SECONDS, Directory
 from deniable_aggregator.store import counted
 from deniable_aggregator.store.checksums import BODY_MASK, PRIME, added_seal, body, seal
-from deniable_aggregator.store.contract import PAGE_SIZE, CellTally
+from deniable_aggregator.store.rows import PAGE_SIZE, CellTally
 from deniable_aggregator.store.sqlite import SqliteStore
 from support.api_world import authored, opened
 from support.databases import AnyStore, Database, fresh, unfilled
@@ -172,7 +172,7 @@ def test_a_damaged_n_is_no_number_anywhere(database: Database, store: AnyStore) 
 
 
 def test_a_damaged_entry_of_the_ledger_is_refused(database: Database, store: AnyStore) -> None:
-    store.charge(charge_row(1), admitted)
+    store.charge(charge_row(1), admitted, audit=None)
     if database.address.startswith("sqlite"):
         database.execute("drop trigger charges_are_not_changed")
     else:
@@ -246,8 +246,8 @@ def test_an_upgrade_computes_the_checksums_of_what_is_there(tmp_path: Path) -> N
     full = fresh("sqlite", tmp_path)
     store = full.open()
     store.commit([arrival(number, bytes([1, 2]) * 5_000) for number in range(3)], sums)
-    store.charge(charge_row(1), admitted)
-    store.close_epoch(COLLECTION, EPOCH, 7)
+    store.charge(charge_row(1), admitted, audit=None)
+    store.close_epoch(COLLECTION, EPOCH, 7, audit=None)
     wanted, charges = counted_in(store), store.charges(COLLECTION)
     store.close()
     sqlite_before(Path(full.address.removeprefix("sqlite:///")), tmp_path / "old.db")

@@ -92,7 +92,7 @@ def _ask_everything(world: World) -> None:
     for epoch in epochs:
         world.count(settings, ["a", "b", "c"] * 200, epoch=epoch)
     for epoch in epochs[:-1]:
-        world.service.store.close_epoch(settings.id, epoch, world.clock())
+        world.service.store.close_epoch(settings.id, epoch, world.clock(), audit=None)
     release = _release(world, settings)
     for read in ("closed", "releases"):
         world.register(authored(read, read=read))

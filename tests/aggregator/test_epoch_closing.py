@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from deniable_aggregator.store.contract import EpochRow
+from deniable_aggregator.store.rows import EpochRow
 from deniable_shared.problems import ReportError
 from support.core_world import DAY, TODAY, TOML, World, authored
 from support.databases import Sqlite
@@ -62,10 +62,10 @@ def test_a_clock_that_is_set_back_opens_nothing(world: World) -> None:
 def test_every_collection_closes_by_its_own_grace(world: World) -> None:
     text = TOML.replace('name = "settings"', 'name = "colours"').replace('"2d"', '"5d"')
     other = authored(text)
-    world.service.registry.apply(world.signed(other))
+    world.service.registry.apply(world.signed(other), audit=None)
     store = world.service.store
     for collection in (world.manifest.collection, other.collection):
-        store.close_epoch(collection, TODAY - 9, 0)
+        store.close_epoch(collection, TODAY - 9, 0, audit=None)
     world.upload(world.report())
     world.clock.now = GRACE_ENDS + 1
     world.service.tick()
@@ -75,7 +75,7 @@ def test_every_collection_closes_by_its_own_grace(world: World) -> None:
 
 def test_the_epochs_of_a_closed_collection_still_close(world: World) -> None:
     world.upload(world.report())
-    world.service.registry.close(world.manifest.collection)
+    world.service.registry.close(world.manifest.collection, audit=None)
     world.clock.now = GRACE_ENDS + 1
     world.service.tick()
     assert world.service.store.is_closed(world.manifest.collection, TODAY)
@@ -92,7 +92,7 @@ def test_reports_that_race_the_closing_are_counted_or_refused(world: World) -> N
 
     def close() -> None:
         assert started.wait(60)
-        world.service.store.close_epoch(world.manifest.collection, TODAY, world.clock())
+        world.service.store.close_epoch(world.manifest.collection, TODAY, world.clock(), audit=None)
 
     with ThreadPoolExecutor(8) as pool:
         closing = pool.submit(close)

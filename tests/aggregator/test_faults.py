@@ -15,8 +15,8 @@ from werkzeug.test import TestResponse
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store import postgres, sessions
-from deniable_aggregator.store.contract import Arrival, Tally, Verdict
 from deniable_aggregator.store.postgres import PostgresStore
+from deniable_aggregator.store.rows import Arrival, Tally, Verdict
 from deniable_aggregator.store.sqlite import SqliteStore
 from support import postgres_server
 from support.api_world import DAY, TODAY, World, authored, opened

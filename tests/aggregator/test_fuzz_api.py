@@ -112,7 +112,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         monkeypatch.setattr(users, "LOG2_N", 4)  # a user is added in no time
         other = world.register(authored("other"))
         _, world.tokens["admin of other"] = world.service.tokens.create(
-            "admin", "other", collections=[other.id]
+            "admin", "other", collections=[other.id], audit=None
         )
         for name, read in (("settings", "live"), ("kept", "closed"), ("secret", "releases")):
             world.count(world.register(authored(name, read=read)), [BITS] * 5)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.access.audit import AuditEntry, parse
 from deniable_aggregator.backup import copying
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.heads import document as heads_document
@@ -66,7 +67,7 @@ class Restarted:
 
     def release(self, epsilon: str, epoch: int = FIRST) -> str:
         shown = self.spender.releases.release(
-            self.spender.collection, asked(epsilon, epochs=over(epoch))
+            self.spender.collection, asked(epsilon, epochs=over(epoch)), audit=None
         )
         return shown.row.release
 
@@ -111,7 +112,7 @@ def test_behind_an_older_copy_releases_and_uploads_wait(restarted: Restarted) ->
     assert restarted.refused() == "ledger-behind"
     with pytest.raises(Problem, match="deniable ledger reconcile"):
         world.service.suspension.require_none()
-    world.service.reconcile()
+    world.service.reconcile(audit=None)
     world.service.suspension.require_none()
 
 
@@ -121,7 +122,7 @@ def test_reconciling_charges_the_gap_exactly_and_releases_go_on(restarted: Resta
     lost = restarted.release("0.5")
     restarted.release("0.125", LAST)
     restarted.go_back()
-    gap = restarted.spender.world.service.reconcile()
+    gap = restarted.spender.world.service.reconcile(audit=None)
     assert [(row.epsilon, row.epochs) for row in gap.charged] == [
         ("1/2", (FIRST,)),
         ("1/8", (LAST,)),
@@ -130,16 +131,31 @@ def test_reconciling_charges_the_gap_exactly_and_releases_go_on(restarted: Resta
     assert (restarted.spent(), restarted.spent(LAST)) == (Fraction(3, 4), Fraction(1, 8))
     assert restarted.refused("0.26") == "budget-exhausted"
     restarted.release("0.2")
-    assert restarted.spender.world.service.reconcile().charged == ()
+    assert restarted.spender.world.service.reconcile(audit=None).charged == ()
     with pytest.raises(Problem, match="older copy, and is lost"):
         stored_release(restarted.spender.world.service.store, restarted.spender.collection, lost)
+
+
+def test_reconciling_is_one_entry_of_the_audit_log_however_much_it_charges(
+    restarted: Restarted,
+) -> None:
+    restarted.save()
+    for epsilon in ("0.5", "0.25"):
+        restarted.release(epsilon)
+    restarted.go_back()
+    service = restarted.spender.world.service
+    before = service.store.audit_head()[0]
+    entry = AuditEntry.of("ledger-reconciled", actor="ana", at=1)
+    assert [len(service.reconcile(audit=entry).charged) for _ in range(2)] == [2, 0]
+    [row] = service.store.audit(before)
+    assert parse(row) == entry
 
 
 def test_a_lost_release_that_is_asked_for_again_is_paid_again(restarted: Restarted) -> None:
     restarted.save()
     first = restarted.release("0.25")
     restarted.go_back()
-    restarted.spender.world.service.reconcile()
+    restarted.spender.world.service.reconcile(audit=None)
     assert restarted.release("0.25") != first
     assert restarted.spent() == Fraction(1, 2)
 
@@ -149,12 +165,12 @@ def test_a_draw_whose_result_was_lost_is_charged_twice(restarted: Restarted) -> 
     world = ReleaseWorld(restarted.spender.world, collection, entropy=stream())
     request = asked("0.25", epochs=over(FIRST))
     plan, facts = world.releases._valid(collection, request, EpochSet((FIRST,)))
-    store.charge(world.releases._row(collection, plan, facts), admitted)
+    store.charge(world.releases._row(collection, plan, facts), admitted, audit=None)
     restarted.save()
     restarted.release("0.25")  # draws what was charged, and shows it
     restarted.go_back()
     assert restarted.refused("0.25") == "ledger-behind"
-    gap = restarted.spender.world.service.reconcile()
+    gap = restarted.spender.world.service.reconcile(audit=None)
     assert [row.epsilon for row in gap.charged] == ["1/4"]
     restarted.release("0.25")
     assert restarted.spent() == Fraction(1, 2)
@@ -169,7 +185,7 @@ def test_a_gap_longer_than_the_file_costs_the_whole_budget(
     restarted.release("0.0625")
     restarted.release("0.25", LAST)
     restarted.go_back()
-    gap = restarted.spender.world.service.reconcile()
+    gap = restarted.spender.world.service.reconcile(audit=None)
     assert gap.exhausted == (restarted.spender.collection.id,)
     assert restarted.refused() == restarted.refused(epoch=LAST) == "budget-exhausted"
 
@@ -183,7 +199,7 @@ def test_a_long_past_that_is_there_costs_nothing(
     restarted.save()
     restarted.release("0.03125")
     restarted.go_back()
-    gap = restarted.spender.world.service.reconcile()
+    gap = restarted.spender.world.service.reconcile(audit=None)
     assert [row.epsilon for row in gap.charged] == ["1/32"]
     assert gap.exhausted == ()
 
@@ -196,7 +212,7 @@ def test_a_backup_without_the_file_is_reconciled_with_everything(
     (restarted.settings.data / "heads.json").unlink()
     restarted.go_back()
     assert restarted.refused() == "ledger-behind"
-    gap = restarted.spender.world.service.reconcile()
+    gap = restarted.spender.world.service.reconcile(audit=None)
     assert gap.exhausted == (restarted.spender.collection.id,)
     assert restarted.refused() == restarted.refused(epoch=LAST) == "budget-exhausted"
 
@@ -220,13 +236,13 @@ def test_the_operator_may_say_that_nothing_was_released(restarted: Restarted) ->
 def test_a_session_that_lost_answers_takes_no_more_questions(restarted: Restarted) -> None:
     collection = restarted.spender.collection
     talk = asked("0.25", mechanism="talk", epochs=over(FIRST))
-    release = restarted.spender.releases.release(collection, talk).row.release
-    restarted.spender.releases.sessions.ask(collection, release, {"label": 0})
+    release = restarted.spender.releases.release(collection, talk, audit=None).row.release
+    restarted.spender.releases.sessions.ask(collection, release, {"label": 0}, audit=None)
     restarted.save()
-    restarted.spender.releases.sessions.ask(collection, release, {"label": 1})
+    restarted.spender.releases.sessions.ask(collection, release, {"label": 1}, audit=None)
     restarted.go_back()
     with pytest.raises(Problem, match="takes no more questions") as caught:
-        restarted.spender.releases.sessions.ask(collection, release, {"label": 1})
+        restarted.spender.releases.sessions.ask(collection, release, {"label": 1}, audit=None)
     assert caught.value.slug == "conflict"
 
 

@@ -43,7 +43,7 @@ def test_a_report_sealed_anew_under_the_same_id_is_a_duplicate(world: World) -> 
 
 def test_an_older_manifest_version_still_counts(world: World) -> None:
     newer = authored(TOML.replace("min_batch = 1", "min_batch = 5"), previous=world.manifest)
-    world.service.registry.apply(world.signed(newer))
+    world.service.registry.apply(world.signed(newer), audit=None)
     header = world.header(manifest_version=2)
     assert world.upload(world.report()) == []
     assert world.upload(world.report(header, manifest=newer)) == []
@@ -99,7 +99,7 @@ def test_a_refused_report_leaves_no_id_and_may_be_sent_again_mended(world: World
 
 
 def test_an_epoch_that_was_closed_early_is_refused_by_the_stored_fact(world: World) -> None:
-    world.service.store.close_epoch(world.manifest.collection, TODAY, world.clock())
+    world.service.store.close_epoch(world.manifest.collection, TODAY, world.clock(), audit=None)
     for _ in range(2):
         report = world.report()
         assert world.upload(report) == [(report.header.report_id, ReportError.EPOCH_CLOSED)]
@@ -109,7 +109,7 @@ def test_an_epoch_that_was_closed_early_is_refused_by_the_stored_fact(world: Wor
 
 
 def test_once_an_epoch_is_known_to_be_closed_its_reports_are_not_opened(world: World) -> None:
-    world.service.store.close_epoch(world.manifest.collection, TODAY, world.clock())
+    world.service.store.close_epoch(world.manifest.collection, TODAY, world.clock(), audit=None)
     world.upload(world.report())
     garbage = Report(world.header(), b"does not open")
     assert world.upload(garbage) == [(garbage.header.report_id, ReportError.EPOCH_CLOSED)]
@@ -151,7 +151,7 @@ def test_an_unknown_collection_is_refused_whole(world: World) -> None:
 
 
 def test_a_closed_collection_is_gone(world: World) -> None:
-    world.service.registry.close(world.manifest.collection)
+    world.service.registry.close(world.manifest.collection, audit=None)
     assert problem(world, encode_upload([world.report()])).status == 410
 
 

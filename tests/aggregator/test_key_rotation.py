@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.access.audit import AuditEntry, parse
 from deniable_aggregator.errors import KeyFileError
 from deniable_aggregator.keys import directory as keys
 from deniable_aggregator.keys import files as key_files
@@ -83,7 +84,7 @@ def _every_list_follows_the_one_before(world: World) -> Iterator[None]:
 
 
 def test_a_new_key_is_listed_a_day_before_it_is_used(world: World) -> None:
-    standing = world.service.keys.rotate()
+    standing = world.service.keys.rotate(audit=None)
     assert (standing.key.id, standing.key.state, standing.since) == (2, "pending", NOON)
     assert states(world) == {1: "active", 2: "pending"}
     later(world, PENDING_SECONDS - 1)
@@ -93,21 +94,34 @@ def test_a_new_key_is_listed_a_day_before_it_is_used(world: World) -> None:
 
 
 def test_a_pending_key_opens_already(world: World) -> None:
-    standing = world.service.keys.rotate()
+    standing = world.service.keys.rotate(audit=None)
     sealed = envelope.seal(b"hello", public_key=standing.key.public_key, info=b"")
     opener = world.service.keys.opener(standing.key.id)
     assert opener is not None
     assert opener.open(sealed, info=b"") == b"hello"
 
 
+def test_the_entry_of_a_rotation_comes_with_the_list_that_has_the_new_key(world: World) -> None:
+    """A list that happens to be due is signed first, and is nobody's act."""
+    store = world.service.store
+    world.clock.now += 8 * DAY
+    signed, acts = len(lists(world)), store.audit_head()[0]
+    entry = AuditEntry.of("key-rotated", actor="ana", at=1)
+    world.service.keys.rotate(audit=entry)
+    assert len(lists(world)) == signed + 2
+    world.service.keys.rotate(audit=entry)  # the one that is pending is the one
+    [row] = store.audit(acts)
+    assert parse(row) == entry
+
+
 def test_rotating_again_waits_for_the_key_that_is_pending(world: World) -> None:
-    first = world.service.keys.rotate()
+    first = world.service.keys.rotate(audit=None)
     later(world, 60)
-    assert world.service.keys.rotate() == first
+    assert world.service.keys.rotate(audit=None) == first
 
 
 def test_a_key_is_used_at_once_if_told_so_and_still_announced_first(world: World) -> None:
-    assert world.service.keys.rotate(at_once=True).key.state == "active"
+    assert world.service.keys.rotate(at_once=True, audit=None).key.state == "active"
     assert states(world) == {1: "expired", 2: "active"}
     shown = [[key.state for key in each.keys] for each in lists(world)]
     assert shown[-2:] == [["active", "pending"], ["expired", "active"]]
@@ -115,7 +129,7 @@ def test_a_key_is_used_at_once_if_told_so_and_still_announced_first(world: World
 
 def test_reports_to_an_expired_key_still_open(world: World) -> None:
     report = world.report()
-    world.service.keys.rotate(at_once=True)
+    world.service.keys.rotate(at_once=True, audit=None)
     assert states(world)[report.header.key_id] == "expired"
     assert world.upload(report) == []
     assert world.n() == 1
@@ -123,7 +137,7 @@ def test_reports_to_an_expired_key_still_open(world: World) -> None:
 
 def test_reports_to_a_destroyed_key_are_told_so_and_count_once_sealed_anew(world: World) -> None:
     late = world.report(world.header(epoch=TODAY + 3))
-    world.service.keys.rotate(at_once=True)
+    world.service.keys.rotate(at_once=True, audit=None)
     later(world, 4 * DAY)
     assert world.upload(late) == [(late.header.report_id, ReportError.OUTDATED_KEY)]
     again = world.header(report_id=late.header.report_id, epoch=TODAY + 3, key_id=2)
@@ -132,7 +146,7 @@ def test_reports_to_a_destroyed_key_are_told_so_and_count_once_sealed_anew(world
 
 
 def test_a_key_is_destroyed_once_the_epochs_of_its_last_moment_are_closed(world: World) -> None:
-    world.service.keys.rotate(at_once=True)
+    world.service.keys.rotate(at_once=True, audit=None)
     closes = (TODAY + 1) * DAY + GRACE
     world.clock.now = closes
     world.service.tick()
@@ -147,7 +161,7 @@ def test_a_key_is_destroyed_once_the_epochs_of_its_last_moment_are_closed(world:
 def test_nothing_of_a_destroyed_key_stays_in_the_directory(world: World) -> None:
     kept = read_private(key_file(world, 1), kind="hpke-1")
     text = key_file(world, 1).read_text().strip().encode()
-    world.service.keys.rotate(at_once=True)
+    world.service.keys.rotate(at_once=True, audit=None)
     later(world, 4 * DAY)
     for path in world.service.settings.data.rglob("*"):
         if path.is_file():
@@ -159,8 +173,8 @@ def test_a_collection_with_long_epochs_keeps_its_keys_longer(world: World) -> No
     text = core_world.TOML.replace('"settings"', '"monthly"').replace(
         'grace = "2d"', 'epoch = "31d"'
     )
-    world.service.registry.apply(world.signed(core_world.authored(text)))
-    world.service.keys.rotate(at_once=True)
+    world.service.registry.apply(world.signed(core_world.authored(text)), audit=None)
+    world.service.keys.rotate(at_once=True, audit=None)
     later(world, 10 * DAY)
     assert states(world) == {1: "expired", 2: "active"}
     later(world, 40 * DAY)
@@ -168,8 +182,8 @@ def test_a_collection_with_long_epochs_keeps_its_keys_longer(world: World) -> No
 
 
 def test_a_closed_collection_keeps_no_key(world: World) -> None:
-    world.service.registry.close(world.manifest.collection)
-    world.service.keys.rotate(at_once=True)
+    world.service.registry.close(world.manifest.collection, audit=None)
+    world.service.keys.rotate(at_once=True, audit=None)
     world.service.tick()
     assert states(world) == {2: "active"}
 
@@ -191,15 +205,15 @@ def test_a_year_of_ticks_makes_a_key_a_quarter_and_destroys_the_old_ones(world: 
 
 
 def test_suite_2_stands_beside_suite_1_and_is_what_devices_take(world: World) -> None:
-    world.service.keys.rotate(2, at_once=True)
+    world.service.keys.rotate(2, at_once=True, audit=None)
     assert states(world) == {1: "active", 2: "active"}
     assert world.key_list().active.suite == 2
-    world.service.keys.rotate(2, at_once=True)
+    world.service.keys.rotate(2, at_once=True, audit=None)
     assert states(world) == {1: "active", 2: "expired", 3: "active"}
 
 
 def test_a_report_of_suite_2_is_counted(world: World) -> None:
-    standing = world.service.keys.rotate(2, at_once=True)
+    standing = world.service.keys.rotate(2, at_once=True, audit=None)
     header = world.header(key_id=standing.key.id)
     assert world.upload(world.report(header)) == []
     assert world.n() == 1
@@ -208,7 +222,7 @@ def test_a_report_of_suite_2_is_counted(world: World) -> None:
 @pytest.mark.parametrize("suite", [1, 2])
 def test_the_states_and_their_times_survive_a_restart(folder: Path, suite: int) -> None:
     with reopened(folder, NOON) as world:
-        world.service.keys.rotate(suite)
+        world.service.keys.rotate(suite, audit=None)
     with reopened(folder, NOON + PENDING_SECONDS - 1) as world:
         assert world.key_list().active.id == 1
     with reopened(folder, NOON + PENDING_SECONDS) as world:
@@ -232,7 +246,7 @@ def test_a_rotation_that_is_interrupted_is_finished_at_the_next_start(
         name = "_add" if step == "renew" else "_sync_directory"
         monkeypatch.setattr(owner, name, killed)
         with pytest.raises(KeyboardInterrupt):
-            world.service.keys.rotate()
+            world.service.keys.rotate(audit=None)
         monkeypatch.undo()
     with reopened(folder, NOON) as world:
         assert states(world) == {1: "active", 2: "pending"}
@@ -241,7 +255,7 @@ def test_a_rotation_that_is_interrupted_is_finished_at_the_next_start(
 def test_a_destruction_that_is_interrupted_is_finished_at_the_next_tick(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world.service.keys.rotate(at_once=True)
+    world.service.keys.rotate(at_once=True, audit=None)
     key_file(world, 1).unlink()
     world.service.tick()
     assert states(world) == {2: "active"}
@@ -252,14 +266,14 @@ def test_a_file_put_there_for_a_second_replica_is_taken_up_pending(world: World)
     write_private(key_file(world, 9), private, kind="hpke-1")
     world.service.tick()
     assert states(world) == {1: "active", 9: "pending"}
-    assert world.service.keys.rotate().key.public_key == public
+    assert world.service.keys.rotate(audit=None).key.public_key == public
 
 
 def test_a_destroyed_key_that_comes_back_from_a_backup_is_not_used(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     backup = key_file(world, 1).read_bytes()
-    world.service.keys.rotate(at_once=True)
+    world.service.keys.rotate(at_once=True, audit=None)
     later(world, 4 * DAY)
     key_file(world, 1).write_bytes(backup)
     key_file(world, 1).chmod(0o600)
@@ -279,7 +293,7 @@ def test_another_key_under_a_listed_id_is_refused(folder: Path) -> None:
 
 
 def test_a_lost_active_key_is_expired_and_its_successor_used_early(world: World) -> None:
-    world.service.keys.rotate()
+    world.service.keys.rotate(audit=None)
     key_file(world, 1).unlink()
     world.service.tick()
     assert states(world) == {2: "active"}
@@ -288,7 +302,7 @@ def test_a_lost_active_key_is_expired_and_its_successor_used_early(world: World)
 def test_without_a_delegation_no_key_is_made(world: World) -> None:
     world.clock.now += keys.DELEGATION_SECONDS
     with pytest.raises(Problem, match="deniable keys delegate"):
-        world.service.keys.rotate()
+        world.service.keys.rotate(audit=None)
     world.service.tick()
     assert not key_file(world, 2).exists()
 
@@ -309,7 +323,7 @@ def test_a_clock_that_fell_back_dates_no_list_before_the_last(world: World) -> N
     later(world, DAY)
     issued = world.key_list().issued
     world.clock.now -= DAY / 2
-    world.service.keys.rotate()
+    world.service.keys.rotate(audit=None)
     assert world.key_list().issued == issued
 
 
@@ -318,7 +332,7 @@ def test_a_suite_that_is_not_here_is_refused_with_the_reason(
 ) -> None:
     monkeypatch.setattr(envelope, "_has_hybrid", lambda: False)
     with pytest.raises(Problem, match="upgrade cryptography"):
-        world.service.keys.rotate(2)
+        world.service.keys.rotate(2, audit=None)
     assert list(key_file(world, 2).parent.glob("report-2*")) == []
 
 

@@ -20,7 +20,7 @@ from deniable_aggregator.metrics import MeteredStore
 from deniable_aggregator.metrics.state import State
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Arrival, Cell, Verdict, Waiting
+from deniable_aggregator.store.rows import Arrival, Cell, Verdict, Waiting
 from support.api_world import DAY, TODAY, Moment, World, authored, opened
 from support.databases import AnyStore
 from support.deniable_command import wait_until
@@ -134,7 +134,7 @@ def test_releases_are_counted_by_outcome_and_prices_are_not(world: World) -> Non
     budget = 'central = { per_epoch = "1", per_installation = "1", delta = "0.00001" }\n'
     found = world.register(authored(type="choice", labels=("a", "b"), more=budget))
     world.count(found, ["a"] * 5)
-    world.service.store.close_epoch(found.id, TODAY, world.clock())
+    world.service.store.close_epoch(found.id, TODAY, world.clock(), audit=None)
     wanted = {"mechanism": "histogram", "epsilon": "0.5", "epochs": [TODAY]}
     address = f"/v1/collections/{found.id}/releases"
     for body in ({**wanted, "cost": True}, wanted, wanted, {**wanted, "epsilon": "0.9"}):

@@ -35,7 +35,7 @@ def aged(deniable: Deniable) -> str:
     return sqlite_before(path.rename(deniable.folder / "whole.db"), path)
 
 
-def migrations(settings: Settings) -> list[audit.Entry]:
+def migrations(settings: Settings) -> list[audit.AuditEntry]:
     with closing(open_store(settings)) as store:
         entries = [audit.parse(row) for row in store.audit()]
     return [entry for entry in entries if entry.act == "schema-migrated"]

@@ -26,7 +26,7 @@ from deniable_aggregator.readiness import Finding
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request
 from deniable_aggregator.service import Service
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared import dsse
 from deniable_shared.coins import Coins
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
@@ -53,7 +53,7 @@ class Reader:
 
     def register(self, manifest: Manifest) -> Collection:
         signed = dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=self.seed)
-        self.service.register(signed)
+        self.service.register(signed, audit=None)
         return self.service.registry.get(manifest.collection)
 
     def count(self, collection: Collection, n: int, epoch: int) -> None:
@@ -79,7 +79,7 @@ def theme(reader: Reader) -> Collection:
     made = reader.register(authored("theme", type="choice", labels=("a", "b"), more=BUDGET))
     for epoch in (TODAY - 4, TODAY - 1, TODAY):
         reader.count(made, 6, epoch)
-    reader.service.store.close_epoch(made.id, TODAY - 4, NOON)
+    reader.service.store.close_epoch(made.id, TODAY - 4, NOON, audit=None)
     return made
 
 
@@ -129,7 +129,7 @@ def test_a_release_is_listed_read_again_and_in_the_ledger(
     store = reader.service.store
     wanted = Request("histogram", {"epsilon": "0.25"})
     quote = reader.service.releases.quote(theme, wanted)
-    made = reader.service.releases.release(theme, wanted)
+    made = reader.service.releases.release(theme, wanted, audit=None)
     [listed] = releases(store, theme).releases
     again = release(store, theme, listed.release)
     assert (listed.release, listed.state) == (made.row.release, "made")
@@ -156,47 +156,56 @@ def test_a_page_of_the_log_begins_where_it_is_wanted(reader: Reader, theme: Coll
 def test_tokens_are_made_listed_and_revoked(reader: Reader) -> None:
     tokens = reader.service.tokens
     new = NewToken(role="viewer", label="notebook", expires_days=1)
-    made = acts.make_token(tokens, new, scope=["one"], now=NOON)
+    made = acts.make_token(tokens, new, scope=["one"], now=NOON, audit=None)
     listed = access.tokens(tokens).tokens[-1]
     assert (listed.id, listed.collections, listed.expires) == (made.id, ["one"], made.expires)
-    acts.revoke_token(tokens, made.id)
+    acts.revoke_token(tokens, made.id, audit=None)
     assert access.tokens(tokens).tokens[-1].revoked == NOON
     with pytest.raises(Problem, match="no token has the id"):
-        acts.revoke_token(tokens, "nothing")
+        acts.revoke_token(tokens, "nothing", audit=None)
 
 
 def test_a_label_that_would_forge_a_line_is_refused(reader: Reader) -> None:
     with pytest.raises(Problem, match="printable"):
         acts.make_token(
-            reader.service.tokens, NewToken(role="viewer", label="a\nb"), scope=None, now=NOON
+            reader.service.tokens,
+            NewToken(role="viewer", label="a\nb"),
+            scope=None,
+            now=NOON,
+            audit=None,
         )
 
 
 def test_people_are_added_listed_and_removed(reader: Reader) -> None:
     users = reader.service.users
     ada = NewUser(name="ada", role="viewer", password="correct horse battery")
-    acts.add_user(users, ada, scope=None)
+    acts.add_user(users, ada, scope=None, audit=None)
     assert access.users(users).users == [access.user(reader.service.store, "ada")]
     with pytest.raises(Problem, match="already"):
-        acts.add_user(users, ada, scope=None)
-    acts.remove_user(users, "ada")
+        acts.add_user(users, ada, scope=None, audit=None)
+    acts.remove_user(users, "ada", audit=None)
     assert access.users(users).users == []
     with pytest.raises(Problem, match="has the name"):
-        acts.remove_user(users, "ada")
+        acts.remove_user(users, "ada", audit=None)
 
 
 def test_a_link_begins_a_session_that_can_be_ended(reader: Reader) -> None:
     sessions = reader.service.sessions
     link = acts.make_link(
-        sessions, NewLink(name="ada"), scope=None, now=NOON, path_of=lambda secret: secret
+        sessions,
+        NewLink(name="ada"),
+        scope=None,
+        now=NOON,
+        path_of=lambda secret: secret,
+        audit=None,
     )
     sessions.use_link(link.path)
     [session] = access.sessions(sessions).sessions
     assert (session.name, session.via, link.expires) == ("ada", "link", NOON + 900)
-    acts.end_session(sessions, session.id)
+    acts.end_session(sessions, session.id, audit=None)
     assert access.sessions(sessions).sessions == []
     with pytest.raises(Problem, match="no session has the id"):
-        acts.end_session(sessions, session.id)
+        acts.end_session(sessions, session.id, audit=None)
 
 
 def test_the_audit_log_is_a_document(reader: Reader) -> None:

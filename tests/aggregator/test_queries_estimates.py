@@ -19,7 +19,7 @@ from deniable_aggregator.queries.over_time import MEAN, over_time
 from deniable_aggregator.queries.pooled import Span, pooled
 from deniable_aggregator.queries.series import series
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins
 from support.api_world import INGEST, TODAY, TOML, authored, opened

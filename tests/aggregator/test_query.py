@@ -36,10 +36,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         theme = world.register(authored("theme", type="choice", labels=LABELS, more=BUDGET))
         for epoch in (TODAY - 1, TODAY):
             world.count(theme, ["light"] * 40 + ["$dark$"] * 20, epoch=epoch)
-        world.service.close_epoch(theme, TODAY - 1)
+        world.service.close_epoch(theme, TODAY - 1, audit=None)
         wanted = {"mechanism": "histogram", "epsilon": "0.25", "epochs": [TODAY - 1]}
         world.send("POST", f"/v1/collections/{theme.id}/releases", "analyst", json=wanted)
-        world.service.registry.apply(world.signed(manifest_from_toml(MINUTES, ingest=INGEST)))
+        world.service.registry.apply(
+            world.signed(manifest_from_toml(MINUTES, ingest=INGEST)), audit=None
+        )
         world.count(world.service.registry.get("minutes"), [0, 5, 10, 60] * 40)
         yield world
 

@@ -16,8 +16,8 @@ from support.release_world import FIRST, ReleaseWorld, asked, opened, over
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[ReleaseWorld]:
     with opened(tmp_path) as world:
-        world.releases.release(world.collection, asked())
-        world.releases.release(world.collection, asked(epochs=over(FIRST)))
+        world.releases.release(world.collection, asked(), audit=None)
+        world.releases.release(world.collection, asked(epochs=over(FIRST)), audit=None)
         yield world
 
 

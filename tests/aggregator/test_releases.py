@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
 from deniable_aggregator.central.guarantee import pure_rho
 from deniable_aggregator.documents.releases import CostDocument
@@ -20,7 +21,7 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import release, releases
 from deniable_aggregator.releases.office import FAILED
-from deniable_aggregator.store.contract import ChargeRow, Decide
+from deniable_aggregator.store.rows import ChargeRow, Decide
 from deniable_shared.coins import Coins
 from support.release_plans import Counts
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, asked, document, opened, over
@@ -34,14 +35,14 @@ def world(tmp_path: Path) -> Iterator[ReleaseWorld]:
 
 def refused(world: ReleaseWorld, request: object) -> Problem:
     with pytest.raises(Problem) as caught:
-        world.releases.release(world.collection, request)  # type: ignore[arg-type]
+        world.releases.release(world.collection, request, audit=None)  # type: ignore[arg-type]
     return caught.value
 
 
 def test_a_release_shows_its_result_and_everything_that_may_be_said_of_it(
     world: ReleaseWorld,
 ) -> None:
-    shown = document(world.releases.release(world.collection, asked("0.25")))
+    shown = document(world.releases.release(world.collection, asked("0.25"), audit=None))
     assert shown["collection"] == world.collection.id
     assert (shown["mechanism"], shown["version"]) == ("counts", 1)
     assert shown["parameters"] == {"epsilon": "0.25", "delta": "0"}
@@ -53,22 +54,22 @@ def test_a_release_shows_its_result_and_everything_that_may_be_said_of_it(
 
 
 def test_what_a_cost_is_rounded_to_is_never_below_it(world: ReleaseWorld) -> None:
-    shown = document(world.releases.release(world.collection, asked("0.25")))
+    shown = document(world.releases.release(world.collection, asked("0.25"), audit=None))
     exact = pure_rho(Fraction(1, 4))
     told = Fraction(shown["guarantee"]["rho"])  # type: ignore[index]
     assert exact <= told <= exact * Fraction(100001, 100000)
 
 
 def test_a_release_is_in_the_log_behind_its_salt(world: ReleaseWorld) -> None:
-    row = world.releases.release(world.collection, asked()).row
+    row = world.releases.release(world.collection, asked(), audit=None).row
     entry = world.world.service.store.log()[-1]
     assert (entry.type, len(row.salt)) == ("release", 32)
     assert entry.body_hash == sha256(row.salt + row.document).digest()
 
 
 def test_the_same_request_again_is_the_same_release_and_free(world: ReleaseWorld) -> None:
-    first = world.releases.release(world.collection, asked("0.5"))
-    again = world.releases.release(world.collection, asked("0.50", delta="0"))
+    first = world.releases.release(world.collection, asked("0.5"), audit=None)
+    again = world.releases.release(world.collection, asked("0.50", delta="0"), audit=None)
     assert (first.new, again.new) == (True, False)
     assert again.row == first.row
     assert world.charges == 1
@@ -79,7 +80,10 @@ def test_the_same_request_from_fifty_threads_is_charged_once_and_shown_once(
 ) -> None:
     with ThreadPoolExecutor(50) as pool:
         shown = list(
-            pool.map(lambda _: world.releases.release(world.collection, asked("0.4")), range(50))
+            pool.map(
+                lambda _: world.releases.release(world.collection, asked("0.4"), audit=None),
+                range(50),
+            )
         )
     assert len({each.row.document for each in shown}) == 1
     assert sum(each.new for each in shown) == 1
@@ -95,8 +99,8 @@ def test_the_same_request_from_fifty_threads_is_charged_once_and_shown_once(
     ],
 )
 def test_another_request_pays(world: ReleaseWorld, other: object) -> None:
-    world.releases.release(world.collection, asked("0.1"))
-    assert world.releases.release(world.collection, other).new  # type: ignore[arg-type]
+    world.releases.release(world.collection, asked("0.1"), audit=None)
+    assert world.releases.release(world.collection, other, audit=None).new  # type: ignore[arg-type]
     assert world.charges == 2
 
 
@@ -111,9 +115,9 @@ def test_another_version_of_the_law_never_answers_from_the_cache_of_this_one(
         return Newer(facts, Fraction(1, 10))
 
     with opened(tmp_path) as world:
-        world.releases.release(world.collection, asked("0.1"))
+        world.releases.release(world.collection, asked("0.1"), audit=None)
         newer = ReleaseWorld(world.world, world.collection, plan)
-        assert newer.releases.release(world.collection, asked("0.1")).new
+        assert newer.releases.release(world.collection, asked("0.1"), audit=None).new
         assert newer.charges == 2
 
 
@@ -123,7 +127,7 @@ def test_fifty_threads_that_ask_for_more_than_is_left_are_granted_no_more_than_t
     def ask(number: int) -> bool:
         with suppress(Problem):
             request = asked(f"0.1{number:02d}", epochs=over(FIRST))
-            return world.releases.release(world.collection, request).new
+            return world.releases.release(world.collection, request, audit=None).new
         return False
 
     with ThreadPoolExecutor(50) as pool:
@@ -139,10 +143,10 @@ def test_what_another_charged_between_decision_and_writing_is_decided_again(
     store = world.world.service.store
     honest = store.charge
 
-    def late(row: ChargeRow, decide: Decide) -> ChargeRow:
+    def late(row: ChargeRow, decide: Decide, *, audit: AuditEntry | None) -> ChargeRow:
         monkeypatch.undo()
-        world.releases.release(world.collection, asked("0.3"))
-        return honest(row, decide)
+        world.releases.release(world.collection, asked("0.3"), audit=None)
+        return honest(row, decide, audit=audit)
 
     monkeypatch.setattr(store, "charge", late)
     assert "spent 0.3" in refused(world, asked("0.4")).detail
@@ -157,16 +161,16 @@ def test_the_same_request_that_another_pays_in_the_same_moment_is_not_refused(
 
     def late(collection: str) -> list[ChargeRow]:
         monkeypatch.undo()
-        made.append(world.releases.release(world.collection, asked("0.4")))
+        made.append(world.releases.release(world.collection, asked("0.4"), audit=None))
         return honest(collection)
 
     monkeypatch.setattr(store, "charges", late)
-    assert world.releases.release(world.collection, asked("0.4")).row == made[0].row
+    assert world.releases.release(world.collection, asked("0.4"), audit=None).row == made[0].row
     assert world.charges == 1
 
 
 def test_what_is_gone_is_told_with_what_is_left_and_who_spent_it(world: ReleaseWorld) -> None:
-    first = world.releases.release(world.collection, asked("0.4"))
+    first = world.releases.release(world.collection, asked("0.4"), audit=None)
     problem = refused(world, asked("0.2", epochs=over(LAST)))
     assert (problem.slug, problem.status) == ("budget-exhausted", 409)
     told = problem.document()
@@ -186,15 +190,15 @@ def test_an_installation_pays_for_each_report_it_may_have(tmp_path: Path) -> Non
     more = 'repeat = "fresh"\nepsilon_lifetime = "20"\n'
     central = 'central = { per_epoch = "9", per_installation = "1.5", delta = "0" }\n'
     with opened(tmp_path, more=more, central=central) as world:
-        shown = document(world.releases.release(world.collection, asked("0.5")))
+        shown = document(world.releases.release(world.collection, asked("0.5"), audit=None))
         assert shown["promise"]["reports"] == 2  # type: ignore[index]
         assert shown["promise"]["installation"]["epsilon"] == "1"  # type: ignore[index]
         assert "one installation in epochs" in refused(world, asked("0.3")).detail
-        assert world.releases.release(world.collection, asked("0.25")).new
+        assert world.releases.release(world.collection, asked("0.25"), audit=None).new
 
 
 def test_a_lowered_budget_counts_from_then_on(world: ReleaseWorld) -> None:
-    world.releases.release(world.collection, asked("0.4"))
+    world.releases.release(world.collection, asked("0.4"), audit=None)
     world.follow({"central.per_epoch": "0.3"})
     problem = refused(world, asked("0.1"))
     assert (problem.extra["limit"], problem.extra["left"]) == ("0.3", "0")
@@ -240,7 +244,7 @@ def test_a_quote_says_the_price_and_what_is_left_and_charges_nothing(world: Rele
 def test_a_quote_says_that_a_request_was_paid_for_or_would_not_be_admitted(
     world: ReleaseWorld,
 ) -> None:
-    made = world.releases.release(world.collection, asked("0.4")).row.release
+    made = world.releases.release(world.collection, asked("0.4"), audit=None).row.release
     assert world.releases.quote(world.collection, asked("0.4")).stored == made
     assert "left 0.1" in str(world.releases.quote(world.collection, asked("0.2")).refusal)
 
@@ -280,7 +284,7 @@ def test_what_could_not_be_said_of_a_release_is_found_out_before_it_is_charged(
 
     with opened(tmp_path, plan=plan) as world:
         with pytest.raises(TypeError):
-            world.releases.release(world.collection, asked())
+            world.releases.release(world.collection, asked(), audit=None)
         assert world.charges == 0
 
 
@@ -294,15 +298,17 @@ def test_the_request_that_failed_is_made_later_for_nothing_under_its_own_name(
         with pytest.raises(Problem, match="charged and not made"):
             release(world.world.service.store, world.collection, charge.release)
         mended = ReleaseWorld(world.world, world.collection)
-        shown = mended.releases.release(world.collection, asked("0.1"))
+        shown = mended.releases.release(world.collection, asked("0.1"), audit=None)
         assert (shown.new, shown.row.release) == (True, charge.release)
         assert mended.charges == 1
         assert releases(world.world.service.store, world.collection).releases[0].state == "made"
 
 
 def test_the_ledger_adds_up_by_epoch_and_by_installation(world: ReleaseWorld) -> None:
-    one = world.releases.release(world.collection, asked("0.2")).row.release
-    two = world.releases.release(world.collection, asked("0.3", epochs=over(LAST))).row.release
+    one = world.releases.release(world.collection, asked("0.2"), audit=None).row.release
+    two = world.releases.release(
+        world.collection, asked("0.3", epochs=over(LAST)), audit=None
+    ).row.release
     [found] = accounts(world.world.service.store, [world.collection])
     spent = {each.first: each.spent.epsilon for each in found.epochs}
     left = {each.first: each.left.epsilon for each in found.epochs}
@@ -313,7 +319,7 @@ def test_the_ledger_adds_up_by_epoch_and_by_installation(world: ReleaseWorld) ->
 
 
 def test_epochs_that_spent_alike_stand_together_in_the_ledger(world: ReleaseWorld) -> None:
-    world.releases.release(world.collection, asked("0.2"))
+    world.releases.release(world.collection, asked("0.2"), audit=None)
     [found] = accounts(world.world.service.store, [world.collection])
     assert [(run.first, run.last) for run in found.epochs] == [(FIRST, LAST)]
 
@@ -322,6 +328,6 @@ def test_a_budget_with_delta_takes_approximate_releases_within_its_own_half(tmp_
     central = 'central = { per_epoch = "1", per_installation = "2", delta = "0.000004" }\n'
     with opened(tmp_path, central=central) as world:
         for epsilon in ("0.1", "0.11"):
-            world.releases.release(world.collection, asked(epsilon, delta="1/1000000"))
+            world.releases.release(world.collection, asked(epsilon, delta="1/1000000"), audit=None)
         problem = refused(world, asked("0.12", delta="1/1000000"))
         assert (problem.extra["currency"], problem.extra["left"]) == ("delta", "0")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.accounts import budget_of
 from deniable_aggregator.queries.pooled import Span
@@ -69,7 +71,7 @@ def test_an_end_that_was_named_must_be_closed(tmp_path: Path, last: int) -> None
 
 def test_an_epoch_closed_early_may_be_read(tmp_path: Path) -> None:
     with opened(tmp_path) as world:
-        world.world.service.store.close_epoch(world.collection.id, OPEN, 0)
+        world.world.service.store.close_epoch(world.collection.id, OPEN, 0, audit=None)
         assert epochs(world, over(OPEN, OPEN)) == (OPEN,)
         assert epochs(world, Selection()) == (FIRST, LAST, OPEN)
 
@@ -85,7 +87,7 @@ def test_a_release_closes_for_good_what_is_over_before_it_counts_it(tmp_path: Pa
         assert not store.is_closed(world.collection.id, FIRST)
         world.releases.quote(world.collection, asked(epochs=over(FIRST)))
         assert not store.is_closed(world.collection.id, FIRST)
-        world.releases.release(world.collection, asked(epochs=over(FIRST)))
+        world.releases.release(world.collection, asked(epochs=over(FIRST)), audit=None)
         closed = [store.is_closed(world.collection.id, epoch) for epoch in (FIRST, LAST)]
         assert closed == [True, False]
 
@@ -98,14 +100,14 @@ def test_a_report_that_slips_in_before_the_closing_is_counted_or_left_to_nobody(
         store = world.world.service.store
         honest = store.close_epoch
 
-        def late(collection: str, epoch: int, now: float) -> bool:
+        def late(collection: str, epoch: int, now: float, *, audit: AuditEntry | None) -> bool:
             monkeypatch.undo()
             for slipped in (FIRST, FIRST - 1):
                 world.world.count(world.collection, [BITS], epoch=slipped)
-            return honest(collection, epoch, now)
+            return honest(collection, epoch, now, audit=audit)
 
         monkeypatch.setattr(store, "close_epoch", late)
-        shown = document(world.releases.release(world.collection, asked()))
+        shown = document(world.releases.release(world.collection, asked(), audit=None))
         assert (shown["epochs"], shown["n"]) == ([FIRST, LAST], 11)
         assert [store.is_closed(world.collection.id, epoch) for epoch in (FIRST, LAST)] == [
             True
@@ -117,7 +119,7 @@ def test_where_only_releases_are_read_each_epoch_needs_enough_and_n_is_shown(
 ) -> None:
     with opened(tmp_path, read="releases", min_batch=5) as world:
         world.world.count(world.collection, [BITS] * 4, epoch=FIRST - 2)
-        shown = document(world.releases.release(world.collection, asked()))
+        shown = document(world.releases.release(world.collection, asked(), audit=None))
         assert (shown["epochs"], shown["n"]) == ([FIRST, LAST], 10)
         assert shown["too_few_reports"] == list(range(world.collection.first_epoch, FIRST))
 
@@ -127,20 +129,22 @@ def test_what_is_left_out_is_closed_as_well(tmp_path: Path) -> None:
     with opened(tmp_path, read="releases", min_batch=5) as world:
         store = world.world.service.store
         world.world.count(world.collection, [BITS] * 4, epoch=FIRST - 1)
-        world.releases.release(world.collection, asked(epochs=over(FIRST - 1, FIRST)))
+        world.releases.release(world.collection, asked(epochs=over(FIRST - 1, FIRST)), audit=None)
         assert store.is_closed(world.collection.id, FIRST - 1)
 
 
 def test_what_was_asked_for_and_has_enough_is_the_same_request(tmp_path: Path) -> None:
     with opened(tmp_path, read="releases") as world:
-        first = world.releases.release(world.collection, asked(epochs=over(FIRST)))
-        again = world.releases.release(world.collection, asked(epochs=over(FIRST, FIRST - 1)))
+        first = world.releases.release(world.collection, asked(epochs=over(FIRST)), audit=None)
+        again = world.releases.release(
+            world.collection, asked(epochs=over(FIRST, FIRST - 1)), audit=None
+        )
         assert (again.row, again.new, world.charges) == (first.row, False, 1)
 
 
 def test_an_epoch_that_is_left_out_keeps_its_whole_budget(tmp_path: Path) -> None:
     with opened(tmp_path, read="releases") as world:
-        world.releases.release(world.collection, asked(epochs=over(FIRST - 1, FIRST)))
+        world.releases.release(world.collection, asked(epochs=over(FIRST - 1, FIRST)), audit=None)
         [charge] = world.world.service.store.charges(world.collection.id)
         assert charge.epochs == (FIRST,)
 
@@ -152,7 +156,7 @@ def test_where_only_releases_are_read_too_few_does_not_say_how_many(
     """Ten reports in two epochs, five and five, are not enough for six an epoch."""
     told = []
     with opened(tmp_path, read="releases", min_batch=6) as world:
-        for ask in (world.releases.release, world.releases.quote):
+        for ask in (partial(world.releases.release, audit=None), world.releases.quote):
             with pytest.raises(Problem) as caught:
                 ask(world.collection, asked(epochs=selection))
             told.append(caught.value.document())
@@ -169,7 +173,7 @@ def test_after_a_narrowing_the_newest_version_decides_what_is_read(tmp_path: Pat
         world.follow({"read": "releases"})
         world.world.count(world.collection, [BITS] * 4, epoch=OPEN + 1)
         for epoch in (OPEN, OPEN + 1):
-            store.close_epoch(world.collection.id, epoch, 0)
+            store.close_epoch(world.collection.id, epoch, 0, audit=None)
         shown = world.releases.quote(world.collection, asked(epochs=over(OPEN, OPEN + 1)))
         assert (shown.epochs, shown.n, shown.too_few_reports) == ([OPEN], 5, [OPEN + 1])
         with pytest.raises(Problem) as caught:
@@ -180,7 +184,9 @@ def test_after_a_narrowing_the_newest_version_decides_what_is_read(tmp_path: Pat
 def test_only_where_releases_are_all_there_is_the_contraction_is_promised(tmp_path: Path) -> None:
     for read in ("live", "closed", "releases"):
         with opened(tmp_path / read, read=read) as world:
-            promise = document(world.releases.release(world.collection, asked("0.5")))["promise"]
+            promise = document(world.releases.release(world.collection, asked("0.5"), audit=None))[
+                "promise"
+            ]
             assert isinstance(promise, dict)
             sealed = read == "releases"
             assert promise["local"] == "2"

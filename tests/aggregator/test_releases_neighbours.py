@@ -22,7 +22,7 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import releases
 from deniable_aggregator.releases import Request
-from deniable_aggregator.store.contract import ChargeRow
+from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.coins import Coins
 from support.release_plans import Counts
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, document, opened, over, stream
@@ -88,7 +88,9 @@ def without_the_draw(shown: dict[str, object]) -> dict[str, object]:
 
 def test_every_field_of_a_release_but_the_draw_is_equal(worlds: Worlds) -> None:
     for request in REQUESTS:
-        one, other = (document(w.releases.release(w.collection, request)) for w in worlds)
+        one, other = (
+            document(w.releases.release(w.collection, request, audit=None)) for w in worlds
+        )
         assert without_the_draw(one) == without_the_draw(other)
         assert one.keys() == other.keys() > DRAWN
         assert one["result"].keys() == other["result"].keys()  # type: ignore[attr-defined]
@@ -99,12 +101,12 @@ def test_quotes_are_equal_before_and_after(worlds: Worlds) -> None:
         one, other = (w.releases.quote(w.collection, request) for w in worlds)
         assert one == other
         for w in worlds:
-            w.releases.release(w.collection, request)
+            w.releases.release(w.collection, request, audit=None)
 
 
 def test_refusals_are_equal(worlds: Worlds) -> None:
     for w in worlds:
-        w.releases.release(w.collection, REQUESTS[0])
+        w.releases.release(w.collection, REQUESTS[0], audit=None)
     for request in REFUSED:
         told = [refusal(w, request) for w in worlds]
         assert told[0] == told[1]
@@ -112,7 +114,7 @@ def test_refusals_are_equal(worlds: Worlds) -> None:
 
 def refusal(world: ReleaseWorld, request: Request) -> tuple[int, dict[str, object]]:
     with pytest.raises(Problem) as caught:
-        world.releases.release(world.collection, request)
+        world.releases.release(world.collection, request, audit=None)
     return caught.value.status, caught.value.document()
 
 
@@ -124,7 +126,7 @@ def test_lists_ledgers_and_log_lines_are_equal(
         caplog.clear()
         with caplog.at_level(logging.DEBUG):
             for request in REQUESTS:
-                w.releases.release(w.collection, request)
+                w.releases.release(w.collection, request, audit=None)
         lines.append([(record.name, record.getMessage()) for record in caplog.records])
     stores = [w.world.service.store for w in worlds]
     assert lines[0] == lines[1]
@@ -157,7 +159,7 @@ def test_equal_draws_make_equal_entries_of_the_log(worlds: Worlds) -> None:
     entries = []
     for w in worlds:
         same = ReleaseWorld(w.world, w.collection, constant, stream())
-        same.releases.release(w.collection, REQUESTS[0])
+        same.releases.release(w.collection, REQUESTS[0], audit=None)
         entries.append(w.world.service.store.log()[-1])
     assert entries[0].type == "release"
     assert entries[0] == entries[1]
@@ -166,7 +168,7 @@ def test_equal_draws_make_equal_entries_of_the_log(worlds: Worlds) -> None:
 def test_only_the_digest_that_is_never_shown_tells_the_two_apart(worlds: Worlds) -> None:
     rows: list[ChargeRow] = []
     for w in worlds:
-        w.releases.release(w.collection, REQUESTS[0])
+        w.releases.release(w.collection, REQUESTS[0], audit=None)
         rows += w.world.service.store.charges(w.collection.id)
     one, other = rows
     assert one.request != other.request

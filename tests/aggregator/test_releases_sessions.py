@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.central.aggregate.contract import Facts, Plan
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.releases import sessions
@@ -25,13 +26,13 @@ def world(tmp_path: Path) -> Iterator[ReleaseWorld]:
 
 def talk(world: ReleaseWorld) -> str:
     """The id of an open session."""
-    shown = world.releases.release(world.collection, asked("0.4", mechanism="talk"))
+    shown = world.releases.release(world.collection, asked("0.4", mechanism="talk"), audit=None)
     assert document(shown)["questions"] is True
     return shown.row.release
 
 
 def ask(world: ReleaseWorld, release: str, label: object) -> object:
-    answer = world.releases.sessions.ask(world.collection, release, {"label": label})
+    answer = world.releases.sessions.ask(world.collection, release, {"label": label}, audit=None)
     assert answer.release == release
     return answer.result
 
@@ -77,8 +78,8 @@ def test_two_processes_that_take_turns_tell_one_story_and_draw_nothing_in_vain(
     store, kept = world.world.service.store, []
     honest = store.add_record
 
-    def watched(release: str, number: int, record: bytes) -> bool:
-        kept.append(honest(release, number, record))
+    def watched(release: str, number: int, record: bytes, *, audit: AuditEntry | None) -> bool:
+        kept.append(honest(release, number, record, audit=audit))
         return kept[-1]
 
     monkeypatch.setattr(store, "add_record", watched)
@@ -129,7 +130,7 @@ def test_more_sessions_than_are_held_in_memory_go_on_from_their_records(
     monkeypatch.setattr(sessions, "MOST_OPEN", 1)
     one = talk(world)
     request = asked("0.1", mechanism="talk", epochs=over(FIRST))
-    two = world.releases.release(world.collection, request).row.release
+    two = world.releases.release(world.collection, request, audit=None).row.release
     told = [ask(world, name, 0) for name in (one, two)]
     assert [ask(world, name, 0) for name in (one, two)] == told
 
@@ -165,7 +166,7 @@ def test_a_new_question_past_the_planned_number_is_refused(
 def test_each_answer_says_how_many_questions_are_left(world: ReleaseWorld) -> None:
     release = talk(world)
     answers = [
-        world.releases.sessions.ask(world.collection, release, {"label": label})
+        world.releases.sessions.ask(world.collection, release, {"label": label}, audit=None)
         for label in (0, 0, 1, 0)
     ]
     assert [answer.questions_left for answer in answers] == [1, 1, 0, 0]
@@ -213,7 +214,7 @@ def test_questions_at_once_from_all_processes_do_not_pass_the_planned_number(
 
 
 def test_a_release_that_opened_nothing_takes_no_questions(world: ReleaseWorld) -> None:
-    release = world.releases.release(world.collection, asked()).row.release
+    release = world.releases.release(world.collection, asked(), audit=None).row.release
     with pytest.raises(Problem, match="it opened no session") as caught:
         ask(world, release, 0)
     assert caught.value.slug == "conflict"

@@ -86,7 +86,7 @@ def test_what_is_shown_is_the_digits_rounded(world: World, hostile: Collection) 
 
 def test_numbers_have_mean_and_quantiles_in_their_units(world: World) -> None:
     signed = world.signed(manifest_from_toml(MINUTES, ingest=INGEST))
-    world.service.registry.apply(signed)
+    world.service.registry.apply(signed, audit=None)
     found = world.service.registry.get("minutes")
     world.count(found, [0, 5, 10, 60] * 40)
     told = world.get(f"/v1/collections/{found.id}/estimates").get_json()

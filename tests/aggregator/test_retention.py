@@ -14,7 +14,7 @@ from deniable_aggregator.clock.watch import SETTLING_SECONDS
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.pooled import Span, by_epoch, pooled
-from deniable_aggregator.store.contract import EpochRow, Verdict
+from deniable_aggregator.store.rows import EpochRow, Verdict
 from support import databases
 from support.api_world import DAY, TODAY, World, authored, opened
 from support.databases import KINDS, Database
@@ -39,7 +39,7 @@ def filled(database: Database) -> databases.AnyStore:
     store = database.open()
     for epoch in (EPOCH, EPOCH + 1):
         store.commit(arrivals(range(5), b"\1" * 9_000, epoch=epoch), sums)
-    store.close_epoch(COLLECTION, EPOCH, 7)
+    store.close_epoch(COLLECTION, EPOCH, 7, audit=None)
     return store
 
 
@@ -67,7 +67,7 @@ def test_nothing_comes_back_to_an_expired_epoch(database: Database) -> None:
     store = filled(database)
     store.expire_epoch(COLLECTION, EPOCH, 9)
     assert set(store.commit(arrivals([1, 99], b"\1" * 9_000), sums)) == {Verdict.CLOSED}
-    assert not store.close_epoch(COLLECTION, EPOCH, 11)
+    assert not store.close_epoch(COLLECTION, EPOCH, 11, audit=None)
     for change in ("delete from expired_epochs", "update expired_epochs set expired_at = 0"):
         with database.refusing("an expired epoch stays expired"):
             database.execute(change)
@@ -87,7 +87,7 @@ def test_counts_of_a_closed_epoch_are_not_deleted_before_it_expires(
 
 def test_charges_results_and_log_outlive_the_tallies(database: Database) -> None:
     store = filled(database)
-    store.charge(charge_row(1), admitted)
+    store.charge(charge_row(1), admitted, audit=None)
     store.store_result(result_row(1), b"record")
     before = (store.ledger(), store.log(), store.results(COLLECTION))
     store.expire_epoch(COLLECTION, EPOCH, 9)
@@ -184,12 +184,12 @@ def test_a_release_reads_no_epoch_whose_days_are_over(world: World, ticked: bool
     world.clock.now = GOES + 1
     if ticked:
         settle(world)
-    shown = spender.releases.release(collection, asked("0.1"))
+    shown = spender.releases.release(collection, asked("0.1"), audit=None)
     [charge] = world.service.store.charges(collection.id)
     assert charge.release == shown.row.release
     assert min(charge.epochs) == TODAY + 1
     with pytest.raises(Problem, match="epochs with tallies"):
-        spender.releases.release(collection, asked("0.1", epochs=over(TODAY)))
+        spender.releases.release(collection, asked("0.1", epochs=over(TODAY)), audit=None)
 
 
 def test_a_session_ends_with_the_tallies_it_reads(world: World) -> None:
@@ -199,12 +199,12 @@ def test_a_session_ends_with_the_tallies_it_reads(world: World) -> None:
     spender = ReleaseWorld(world, collection)
     world.clock.now = GOES
     talk = asked("0.25", mechanism="talk", epochs=over(TODAY))
-    release = spender.releases.release(collection, talk).row.release
-    spender.releases.sessions.ask(collection, release, {"label": 0})
+    release = spender.releases.release(collection, talk, audit=None).row.release
+    spender.releases.sessions.ask(collection, release, {"label": 0}, audit=None)
     world.clock.now = GOES + 1
     settle(world)
     with pytest.raises(Problem, match="tallies are deleted") as caught:
-        spender.releases.sessions.ask(collection, release, {"label": 1})
+        spender.releases.sessions.ask(collection, release, {"label": 1}, audit=None)
     assert caught.value.slug == "conflict"
     assert world.service.store.result(release) is not None
 

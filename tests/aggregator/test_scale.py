@@ -136,7 +136,9 @@ def test_an_epoch_closed_while_blocks_are_opened_stays_as_it_is(
 
     def close_then_give(*arguments: object) -> Iterator[bytes]:
         results = list(here(*arguments))  # type: ignore[arg-type]
-        either.service.store.close_epoch(either.manifest.collection, TODAY, either.clock())
+        either.service.store.close_epoch(
+            either.manifest.collection, TODAY, either.clock(), audit=None
+        )
         yield from results
 
     summary = tally(either.service, made, close_then_give)
@@ -147,7 +149,7 @@ def test_an_epoch_closed_while_blocks_are_opened_stays_as_it_is(
 
 def test_a_collection_that_has_ended_takes_nothing(world: World, tmp_path: Path) -> None:
     made, _ = four_blocks(world, tmp_path)
-    world.service.registry.close(world.manifest.collection)
+    world.service.registry.close(world.manifest.collection, audit=None)
     summary = tally(world.service, made, here)
     assert summary.refused == {(world.manifest.collection, "collection-expired"): 40}
     assert counted(world) == {}
@@ -156,7 +158,7 @@ def test_a_collection_that_has_ended_takes_nothing(world: World, tmp_path: Path)
 def test_cohorts_are_those_of_uploads(tmp_path: Path) -> None:
     with core_world.opened(tmp_path / "world") as world:
         manifest = core_world.authored(COHORTS.replace('name = "settings"', 'name = "split"'))
-        world.service.registry.apply(world.signed(manifest))
+        world.service.registry.apply(world.signed(manifest), audit=None)
         world.manifest = manifest
         reports = [world.report(manifest=manifest) for _ in range(64)]
         assert world.upload(*reports, relay=True) == []
@@ -190,7 +192,7 @@ def test_a_block_with_vouchers_is_left_to_those_who_redeem_them(
     made, expected = four_blocks(world, tmp_path)
     asking = core_world.TOML.replace('"settings"', '"vouched"', 1)
     vouched = authored('requires = ["voucher/1"]\n' + asking)
-    world.service.registry.apply(world.signed(vouched))
+    world.service.registry.apply(world.signed(vouched), audit=None)
     write_block(
         open_spool(made), [Spooled(vouched.collection, world.report(manifest=vouched).encode())]
     )

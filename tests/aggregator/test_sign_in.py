@@ -24,7 +24,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         for role in ("viewer", "analyst", "admin"):
             world.app.add_url_rule(f"/for-{role}", role, require(role)(shown))
         world.app.add_url_rule("/change", "change", require("viewer")(shown), methods=["POST"])
-        world.service.users.add("ana", "analyst", PASSWORD)
+        world.service.users.add("ana", "analyst", PASSWORD, audit=None)
         yield world
 
 
@@ -181,7 +181,7 @@ def test_a_user_who_is_removed_is_out_at_the_next_request(world: World, browser:
 
 
 def test_a_link_of_a_user_who_is_removed_opens_nothing(world: World, browser: Browser) -> None:
-    link = world.service.sessions.make_link("ana", "admin")
+    link = world.service.sessions.make_link("ana", "admin", audit=None)
     assert world.send("DELETE", "/v1/users/ana").status_code == 204
     assert browser.client.get(f"/sign-in?link={link}").status_code == 410
     browser.use(link)
@@ -210,7 +210,7 @@ def browser_link(browser: Browser) -> str:
 
 
 def test_opening_a_link_uses_nothing_up_and_its_button_does(world: World) -> None:
-    link = world.service.sessions.make_link("first", "admin")
+    link = world.service.sessions.make_link("first", "admin", audit=None)
     address = f"/sign-in?link={link}"
     for _ in range(3):
         assert Browser.at(world.app).client.get(address).status_code == 200

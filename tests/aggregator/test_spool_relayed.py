@@ -88,7 +88,7 @@ def test_what_is_wrong_with_some_of_a_batch_is_said_of_these_and_the_others_are_
     keyless = Report(replace(keyless.header, key_id=9), keyless.sealed)
     wrong = [ReportError.TOO_EARLY, ReportError.EPOCH_CLOSED, ReportError.OUTDATED_KEY]
     assert asked_of_both(one, [early, good, late, keyless], "relay") == [wrong, wrong]
-    one.world.service.store.close_epoch(one.collection.id, TODAY - 1, 0)
+    one.world.service.store.close_epoch(one.collection.id, TODAY - 1, 0, audit=None)
     assert one.opener.turn() == 1
     assert one.n() == 1
 
@@ -104,7 +104,7 @@ def test_a_token_for_another_collection_is_no_token_here(one: Split) -> None:
 
 def test_a_revoked_token_is_refused_once_the_opener_has_said_so(one: Split) -> None:
     for token in one.world.service.tokens.list():
-        one.world.service.tokens.revoke(token.id)
+        one.world.service.tokens.revoke(token.id, audit=None)
     one.opener.turn()
     one.door.tick()
     assert one.upload(*reports(one, 2), role="relay").codes == [ReportError.TOKEN_INVALID] * 2

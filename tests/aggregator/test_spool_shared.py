@@ -122,7 +122,7 @@ def test_no_key_is_destroyed_before_what_was_sealed_to_it_is_counted(
 ) -> None:
     split.world.service.store.close()
     split.take(1)
-    beside.keys.rotate(1, at_once=True)
+    beside.keys.rotate(1, at_once=True, audit=None)
     split.clock.now = GRACE_ENDS + 3.0 * DAY
     beside.tick()
     assert opener_in(beside, split).turn() == 1

@@ -96,7 +96,7 @@ def test_the_door_answers_in_the_open_as_the_service_does(
 def test_an_epoch_that_was_closed_early_is_closed_at_the_door(split: Split) -> None:
     split.take(1)
     split.opener.turn(at_once=True)
-    split.world.service.store.close_epoch(split.collection.id, TODAY, split.clock())
+    split.world.service.store.close_epoch(split.collection.id, TODAY, split.clock(), audit=None)
     split.publish()
     assert split.upload(split.report()).codes == [ReportError.EPOCH_CLOSED]
 
@@ -126,7 +126,7 @@ def test_what_does_not_open_is_counted_as_refused(split: Split) -> None:
 
 def test_a_report_to_a_replaced_key_still_opens(split: Split) -> None:
     report = split.report()
-    split.world.service.keys.rotate(1, at_once=True)
+    split.world.service.keys.rotate(1, at_once=True, audit=None)
     split.opener.publish()
     split.door.tick()
     assert split.upload(report).codes == []

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.store.contract import Block, Cell, Part, Verdict
+from deniable_aggregator.store.rows import Block, Cell, Part, Verdict
 from support.databases import AnyStore, Database
 from support.stores import COLLECTION, EPOCH, arrivals, counted, ids_kept, report_id, rows, sums
 
@@ -53,7 +53,7 @@ def test_each_id_counts_in_the_first_block_that_has_it_however_blocks_are_put_to
 ) -> None:
     epoch = next(another)
     store.commit(arrivals(sorted(uploaded), b"\x03", epoch=epoch + OPEN), sums)
-    store.close_epoch(COLLECTION, epoch + DUE, 0)
+    store.close_epoch(COLLECTION, epoch + DUE, 0, audit=None)
     named = [(f"{epoch} {place}", each) for place, each in enumerate(found)]
     bounds = [0, *sorted(cuts), len(named)]
     verdicts = [

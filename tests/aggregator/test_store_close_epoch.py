@@ -8,7 +8,7 @@ import pytest
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import counting
-from deniable_aggregator.store.contract import Verdict
+from deniable_aggregator.store.rows import Verdict
 from support.databases import AnyStore, Database
 from support.kill_switch import Killed, KillSwitch
 from support.stores import (
@@ -24,25 +24,25 @@ from support.stores import (
 
 def test_a_closed_epoch_refuses_reports_and_keeps_its_counts(store: AnyStore) -> None:
     store.commit(arrivals(range(4)), sums)
-    assert store.close_epoch(COLLECTION, EPOCH, 0)
+    assert store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
     assert store.commit(arrivals([1, 9]), sums) == [Verdict.CLOSED] * 2
     assert counted(store) == {EPOCH: (4, [4])}
 
 
 def test_closing_deletes_the_ids_of_this_epoch_only(store: AnyStore, database: Database) -> None:
     store.commit(arrivals(range(4)) + arrivals(range(3), epoch=EPOCH + 1), sums)
-    store.close_epoch(COLLECTION, EPOCH, 0)
+    store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
     assert ids_kept(database) == 3
 
 
 def test_closing_twice_changes_nothing(store: AnyStore) -> None:
-    assert store.close_epoch(COLLECTION, EPOCH, 100)
-    assert not store.close_epoch(COLLECTION, EPOCH, 200)
+    assert store.close_epoch(COLLECTION, EPOCH, 100, audit=None)
+    assert not store.close_epoch(COLLECTION, EPOCH, 200, audit=None)
     assert store.epochs(COLLECTION)[0].closed_at == 100
 
 
 def test_closed_outlives_a_restart(store: AnyStore, database: Database) -> None:
-    store.close_epoch(COLLECTION, EPOCH, 0)
+    store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
     store.close()
     again = database.open()
     assert again.is_closed(COLLECTION, EPOCH)
@@ -67,7 +67,7 @@ def test_sql_itself_refuses_to_touch_a_closed_epoch(
     store: AnyStore, database: Database, statement: str
 ) -> None:
     store.commit([arrival(1)], sums)
-    store.close_epoch(COLLECTION, EPOCH, 0)
+    store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
     with database.refusing("frozen|stays closed"):
         database.execute(statement)
 
@@ -77,7 +77,7 @@ def test_many_ids_are_deleted_in_slices(
 ) -> None:
     monkeypatch.setattr(counting, "SWEEP_IDS", 10)
     store.commit(arrivals(range(95)) + arrivals(range(3), epoch=EPOCH + 1), sums)
-    store.close_epoch(COLLECTION, EPOCH, 0)
+    store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
     assert ids_kept(database) == 3
 
 
@@ -98,7 +98,7 @@ def test_a_closing_that_was_killed_between_slices_is_finished_at_the_next_start(
     store.commit(arrivals(range(95)), sums)
     switch.arm(14)
     with pytest.raises(Killed):
-        store.close_epoch(COLLECTION, EPOCH, 0)
+        store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
     left = database.left_behind()
     switch.arm(None)
     store.close()
@@ -112,7 +112,7 @@ def test_a_closing_that_was_killed_between_slices_is_finished_at_the_next_start(
 def test_a_report_races_the_closing_and_is_counted_or_refused(store: AnyStore) -> None:
     with ThreadPoolExecutor(8) as pool:
         before = [pool.submit(store.commit, [arrival(n)], sums) for n in range(60)]
-        closing = pool.submit(store.close_epoch, COLLECTION, EPOCH, 0)
+        closing = pool.submit(store.close_epoch, COLLECTION, EPOCH, 0, audit=None)
         after = [pool.submit(store.commit, [arrival(n)], sums) for n in range(60, 120)]
         verdicts = [future.result()[0] for future in before + after]
         assert closing.result()

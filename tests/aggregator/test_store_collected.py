@@ -6,8 +6,8 @@ import pytest
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store.collected import DeletedManifest
-from deniable_aggregator.store.contract import LogEntry
+from deniable_aggregator.store.rows import DeletedManifest
+from deniable_shared.journal import LogEntry
 from support.databases import AnyStore, Database
 from support.ledgers import admitted, charge_row
 from support.stores import COLLECTION, EPOCH, arrival, counted, manifest_row, register, sums
@@ -23,22 +23,22 @@ def test_archiving_is_kept_and_undone_and_changes_nothing_else(
     store: AnyStore, database: Database
 ) -> None:
     assert not store.collections()[COLLECTION].archived
-    store.set_collection_archived(COLLECTION, archived=True)
+    store.set_collection_archived(COLLECTION, archived=True, audit=None)
     store.commit([arrival(1)], sums)
     store.close()
     again = database.open()
     found = again.collections()[COLLECTION]
     assert (found.archived, found.closed) == (True, False)
     assert counted(again) == {EPOCH: (1, [1])}
-    again.set_collection_archived(COLLECTION, archived=False)
+    again.set_collection_archived(COLLECTION, archived=False, audit=None)
     assert not again.collections()[COLLECTION].archived
     again.close()
 
 
 def test_archiving_twice_is_one_entry_of_the_audit_log(store: AnyStore) -> None:
+    entry = audit.AuditEntry.of("collection-archived", actor="ana", at=1)
     for _ in range(2):
-        with audit.acting("collection-archived", actor="ana", at=1):
-            store.set_collection_archived(COLLECTION, archived=True)
+        store.set_collection_archived(COLLECTION, archived=True, audit=entry)
     assert [audit.parse(row).act for row in store.audit()] == ["collection-archived"]
 
 
@@ -48,8 +48,8 @@ def test_a_deleted_collection_is_gone_and_its_log_entries_stay(store: AnyStore) 
     store.count_rejections(MISTAKE, {"too-early": 2})
     store.flush()
     store.count_rejections(MISTAKE, {"too-early": 1})
-    with audit.acting("collection-deleted", actor="ana", at=1):
-        store.delete_collection(MISTAKE, allowed)
+    entry = audit.AuditEntry.of("collection-deleted", actor="ana", at=1)
+    store.delete_collection(MISTAKE, allowed, audit=entry)
     assert store.collections().keys() == {COLLECTION}
     assert store.manifests() == [manifest_row()]
     assert store.deleted_manifests() == [
@@ -68,8 +68,8 @@ def test_a_deleted_collection_is_gone_and_its_log_entries_stay(store: AnyStore) 
 
 def test_the_same_manifest_is_registered_again_with_an_entry_of_its_own(store: AnyStore) -> None:
     register(store, MISTAKE)
-    store.set_collection_closed(MISTAKE)
-    store.delete_collection(MISTAKE, allowed)
+    store.set_collection_closed(MISTAKE, audit=None)
+    store.delete_collection(MISTAKE, allowed, audit=None)
     register(store, MISTAKE)
     assert store.log_head()[0] == 3
     assert store.manifests() == [manifest_row(), manifest_row(MISTAKE)]
@@ -84,11 +84,9 @@ def test_a_refusal_inside_the_transaction_deletes_nothing(store: AnyStore) -> No
         raise RuntimeError("its first epoch has begun")
 
     register(store, MISTAKE)
-    with (
-        audit.acting("collection-deleted", actor="ana", at=1),
-        pytest.raises(RuntimeError, match="has begun"),
-    ):
-        store.delete_collection(MISTAKE, refused)
+    entry = audit.AuditEntry.of("collection-deleted", actor="ana", at=1)
+    with pytest.raises(RuntimeError, match="has begun"):
+        store.delete_collection(MISTAKE, refused, audit=entry)
     assert store.collections().keys() == {COLLECTION, MISTAKE}
     assert store.manifests() == [manifest_row(), manifest_row(MISTAKE)]
     assert (store.deleted_manifests(), store.audit()) == ([], [])
@@ -101,12 +99,12 @@ def test_what_was_used_is_said_to_be_and_not_deleted_by_the_database(
     if use == "report":
         store.commit([arrival(1)], sums)
     elif use == "closed":
-        store.close_epoch(COLLECTION, EPOCH, 0)
+        store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
     else:
-        store.charge(charge_row(1), admitted)
+        store.charge(charge_row(1), admitted, audit=None)
     said: list[bool] = []
     with pytest.raises(StoreError, match=r"(?i)foreign key"):
-        store.delete_collection(COLLECTION, said.append)
+        store.delete_collection(COLLECTION, said.append, audit=None)
     assert said == [True]
     assert store.collections().keys() == {COLLECTION}
     assert store.manifests() == [manifest_row()]
@@ -118,7 +116,7 @@ def test_a_process_that_knew_a_deleted_collection_goes_on(database: Database) ->
     first, second = database.open(), database.open()
     register(first, MISTAKE)
     second.count_rejections(MISTAKE, {"too-early": 1})
-    first.delete_collection(MISTAKE, allowed)
+    first.delete_collection(MISTAKE, allowed, audit=None)
     second.flush()
     with pytest.raises(StoreError, match=r"(?i)foreign key"):
         second.commit([arrival(1, collection=MISTAKE)], sums)
@@ -135,7 +133,7 @@ def test_sql_itself_keeps_what_was_deleted_noted(
     store: AnyStore, database: Database, change: str
 ) -> None:
     register(store, MISTAKE)
-    store.delete_collection(MISTAKE, allowed)
+    store.delete_collection(MISTAKE, allowed, audit=None)
     with database.refusing("append-only"):
         database.execute(change.format("deleted_manifests"))
     with database.refusing("append-only"):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store.contract import Cell, Verdict
 from deniable_aggregator.store.counting import IDS_AT_ONCE
+from deniable_aggregator.store.rows import Cell, Verdict
 from support.databases import AnyStore, Database
 from support.stores import (
     COLLECTION,
@@ -84,7 +84,7 @@ def test_versions_are_counted_in_cells_of_their_own(store: AnyStore) -> None:
 
 
 def test_a_mixed_batch_answers_each_report_in_its_place(store: AnyStore) -> None:
-    store.close_epoch(COLLECTION, EPOCH - 1, 0)
+    store.close_epoch(COLLECTION, EPOCH - 1, 0, audit=None)
     store.commit([arrival(1)], sums)
     batch = [arrival(2), arrival(3, epoch=EPOCH - 1), arrival(1), arrival(4, epoch=EPOCH + 1)]
     assert store.commit(batch, sums) == [COUNTED, CLOSED, DUPLICATE, COUNTED]

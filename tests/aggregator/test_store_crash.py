@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable_aggregator.store.contract import Arrival, Block, KeyListRow, Part, Verdict
+from deniable_aggregator.store.rows import Arrival, Block, KeyListRow, Part, Verdict
 from support import databases
 from support.databases import KINDS, AnyStore, Database
 from support.kill_switch import Killed, KillSwitch
@@ -142,26 +142,28 @@ def test_a_block_and_its_mark_appear_together_and_a_retry_counts_it_once(
 
 
 def test_a_closing_that_is_killed_closed_and_deleted_or_did_neither(every_kill: EveryKill) -> None:
-    for left, killed in every_kill(lambda store: store.close_epoch(COLLECTION, EPOCH, 0)):
+    for left, killed in every_kill(
+        lambda store: store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
+    ):
         assert (rows(left, "closed_epochs"), ids_kept(left)) == ((0, 5) if killed else (1, 0))
 
 
 def test_a_manifest_and_its_log_entry_appear_together(every_kill: EveryKill) -> None:
     row = manifest_row("other-aaaaaa")
-    for left, killed in every_kill(lambda store: store.add_manifest(row)):
+    for left, killed in every_kill(lambda store: store.add_manifest(row, audit=None)):
         found = [rows(left, table) for table in ("manifests", "log", "collections")]
         assert found == ([1, 1, 1] if killed else [2, 2, 2])
 
 
 def test_a_key_list_and_its_log_entry_appear_together(every_kill: EveryKill) -> None:
     row = KeyListRow(1, 0, 1, bytes(32), b"{}")
-    for left, killed in every_kill(lambda store: store.add_key_list(row, log_size=1)):
+    for left, killed in every_kill(lambda store: store.add_key_list(row, log_size=1, audit=None)):
         found = [rows(left, table) for table in ("key_lists", "log")]
         assert found == ([0, 1] if killed else [1, 2])
 
 
 def test_a_charge_is_there_whole_or_not_at_all(every_kill: EveryKill) -> None:
-    for left, killed in every_kill(lambda store: store.charge(charge_row(1), admitted)):
+    for left, killed in every_kill(lambda store: store.charge(charge_row(1), admitted, audit=None)):
         store = left.open()
         found = store.charges(COLLECTION)
         store.close()
@@ -172,7 +174,7 @@ def test_a_result_appears_with_its_log_entry_and_record_and_behind_its_charge(
     every_kill: EveryKill,
 ) -> None:
     def released(store: AnyStore) -> None:
-        store.charge(charge_row(1), admitted)
+        store.charge(charge_row(1), admitted, audit=None)
         store.store_result(result_row(1), b"zero")
 
     for left, killed in every_kill(released):

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from deniable_aggregator.store.contract import Verdict
+from deniable_aggregator.store.rows import Verdict
 from support import databases
 from support.databases import Database
 from support.kill_switch import Killed, KillSwitch
@@ -56,7 +56,9 @@ class History(RuleBasedStateMachine):
 
     @rule(epoch=EPOCHS)
     def close_epoch(self, epoch: int) -> None:
-        assert self.store.close_epoch(COLLECTION, epoch, 0) == (epoch not in self.closed)
+        assert self.store.close_epoch(COLLECTION, epoch, 0, audit=None) == (
+            epoch not in self.closed
+        )
         self.closed.add(epoch)
 
     @rule()

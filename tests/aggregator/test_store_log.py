@@ -8,8 +8,8 @@ import pytest
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import journal
-from deniable_aggregator.store.contract import KeyListRow, LogEntry
-from deniable_shared.journal import extend
+from deniable_aggregator.store.rows import KeyListRow
+from deniable_shared.journal import LogEntry, extend
 from support.databases import AnyStore, Database
 from support.stores import COLLECTION, manifest_row, register
 
@@ -35,7 +35,7 @@ def test_an_entry_is_the_hash_of_the_head_before_the_type_and_the_body_hash(
 
 
 def test_manifests_and_key_lists_are_entries_in_the_order_they_came(store: AnyStore) -> None:
-    store.add_key_list(key_list(1), log_size=1)
+    store.add_key_list(key_list(1), log_size=1, audit=None)
     register(store, COLLECTION, version=2)
     assert store.log() == [
         LogEntry("manifest", manifest_row().digest),
@@ -69,7 +69,7 @@ def test_a_reader_can_follow_the_chain_page_by_page(
 def test_sql_itself_refuses_to_change_what_is_append_only(
     store: AnyStore, database: Database, table: str, change: str
 ) -> None:
-    store.add_key_list(key_list(1), log_size=1)
+    store.add_key_list(key_list(1), log_size=1, audit=None)
     with database.refusing("append-only"):
         database.execute(change.format(table))
 
@@ -98,28 +98,28 @@ def test_manifests_come_back_byte_for_byte_oldest_first(store: AnyStore) -> None
 
 def test_the_key_list_of_the_highest_version_is_the_latest(store: AnyStore) -> None:
     assert store.latest_key_list() is None
-    assert store.add_key_list(key_list(1), log_size=1)
-    assert store.add_key_list(key_list(2), log_size=2)
+    assert store.add_key_list(key_list(1), log_size=1, audit=None)
+    assert store.add_key_list(key_list(2), log_size=2, audit=None)
     assert store.latest_key_list() == key_list(2)
 
 
 @pytest.mark.parametrize("log_size", [0, 2])
 def test_a_key_list_over_another_log_is_not_added(store: AnyStore, log_size: int) -> None:
-    assert not store.add_key_list(key_list(1), log_size=log_size)
+    assert not store.add_key_list(key_list(1), log_size=log_size, audit=None)
     assert store.latest_key_list() is None
     assert store.log_head()[0] == 1
 
 
 def test_a_key_list_version_is_never_used_twice(store: AnyStore) -> None:
-    store.add_key_list(key_list(1), log_size=1)
+    store.add_key_list(key_list(1), log_size=1, audit=None)
     with pytest.raises(StoreError, match=r"(?i)unique"):
-        store.add_key_list(key_list(1), log_size=2)
+        store.add_key_list(key_list(1), log_size=2, audit=None)
     assert store.log_head()[0] == 2
 
 
 def test_a_collection_is_closed_for_good(store: AnyStore, database: Database) -> None:
     assert not store.collections()[COLLECTION].closed
-    store.set_collection_closed(COLLECTION)
+    store.set_collection_closed(COLLECTION, audit=None)
     assert store.collections()[COLLECTION].closed
     with database.refusing("stays closed"):
         database.execute("update collections set closed = 0")

@@ -24,7 +24,7 @@ def of_the_first_schema(folder: Path) -> Path:
     store = full.open()
     store.commit(arrivals(range(5), b"\1\2"), sums)
     store.commit(arrivals(range(3), b"\1\2", epoch=EPOCH + 1), sums)
-    store.close_epoch(COLLECTION, EPOCH, 0)
+    store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
     store.count_rejections(COLLECTION, {"cannot-open": 2})
     store.close()
     old = sqlite3.connect(folder / "old.db")
@@ -66,7 +66,7 @@ def test_a_database_of_the_first_schema_keeps_every_row_and_gets_a_ledger(tmp_pa
     [(id, row)] = store.collections().items()
     assert (id, row.closed, row.archived) == (COLLECTION, False, False)
     assert store.charges(COLLECTION) == []
-    store.charge(charge_row(1), admitted)
+    store.charge(charge_row(1), admitted, audit=None)
     assert store.store_result(result_row(1)).position == 2
     store.close()
     widened = ("tokens", "cells", "closed_epochs", "collections")  # rows are asserted above

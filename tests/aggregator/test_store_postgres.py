@@ -18,8 +18,8 @@ from deniable_aggregator.errors import StoreError, StoreUnavailableError
 from deniable_aggregator.inspection import checkup
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import folding
-from deniable_aggregator.store.contract import Verdict
 from deniable_aggregator.store.postgres import PostgresStore
+from deniable_aggregator.store.rows import Verdict
 from deniable_aggregator.store.sessions import Lock, connected
 from support import databases, postgres_server
 from support.databases import COLLECTION, Postgres, register
@@ -133,7 +133,7 @@ def test_closing_waits_for_a_commit_under_way_and_folds_it(
     with ThreadPoolExecutor(3) as pool:
         counted_late = pool.submit(first.commit, [arrival(1)], slow)
         assert started.wait(PATIENCE)
-        closing_it = pool.submit(second.close_epoch, COLLECTION, EPOCH, 0)
+        closing_it = pool.submit(second.close_epoch, COLLECTION, EPOCH, 0, audit=None)
         await_waiting(server_database)
         refused = pool.submit(second.commit, [arrival(2)], sums)
         go.set()
@@ -271,7 +271,7 @@ def test_a_stricter_synchronous_commit_is_left_alone(server_database: Postgres) 
 def test_nothing_append_only_is_emptied(
     first: PostgresStore, server_database: Postgres, table: str
 ) -> None:
-    first.charge(charge_row(1), admitted)
+    first.charge(charge_row(1), admitted, audit=None)
     first.store_result(result_row(1), b"zero")
     with server_database.refusing("append-only|stays closed"):
         server_database.execute(f"truncate {table} cascade")
@@ -281,13 +281,13 @@ def test_sql_itself_refuses_a_delta_of_a_closed_epoch(
     first: PostgresStore, server_database: Postgres
 ) -> None:
     first.commit([arrival(1)], sums)
-    first.close_epoch(COLLECTION, EPOCH, 0)
+    first.close_epoch(COLLECTION, EPOCH, 0, audit=None)
     with server_database.refusing("frozen"):
         server_database.execute("insert into deltas (cell, n, counts) values (1, 1, '')")
 
 
 def test_an_error_shows_no_row(first: PostgresStore) -> None:
-    first.charge(charge_row(1), admitted)
+    first.charge(charge_row(1), admitted, audit=None)
     with pytest.raises(StoreError) as caught:
         register(first, COLLECTION)
     assert not isinstance(caught.value, StoreUnavailableError)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.store.contract import Verdict
+from deniable_aggregator.store.rows import Verdict
 from support import databases
 from support.databases import COLLECTION, Database
 from support.store_worker import begin, start
@@ -92,7 +92,7 @@ def test_closing_races_processes_that_commit_and_each_report_is_counted_or_refus
         assert workers[0].stdout is not None
         workers[0].stdout.readline()
         store.roll_up()
-        store.close_epoch(COLLECTION, EPOCH, 0)
+        store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
         n = store.epochs(COLLECTION)[0].n
         total = SIZE + sum(counted for worker in workers for counted, _ in told(worker))
         store.roll_up()

@@ -48,8 +48,8 @@ def test_the_writer_is_durable(file: Sqlite) -> None:
 def test_nothing_append_only_is_replaced(file: Sqlite, table: str) -> None:
     store = file.open()
     store.commit([arrival(1)], sums)
-    store.close_epoch(COLLECTION, EPOCH, 0)
-    store.charge(charge_row(1), admitted)
+    store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
+    store.charge(charge_row(1), admitted, audit=None)
     store.store_result(result_row(1), b"zero")
     store.close()
     with file.refusing("append-only|stays closed"):

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.store.contract import PAGE_SIZE, Arrival, Cell, Store, Tally
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import PAGE_SIZE, Arrival, Cell, Tally
 from support.databases import AnyStore, Database
 from support.stores import COLLECTION, EPOCH, arrival, report_id, sums
 
@@ -104,7 +105,7 @@ def test_only_the_epochs_asked_for_are_read(store: AnyStore) -> None:
 
 def test_epochs_are_listed_in_order_with_all_their_cells(store: AnyStore) -> None:
     store.commit([arrival(1, epoch=7), arrival(2, epoch=5), arrival(3, epoch=7, version=2)], sums)
-    store.close_epoch(COLLECTION, 5, 1_000.9)
-    store.close_epoch(COLLECTION, 6, 2_000)
+    store.close_epoch(COLLECTION, 5, 1_000.9, audit=None)
+    store.close_epoch(COLLECTION, 6, 2_000, audit=None)
     rows = [(row.epoch, row.n, row.closed_at) for row in store.epochs(COLLECTION)]
     assert rows == [(5, 1, 1_000), (6, 0, 2_000), (7, 2, None)]

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable_aggregator.store import counting
-from deniable_aggregator.store.contract import Arrival, Verdict
 from deniable_aggregator.store.redeeming import Key, turned_away
+from deniable_aggregator.store.rows import Arrival, Verdict
 from support.databases import AnyStore, Database
 from support.kill_switch import Killed, KillSwitch
 from support.stores import COLLECTION, EPOCH, arrival, counted, ids_kept, rows, sums, vouched
@@ -82,7 +82,7 @@ def test_a_serial_counts_in_every_epoch_of_its_own(store: AnyStore) -> None:
 
 def test_serials_go_when_their_epoch_closes(store: AnyStore, database: Database) -> None:
     store.commit([*vouched(range(3)), arrival(9, voucher=9, epoch=EPOCH + 1)], sums)
-    store.close_epoch(COLLECTION, EPOCH, 0)
+    store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
     assert rows(database, "vouchers") == 1
     assert store.commit(vouched([1], offset=10), sums) == [CLOSED]
 
@@ -96,7 +96,7 @@ def test_serials_go_in_slices_too_and_an_interrupted_deletion_is_finished(
     store.commit(vouched(range(7)), sums)
     switch.arm(28)
     with pytest.raises(Killed):
-        store.close_epoch(COLLECTION, EPOCH, 0)
+        store.close_epoch(COLLECTION, EPOCH, 0, audit=None)
     left = database.left_behind()
     switch.arm(None)
     store.close()

@@ -107,7 +107,7 @@ def releases(world: World, day: Day) -> None:
     )
     day.collections.add(found.id)
     world.count(found, ["mallory-1"] * 5)
-    world.service.store.close_epoch(found.id, TODAY, world.clock())
+    world.service.store.close_epoch(found.id, TODAY, world.clock(), audit=None)
     wanted = {"mechanism": "histogram", "epsilon": "0.5", "epochs": [TODAY]}
     bad = ({**wanted, "epsilon": "mallory"}, {"mechanism": "mallory"}, {**wanted, "epochs": [1]})
     address = f"/v1/collections/{found.id}/releases"

@@ -16,8 +16,9 @@ from deniable_aggregator.central.account.decimals import at_most
 from deniable_aggregator.clock.watch import SETTLING_SECONDS
 from deniable_aggregator.queries import sql_views
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import ShownEpoch, Store
 from deniable_aggregator.store.opening import read_beside
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import ShownEpoch
 from deniable_shared.manifest import Manifest
 from support import postgres_server
 from support.api_world import DAY, TODAY, World, authored, opened
@@ -279,7 +280,7 @@ def test_a_rational_of_the_ledger_is_a_number_good_to_12_digits(
     database: Database, exact: str
 ) -> None:
     store = database.open()
-    store.charge(charge_row(1, exact), admitted)
+    store.charge(charge_row(1, exact), admitted, audit=None)
     store.close()
     [(text, value, rho)] = database.execute(
         "select epsilon, epsilon_value, rho_value from v_ledger"
@@ -376,7 +377,7 @@ def test_a_store_shows_nothing_of_an_epoch_that_is_open_or_gone(database: Databa
     store.commit(arrivals(range(3)), sums)
     shown = ShownEpoch(EPOCH, "1/1", 3)
     assert not store.show_epoch(COLLECTION, shown)
-    store.close_epoch(COLLECTION, EPOCH, 1)
+    store.close_epoch(COLLECTION, EPOCH, 1, audit=None)
     assert store.show_epoch(COLLECTION, shown)
     assert store.shown_epochs(COLLECTION) == {EPOCH: "1/1"}
     store.expire_epoch(COLLECTION, EPOCH, 2)

@@ -147,7 +147,7 @@ def test_a_key_is_not_rotated_on_the_page_either(world: World) -> None:
 def test_no_release_is_drawn(world: World) -> None:
     collection = world.register(authored("theme", read="releases"))
     world.count(collection, [BITS] * 5)
-    world.service.close_epoch(collection, TODAY)
+    world.service.close_epoch(collection, TODAY, audit=None)
     body = {"mechanism": "histogram", "epsilon": "0.1"}
     path = f"/v1/collections/{collection.id}/releases"
     world.clock.now += 20 * DAY

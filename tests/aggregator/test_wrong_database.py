@@ -130,14 +130,14 @@ def test_uploads_wait_until_the_operator_reconciles(
         assert [world.get(path, None).status_code for path in SIGNED] == [503] * 3
         world.service.tick()
         assert world.upload(site.collection, report).status_code == 503
-        gap = world.service.reconcile()
+        gap = world.service.reconcile(audit=None)
         assert gap.lost == (site.collection.id,)
         assert site.ready() == "ready"
         assert world.upload(site.collection, report).status_code == 503
         again = world.register(authored("theme"))
         assert again.id == site.collection.id
         assert world.upload(again, world.report(again, BITS)).status_code == 200
-        assert world.service.reconcile().lost == ()
+        assert world.service.reconcile(audit=None).lost == ()
         site.close()
 
 
@@ -173,7 +173,7 @@ def test_nothing_is_registered_in_a_wrong_database(site: Site) -> None:
 def test_a_wrong_database_destroys_no_key(tmp_path: Path) -> None:
     """Without a collection every epoch is over, so that housekeeping would destroy expired keys."""
     with opened(tmp_path) as world:
-        world.service.keys.rotate(at_once=True)
+        world.service.keys.rotate(at_once=True, audit=None)
         settings = world.service.settings
         world.service.close()
         copy = shutil.copy(settings.database, tmp_path / "copy.db")
@@ -238,7 +238,7 @@ def test_a_spool_keeps_the_reports_of_a_lost_collection(site: Site, tmp_path: Pa
         with pytest.raises(Problem) as tallying:
             spools.tally(world.service, folder, spools.here)
         assert opening.value.slug == tallying.value.slug == "unavailable"
-        world.service.reconcile()
+        world.service.reconcile(audit=None)
     again = world.register(authored("theme"))
     assert Opening(world.service, folder).turn(at_once=True) == 1
     assert [row.n for row in world.service.store.epochs(again.id)] == [1]
@@ -251,9 +251,9 @@ def test_charges_of_a_lost_collection_cost_its_whole_budget_once_it_is_back(site
     for epoch in (FIRST, LAST):
         world.count(collection, [BITS] * 5, epoch=epoch)
     spender = ReleaseWorld(world, collection)
-    spender.releases.release(collection, asked("0.25", epochs=over(FIRST)))
+    spender.releases.release(collection, asked("0.25", epochs=over(FIRST)), audit=None)
     removed(site)
-    gap = world.service.reconcile()
+    gap = world.service.reconcile(audit=None)
     assert gap.charged == ()
     assert gap.lost == tuple(sorted((site.collection.id, collection.id)))
     again = world.register(manifest)
@@ -274,7 +274,7 @@ def test_an_interrupted_registration_of_one_that_owes_makes_releases_wait(site: 
     assert site.upload() == 200
     with pytest.raises(Problem, match="registered again"):
         world.service.heads.keep()
-    assert [row.epsilon for row in world.service.reconcile().charged] != []
+    assert [row.epsilon for row in world.service.reconcile(audit=None).charged] != []
     world.service.heads.keep()
 
 
@@ -294,7 +294,7 @@ def test_a_database_made_new_is_noticed(tmp_path: Path, kind: str) -> None:
                 postgres_server.empty(str(name))
         assert site.upload() == 503
         assert world.get("/v1/keys", None).status_code == 503
-        world.service.reconcile()
+        world.service.reconcile(audit=None)
         assert site.upload() == 503
         world.register(authored("theme"))
         assert site.upload() == 200
@@ -313,8 +313,8 @@ def test_another_process_that_makes_the_database_new_stops_this_one(tmp_path: Pa
             wait_for_a_look(world.service)
             assert "restart the service" in site.ready()
             with pytest.raises(Problem, match="restart the service"):
-                world.service.reconcile()
-            other.reconcile()
+                world.service.reconcile(audit=None)
+            other.reconcile(audit=None)
             assert other.suspension.names == ()
             wait_for_a_look(world.service)
             assert site.upload() == 503

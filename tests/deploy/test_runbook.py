@@ -16,7 +16,7 @@ import pytest
 from deniable_aggregator.inspection import addresses
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared.coins import Coins
 from deniable_shared.epochs import epoch_at
 from support import postgres_server

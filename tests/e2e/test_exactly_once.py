@@ -16,7 +16,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import counting
-from deniable_aggregator.store.contract import Arrival, Tally, Verdict
+from deniable_aggregator.store.rows import Arrival, Tally, Verdict
 from deniable_aggregator.store.sqlite import SqliteStore
 from deniable_client import keychain, recorder
 from deniable_client.question import Once

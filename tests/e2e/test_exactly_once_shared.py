@@ -12,8 +12,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import appending, counting, folding
-from deniable_aggregator.store.contract import Arrival, Tally, Verdict
 from deniable_aggregator.store.postgres import PostgresStore
+from deniable_aggregator.store.rows import Arrival, Tally, Verdict
 from support.exactly_once import HUNTING
 from support.killing import Killed
 from support.shared_spine import SharedExactlyOnce

@@ -190,7 +190,7 @@ def register(spine: Spine, name: str) -> None:
     manifest = authored(name)
     signed = dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=spine.operator_seed)
     assert spine.service is not None
-    spine.service.registry.apply(signed)
+    spine.service.registry.apply(signed, audit=None)
 
 
 def take_over(spine: Spine, other: Spine) -> None:

@@ -18,7 +18,7 @@ from deniable_aggregator.keys import read_seed
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins
@@ -135,7 +135,9 @@ class World:
     def limit(self, role: str, *collections: str) -> str:
         """Make a token of that role for these collections alone; the name it has in `tokens`."""
         name = f"{role} of {' '.join(collections)}"
-        _, self.tokens[name] = self.service.tokens.create(role, name, collections=collections)
+        _, self.tokens[name] = self.service.tokens.create(
+            role, name, collections=collections, audit=None
+        )
         return name
 
     def get(self, path: str, role: str | None = "viewer", **headers: str) -> TestResponse:
@@ -161,7 +163,7 @@ class World:
         return dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=self.operator_seed)
 
     def register(self, manifest: Manifest) -> Collection:
-        self.service.register(self.signed(manifest))
+        self.service.register(self.signed(manifest), audit=None)
         return self.service.registry.get(manifest.collection)
 
     def count(
@@ -280,10 +282,10 @@ def _opened(
 
 
 def _tokens(service: Service, clock: Moment) -> dict[str, str]:
-    made = {role: service.tokens.create(role, role) for role in ROLES}
-    revoked_id, revoked = service.tokens.create("admin", "revoked")
-    service.tokens.revoke(revoked_id)
-    _, expired = service.tokens.create("admin", "expired", expires=clock.now + 1)
+    made = {role: service.tokens.create(role, role, audit=None) for role in ROLES}
+    revoked_id, revoked = service.tokens.create("admin", "revoked", audit=None)
+    service.tokens.revoke(revoked_id, audit=None)
+    _, expired = service.tokens.create("admin", "expired", expires=clock.now + 1, audit=None)
     clock.now += 2
     return {role: secret for role, (_, secret) in made.items()} | {
         "revoked": revoked,

@@ -118,7 +118,7 @@ def opened(folder: Path, settings: Settings | None = None) -> Iterator[World]:
     service = Service.open(settings or prepared(folder), clock=clock)
     try:
         world = World(service, clock, read_seed(folder / "operator.key"), authored())
-        service.registry.apply(world.signed(world.manifest))
+        service.registry.apply(world.signed(world.manifest), audit=None)
         yield world
     finally:
         service.close()

@@ -26,7 +26,7 @@ from deniable_aggregator.releases import Request
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.simulate import simulated_tally
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins
@@ -110,7 +110,7 @@ class Filler:
         )
         manifest = manifest_from_toml(text + domain, ingest=("http://127.0.0.1:8000",))
         envelope = dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=self.operator_seed)
-        self.service.registry.apply(envelope)
+        self.service.registry.apply(envelope, audit=None)
         return self.service.registry.get(manifest.collection)
 
     def fill(
@@ -126,12 +126,14 @@ class Filler:
             tally = simulated_tally(collection.mechanism, encoded, np.array(counts))
             self.add(collection, today - age, sum(counts), tally)
             if age:
-                self.service.store.close_epoch(collection.id, today - age, time.time())
+                self.service.store.close_epoch(collection.id, today - age, time.time(), audit=None)
 
     def release(self, name: str, mechanism: str, arguments: dict[str, object]) -> str:
         """Make a release from every closed epoch; its id."""
         found = self.service.registry.get(name)
-        return self.service.releases.release(found, Request(mechanism, arguments)).row.release
+        return self.service.releases.release(
+            found, Request(mechanism, arguments), audit=None
+        ).row.release
 
     def add(self, collection: Collection, epoch: int, n: int, tally: object) -> None:
         """n reports with this tally, under ids of their own."""
@@ -199,9 +201,9 @@ def served(folder: Path) -> Iterator[Site]:
     """A real server over a directory with a collection of every kind."""
     with filled(folder) as filler:
         made = {found.name: found.id for found in _one_of_each(filler)}
-        token = filler.service.tokens.create("viewer", "a viewer")[1]
+        token = filler.service.tokens.create("viewer", "a viewer", audit=None)[1]
         sessions = {role: _session(filler.service, role) for role in PEOPLE}
-        link = filler.service.sessions.make_link("Grace", "viewer")
+        link = filler.service.sessions.make_link("Grace", "viewer", audit=None)
         releases = {
             name: filler.release(name, kind, arguments) for name, kind, arguments in _RELEASES
         }

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import psycopg
 import pytest
 
-from deniable_aggregator.store.contract import ManifestRow
 from deniable_aggregator.store.postgres import PostgresStore
+from deniable_aggregator.store.rows import ManifestRow
 from deniable_aggregator.store.sqlite import SqliteStore
 from support import postgres_server
 
@@ -59,7 +59,7 @@ def manifest_row(collection: str = COLLECTION, version: int = 1) -> ManifestRow:
 
 
 def register(store: AnyStore, collection: str, version: int = 1) -> None:
-    store.add_manifest(manifest_row(collection, version))
+    store.add_manifest(manifest_row(collection, version), audit=None)
 
 
 class Database(ABC):

@@ -14,7 +14,7 @@ from deniable_aggregator.app import create_app
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Store
 from support.api_world import NOON, TODAY, Moment, World, authored, opened
 from support.ledgers import charge_row, result_row
 
@@ -73,7 +73,7 @@ def _fill(world: World) -> None:
             world.count(found, values, epoch=epoch)
     for number in (1, 2):
         row = replace(charge_row(number), collection=found.id)
-        world.service.store.charge(row, lambda _: None)
+        world.service.store.charge(row, lambda _: None, audit=None)
         world.service.store.store_result(result_row(number))
     world.service.tick()
 

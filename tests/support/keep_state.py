@@ -27,7 +27,7 @@ from deniable_aggregator.backup import copying
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool import Spooled
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_client import Ceiling, Client, Outcome
 from deniable_client.transport import HttpTransport
 from deniable_shared.authoring import manifest_from_toml
@@ -141,7 +141,7 @@ def _count(world: World, made: Mapping[str, Collection]) -> None:
     store.commit([vouched], lambda _, rows: survey.estimator.tally(rows))
     for name in values:
         for age in (3, 2):
-            store.close_epoch(made[name].id, TODAY - age, world.clock())
+            store.close_epoch(made[name].id, TODAY - age, world.clock(), audit=None)
     for name in ("settings", "minutes"):
         store.expire_epoch(made[name].id, TODAY - 3, world.clock())
     store.count_rejections(made["settings"].id, {"cannot-open": 2, "too-early": 1})

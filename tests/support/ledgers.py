@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from hashlib import sha256
 
-from deniable_aggregator.store.contract import ChargeRow, ResultRow
+from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from support.stores import COLLECTION, EPOCH
 
 

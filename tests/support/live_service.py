@@ -63,7 +63,7 @@ def prepare(settings: Settings, *, ahead: float = 0.0) -> Manifest:
     signed = dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=seed)
     service = Service.open(settings)
     try:
-        service.registry.apply(signed)
+        service.registry.apply(signed, audit=None)
     finally:
         service.close()
     return manifest

@@ -14,7 +14,7 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request, Selection
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins
@@ -78,7 +78,7 @@ def minutes(day: int) -> list[int]:
 def registered(service: Service, operator: Path, toml: str) -> Collection:
     manifest = manifest_from_toml(toml, ingest=[service.settings.public_url])
     signed = dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=read_seed(operator))
-    service.registry.apply(signed)
+    service.registry.apply(signed, audit=None)
     return service.registry.get(manifest.collection)
 
 
@@ -105,10 +105,10 @@ def filled(service: Service, operator: Path) -> None:
         counted(service, theme, epoch, themes(day))
         counted(service, read, epoch, minutes(day))
         for found in (theme, read):
-            service.close_epoch(found, epoch)
+            service.close_epoch(found, epoch, audit=None)
     service.store.count_rejections(theme.id, {"cannot-open": 3})
     wanted = Request("histogram", {"epsilon": "0.25"}, Selection(listed=(last,)))
-    service.releases.release(theme, wanted)
+    service.releases.release(theme, wanted, audit=None)
     service.tick()
 
 
@@ -121,7 +121,7 @@ def published(folder: Path, store: str = "") -> Iterator[Published]:
     service = Service.open(settings)
     try:
         filled(service, operator)
-        _, token = service.tokens.create("viewer", "reader")
+        _, token = service.tokens.create("viewer", "reader", audit=None)
     finally:
         service.close()
     with (folder / "server.log").open("wb") as log, running(settings, log=log) as server:

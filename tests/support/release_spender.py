@@ -17,7 +17,7 @@ from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, T
 from deniable_aggregator.releases import Releases
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import ResultRow
+from deniable_aggregator.store.rows import ResultRow
 from deniable_aggregator.store.sqlite import SqliteStore
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon
@@ -62,7 +62,7 @@ def main(folder: str, collection: str, where: str) -> None:
     service = Service.open(settings, clock=Moment(), store=store)
     plan = slow if where == "draw" else quick
     releases = Releases(service.store, clock=Moment(), plan=plan)
-    releases.release(service.registry.get(collection), asked("0.4"))
+    releases.release(service.registry.get(collection), asked("0.4"), audit=None)
     stand_still()
 
 

@@ -122,7 +122,7 @@ def prepare(folder: Path, reports: int, blocks: int, store: str = "") -> Prepare
     service = Service.open(settings)
     try:
         world = World(service, Moment(now), read_seed(seed_file), manifest)
-        service.registry.apply(world.signed(manifest))
+        service.registry.apply(world.signed(manifest), audit=None)
         records = spooled(world, mixed(world, reports, today))
     finally:
         service.close()

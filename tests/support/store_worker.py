@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from deniable_aggregator.store.contract import Verdict
+from deniable_aggregator.store.rows import Verdict
 from support.databases import Database, at
 from support.stores import arrivals, sums, vouched
 

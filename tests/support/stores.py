@@ -8,7 +8,8 @@ from hashlib import sha256
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.store.contract import Arrival, Cell, Store
+from deniable_aggregator.store.protocols import Store
+from deniable_aggregator.store.rows import Arrival, Cell
 from support.databases import COLLECTION, Database, manifest_row, register
 
 __all__ = [

@@ -79,7 +79,9 @@ class Storm:
         self.probe_manifest = self._author(PROBE, past)
         service = Service.open(self.settings)
         for manifest in (*self.manifests, self.probe_manifest):
-            service.registry.apply((self.folder / f"{manifest.name}.manifest").read_bytes())
+            service.registry.apply(
+                (self.folder / f"{manifest.name}.manifest").read_bytes(), audit=None
+            )
         service.close()
 
     def start_server(self) -> None:

@@ -22,7 +22,7 @@ from deniable_aggregator.keys import read_seed
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared.coins import Coins
 from support import api_world
 from support.api_world import Moment, World

@@ -1,13 +1,14 @@
 """What an administrator does about access, by the API or by a page: one function an act.
 
-A Problem says what is wrong in the caller's words. The audit entry of the act is announced by
-whoever calls; the store writes it with the act.
+A Problem says what is wrong in the caller's words. The caller gives the audit entry; the store
+appends it with the act.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.sessions import LINK_SECONDS, Sessions
 from deniable_aggregator.access.tokens import Tokens
 from deniable_aggregator.access.users import Users
@@ -27,7 +28,12 @@ _NOT_IN_PATHS = frozenset("/\\%")
 
 
 def make_token(
-    tokens: Tokens, new: NewToken, *, scope: Sequence[str] | None, now: float
+    tokens: Tokens,
+    new: NewToken,
+    *,
+    scope: Sequence[str] | None,
+    now: float,
+    audit: AuditEntry | None,
 ) -> CreatedTokenDocument:
     """The token itself is in this document and nowhere else.
 
@@ -37,7 +43,9 @@ def make_token(
     expires = None
     if new.expires_days is not None:
         expires = int(now) + new.expires_days * DAY_SECONDS
-    token_id, secret = tokens.create(new.role, new.label, expires=expires, collections=scope)
+    token_id, secret = tokens.create(
+        new.role, new.label, expires=expires, collections=scope, audit=audit
+    )
     return CreatedTokenDocument(
         id=token_id,
         role=new.role,
@@ -48,25 +56,27 @@ def make_token(
     )
 
 
-def revoke_token(tokens: Tokens, token_id: str) -> None:
+def revoke_token(tokens: Tokens, token_id: str, *, audit: AuditEntry | None) -> None:
     """Make a token invalid from now on. Raises Problem("not-found")."""
-    if not tokens.revoke(token_id):
+    if not tokens.revoke(token_id, audit=audit):
         raise Problem(
             "not-found", f"no token has the id {token_id[:64]!r}; GET /v1/tokens lists them"
         )
 
 
-def add_user(users: Users, new: NewUser, *, scope: Sequence[str] | None) -> None:
+def add_user(
+    users: Users, new: NewUser, *, scope: Sequence[str] | None, audit: AuditEntry | None
+) -> None:
     """Let a person sign in with a password. Raises Problem("conflict") where the name is taken."""
     _require_printable("name", new.name)
     _require_removable(new.name)
-    if not users.add(new.name, new.role, new.password, collections=scope):
+    if not users.add(new.name, new.role, new.password, collections=scope, audit=audit):
         raise Problem("conflict", f"there is a user {new.name!r} already: remove that one first")
 
 
-def remove_user(users: Users, name: str) -> None:
+def remove_user(users: Users, name: str, *, audit: AuditEntry | None) -> None:
     """Remove a name with its sessions and links. Raises Problem("not-found")."""
-    if not users.remove(name):
+    if not users.remove(name, audit=audit):
         raise Problem(
             "not-found",
             f"no user, session or link has the name {name[:64]!r}; GET /v1/users and "
@@ -74,9 +84,9 @@ def remove_user(users: Users, name: str) -> None:
         )
 
 
-def end_session(sessions: Sessions, session_id: str) -> None:
+def end_session(sessions: Sessions, session_id: str, *, audit: AuditEntry | None) -> None:
     """Sign a person out, from the next request on. Raises Problem("not-found")."""
-    if not sessions.end(session_id):
+    if not sessions.end(session_id, audit=audit):
         raise Problem(
             "not-found", f"no session has the id {session_id[:64]!r}; GET /v1/sessions lists them"
         )
@@ -89,10 +99,11 @@ def make_link(
     scope: Sequence[str] | None,
     now: float,
     path_of: Callable[[str], str],
+    audit: AuditEntry | None,
 ) -> CreatedLinkDocument:
     """The link is in this document and nowhere else; `path_of` spells its secret as a path."""
     _require_printable("name", new.name)
-    secret = sessions.make_link(new.name, new.role, scope)
+    secret = sessions.make_link(new.name, new.role, scope, audit=audit)
     return CreatedLinkDocument(path=path_of(secret), expires=int(now) + LINK_SECONDS)
 
 

@@ -2,41 +2,26 @@
 
     head after an entry = SHA-256(head before ‖ "act" ‖ SHA-256(entry))      at first: 32 zero bytes
 
-An act is announced before it is done (`acting`); the store appends its entry in the very
-transaction that does it, so that neither is ever there without the other. What changes nothing
-leaves no entry. An entry holds names, ids and times: no token, no password, no address, no answer.
+The entry of an act is an argument of what does it. The store appends it in the very transaction
+that does the act, so that neither is ever there without the other. What changes nothing leaves no
+entry. An entry holds names, ids and times: no token, no password, no address, no answer.
+
+A method that does a privileged act takes `audit=` without a default: None says that nobody is
+behind it, as where the service keeps house.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
+from deniable_aggregator.access.rows import AuditRow
 from deniable_shared.canonical import canonical_json, strict_json
 from deniable_shared.errors import DecodeError, ForkError
 from deniable_shared.journal import GENESIS, LogEntry, extend
 
-if TYPE_CHECKING:
-    from deniable_aggregator.access.contract import AuditRow
-
-__all__ = [
-    "ACTS",
-    "ALONE",
-    "Act",
-    "Entry",
-    "acting",
-    "announced",
-    "continues",
-    "link",
-    "nothing_done",
-    "parse",
-    "tell",
-    "verify",
-]
+__all__ = ["ACTS", "AuditEntry", "continues", "detailed", "link", "parse", "verify"]
 
 ACTS = (
     "clock-confirmed",
@@ -68,81 +53,37 @@ ACTS = (
 )
 """Every privileged act there is."""
 
-ALONE = (
-    *("ledger-reconciled", "schema-migrated", "settings-changed", "sign-in-failed"),
-    *("clock-confirmed", "voucher-key-replaced", "voucher-key-shown"),
-)
-"""Acts that change, or may change, nothing in the database beside their entry."""
-
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """Who did what, when (unix seconds)."""
+class AuditEntry:
+    """Who did what, when (unix seconds), and to what; `act` is one of ACTS."""
 
-    at: int
     act: str
     actor: str
+    at: int
     details: Mapping[str, str]
 
+    @classmethod
+    def of(cls, act: str, /, *, actor: str, at: float, **details: object) -> AuditEntry:
+        """An entry that is about to be written. ValueError unless `act` is one of ACTS."""
+        if act not in ACTS:
+            raise ValueError(f"act must be one of {', '.join(ACTS)}, got {act!r}")
+        return cls(act, actor, int(at), _texts(details))
 
-@dataclass(slots=True)
-class Act:
-    """What is about to be done; `kept` once an entry says so.
+    def with_details(self, **details: object) -> AuditEntry:
+        """It says these too; those that are None are left out."""
+        return replace(self, details={**self.details, **_texts(details)})
 
-    `idle` while a transaction that could have done it did nothing.
-    """
-
-    name: str
-    actor: str
-    at: float
-    details: dict[str, str] = field(default_factory=dict)
-    kept: bool = False
-    idle: bool = False
-
-    def __post_init__(self) -> None:
-        if self.name not in ACTS:
-            raise ValueError(f"act must be one of {', '.join(ACTS)}, got {self.name!r}")
-
-    def entry(self) -> bytes:
+    def encode(self) -> bytes:
         """As canonical JSON."""
         return canonical_json(
-            {"act": self.name, "actor": self.actor, "at": int(self.at), "details": self.details}
+            {"act": self.act, "actor": self.actor, "at": self.at, "details": self.details}
         )
 
 
-_ACT: ContextVar[Act | None] = ContextVar("act", default=None)
-
-
-@contextmanager
-def acting(name: str, /, *, actor: str, at: float, **details: object) -> Iterator[Act]:
-    """Within the block the first transaction that does such an act has the entry in it."""
-    act = Act(name, actor, at)
-    before = _ACT.set(act)
-    try:
-        tell(**details)
-        yield act
-    finally:
-        _ACT.reset(before)
-
-
-def tell(**details: object) -> None:
-    """Say more of the act under way, if there is one and its entry is not written yet."""
-    act = _ACT.get()
-    if act is not None:
-        act.details |= {name: _text(value) for name, value in details.items() if value is not None}
-
-
-def announced(*names: str) -> Act | None:
-    """The act under way whose entry is still to be written, if it is one of these."""
-    act = _ACT.get()
-    return act if act is not None and act.name in names and not act.kept else None
-
-
-def nothing_done(*names: str) -> None:
-    """The transaction under way did none of these acts after all: it carries no entry."""
-    act = announced(*names)
-    if act is not None:
-        act.idle = True
+def detailed(entry: AuditEntry | None, /, **details: object) -> AuditEntry | None:
+    """The entry with these details too; None where there is no entry."""
+    return None if entry is None else entry.with_details(**details)
 
 
 def link(head: bytes, entry: bytes) -> bytes:
@@ -150,12 +91,12 @@ def link(head: bytes, entry: bytes) -> bytes:
     return extend(head, [LogEntry("act", sha256(entry).digest())])
 
 
-def parse(row: AuditRow) -> Entry:
+def parse(row: AuditRow) -> AuditEntry:
     """The entry of a row; DecodeError for what this program never wrote."""
     document = strict_json(row.entry)
     if not isinstance(document, dict) or document.keys() != {"act", "actor", "at", "details"}:
         raise DecodeError("an entry of the audit log must have act, actor, at and details")
-    return Entry(document["at"], document["act"], document["actor"], document["details"])
+    return AuditEntry(**document)
 
 
 def verify(rows: Iterable[AuditRow]) -> tuple[int, bytes]:
@@ -177,6 +118,10 @@ def continues(rows: Sequence[AuditRow], noted: str) -> None:
     heads = [GENESIS.hex(), *(row.head.hex() for row in rows)]
     if not size.isdecimal() or int(size) >= len(heads) or heads[int(size)] != head:
         raise ForkError(f"the audit log is not the one of {noted[:80]}, continued")
+
+
+def _texts(details: Mapping[str, object]) -> dict[str, str]:
+    return {name: _text(value) for name, value in details.items() if value is not None}
 
 
 def _text(value: object) -> str:

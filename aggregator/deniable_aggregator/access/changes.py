@@ -8,8 +8,9 @@ from dataclasses import fields
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.access import audit
-from deniable_aggregator.access.contract import AUDIT_PAGE, AccessStore, AuditRow
+from deniable_aggregator.access.audit import AuditEntry, parse
+from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
+from deniable_aggregator.store.protocols import Audit
 
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service
@@ -28,26 +29,25 @@ def record(service: Service) -> None:
     if before is not None and json.loads(before.details["settings"]) == found:
         return
     text = json.dumps(found, sort_keys=True)
-    with audit.acting(_SETTINGS, actor=ACTOR, at=service.clock(), settings=text):
-        service.store.record_act()
+    entry = AuditEntry.of(_SETTINGS, actor=ACTOR, at=service.clock(), settings=text)
+    service.store.record_act(entry)
 
 
-def record_confirmation(store: AccessStore, at: float) -> None:
+def record_confirmation(store: Audit, at: float) -> None:
     """Append an entry: an operator confirmed the clock of this machine at that time."""
-    with audit.acting("clock-confirmed", actor="deniable clock confirm", at=at):
-        store.record_act()
+    store.record_act(AuditEntry.of("clock-confirmed", actor="deniable clock confirm", at=at))
 
 
-def last(store: AccessStore, act: str) -> audit.Entry | None:
+def last(store: Audit, act: str) -> AuditEntry | None:
     """The newest entry of an act."""
     newest = None
     for row in every(store):
-        entry = audit.parse(row)
+        entry = parse(row)
         newest = entry if entry.act == act else newest
     return newest
 
 
-def every(store: AccessStore) -> Iterator[AuditRow]:
+def every(store: Audit) -> Iterator[AuditRow]:
     """The whole audit log, page by page."""
     first = 0
     while page := store.audit(first):

@@ -15,7 +15,7 @@ from deniable_aggregator.access.sessions import SECRET_CHARACTERS
 from deniable_aggregator.problem import Problem
 
 if TYPE_CHECKING:
-    from deniable_aggregator.access.contract import SessionRow
+    from deniable_aggregator.access.rows import SessionRow
     from deniable_aggregator.service import Service
 
 __all__ = [

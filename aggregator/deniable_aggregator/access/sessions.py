@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from deniable_aggregator.access import audit
-from deniable_aggregator.access.contract import LinkRow, SessionRow
+from deniable_aggregator.access.audit import AuditEntry, detailed
 from deniable_aggregator.access.roles import Identity, scope_of
+from deniable_aggregator.access.rows import LinkRow, SessionRow
 from deniable_shared.epochs import Clock
 
 __all__ = ["LINK_SECONDS", "SECRET_CHARACTERS", "SessionStore", "Sessions"]
@@ -26,13 +26,31 @@ SECRET_CHARACTERS = 43
 class SessionStore(Protocol):
     """The part of a store that keeps sessions and links."""
 
-    def add_session(self, row: SessionRow) -> bool: ...
-    def find_session(self, session_hash: bytes) -> SessionRow | None: ...
-    def sessions(self) -> list[SessionRow]: ...
-    def end_session(self, session_id: str) -> bool: ...
-    def add_link(self, row: LinkRow) -> None: ...
-    def find_link(self, link_hash: bytes) -> LinkRow | None: ...
-    def use_link(self, link_hash: bytes, session: SessionRow, *, now: float) -> bool: ...
+    def add_session(self, row: SessionRow, *, audit: AuditEntry | None) -> bool:
+        """Keep it. One that began with a password is kept only while the user is there."""
+
+    def sessions(self) -> Sequence[SessionRow]:
+        """Oldest first, those over included until they are forgotten."""
+
+    def find_session(self, session_hash: bytes) -> SessionRow | None:
+        """The one of this cookie's hash."""
+
+    def end_session(self, session_id: str, *, audit: AuditEntry | None) -> bool:
+        """False if there is no such session."""
+
+    def add_link(self, row: LinkRow, *, audit: AuditEntry | None) -> None:
+        """Keep one more."""
+
+    def use_link(
+        self, link_hash: bytes, session: SessionRow, *, now: float, audit: AuditEntry | None
+    ) -> bool:
+        """Delete a link that still holds and keep the session it begins, in one transaction.
+
+        False, and nothing kept, for a link that is unknown, used or over: of many at once one wins.
+        """
+
+    def find_link(self, link_hash: bytes) -> LinkRow | None:
+        """The one of this hash."""
 
 
 class Sessions:
@@ -50,8 +68,8 @@ class Sessions:
         now = self._clock()
         secret = secrets.token_urlsafe(32)
         row = self._row(secret, name, role, scope_of(collections), via)
-        with audit.acting("sign-in", actor=_actor(row), at=now, via=via, role=role):
-            return secret if self._store.add_session(row) else None
+        entry = AuditEntry.of("sign-in", actor=_actor(row), at=now, via=via, role=role)
+        return secret if self._store.add_session(row, audit=entry) else None
 
     def find(self, secret: str | None) -> tuple[SessionRow, Identity] | None:
         """The session of a cookie, while it lasts."""
@@ -67,19 +85,24 @@ class Sessions:
         now = self._clock()
         return [row for row in self._store.sessions() if now < row.expires]
 
-    def end(self, session_id: str) -> bool:
+    def end(self, session_id: str, *, audit: AuditEntry | None) -> bool:
         """Over from now on; False if there is no such session."""
-        return self._store.end_session(session_id)
+        return self._store.end_session(session_id, audit=audit)
 
     def make_link(
-        self, name: str, role: str = "admin", collections: Iterable[str] | None = None
+        self,
+        name: str,
+        role: str = "admin",
+        collections: Iterable[str] | None = None,
+        *,
+        audit: AuditEntry | None,
     ) -> str:
         """The secret of a link that signs in once, within LINK_SECONDS."""
         secret = secrets.token_urlsafe(32)
         expires = int(self._clock()) + LINK_SECONDS
         row = LinkRow(_hash(secret), name, role, scope_of(collections), expires)
-        audit.tell(name=name, role=role, collections=row.collections)
-        self._store.add_link(row)
+        audit = detailed(audit, name=name, role=role, collections=row.collections)
+        self._store.add_link(row, audit=audit)
         return secret
 
     def holds(self, link: str) -> bool:
@@ -94,8 +117,9 @@ class Sessions:
             return None
         now, secret = self._clock(), secrets.token_urlsafe(32)
         row = self._row(secret, found.name, found.role, found.collections, "link")
-        with audit.acting("sign-in", actor=_actor(row), at=now, via="link", role=row.role):
-            return secret if self._store.use_link(found.hash, row, now=now) else None
+        entry = AuditEntry.of("sign-in", actor=_actor(row), at=now, via="link", role=row.role)
+        used = self._store.use_link(found.hash, row, now=now, audit=entry)
+        return secret if used else None
 
     def _row(
         self, secret: str, name: str, role: str, collections: tuple[str, ...] | None, via: str

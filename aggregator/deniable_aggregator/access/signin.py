@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, render_template, request, url_for
 
-from deniable_aggregator.access import audit
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.guard import (
     FORM_COOKIE,
     SESSION_COOKIE,
@@ -63,8 +63,8 @@ def _record_failure(name: str) -> None:
         return
     known = any(user.name == name for user in service().users.list())
     actor = f"{name} (password)" if known else "nobody known (password)"
-    with audit.acting("sign-in-failed", actor=actor, at=service().clock()):
-        service().store.record_act()
+    entry = AuditEntry.of("sign-in-failed", actor=actor, at=service().clock())
+    service().store.record_act(entry)
 
 
 @blueprint.post("/sign-out")
@@ -72,8 +72,8 @@ def sign_out() -> Response:
     """End the session, here and everywhere its cookie may be."""
     session = current_session()
     if session is not None:
-        with audit.acting("sign-out", actor=str(current_identity()), at=service().clock()):
-            service().sessions.end(session.id)
+        entry = AuditEntry.of("sign-out", actor=str(current_identity()), at=service().clock())
+        service().sessions.end(session.id, audit=entry)
     response = see_other(url_for("signin.page"))
     set_cookie(response, SESSION_COOKIE, "", seconds=0)
     return response
@@ -83,7 +83,7 @@ def begun(secret: str, wanted: str | None = None) -> Response:
     """To the page that was wanted, with the cookie of a new session; an old one is over."""
     before = current_session()
     if before is not None:
-        service().sessions.end(before.id)
+        service().sessions.end(before.id, audit=None)
     response = see_other(local_path(request.form.get("next") if wanted is None else wanted))
     set_cookie(response, SESSION_COOKIE, secret, seconds=service().settings.session_hours * 3_600)
     set_cookie(response, FORM_COOKIE, "", seconds=0)

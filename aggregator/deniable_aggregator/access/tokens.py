@@ -11,56 +11,33 @@ import hmac
 import secrets
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-from deniable_aggregator.access import audit
-from deniable_aggregator.access.roles import Identity, checked_name, checked_role, scope_of
+from deniable_aggregator.access.audit import AuditEntry, detailed
+from deniable_aggregator.access.roles import scope_of
+from deniable_aggregator.access.rows import Token
 from deniable_shared.epochs import Clock
 
-__all__ = ["Token", "TokenStore", "Tokens", "presented"]
+__all__ = ["TokenStore", "Tokens", "presented"]
 
 PREFIX = "dn_"
 _LONGEST_HEADER = 128  # "Bearer dn_" and 43 characters: anything longer is not ours
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """What the store knows of a token: everything but the token. Times are unix seconds.
-
-    `collections` are the ids it is limited to, None for all.
-    """
-
-    id: str
-    role: str
-    label: str
-    hash: bytes
-    created: int
-    expires: int | None = None
-    revoked: int | None = None
-    collections: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        checked_role(self.role)
-        checked_name("label", self.label)
-
-    @property
-    def identity(self) -> Identity:
-        """Whoever carries it."""
-        return Identity(self.label, self.role, self.collections, f"token {self.id}")
-
-    def valid(self, now: float) -> bool:
-        """Neither revoked nor expired."""
-        return self.revoked is None and (self.expires is None or now < self.expires)
-
-
 class TokenStore(Protocol):
     """The part of a store that keeps tokens."""
 
-    def add_token(self, token: Token) -> None: ...
-    def tokens(self) -> Sequence[Token]: ...
-    def revoke_token(self, token_id: str, now: float) -> bool: ...
-    def find_token(self, token_hash: bytes) -> Token | None: ...
+    def add_token(self, token: Token, *, audit: AuditEntry | None) -> None:
+        """Keep one more."""
+
+    def tokens(self) -> Sequence[Token]:
+        """Every token ever made, oldest first."""
+
+    def revoke_token(self, token_id: str, now: float, *, audit: AuditEntry | None) -> bool:
+        """Invalid from now on; False if there is no such token. The first time stays."""
+
+    def find_token(self, token_hash: bytes) -> Token | None:
+        """The one of this hash, valid or not."""
 
 
 class Tokens:
@@ -77,6 +54,7 @@ class Tokens:
         *,
         expires: float | None = None,
         collections: Iterable[str] | None = None,
+        audit: AuditEntry | None,
     ) -> tuple[str, str]:
         """(id, token). The token is not kept: whoever loses it makes another.
 
@@ -96,8 +74,10 @@ class Tokens:
             expires=None if expires is None else int(expires),
             collections=scope_of(collections),
         )
-        audit.tell(token=token.id, role=role, label=label, collections=token.collections)
-        self._store.add_token(token)
+        audit = detailed(
+            audit, token=token.id, role=role, label=label, collections=token.collections
+        )
+        self._store.add_token(token, audit=audit)
         return token.id, secret
 
     def authenticate(self, header: str | None) -> Token | None:
@@ -114,9 +94,9 @@ class Tokens:
         """Every token ever made, oldest first."""
         return self._store.tokens()
 
-    def revoke(self, token_id: str) -> bool:
+    def revoke(self, token_id: str, *, audit: AuditEntry | None) -> bool:
         """Make a token invalid from now on; False when there is no such token."""
-        return self._store.revoke_token(token_id, self._clock())
+        return self._store.revoke_token(token_id, self._clock(), audit=audit)
 
 
 def presented(header: str | None) -> bytes | None:

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from deniable_aggregator.access import audit
-from deniable_aggregator.access.contract import User
+from deniable_aggregator.access.audit import AuditEntry, detailed
 from deniable_aggregator.access.roles import scope_of
+from deniable_aggregator.access.rows import User
 from deniable_shared.epochs import Clock
 
 __all__ = ["LONGEST_PASSWORD", "SHORTEST_PASSWORD", "UserStore", "Users"]
@@ -38,10 +38,17 @@ _AT_ONCE = threading.Semaphore(2)
 class UserStore(Protocol):
     """The part of a store that keeps users."""
 
-    def add_user(self, user: User) -> bool: ...
-    def users(self) -> Sequence[User]: ...
-    def find_user(self, name: str) -> User | None: ...
-    def remove_user(self, name: str) -> bool: ...
+    def add_user(self, user: User, *, audit: AuditEntry | None) -> bool:
+        """False, and nothing kept, where somebody has the name."""
+
+    def users(self) -> Sequence[User]:
+        """In the order they were added."""
+
+    def find_user(self, name: str) -> User | None:
+        """The user of this name."""
+
+    def remove_user(self, name: str, *, audit: AuditEntry | None) -> bool:
+        """With all sessions and links of that name; False where there was none of the three."""
 
 
 class Users:
@@ -52,15 +59,21 @@ class Users:
         self._clock = clock
 
     def add(
-        self, name: str, role: str, password: str, *, collections: Iterable[str] | None = None
+        self,
+        name: str,
+        role: str,
+        password: str,
+        *,
+        collections: Iterable[str] | None = None,
+        audit: AuditEntry | None,
     ) -> bool:
         """False where the name is taken. ValueError for a bad name, role, scope or password."""
         scope = scope_of(collections)
         User(name, role, scope, "", 0)  # its checks come before the long computation
         check_password(password)
-        audit.tell(user=name, role=role, collections=scope)
+        audit = detailed(audit, user=name, role=role, collections=scope)
         user = User(name, role, scope, hashed(password), int(self._clock()))
-        return self._store.add_user(user)
+        return self._store.add_user(user, audit=audit)
 
     def recognize(self, name: str, password: str) -> User | None:
         """The user of this name and password."""
@@ -72,12 +85,12 @@ class Users:
         """In the order they were added."""
         return self._store.users()
 
-    def remove(self, name: str) -> bool:
+    def remove(self, name: str, *, audit: AuditEntry | None) -> bool:
         """End everything under this name: password, sessions and unused links, in one transaction.
 
         False where there was none of them. Whom a provider lets in may sign in again.
         """
-        return self._store.remove_user(name)
+        return self._store.remove_user(name, audit=audit)
 
 
 def check_password(password: str) -> None:

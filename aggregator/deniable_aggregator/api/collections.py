@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
-from deniable_aggregator.access import audit
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.api.operations import operation, require_collection
 from deniable_aggregator.documents.collections import (
     AppliedDocument,
@@ -20,7 +20,7 @@ from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries import collections as queries
 from deniable_aggregator.web.application import DSSE, JSON, answer, service
 from deniable_shared import dsse
-from deniable_shared.manifest import MANIFEST_TYPE
+from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest_parser import parse_manifest
 
 blueprint = Blueprint("collections", __name__)
@@ -67,14 +67,17 @@ def manifest(collection: str, query: ManifestArguments) -> Response:
     answers={200: {JSON: (AppliedDocument,)}, 201: {JSON: (AppliedDocument,)}},
     problems=("manifest-refused", "conflict", "unavailable"),
 )
-def apply_manifest(collection: str, query: ApplyArguments, body: bytes) -> Response:
+def apply_manifest(
+    collection: str, query: ApplyArguments, body: bytes, audit: AuditEntry
+) -> Response:
     """Register a manifest signed with the operator's key; the same one again changes nothing.
 
     The address is the manifest's collection id or name. A name that belongs to another collection
     moves only with `replace=true`. The body is at most 1 MiB.
     """
-    _require_address(collection, body)
-    applied = service().register(body, replace=query.replace)
+    signed = _signed_for(collection, body)
+    audit = audit.with_details(collection=signed.collection, version=signed.version)
+    applied = service().register(body, replace=query.replace, audit=audit)
     return answer(
         AppliedDocument(
             collection=applied.manifest.collection,
@@ -94,11 +97,11 @@ def apply_manifest(collection: str, query: ApplyArguments, body: bytes) -> Respo
     answers={200: {JSON: (ClosedDocument,)}},
     problems=("unknown-collection", "unavailable"),
 )
-def close_collection(collection: str) -> Response:
+def close_collection(collection: str, audit: AuditEntry) -> Response:
     """Take no more reports for a collection, for good. Its estimates stay readable."""
     found = service().registry.get(collection)
     service().require_clock()
-    service().registry.close(found.id)
+    service().registry.close(found.id, audit=audit)
     return answer(ClosedDocument(collection=found.id))
 
 
@@ -110,9 +113,9 @@ def close_collection(collection: str) -> Response:
     answers={200: {JSON: (ArchivedDocument,)}},
     problems=("unknown-collection", "unavailable"),
 )
-def archive_collection(collection: str) -> Response:
+def archive_collection(collection: str, audit: AuditEntry) -> Response:
     """Take a collection off every list. Uploads, estimates and its own address stay as they are."""
-    return _archived(collection, archived=True)
+    return _archived(collection, audit, archived=True)
 
 
 @blueprint.post("/v1/collections/<collection>/unarchive")
@@ -123,15 +126,15 @@ def archive_collection(collection: str) -> Response:
     answers={200: {JSON: (ArchivedDocument,)}},
     problems=("unknown-collection", "unavailable"),
 )
-def unarchive_collection(collection: str) -> Response:
+def unarchive_collection(collection: str, audit: AuditEntry) -> Response:
     """Put an archived collection on the lists again."""
-    return _archived(collection, archived=False)
+    return _archived(collection, audit, archived=False)
 
 
-def _archived(collection: str, *, archived: bool) -> Response:
+def _archived(collection: str, audit: AuditEntry, *, archived: bool) -> Response:
     found = service().registry.get(collection)
-    audit.tell(collection=found.id)
-    service().registry.archive(found.id, archived=archived)
+    audit = audit.with_details(collection=found.id)
+    service().registry.archive(found.id, archived=archived, audit=audit)
     return answer(ArchivedDocument(collection=found.id, archived=archived))
 
 
@@ -143,15 +146,14 @@ def _archived(collection: str, *, archived: bool) -> Response:
     answers={204: {}},
     problems=("unknown-collection", "conflict", "unavailable"),
 )
-def delete_collection(collection: str) -> Response:
+def delete_collection(collection: str, audit: AuditEntry) -> Response:
     """Delete a collection before its first epoch begins. Its entry in the log stays."""
     found = service().registry.get(collection)
-    audit.tell(collection=found.id)
-    service().delete(found.id)
+    service().delete(found.id, audit=audit.with_details(collection=found.id))
     return Response(status=204)
 
 
-def _require_address(address: str, envelope: bytes) -> None:
+def _signed_for(address: str, envelope: bytes) -> Manifest:
     """The manifest is this address's, and the caller may change its collection."""
     body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=[service().keys.trust])
     signed = parse_manifest(body)
@@ -159,4 +161,4 @@ def _require_address(address: str, envelope: bytes) -> None:
         accepted = f"the manifest's own id or name, {signed.collection} or {signed.name}"
         raise refuse("collection", accepted=accepted, given=address)
     require_collection(signed.collection)
-    audit.tell(collection=signed.collection, version=signed.version)
+    return signed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.collections import (
     ClosedEpochDocument,
@@ -50,7 +51,9 @@ def epochs(collection: str) -> Response:
     answers={200: {JSON: (ClosedEpochDocument,)}},
     problems=("unknown-collection", "conflict", "unavailable"),
 )
-def close_epoch(collection: str, epoch: str, query: CloseEpochArguments) -> Response:
+def close_epoch(
+    collection: str, epoch: str, query: CloseEpochArguments, audit: AuditEntry
+) -> Response:
     """Close an epoch for good: counts are frozen, report ids deleted, later reports refused.
 
     Epochs close by themselves after their grace; `early=true` closes one that is still open. There
@@ -59,5 +62,5 @@ def close_epoch(collection: str, epoch: str, query: CloseEpochArguments) -> Resp
     found = service().registry.get(collection)
     store, now = service().store, service().clock()
     index = queries.closable(store, found, epoch, early=query.early, now=now)
-    changed = service().close_epoch(found, index)
+    changed = service().close_epoch(found, index, audit=audit)
     return answer(ClosedEpochDocument(collection=found.id, epoch=index, changed=changed))

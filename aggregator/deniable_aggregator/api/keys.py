@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.collections import RotateArguments, RotatedDocument
 from deniable_aggregator.keys.rotation import PENDING_SECONDS
@@ -29,7 +30,7 @@ def keys() -> Response:
     answers={200: {JSON: (RotatedDocument,)}},
     problems=("conflict", "unavailable"),
 )
-def rotate_keys(query: RotateArguments) -> Response:
+def rotate_keys(query: RotateArguments, audit: AuditEntry) -> Response:
     """Make the next key of a suite; where one is pending already, that is the one.
 
     It is listed at once and used after a day, so that every replica can open by then; `now=true`
@@ -38,7 +39,7 @@ def rotate_keys(query: RotateArguments) -> Response:
     """
     service().database.require()
     service().require_clock()
-    standing = service().keys.rotate(query.suite, at_once=query.now)
+    standing = service().keys.rotate(query.suite, at_once=query.now, audit=audit)
     pending = standing.key.state == "pending"
     return answer(
         RotatedDocument(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.api.operations import caller, operation, require_collection
 from deniable_aggregator.documents.releases import (
     LedgerArguments,
@@ -52,12 +53,12 @@ def ledger(query: LedgerArguments) -> Response:
     answers={200: {JSON: (ReconciledDocument,)}},
     problems=("unavailable",),
 )
-def reconcile() -> Response:
+def reconcile(audit: AuditEntry) -> Response:
     """Charge what an older copy of the database has forgotten; uploads and releases go on then.
 
     What the file `heads.json` still knows is charged as it was, what it does not know costs the
     collection its whole budget. Where nothing is missing nothing happens.
     """
-    gap = service().reconcile()
+    gap = service().reconcile(audit=audit)
     charged = reconciled_charges(gap.charged)
     return answer(ReconciledDocument(charged, list(gap.exhausted), list(gap.lost)))

@@ -13,7 +13,7 @@ from typing import cast
 
 from flask import Response, g, request
 
-from deniable_aggregator.access import audit
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.roles import Identity, allows
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.problem import Problem
@@ -72,9 +72,10 @@ def operation(
 
     `query=None` ignores the query string, the default refuses any. `body` is a Struct for JSON,
     given as `arguments.Open` where it allows further members, or the media type of bytes; nothing
-    of a body longer than `max_body` is read. `act` is what the audit log calls it. A token that is
-    limited to collections may call what is about one of them; `narrows`: the view itself shows
-    such a token less. Whom `exempt` says True of needs no role.
+    of a body longer than `max_body` is read. `act` is what the audit log calls it: the view takes
+    the entry as `audit=` and passes it to what does the act. A token that is limited to collections
+    may call what is about one of them; `narrows`: the view itself shows such a token less. Whom
+    `exempt` says True of needs no role.
     """
     promised = Operation(
         role, query, body, max_body, answers, frozenset(problems), tag, act, narrows
@@ -90,8 +91,8 @@ def operation(
             given = _parsed(promised)
             if promised.act is None:
                 return view(**path, **given)
-            with audit.acting(promised.act, actor=str(who), at=service().clock(), **path):
-                return view(**path, **given)
+            entry = AuditEntry.of(promised.act, actor=str(who), at=service().clock(), **path)
+            return view(**path, **given, audit=entry)
 
         checked.operation = promised  # type: ignore[attr-defined]
         return checked

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.releases import (
     AnswerDocument,
@@ -49,7 +50,9 @@ MAX_QUESTION_BYTES = 1 << 20
         "unavailable",
     ),
 )
-def release(collection: str, query: ReleaseArguments, body: Open[NewRelease]) -> Response:
+def release(
+    collection: str, query: ReleaseArguments, body: Open[NewRelease], audit: AuditEntry
+) -> Response:
     """Draw from closed epochs under the collection's budget; every epoch read is charged.
 
     With `cost` true nothing is drawn or charged: the answer is the price, the expected error and
@@ -60,7 +63,7 @@ def release(collection: str, query: ReleaseArguments, body: Open[NewRelease]) ->
     wanted = Request(body.known.mechanism, body.further, _selection(found, body.known))
     if query.cost or body.known.cost:
         return answer(service().releases.quote(found, wanted))
-    shown = service().releases.release(found, wanted)
+    shown = service().releases.release(found, wanted, audit=audit)
     return answer(queries.document_of(shown.row), 201 if shown.new else 200)
 
 
@@ -108,13 +111,13 @@ def stored_release(collection: str, release_id: str) -> Response:
         "unavailable",
     ),
 )
-def ask(collection: str, release_id: str, body: Open[Question]) -> Response:
+def ask(collection: str, release_id: str, body: Open[Question], audit: AuditEntry) -> Response:
     """Ask the session that a release opened. It was paid for: questions are free.
 
     The same question has the same answer. The body is at most 1 MiB.
     """
     found = service().registry.get(collection)
-    return answer(service().releases.sessions.ask(found, release_id, body.further))
+    return answer(service().releases.sessions.ask(found, release_id, body.further, audit=audit))
 
 
 def _selection(collection: Collection, asked: NewRelease) -> Selection:

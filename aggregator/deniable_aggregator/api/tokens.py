@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response
 
 from deniable_aggregator.access import acts
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.access import (
     CreatedTokenDocument,
@@ -33,13 +34,13 @@ def tokens() -> Response:
     answers={201: {JSON: (CreatedTokenDocument,)}},
     problems=("unknown-collection",),
 )
-def create_token(body: NewToken) -> Response:
+def create_token(body: NewToken, audit: AuditEntry) -> Response:
     """Make a token. It is shown in this answer and never again: only its SHA-256 is kept.
 
     With `collections` it is limited to what is about these; a name stands for what it means now.
     """
     scope = service().registry.ids_of(body.collections)
-    made = acts.make_token(service().tokens, body, scope=scope, now=service().clock())
+    made = acts.make_token(service().tokens, body, scope=scope, now=service().clock(), audit=audit)
     return answer(made, 201)
 
 
@@ -51,7 +52,7 @@ def create_token(body: NewToken) -> Response:
     answers={204: {}},
     problems=("not-found",),
 )
-def revoke_token(token_id: str) -> Response:
+def revoke_token(token_id: str, audit: AuditEntry) -> Response:
     """Make a token invalid from now on. Revoking it again changes nothing."""
-    acts.revoke_token(service().tokens, token_id)
+    acts.revoke_token(service().tokens, token_id, audit=audit)
     return Response(status=204)

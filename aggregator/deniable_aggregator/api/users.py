@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response
 
 from deniable_aggregator.access import acts
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.signin import link_path
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.access import (
@@ -37,10 +38,10 @@ def users() -> Response:
     answers={201: {JSON: (UserDocument,)}},
     problems=("conflict", "unknown-collection"),
 )
-def add_user(body: NewUser) -> Response:
+def add_user(body: NewUser, audit: AuditEntry) -> Response:
     """Let a person sign in with a password, of which only scrypt's output is kept."""
     scope = service().registry.ids_of(body.collections)
-    acts.add_user(service().users, body, scope=scope)
+    acts.add_user(service().users, body, scope=scope, audit=audit)
     return answer(access.user(service().store, body.name), 201)
 
 
@@ -52,12 +53,12 @@ def add_user(body: NewUser) -> Response:
     answers={204: {}},
     problems=("not-found",),
 )
-def remove_user(name: str) -> Response:
+def remove_user(name: str, audit: AuditEntry) -> Response:
     """Remove a name: its password, its sessions and its unused links end at once.
 
     Somebody whom a provider lets in may sign in again: remove them there, too.
     """
-    acts.remove_user(service().users, name)
+    acts.remove_user(service().users, name, audit=audit)
     return Response(status=204)
 
 
@@ -76,9 +77,9 @@ def sessions() -> Response:
     answers={204: {}},
     problems=("not-found",),
 )
-def end_session(session_id: str) -> Response:
+def end_session(session_id: str, audit: AuditEntry) -> Response:
     """Sign somebody out, from the next request on."""
-    acts.end_session(service().sessions, session_id)
+    acts.end_session(service().sessions, session_id, audit=audit)
     return Response(status=204)
 
 
@@ -91,10 +92,15 @@ def end_session(session_id: str) -> Response:
     answers={201: {JSON: (CreatedLinkDocument,)}},
     problems=("unknown-collection",),
 )
-def make_link(body: NewLink) -> Response:
+def make_link(body: NewLink, audit: AuditEntry) -> Response:
     """Make a link that signs one person in, once, within 15 minutes."""
     scope = service().registry.ids_of(body.collections)
     made = acts.make_link(
-        service().sessions, body, scope=scope, now=service().clock(), path_of=link_path
+        service().sessions,
+        body,
+        scope=scope,
+        now=service().clock(),
+        path_of=link_path,
+        audit=audit,
     )
     return answer(made, 201)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response
 from msgspec import UnsetType
 
-from deniable_aggregator.access import audit
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.access import (
     NewVoucher,
@@ -33,7 +33,7 @@ blueprint = Blueprint("vouchers", __name__)
     answers={200: {JSON: (VoucherKeyDocument,)}},
     problems=("unknown-collection", "conflict"),
 )
-def voucher_key(collection: str, query: VoucherKeyArguments) -> Response:
+def voucher_key(collection: str, query: VoucherKeyArguments, audit: AuditEntry) -> Response:
     """The key with which the operator's own backend issues vouchers for one collection.
 
     It is always the same for one epoch. Who has it can issue any number of vouchers, and tell whose
@@ -41,7 +41,7 @@ def voucher_key(collection: str, query: VoucherKeyArguments) -> Response:
     """
     found = _requiring(collection)
     epoch = _present(found) if isinstance(query.epoch, UnsetType) else query.epoch
-    service().store.record_act()
+    service().store.record_act(audit)
     return answer(_document(found, epoch))
 
 
@@ -53,7 +53,7 @@ def voucher_key(collection: str, query: VoucherKeyArguments) -> Response:
     answers={200: {JSON: (VoucherKeyDocument,)}},
     problems=("unknown-collection", "conflict", "unavailable"),
 )
-def replace_voucher_key(collection: str) -> Response:
+def replace_voucher_key(collection: str, audit: AuditEntry) -> Response:
     """Another key, from the first epoch on that nobody can have reported in yet.
 
     Until it begins the same request again answers the same key. Epochs before it keep theirs, so
@@ -62,8 +62,7 @@ def replace_voucher_key(collection: str) -> Response:
     found = _requiring(collection)
     first = next_first(service().now(), found.manifest.epoch_seconds)
     first = service().voucher_keys.replace(found.id, first)
-    audit.tell(first=first)
-    service().store.record_act()
+    service().store.record_act(audit.with_details(first=first))
     return answer(_document(found, first))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deniable_aggregator.access.audit import Act
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.backup import archive, keys
 from deniable_aggregator.backup.archive import Archive, Manifest
 from deniable_aggregator.clock import record as clock_record
@@ -117,7 +117,7 @@ def _restored(
 
     def check(filled: Snapshot) -> None:
         _same_ends(manifest.ends)(filled)
-        auditing.append(filled.statements, _entry(known, now).entry())
+        auditing.append(filled.statements, _entry(known, now))
         after.append(heads_of(filled.statements))
 
     try:
@@ -134,11 +134,11 @@ def _restored(
     return Restored(manifest, folder.is_dir(), known.unknown or not same)
 
 
-def _entry(known: Heads | None, now: float) -> Act:
+def _entry(known: Heads | None, now: float) -> AuditEntry:
     """What the audit log says of it: also where it was known to end, which may be further on."""
     was = known.audit if known is not None else End()
-    details = {"known_to_end": f"{was.size}:{was.head}"} if was.size else {}
-    return Act("restored", "deniable restore", now, details)
+    end = f"{was.size}:{was.head}" if was.size else None
+    return AuditEntry.of("restored", actor="deniable restore", at=now, known_to_end=end)
 
 
 def _same_ends(wanted: Ends) -> Callable[[Snapshot], None]:

@@ -113,7 +113,7 @@ def _verified(
 ) -> tuple[int, str]:
     """(size, head) of the chain; ForkError where it is broken or is not the one noted before."""
     from deniable_aggregator.access import audit as audit_log
-    from deniable_aggregator.access.contract import AuditRow
+    from deniable_aggregator.access.rows import AuditRow
     from deniable_aggregator.inspection import acts
 
     rows = [AuditRow(entry.entry.encode(), bytes.fromhex(entry.head)) for entry in entries]

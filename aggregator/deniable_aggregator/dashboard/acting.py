@@ -1,7 +1,7 @@
 """What an administrator's form does: who may, what was filled in, and the entry of the audit log.
 
-Like the API's operations: the act is announced, and its entry is written by the transaction that
-does it. Whoever is limited to collections administers nothing, here as there.
+Like the API's operations: the entry is made here, and written by the transaction that does the act.
+Whoever is limited to collections administers nothing, here as there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 from flask import request
 
-from deniable_aggregator.access import audit
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.csrf import FIELD
 from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.access.roles import Identity
@@ -27,8 +27,8 @@ ACT = "act"
 """The field of a form that says which of the page's acts it is for."""
 
 Form = TypeVar("Form", bound=msgspec.Struct)
-Deed = Callable[[], Context]
-"""Does it, and says what the page shows of it this once."""
+Deed = Callable[[AuditEntry], Context]
+"""Does it with this entry, and says what the page shows of it this once."""
 
 
 def administrator() -> Identity:
@@ -56,5 +56,4 @@ def done(deeds: Mapping[str, Deed]) -> Context:
     visitor, name = administrator(), request.form.get(ACT, "")
     if name not in deeds:
         raise refuse(ACT, accepted=f"one of {', '.join(deeds)}", given=name)
-    with audit.acting(name, actor=str(visitor), at=service().clock()):
-        return deeds[name]()
+    return deeds[name](AuditEntry.of(name, actor=str(visitor), at=service().clock()))

@@ -12,7 +12,7 @@ from datetime import date
 
 from deniable_aggregator.queries.pooled import visible
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import EpochRow
+from deniable_aggregator.store.rows import EpochRow
 from deniable_shared.epochs import closes_at, day_start, epoch_at, epoch_end
 
 __all__ = ["Activity", "Alert", "activity", "alerts", "today"]

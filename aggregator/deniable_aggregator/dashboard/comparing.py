@@ -19,7 +19,7 @@ from deniable_aggregator.documents.comparison import (
     TwoPeriods,
 )
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import EpochRow
+from deniable_aggregator.store.rows import EpochRow
 from deniable_shared.domain import Record
 
 __all__ = ["CompareArguments", "Spans", "asked", "differences", "periods", "signed", "tables_of"]

@@ -21,7 +21,8 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.evidence import of_shape
 from deniable_aggregator.queries.pooled import Span, pooled, visible
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import EpochRow, Store, Verdict
+from deniable_aggregator.store.protocols import Reports
+from deniable_aggregator.store.rows import EpochRow, Verdict
 
 __all__ = ["WORDS", "Health", "Oddness", "health_of", "oddness_of", "turned_away"]
 
@@ -77,7 +78,7 @@ class Oddness:
 
 
 def health_of(
-    found: Collection, store: Store, rates: Mapping[Outcome, float] | None, now: float
+    found: Collection, store: Reports, rates: Mapping[Outcome, float] | None, now: float
 ) -> Health:
     """Of one collection, at this moment."""
     rows = store.epochs(found.id)
@@ -101,7 +102,7 @@ def turned_away(found: Iterable[Health]) -> list[tuple[str, int, str]]:
     return [(reason, n, WORDS.get(reason, "")) for reason, n in total.most_common() if n]
 
 
-def oddness_of(found: Collection, store: Store) -> Oddness | None:
+def oddness_of(found: Collection, store: Reports) -> Oddness | None:
     """What the newest epochs that may be read show of made-up reports."""
     try:
         rows = visible(found, store.epochs(found.id))[-NEWEST:]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deniable_aggregator.access import audit
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.dashboard.words import chance, digits_for, plural, share
 from deniable_aggregator.documents.releases import AnswerDocument
@@ -57,15 +57,14 @@ def answer_to(found: Collection, release: str, labels: Sequence[str]) -> AnswerD
     """Ask the session; raises what the API's address refuses."""
     if not labels:
         raise Problem("invalid-argument", "labels must be one label or more: choose some")
-    acting = audit.acting(
+    entry = AuditEntry.of(
         "question-asked",
         actor=str(current_identity()),
         at=service().clock(),
         collection=found.id,
         release_id=release,
     )
-    with acting:
-        return service().releases.sessions.ask(found, release, {"labels": list(labels)})
+    return service().releases.sessions.ask(found, release, {"labels": list(labels)}, audit=entry)
 
 
 def told(answer: AnswerDocument) -> Told:

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from deniable_aggregator.dashboard.words import when
 from deniable_aggregator.queries.pooled import visible
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Reports
 from deniable_shared.epochs import epoch_start
 
 __all__ = ["Choice", "choices", "day_of"]
@@ -28,7 +28,7 @@ class Choice:
     last: str | UnsetType = UNSET
 
 
-def choices(found: Collection, store: Store, now: float) -> Sequence[Choice]:
+def choices(found: Collection, store: Reports, now: float) -> Sequence[Choice]:
     """All, the newest epoch that may be read, and the last days that make sense."""
     rows = visible(found, store.epochs(found.id))
     made = [Choice("All")]

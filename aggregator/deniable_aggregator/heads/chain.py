@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import sha256
 
-from deniable_aggregator.store.contract import GENESIS, ChargeRow
 from deniable_aggregator.store.releases import runs
+from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.canonical import canonical_json
+from deniable_shared.journal import GENESIS
 
 __all__ = ["extended", "head_of"]
 

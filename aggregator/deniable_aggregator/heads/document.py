@@ -20,8 +20,9 @@ import msgspec
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.heads.chain import extended
-from deniable_aggregator.store.contract import GENESIS, ChargeRow
 from deniable_aggregator.store.releases import epochs_in, runs
+from deniable_aggregator.store.rows import ChargeRow
+from deniable_shared.journal import GENESIS
 
 __all__ = ["RECENT", "Charged", "End", "Heads", "parse"]
 

@@ -11,7 +11,7 @@ from deniable_aggregator.problem import Problem, jittered
 from deniable_aggregator.suspension import RETRY_SECONDS, Suspension
 
 if TYPE_CHECKING:
-    from deniable_aggregator.store.contract import Store
+    from deniable_aggregator.store.protocols import Maintenance
 
 __all__ = ["NAME", "REPLACED", "UNREADABLE", "DatabaseGuard"]
 
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 class DatabaseGuard:
     """Call `look` when the database is opened and at each housekeeping tick."""
 
-    def __init__(self, store: Store, keeper: Keeper, suspension: Suspension) -> None:
+    def __init__(self, store: Maintenance, keeper: Keeper, suspension: Suspension) -> None:
         self._store = store
         self._keeper = keeper
         self._suspension = suspension

@@ -18,16 +18,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from deniable_aggregator.access.tokens import TokenStore
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.heads import file
 from deniable_aggregator.heads.chain import extended, head_of
 from deniable_aggregator.heads.document import End, Heads
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.store.contract import GENESIS, Store
+from deniable_aggregator.store.protocols import Audit, Collections, Ledger
+from deniable_shared.journal import GENESIS
 
 __all__ = [
     "BEHIND",
     "UNWATCHED",
+    "HeadStore",
     "Keeper",
     "Witness",
     "begun",
@@ -51,6 +54,10 @@ OWED = (
     "a collection that the database had lost is registered again, and its charges are missing: "
     "`deniable ledger reconcile` charges them"
 )
+
+
+class HeadStore(Audit, Collections, Ledger, TokenStore, Protocol):
+    """The parts of a store whose ends the file knows, and whether it has tokens."""
 
 
 class Witness(Protocol):
@@ -87,7 +94,7 @@ UNWATCHED: Witness = _Unwatched()
 class Keeper:
     """See `Witness`. Thread-safe, and safe beside other processes of one data directory."""
 
-    def __init__(self, data: Path, store: Store) -> None:
+    def __init__(self, data: Path, store: HeadStore) -> None:
         self._data = data
         self._store = store
         self._looking = threading.Lock()
@@ -167,7 +174,7 @@ def _writable() -> Iterator[None]:
         raise Problem("unavailable", detail, retry_after=30) from error
 
 
-def followed(heads: Heads, store: Store) -> Heads:
+def followed(heads: Heads, store: HeadStore) -> Heads:
     """With everything that the store has beyond them."""
     for row in store.ledger(heads.ledger.size):
         heads = heads.after(row)
@@ -177,7 +184,7 @@ def followed(heads: Heads, store: Store) -> Heads:
     return replace(found, audit=End(*store.audit_head())) if has_audit(heads, store) else found
 
 
-def without_deleted(heads: Heads, store: Store) -> Heads:
+def without_deleted(heads: Heads, store: HeadStore) -> Heads:
     """Without the collections that were deleted since the file was written.
 
     Each deletion counts once: what is registered again and then lost is lost.
@@ -187,7 +194,7 @@ def without_deleted(heads: Heads, store: Store) -> Heads:
     return replace(heads, collections=tuple(sorted(known)), deletions=len(deleted))
 
 
-def has_audit(heads: Heads, store: Store) -> bool:
+def has_audit(heads: Heads, store: HeadStore) -> bool:
     """Whether the audit log goes on from what the file has seen; where not, the file stays."""
     if not heads.audit.size:
         return True
@@ -195,24 +202,24 @@ def has_audit(heads: Heads, store: Store) -> bool:
     return bool(rows) and rows[0].head.hex() == heads.audit.head
 
 
-def begun(store: Store) -> Heads:
+def begun(store: HeadStore) -> Heads:
     """Of a store that no file knows yet."""
     return followed(Heads(sessions=store.session_sizes()), store)
 
 
-def is_owed(heads: Heads, store: Store) -> bool:
+def is_owed(heads: Heads, store: HeadStore) -> bool:
     """Whether a collection is there again whose charges the database has lost."""
     return bool(heads.owed) and not store.collections().keys().isdisjoint(heads.owed)
 
 
-def is_behind(heads: Heads, store: Store) -> bool:
+def is_behind(heads: Heads, store: HeadStore) -> bool:
     """Whether the store lacks anything that the file has seen, from the beginning on."""
     rows = store.ledger()[: heads.ledger.size]
     same = len(rows) == heads.ledger.size and head_of(rows).hex() == heads.ledger.head
     return heads.unknown or not same or store.log_head_at(heads.log.size) != heads.log.head
 
 
-def _last_is_there(heads: Heads, store: Store) -> bool:
+def _last_is_there(heads: Heads, store: HeadStore) -> bool:
     if store.log_head_at(heads.log.size) != heads.log.head:
         return False
     if not heads.charges:

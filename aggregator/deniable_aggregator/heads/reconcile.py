@@ -22,11 +22,12 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from deniable_aggregator.access import audit
+from deniable_aggregator.access.audit import AuditEntry, detailed
 from deniable_aggregator.heads import file
 from deniable_aggregator.heads.chain import head_of
 from deniable_aggregator.heads.document import Charged, End, Heads
 from deniable_aggregator.heads.keeper import (
+    HeadStore,
     followed,
     has_audit,
     is_behind,
@@ -35,7 +36,8 @@ from deniable_aggregator.heads.keeper import (
 )
 from deniable_aggregator.queries.accounts import budget_of, is_substitute, substitute_request
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import ChargeRow, Store
+from deniable_aggregator.store.protocols import Audit, Ledger
+from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.canonical import canonical_json
 from deniable_shared.epochs import epoch_at
 
@@ -54,7 +56,14 @@ class Gap:
     lost: tuple[str, ...] = ()
 
 
-def reconcile(data: Path, store: Store, collections: Sequence[Collection], now: float) -> Gap:
+def reconcile(
+    data: Path,
+    store: HeadStore,
+    collections: Sequence[Collection],
+    now: float,
+    *,
+    audit: AuditEntry | None,
+) -> Gap:
     """Charge the gap and take the file along; nothing where there is none.
 
     The audit log has an entry of it, which names the collections that the database has lost.
@@ -68,16 +77,17 @@ def reconcile(data: Path, store: Store, collections: Sequence[Collection], now: 
         lost = tuple(sorted(heads.known - there))
         cut = not has_audit(heads, store)
         if cut:
-            audit.tell(audit_log=f"goes on without {heads.audit.size}:{heads.audit.head}")
+            end = f"{heads.audit.size}:{heads.audit.head}"
+            audit = detailed(audit, audit_log=f"goes on without {end}")
         if not is_behind(heads, store) and not is_owed(heads, store):
             if cut:
-                store.record_act()
+                _record(store, audit)
                 file.write(data, followed(replace(heads, audit=End()), store))
             return Gap(lost=lost)
-        audit.tell(lost=lost or None)
+        audit = detailed(audit, lost=lost or None)
         known = [each for each in collections if each.id in there]
-        gap = replace(_charged(heads, store, known, now), lost=lost)
-        store.record_act()  # where no charge has carried the entry
+        gap = replace(_gap(heads, store, known, now), lost=lost)
+        _charge(store, gap.charged, audit)
         kept = Heads(
             sessions=_sessions(heads, store),
             collections=tuple(sorted(heads.known | there)),
@@ -88,8 +98,21 @@ def reconcile(data: Path, store: Store, collections: Sequence[Collection], now: 
     return gap
 
 
-def _charged(heads: Heads, store: Store, collections: Sequence[Collection], now: float) -> Gap:
-    """Charges what is missing of these collections, which are in the store."""
+def _charge(store: HeadStore, rows: Sequence[ChargeRow], audit: AuditEntry | None) -> None:
+    """The first one that is new carries the entry; where none is, the entry is written alone."""
+    for row in rows:
+        if store.charge(row, lambda _: None, audit=audit) is row:
+            audit = None
+    _record(store, audit)
+
+
+def _record(store: Audit, audit: AuditEntry | None) -> None:
+    if audit is not None:
+        store.record_act(audit)
+
+
+def _gap(heads: Heads, store: HeadStore, collections: Sequence[Collection], now: float) -> Gap:
+    """What is missing of these collections, which are in the store."""
     rows = store.ledger()
     ids = {each.id for each in collections}
     whole = _exhausted(heads, rows, list(ids)).union(ids.intersection(heads.owed))
@@ -98,8 +121,6 @@ def _charged(heads: Heads, store: Store, collections: Sequence[Collection], now:
         *_drawn_again(heads, store, rows),
         *(_whole(each, now) for each in collections if each.id in whole),
     ]
-    for row in found:
-        store.charge(row, lambda _: None)
     return Gap(tuple(found), tuple(sorted(whole)))
 
 
@@ -109,7 +130,7 @@ def _owed(heads: Heads, lost: Sequence[str]) -> tuple[str, ...]:
     return tuple(each for each in lost if heads.unknown or each in charged)
 
 
-def _sessions(heads: Heads, store: Store) -> dict[str, int]:
+def _sessions(heads: Heads, store: Ledger) -> dict[str, int]:
     """As long as they were known to be, the database's are shorter; one that was lost begins anew.
 
     Such a one is in the database as a charge without a result, which has been paid a second time.
@@ -125,7 +146,7 @@ def _missing(heads: Heads, rows: Sequence[ChargeRow]) -> Iterator[ChargeRow]:
             yield each.row(each.release, substitute_request(each.release))
 
 
-def _drawn_again(heads: Heads, store: Store, rows: Sequence[ChargeRow]) -> Iterator[ChargeRow]:
+def _drawn_again(heads: Heads, store: HeadStore, rows: Sequence[ChargeRow]) -> Iterator[ChargeRow]:
     """Charges of the database without a result, where the log has lost entries."""
     if heads.unknown or store.log_head_at(heads.log.size) == heads.log.head:
         return

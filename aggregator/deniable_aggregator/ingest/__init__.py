@@ -13,7 +13,7 @@ from deniable_aggregator.ingest.commit import GroupCommit
 from deniable_aggregator.ingest.extensions import Verifier
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.store.contract import Arrival, Tally, Verdict
+from deniable_aggregator.store.rows import Arrival, Tally, Verdict
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError

@@ -22,7 +22,7 @@ from deniable_aggregator.ingest.checks import (
 )
 from deniable_aggregator.ingest.opener import decoded
 from deniable_aggregator.keys.cohorts import Cohorts
-from deniable_aggregator.store.contract import Arrival, Cell
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared.errors import DecodeError, EnvelopeError
 from deniable_shared.problems import ReportError
 from deniable_shared.report import (

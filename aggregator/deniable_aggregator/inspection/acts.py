@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.access import audit
-from deniable_aggregator.access.contract import AuditRow
+from deniable_aggregator.access.rows import AuditRow
 from deniable_aggregator.heads import file
 from deniable_aggregator.heads.document import End
 from deniable_aggregator.inspection.check import Check

@@ -80,7 +80,7 @@ def initialise(settings: Settings, *, operator_key: Path, now: float) -> Initial
 
 
 def _initialise(settings: Settings, operator_key: Path, now: float) -> Initialised:
-    from deniable_aggregator.access import audit
+    from deniable_aggregator.access.audit import AuditEntry
     from deniable_aggregator.access.tokens import Tokens
     from deniable_aggregator.store import schema
     from deniable_aggregator.store.migrating import revision
@@ -94,8 +94,8 @@ def _initialise(settings: Settings, operator_key: Path, now: float) -> Initialis
             raise DataDirectoryError(_PREPARED.format(settings.data))
         trust = _prepare_files(settings.data, operator_key, now)
         Keys(settings.data, store=store, clock=lambda: now)
-        with audit.acting("token-made", actor="deniable init", at=now):
-            _, token = Tokens(store, clock=lambda: now).create("admin", "deniable init")
+        entry = AuditEntry.of("token-made", actor="deniable init", at=now)
+        _, token = Tokens(store, clock=lambda: now).create("admin", "deniable init", audit=entry)
     finally:
         store.close()
     return Initialised(trust, token, operator_key)

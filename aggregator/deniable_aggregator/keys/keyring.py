@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.errors import KeyFileError
 from deniable_aggregator.keys import rotation
 from deniable_aggregator.keys.files import read_public, read_seed, read_trust
@@ -27,7 +28,7 @@ from deniable_shared.errors import EnvelopeError
 from deniable_shared.keylist import PublicKey
 
 if TYPE_CHECKING:
-    from deniable_aggregator.store.contract import Store
+    from deniable_aggregator.store.protocols import Collections
 
 __all__ = ["Keys"]
 
@@ -44,7 +45,7 @@ class Keys:
         self,
         data: Path,
         *,
-        store: Store,
+        store: Collections,
         clock: Clock = time.time,
         shared: bool = False,
         believed: Callable[[], bool] = lambda: True,
@@ -109,7 +110,9 @@ class Keys:
             self._lists.delegate(read_public(self._delegation))
             return self._renew()
 
-    def rotate(self, suite: int = 1, *, at_once: bool = False) -> Standing:
+    def rotate(
+        self, suite: int = 1, *, at_once: bool = False, audit: AuditEntry | None
+    ) -> Standing:
         """A new key of that suite, pending, or the one that is; `at_once` makes it active.
 
         Problem("conflict") where the online key is not delegated any more, where this machine has
@@ -121,16 +124,16 @@ class Keys:
             self._renew()
             found = rotation.newest(self._lists.standings, suite=suite, state="pending")
             key_id = self._make(suite) if found is None else found.key.id
-            self._renew()
+            audit = None if self._renew(audit=audit) else audit
             if at_once:
-                self._renew(at_once=key_id)
+                self._renew(at_once=key_id, audit=audit)
             return next(each for each in self._lists.standings if each.key.id == key_id)
 
     def rotate_outlived(self, seconds: int) -> None:
         """A pending successor for every active key that has been in use for so long."""
         old = rotation.outlived(self._lists.standings, now=self._clock(), seconds=seconds)
         for suite in old if self._lists.delegated else ():
-            self.rotate(suite)
+            self.rotate(suite, audit=None)
 
     def destroy_expired(self, finished: Callable[[int], bool]) -> None:
         """Destroy expired keys once `finished` says so of the second in which they expired."""
@@ -147,13 +150,13 @@ class Keys:
             if over:
                 self._renew()
 
-    def _renew(self, *, at_once: int | None = None) -> bool:
+    def _renew(self, *, at_once: int | None = None, audit: AuditEntry | None = None) -> bool:
         """One list after the other until every key is where it should be."""
         signed = False
         for _ in range(STEPS):
-            if not self._lists.renew(lambda: self._wanted(at_once)):
+            if not self._lists.renew(lambda: self._wanted(at_once), audit=audit):
                 break
-            signed = True
+            signed, audit = True, None
         listed = {each.key.id for each in self._lists.standings}
         self._openers = {
             key_id: key.opener for key_id, key in self._files.all.items() if key_id in listed

@@ -11,14 +11,14 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
-from deniable_aggregator.access import audit
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.errors import KeyFileError, StoreError
 from deniable_aggregator.keys.rotation import Standing
 from deniable_aggregator.keys.vouchers import CLOCKS_APART_SECONDS
-from deniable_aggregator.store.contract import KeyListRow, Store
+from deniable_aggregator.store.protocols import Collections
+from deniable_aggregator.store.rows import KeyListRow
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError, ForkError, SignatureError
@@ -78,7 +78,7 @@ class KeyLists:
     """
 
     def __init__(
-        self, signer: Signer, *, store: Store, clock: Clock, believed: Callable[[], bool]
+        self, signer: Signer, *, store: Collections, clock: Clock, believed: Callable[[], bool]
     ) -> None:
         self._store = store
         self._clock = clock
@@ -134,8 +134,12 @@ class KeyLists:
                     return key
         return None
 
-    def renew(self, wanted: Callable[[], tuple[PublicKey, ...]]) -> bool:
+    def renew(
+        self, wanted: Callable[[], tuple[PublicKey, ...]], *, audit: AuditEntry | None
+    ) -> bool:
         """Sign and log a list of the keys that are wanted if one is due; True if it was.
+
+        The list carries the entry; the first one under another delegation carries one of its own.
 
         `wanted` is asked when the newest list is known, other processes' included: a list is signed
         only if the log has not grown since, so that it follows the very list it was made from.
@@ -146,7 +150,7 @@ class KeyLists:
             keys = wanted()
             if last is not None and not self._due(last, keys, size):
                 return False
-            if self._add(keys, log_size=size, log_head=head):
+            if self._add(keys, log_size=size, log_head=head, audit=audit):
                 return True
         raise StoreError(f"the log grew {ATTEMPTS} times while a key list was being signed")
 
@@ -207,7 +211,9 @@ class KeyLists:
         ahead = now < last.issued - CLOCKS_APART_SECONDS  # it would be in place for too long
         return others > 0 and (ahead or now >= last.issued + LOG_MOVED_SECONDS)
 
-    def _add(self, keys: tuple[PublicKey, ...], *, log_size: int, log_head: str) -> bool:
+    def _add(
+        self, keys: tuple[PublicKey, ...], *, log_size: int, log_head: str, audit: AuditEntry | None
+    ) -> bool:
         issued = max(int(self._clock()), self._last.issued if self._last else 0)
         key_list = KeyList(
             version=self._last.version + 1 if self._last else 1,
@@ -225,9 +231,8 @@ class KeyLists:
             digest=hashlib.sha256(key_list.encode()).digest(),
             envelope=envelope,
         )
-        with self._act(issued):
-            added = self._store.add_key_list(row, log_size=log_size)
-        if not added:
+        audit = self._delegated(issued) or audit
+        if not self._store.add_key_list(row, log_size=log_size, audit=audit):
             return False
         before = set(self._last.keys) if self._last else set()
         self._since = {key.id: self._since[key.id] if key in before else issued for key in keys}
@@ -235,12 +240,12 @@ class KeyLists:
         logger.info("signed key list %d over %d log entries", key_list.version, log_size)
         return True
 
-    def _act(self, now: int) -> AbstractContextManager[object]:
+    def _delegated(self, now: int) -> AuditEntry | None:
         """The first list under another delegation says in the audit log that there was one."""
         if self._last is None or self._signer.signed(self._envelope):
-            return nullcontext()
+            return None
         until = self._delegated_until
-        return audit.acting("keys-delegated", actor=DELEGATOR, at=now, until=until)
+        return AuditEntry.of("keys-delegated", actor=DELEGATOR, at=now, until=until)
 
     def _signed(self, key_list: KeyList) -> bytes:
         """Checked as a device does: a list that is refused must not use up a version."""

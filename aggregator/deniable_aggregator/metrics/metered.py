@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.store.contract import Arrival, Store, Tally, Verdict
+from deniable_aggregator.store.protocols import Reports
+from deniable_aggregator.store.rows import Arrival, Tally, Verdict
 
 if TYPE_CHECKING:
     from deniable_aggregator.metrics.measures import Metrics
@@ -22,7 +23,7 @@ class MeteredStore:
     A collection that has no manifest in the store never gets here, so none becomes a label.
     """
 
-    def __init__(self, store: Store, metrics: Metrics) -> None:
+    def __init__(self, store: Reports, metrics: Metrics) -> None:
         self._store = store
         self._metrics = metrics
 

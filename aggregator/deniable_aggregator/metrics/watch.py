@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
-    from deniable_aggregator.store.contract import Store
+    from deniable_aggregator.store.protocols import Maintenance
 
 __all__ = ["Watch"]
 
@@ -20,7 +20,7 @@ __all__ = ["Watch"]
 class Watch:
     """`look` is called by one thread; the rest may be read from any."""
 
-    def __init__(self, store: Store, *, clock: Clock) -> None:
+    def __init__(self, store: Maintenance, *, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._seen: deque[tuple[float, int]] = deque()

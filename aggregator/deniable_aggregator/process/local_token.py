@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.access.tokens import Token, Tokens, TokenStore
+from deniable_aggregator.access.audit import AuditEntry
+from deniable_aggregator.access.rows import Token
+from deniable_aggregator.access.tokens import Tokens, TokenStore
 
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service
@@ -22,20 +24,20 @@ class WithLocalToken:
         self._store = store
         self._local: Token | None = None
 
-    def add_token(self, token: Token) -> None:
+    def add_token(self, token: Token, *, audit: AuditEntry | None) -> None:
         """Keep the first one, store the others."""
         if self._local is None:
             self._local = token
         else:
-            self._store.add_token(token)
+            self._store.add_token(token, audit=audit)
 
     def tokens(self) -> Sequence[Token]:
         """Those that are stored."""
         return self._store.tokens()
 
-    def revoke_token(self, token_id: str, now: float) -> bool:
+    def revoke_token(self, token_id: str, now: float, *, audit: AuditEntry | None) -> bool:
         """Revoke one that is stored."""
-        return self._store.revoke_token(token_id, now)
+        return self._store.revoke_token(token_id, now, audit=audit)
 
     def find_token(self, token_hash: bytes) -> Token | None:
         """The local one or one that is stored."""
@@ -47,4 +49,4 @@ class WithLocalToken:
 def admit(service: Service) -> str:
     """A token for this process's own requests to `service`; it ends with the service."""
     service.tokens = Tokens(WithLocalToken(service.store), clock=service.clock)
-    return service.tokens.create("admin", LABEL)[1]
+    return service.tokens.create("admin", LABEL, audit=None)[1]

@@ -13,12 +13,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from deniable_aggregator.access import audit, changes
+from deniable_aggregator.access import changes
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.client.remote import remote
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.process import server_file
@@ -225,10 +226,10 @@ def _local_access(settings: Settings) -> tuple[str, str, str | None]:
         changes.record(service)
         for token in service.tokens.list():
             if token.label == label and token.revoked is None:
-                with _acting(service, "token-revoked", token=token.id):
-                    service.tokens.revoke(token.id)
-        with _acting(service, "token-made"):
-            token_id, secret = service.tokens.create("admin", label)
+                revoked = _entry(service, "token-revoked", token=token.id)
+                service.tokens.revoke(token.id, audit=revoked)
+        made = _entry(service, "token-made")
+        token_id, secret = service.tokens.create("admin", label, audit=made)
         return token_id, secret, _first_link(service)
     finally:
         service.close()
@@ -238,12 +239,12 @@ def _first_link(service: Service) -> str | None:
     """Nobody has a default password: the first person comes in by a link that is printed once."""
     if service.users.list() or changes.last(service.store, "sign-in") is not None:
         return None
-    with _acting(service, "sign-in-link-made"):
-        return service.sessions.make_link("first sign-in")
+    entry = _entry(service, "sign-in-link-made")
+    return service.sessions.make_link("first sign-in", audit=entry)
 
 
-def _acting(service: Service, act: str, **details: object) -> AbstractContextManager[object]:
-    return audit.acting(act, actor=LOCAL_TOKEN, at=service.clock(), **details)
+def _entry(service: Service, act: str, **details: object) -> AuditEntry:
+    return AuditEntry.of(act, actor=LOCAL_TOKEN, at=service.clock(), **details)
 
 
 def _local_label(settings: Settings) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from deniable_aggregator.access.audit import parse
-from deniable_aggregator.access.contract import AuditRow
+from deniable_aggregator.access.rows import AuditRow
 from deniable_aggregator.access.sessions import Sessions
 from deniable_aggregator.access.tokens import Tokens
 from deniable_aggregator.access.users import Users
@@ -19,7 +19,7 @@ from deniable_aggregator.documents.access import (
     UserDocument,
     UsersDocument,
 )
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Access, Audit
 
 __all__ = ["audit", "sessions", "tokens", "user", "users"]
 
@@ -34,7 +34,7 @@ def users(kept: Users) -> UsersDocument:
     return UsersDocument(msgspec.convert(kept.list(), list[UserDocument], from_attributes=True))
 
 
-def user(store: Store, name: str) -> UserDocument:
+def user(store: Access, name: str) -> UserDocument:
     """The local user of this name, of which there is one."""
     return msgspec.convert(store.find_user(name), UserDocument, from_attributes=True)
 
@@ -46,7 +46,7 @@ def sessions(kept: Sessions) -> SessionsDocument:
     )
 
 
-def audit(store: Store, first: int) -> AuditDocument:
+def audit(store: Audit, first: int) -> AuditDocument:
     """The entries of the audit log from index `first` on, at most 1,000 of them."""
     size, head = store.audit_head()
     # What was appended since is left to the next page: the head speaks of the first `size`.

@@ -14,7 +14,7 @@ from deniable_aggregator.central.account import Account, Budget, Charge
 from deniable_aggregator.central.adjacency import parse_adjacency
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import ChargeRow
+from deniable_aggregator.store.rows import ChargeRow
 
 __all__ = [
     "account_of",

@@ -31,14 +31,14 @@ from deniable_aggregator.queries.spans import span_of
 from deniable_aggregator.queries.tables import tables_asked
 from deniable_aggregator.queries.texts import check_candidates
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Reports
 from deniable_shared.domain import Number, Text
 
 __all__ = ["comparison"]
 
 
 def comparison(
-    store: Store, collection: Collection, question: ComparisonArguments
+    store: Reports, collection: Collection, question: ComparisonArguments
 ) -> ComparisonDocument:
     """The later period less the one before; raises what `estimates` raises."""
     before, after = _periods(collection, question)

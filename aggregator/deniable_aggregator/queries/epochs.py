@@ -13,7 +13,8 @@ from deniable_aggregator.documents.collections import EpochDocument, EpochsDocum
 from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.queries.spans import epoch_index
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import EpochRow, Store
+from deniable_aggregator.store.protocols import Reports
+from deniable_aggregator.store.rows import EpochRow
 from deniable_aggregator.store.spooled import counted_at
 from deniable_shared.epochs import closes_at, epoch_at, epoch_end, epoch_start
 from deniable_shared.manifest import Manifest
@@ -24,7 +25,7 @@ MOST_LISTED = 1000
 """Most epochs listed where only releases may be read; the newest."""
 
 
-def epochs(store: Store, collection: Collection, now: float) -> EpochsDocument:
+def epochs(store: Reports, collection: Collection, now: float) -> EpochsDocument:
     """Its epochs as far as `read` lets them be known, and rejected reports by reason.
 
     No rejections where only releases may be read. `now` in unix seconds.
@@ -41,7 +42,7 @@ def epochs(store: Store, collection: Collection, now: float) -> EpochsDocument:
     )
 
 
-def closable(store: Store, collection: Collection, text: str, *, early: bool, now: float) -> int:
+def closable(store: Reports, collection: Collection, text: str, *, early: bool, now: float) -> int:
     """The epoch of this index, which has started.
 
     Without `early` Problem("conflict") for one that still takes reports.

@@ -42,7 +42,7 @@ from deniable_aggregator.queries.spans import moments_span
 from deniable_aggregator.queries.tables import Shown, shown_tables, tables_asked
 from deniable_aggregator.queries.texts import check_candidates, refuse_test_of_found, shown_texts
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Reports
 from deniable_shared.domain import Text
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest
@@ -51,7 +51,7 @@ __all__ = ["answer", "estimates", "estimates_by_epoch", "plain", "shown_of"]
 
 
 def answer(
-    store: Store, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
+    store: Reports, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
 ) -> EstimatesAnswer:
     """One document, or one for each epoch where the question groups by epoch."""
     ask = estimates_by_epoch if question.group_by == "epoch" else estimates
@@ -59,7 +59,7 @@ def answer(
 
 
 def estimates(
-    store: Store, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
+    store: Reports, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
 ) -> EstimatesDocument:
     """All epochs of the question as one.
 
@@ -72,7 +72,7 @@ def estimates(
 
 
 def estimates_by_epoch(
-    store: Store, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
+    store: Reports, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0
 ) -> EstimatesByEpochDocument:
     """A document for each epoch that has enough reports; raises what `estimates` raises."""
     checked = _checked(collection, question)

@@ -14,12 +14,13 @@ from deniable_aggregator.queries.accounts import account_of, guarantee_of
 from deniable_aggregator.queries.costs import guaranteed, limit_of, remaining
 from deniable_aggregator.queries.releases import summaries
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import ChargeRow, Store
+from deniable_aggregator.store.protocols import Ledger
+from deniable_aggregator.store.rows import ChargeRow
 
 __all__ = ["accounts", "reconciled_charges"]
 
 
-def accounts(store: Store, collections: Iterable[Collection]) -> list[AccountDocument]:
+def accounts(store: Ledger, collections: Iterable[Collection]) -> list[AccountDocument]:
     """The ledger of each collection."""
     return [_account(store, collection) for collection in collections]
 
@@ -38,7 +39,7 @@ def reconciled_charges(rows: Iterable[ChargeRow]) -> list[ReconciledCharge]:
     ]
 
 
-def _account(store: Store, collection: Collection) -> AccountDocument:
+def _account(store: Ledger, collection: Collection) -> AccountDocument:
     rows = store.charges(collection.id)
     account = account_of(collection, rows)
     budget = account.budget

@@ -16,7 +16,7 @@ from deniable_aggregator.queries.pooled import PooledTally, Span, by_epoch, visi
 from deniable_aggregator.queries.spans import span_of
 from deniable_aggregator.queries.tables import tables_asked
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Reports
 from deniable_shared.domain import Number
 
 __all__ = ["MEAN", "Moment", "OverTime", "over_time"]
@@ -52,7 +52,7 @@ class OverTime:
 
 
 def over_time(
-    store: Store, collection: Collection, question: EstimatesArguments, *, labels: Sequence[str]
+    store: Reports, collection: Collection, question: EstimatesArguments, *, labels: Sequence[str]
 ) -> OverTime:
     """These labels, epoch by epoch; of numbers the mean, by the label MEAN.
 
@@ -72,7 +72,7 @@ def over_time(
     return OverTime(tuple(epochs), tuple(n), tuple(provisional), lines, len(few), left_out)
 
 
-def _newest(store: Store, collection: Collection, span: Span) -> tuple[Span, int]:
+def _newest(store: Reports, collection: Collection, span: Span) -> tuple[Span, int]:
     """As many as there is time for, and how many older ones that leaves out."""
     rows = [
         row.epoch

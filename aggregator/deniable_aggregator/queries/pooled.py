@@ -12,8 +12,9 @@ from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import CellTally, EpochRow, Store
 from deniable_aggregator.store.counted import possible
+from deniable_aggregator.store.protocols import Reports
+from deniable_aggregator.store.rows import CellTally, EpochRow
 
 __all__ = [
     "LAST_EPOCH",
@@ -72,7 +73,7 @@ def refuse_releases_only(collection: Collection) -> None:
         )
 
 
-def pooled(store: Store, collection: Collection, span: Span) -> PooledTally:
+def pooled(store: Reports, collection: Collection, span: Span) -> PooledTally:
     """All readable epochs of the span as one; raises read-refused or too-few-reports."""
     rows = _readable(store, collection, span)
     _require_enough(collection, sum(row.n for row in rows))
@@ -82,7 +83,7 @@ def pooled(store: Store, collection: Collection, span: Span) -> PooledTally:
 
 
 def by_epoch(
-    store: Store, collection: Collection, span: Span
+    store: Reports, collection: Collection, span: Span
 ) -> tuple[Iterator[PooledTally], tuple[int, ...]]:
     """Each readable epoch with enough reports, and the epochs that have too few.
 
@@ -113,7 +114,7 @@ class Page:
     following: int | None
 
 
-def page_of(store: Store, collection: Collection, span: Span, most: int) -> Page:
+def page_of(store: Reports, collection: Collection, span: Span, most: int) -> Page:
     """The first `most` readable epochs of the span; raises read-refused.
 
     Tallies are of those that have enough reports, which may be none.
@@ -128,7 +129,7 @@ def page_of(store: Store, collection: Collection, span: Span, most: int) -> Page
     )
 
 
-def _readable(store: Store, collection: Collection, span: Span) -> list[EpochRow]:
+def _readable(store: Reports, collection: Collection, span: Span) -> list[EpochRow]:
     refuse_releases_only(collection)
     return [
         row
@@ -177,7 +178,7 @@ def _require_every_level(collection: Collection, reports: PooledTally) -> None:
         )
 
 
-def _added_up(store: Store, collection: Collection, rows: Sequence[EpochRow]) -> PooledTally:
+def _added_up(store: Reports, collection: Collection, rows: Sequence[EpochRow]) -> PooledTally:
     epochs = tuple(row.epoch for row in rows)
     cells = cells_of(store, collection, epochs)
     first = next(cells)  # there is one: the rows have reports
@@ -188,7 +189,7 @@ def _added_up(store: Store, collection: Collection, rows: Sequence[EpochRow]) ->
     return PooledTally(epochs, any(row.closed_at is None for row in rows), n, tally)
 
 
-def cells_of(store: Store, collection: Collection, epochs: Sequence[int]) -> Iterator[CellTally]:
+def cells_of(store: Reports, collection: Collection, epochs: Sequence[int]) -> Iterator[CellTally]:
     """Every version's and cohort's cell of these epochs, some epochs at a time."""
     wanted = frozenset(epochs)
     step = max(1, INTEGERS_AT_ONCE // collection.mechanism.tally_size)

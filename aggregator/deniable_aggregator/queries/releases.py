@@ -17,12 +17,13 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.accounts import guarantee_of, is_substitute
 from deniable_aggregator.queries.costs import guaranteed
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import ChargeRow, ResultRow, Store
+from deniable_aggregator.store.protocols import Ledger
+from deniable_aggregator.store.rows import ChargeRow, ResultRow
 
 __all__ = ["charge_named", "document_of", "release", "releases", "summaries"]
 
 
-def charge_named(store: Store, collection: Collection, release_id: str) -> ChargeRow:
+def charge_named(store: Ledger, collection: Collection, release_id: str) -> ChargeRow:
     """Of this collection; raises not-found."""
     for row in store.charges(collection.id):
         if row.release == release_id:
@@ -34,7 +35,7 @@ def charge_named(store: Store, collection: Collection, release_id: str) -> Charg
     )
 
 
-def release(store: Store, collection: Collection, release_id: str) -> ReleaseDocument:
+def release(store: Ledger, collection: Collection, release_id: str) -> ReleaseDocument:
     """A release as it was made; not-found, too, where it was charged and never made."""
     charged = charge_named(store, collection, release_id)
     row = store.result(charged.release)
@@ -55,14 +56,14 @@ def document_of(row: ResultRow) -> ReleaseDocument:
     return msgspec.structs.replace(kept, log=place)
 
 
-def releases(store: Store, collection: Collection) -> ReleasesDocument:
+def releases(store: Ledger, collection: Collection) -> ReleasesDocument:
     """Every release that was charged, oldest first."""
     rows = store.charges(collection.id)
     return ReleasesDocument(collection.id, summaries(store, collection, rows))
 
 
 def summaries(
-    store: Store, collection: Collection, charges: Sequence[ChargeRow]
+    store: Ledger, collection: Collection, charges: Sequence[ChargeRow]
 ) -> list[ReleaseSummary]:
     """What may be listed of these charges of a collection."""
     made = {row.release for row in store.results(collection.id)}

@@ -20,7 +20,7 @@ from deniable_aggregator.queries.estimates import plain
 from deniable_aggregator.queries.pooled import MAX_ROWS, page_of
 from deniable_aggregator.queries.spans import moments_span
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import Store
+from deniable_aggregator.store.protocols import Reports
 from deniable_shared.domain import Text
 from deniable_shared.epochs import epoch_start
 
@@ -35,7 +35,7 @@ MOST_ROWS = 20_000
 LISTED_LABELS = 8
 
 
-def series(store: Store, collection: Collection, question: SeriesArguments) -> SeriesDocument:
+def series(store: Reports, collection: Collection, question: SeriesArguments) -> SeriesDocument:
     """One page of rows; raises read-refused and invalid-argument."""
     span = moments_span(question.first, question.last, collection.manifest.epoch_seconds)
     page = page_of(store, collection, span, _most_epochs(collection, question.labels))

@@ -15,13 +15,8 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.estimates import plain
 from deniable_aggregator.queries.pooled import Span, pooled
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.contract import (
-    EpochRow,
-    ShownCollection,
-    ShownEpoch,
-    ShownEstimate,
-    Store,
-)
+from deniable_aggregator.store.protocols import Reports
+from deniable_aggregator.store.rows import EpochRow, ShownCollection, ShownEpoch, ShownEstimate
 from deniable_shared.domain import Text
 
 __all__ = ["EPOCHS_AT_ONCE", "MOST_LABELS", "publish"]
@@ -33,7 +28,7 @@ EPOCHS_AT_ONCE = 50
 """Epochs of one collection made in one round: after an upgrade the others wait a little."""
 
 
-def publish(store: Store, collection: Collection, epochs: Sequence[EpochRow]) -> None:
+def publish(store: Reports, collection: Collection, epochs: Sequence[EpochRow]) -> None:
     """Bring up to date what is shown of this collection, whose epochs these are."""
     manifest = collection.manifest
     shown = ShownCollection(manifest.name, manifest.read, manifest.epoch_seconds)
@@ -53,7 +48,7 @@ def _maker(manifest_version: int) -> str:
     return f"{version('deniable-aggregator')}/{manifest_version}"
 
 
-def _shown(store: Store, collection: Collection, epoch: int, maker: str) -> ShownEpoch:
+def _shown(store: Reports, collection: Collection, epoch: int, maker: str) -> ShownEpoch:
     """Without rows where analysts may read none, or they are too many."""
     try:
         reports = pooled(store, collection, Span(epoch, epoch))

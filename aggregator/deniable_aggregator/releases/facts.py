@@ -21,7 +21,8 @@ from deniable_aggregator.queries.pooled import cells_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.request import Selection
 from deniable_aggregator.retention import first_kept
-from deniable_aggregator.store.contract import EpochRow, Store
+from deniable_aggregator.store.protocols import Reports
+from deniable_aggregator.store.rows import EpochRow
 from deniable_aggregator.store.spooled import counted_at
 from deniable_shared.epochs import closes_at, epoch_at
 
@@ -56,22 +57,22 @@ class EpochSet:
     too_few: tuple[int, ...] = ()
 
 
-def settled(store: Store, collection: Collection, selection: Selection, now: float) -> EpochSet:
+def settled(store: Reports, collection: Collection, selection: Selection, now: float) -> EpochSet:
     """The explicit epochs, each closed for good: what is counted now is counted for ever."""
     over = _over(store, collection, selection, now)
     stored = {row.epoch for row in store.epochs(collection.id) if row.closed_at is not None}
     for epoch in over:
         if epoch not in stored:
-            store.close_epoch(collection.id, epoch, now)
+            store.close_epoch(collection.id, epoch, now, audit=None)
     return _with_enough(store, collection, over)
 
 
-def epochs_of(store: Store, collection: Collection, selection: Selection, now: float) -> EpochSet:
+def epochs_of(store: Reports, collection: Collection, selection: Selection, now: float) -> EpochSet:
     """The explicit epochs, over if not closed; invalid-argument, epoch-open, too-few-reports."""
     return _with_enough(store, collection, _over(store, collection, selection, now))
 
 
-def _with_enough(store: Store, collection: Collection, over: Sequence[int]) -> EpochSet:
+def _with_enough(store: Reports, collection: Collection, over: Sequence[int]) -> EpochSet:
     """Raises too-few-reports where no epoch is left."""
     if collection.manifest.read != "releases":
         return EpochSet(tuple(over))
@@ -83,7 +84,7 @@ def _with_enough(store: Store, collection: Collection, over: Sequence[int]) -> E
 
 
 def _over(
-    store: Store, collection: Collection, selection: Selection, now: float
+    store: Reports, collection: Collection, selection: Selection, now: float
 ) -> tuple[int, ...]:
     """Those asked for that are over, however few reports they have."""
     now = counted_at(now, store.spools())
@@ -98,7 +99,7 @@ def _over(
     return tuple(found)
 
 
-def facts_of(store: Store, collection: Collection, epochs: Sequence[int]) -> Facts:
+def facts_of(store: Reports, collection: Collection, epochs: Sequence[int]) -> Facts:
     """Of these epochs, which hold at least one report."""
     wanted = set(epochs)
     n = sum(row.n for row in store.epochs(collection.id) if row.epoch in wanted)
@@ -124,7 +125,7 @@ def require_enough(collection: Collection, facts: Facts) -> None:
         raise _too_few(collection, facts.n)
 
 
-def tallies_of(store: Store, collection: Collection, facts: Facts) -> Tallies:
+def tallies_of(store: Reports, collection: Collection, facts: Facts) -> Tallies:
     """One part an epoch and cohort that has reports, whatever manifest they came under.
 
     ReportsGoneError where they are not all there: their time was over in between.

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from deniable_aggregator.access.audit import AuditEntry, detailed
 from deniable_aggregator.central.account import AccountError, BudgetError
 from deniable_aggregator.central.account.decimals import at_least, at_most
 from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
@@ -50,8 +51,8 @@ from deniable_aggregator.releases.request import (
     tally_digest,
     terms,
 )
-from deniable_aggregator.releases.sessions import Sessions
-from deniable_aggregator.store.contract import ChargeRow, ResultRow, Store
+from deniable_aggregator.releases.sessions import ReleaseStore, Sessions
+from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from deniable_shared.epochs import Clock
 
 __all__ = ["Releases", "Shown"]
@@ -82,7 +83,7 @@ class Releases:
 
     def __init__(
         self,
-        store: Store,
+        store: ReleaseStore,
         *,
         clock: Clock,
         plan: Planner,
@@ -122,12 +123,14 @@ class Releases:
             refusal=refusal,
         )
 
-    def release(self, collection: Collection, request: Request) -> Shown:
+    def release(
+        self, collection: Collection, request: Request, *, audit: AuditEntry | None
+    ) -> Shown:
         """Problem: invalid-argument, epoch-open, too-few-reports, budget-exhausted, ledger-behind
         before the charge, release-failed behind it."""
         outcome = "internal"
         try:
-            shown = self._made(collection, request)
+            shown = self._made(collection, request, audit)
             outcome = "made" if shown.new else "repeated"
             return shown
         except Problem as problem:
@@ -136,12 +139,12 @@ class Releases:
         finally:
             self._count(outcome)
 
-    def _made(self, collection: Collection, request: Request) -> Shown:
+    def _made(self, collection: Collection, request: Request, audit: AuditEntry | None) -> Shown:
         self._heads.keep()
         epochs = settled(self._store, collection, request.selection, self._clock())
         plan, facts = self._valid(collection, request, epochs)
         known = _sayable(plan, facts, epochs)
-        charged = self._charged(collection, self._row(collection, plan, facts))
+        charged = self._charged(collection, self._row(collection, plan, facts), audit)
         stored = self._store.result(charged.release)
         if stored is not None:
             return Shown(stored, new=False)
@@ -179,7 +182,9 @@ class Releases:
             created=int(self._clock()),
         )
 
-    def _charged(self, collection: Collection, row: ChargeRow) -> ChargeRow:
+    def _charged(
+        self, collection: Collection, row: ChargeRow, audit: AuditEntry | None
+    ) -> ChargeRow:
         known = self._store.charge_for(collection.id, row.request)
         if known is not None:
             return known
@@ -187,7 +192,7 @@ class Releases:
         with suppress(AccountError):  # refused inside only: the same request may pay meanwhile
             decide(self._store.charges(collection.id))
         try:
-            return self._store.charge(row, decide)
+            return self._store.charge(row, decide, audit=detailed(audit, release=row.release))
         except BudgetError as error:
             raise _exhausted(error) from error
         except AccountError as error:

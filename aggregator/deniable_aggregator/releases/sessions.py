@@ -15,7 +15,9 @@ import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.central.aggregate.contract import Facts, Session, SessionPlan
 from deniable_aggregator.central.errors import CentralError
 from deniable_aggregator.documents.releases import AnswerDocument
@@ -26,10 +28,11 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.document import answered
 from deniable_aggregator.releases.facts import facts_of, tallies_of
 from deniable_aggregator.releases.request import Planner, opens_session, planned, terms
-from deniable_aggregator.store.contract import ChargeRow, Store
+from deniable_aggregator.store.protocols import Ledger, Reports
+from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 
-__all__ = ["Sessions"]
+__all__ = ["ReleaseStore", "Sessions"]
 
 logger = logging.getLogger(__name__)
 
@@ -44,30 +47,36 @@ REFUSALS = (CentralError, DecodeError, DomainError, ParameterError)
 UNANSWERED = "the question could not be answered; asking it again costs nothing"
 
 
+class ReleaseStore(Ledger, Reports, Protocol):
+    """What releases read, and where they are charged and kept."""
+
+
 class _TakenError(Exception):
     """The number belongs to another process's record."""
 
 
 @dataclass
 class _Journal:
-    """Keeps the records of one session from `number` on."""
+    """Keeps the records of one session from `number` on; the next one carries the entry."""
 
-    store: Store
+    store: Ledger
     release: str
     number: int
     taken: bool = False
+    audit: AuditEntry | None = None
 
     def __call__(self, record: bytes) -> None:
-        if not self.store.add_record(self.release, self.number, record):
+        if not self.store.add_record(self.release, self.number, record, audit=self.audit):
             self.taken = True
             raise _TakenError
         self.number += 1
+        self.audit = None
 
 
 class Sessions:
     """The sessions of one process, one question at a time."""
 
-    def __init__(self, store: Store, *, plan: Planner, heads: Witness = UNWATCHED) -> None:
+    def __init__(self, store: ReleaseStore, *, plan: Planner, heads: Witness = UNWATCHED) -> None:
         self._store = store
         self._heads = heads
         self._planner = plan
@@ -75,7 +84,12 @@ class Sessions:
         self._open: dict[str, tuple[Session, _Journal]] = {}
 
     def ask(
-        self, collection: Collection, release: str, question: Mapping[str, object]
+        self,
+        collection: Collection,
+        release: str,
+        question: Mapping[str, object],
+        *,
+        audit: AuditEntry | None,
     ) -> AnswerDocument:
         """The answer, and how many questions are left. Problem: not-found, conflict (also for a
         new question past the last one), invalid-argument, ledger-behind, release-failed."""
@@ -86,7 +100,7 @@ class Sessions:
         plan = self._planned_again(charged, facts)
         try:
             with self._asking:
-                return self._answer(collection, release, question, plan, facts)
+                return self._answer(collection, release, question, plan, facts, audit)
         except Problem:
             raise
         except REFUSALS as error:
@@ -145,9 +159,11 @@ class Sessions:
         question: Mapping[str, object],
         plan: SessionPlan,
         facts: Facts,
+        audit: AuditEntry | None,
     ) -> AnswerDocument:
         for _ in range(ATTEMPTS):
             session, journal = self._standing(collection, release, plan, facts)
+            journal.audit = audit
             if not _left(plan, journal.number) and not session.knows(question):
                 self._remember(release, session, journal)
                 raise _exhausted(plan, release)

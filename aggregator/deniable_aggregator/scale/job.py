@@ -23,7 +23,7 @@ from deniable_aggregator.errors import ScaleError
 from deniable_aggregator.scale.order import order_of
 from deniable_aggregator.scale.partials import UNKNOWN, Partial, open_block, read_partial
 from deniable_aggregator.spool import UNRELAYED, Spool, blocks, open_spool
-from deniable_aggregator.store.contract import Block, Verdict
+from deniable_aggregator.store.rows import Block, Verdict
 from deniable_shared.problems import ReportError
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from deniable_aggregator.ingest.batch import Upload, judged
 from deniable_aggregator.scale.order import Bench, Order, bench
 from deniable_aggregator.spool import Spooled, read_block
 from deniable_aggregator.spool.address import opened
-from deniable_aggregator.store.contract import Cell, Part
+from deniable_aggregator.store.rows import Cell, Part
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Frame, split_report

@@ -1,17 +1,16 @@
-"""Tokens, users, sessions, one-time links and the audit log, in the SQL both databases share."""
+"""Tokens, users, sessions and one-time links."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from deniable_aggregator.access import audit
-from deniable_aggregator.access.contract import AuditRow, LinkRow, SessionRow, User
-from deniable_aggregator.access.tokens import Token
+from deniable_aggregator.access.audit import AuditEntry, detailed
+from deniable_aggregator.access.rows import LinkRow, SessionRow, Token, User
 from deniable_aggregator.store import auditing
-from deniable_aggregator.store.auditing import Audited
-from deniable_aggregator.store.statements import Connections, Statements
+from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.tables import Tables
 
-__all__ = ["AccessRegisters"]
+__all__ = ["AccessTables"]
 
 _FIND_TOKEN = "select id, role, label, hash, created, expires, revoked, collections from tokens"  # noqa: S105
 _FIND_USER = "select name, role, collections, password, created from users"
@@ -30,134 +29,119 @@ _ADD_LINK = """
 insert into sign_in_links (hash, name, role, collections, expires) values (?, ?, ?, ?, ?)"""
 
 
-class AccessRegisters:
-    """See `access.contract.AccessStore`."""
+class AccessTables(Tables):
+    """See `protocols.Access`."""
 
-    def __init__(self, connections: Connections) -> None:
-        self._lent = Audited(connections)
-
-    def add_token(self, token: Token) -> None:
+    def add_token(self, token: Token, *, audit: AuditEntry | None) -> None:
         row = (token.id, token.role, token.label, token.hash, token.created)
-        with self._lent.write("token-made") as db:
+        with self._connections.write() as db:
             db.execute(
                 _ADD_TOKEN, (*row, token.expires, token.revoked, _spelled(token.collections))
             )
+            auditing.append(db, audit)
 
     def tokens(self) -> list[Token]:
-        with self._lent.read() as db:
+        with self._connections.read() as db:
             return [_token(row) for row in db.execute(f"{_FIND_TOKEN} order by rowid").fetchall()]
 
-    def revoke_token(self, token_id: str, now: float) -> bool:
+    def revoke_token(self, token_id: str, now: float, *, audit: AuditEntry | None) -> bool:
         statement = "update tokens set revoked = coalesce(revoked, ?) where id = ?"
-        return self._changes(statement, (int(now), token_id), "token-revoked")
+        return self._changes(statement, (int(now), token_id), audit)
 
     def find_token(self, token_hash: bytes) -> Token | None:
-        with self._lent.read() as db:
+        with self._connections.read() as db:
             rows = db.execute(f"{_FIND_TOKEN} where hash = ?", (token_hash,)).fetchall()
         return _token(rows[0]) if rows else None
 
-    def add_user(self, user: User) -> bool:
+    def add_user(self, user: User, *, audit: AuditEntry | None) -> bool:
         row = (user.name, user.role, _spelled(user.collections), user.password, user.created)
-        return self._changes(_ADD_USER, row, "user-added")
+        return self._changes(_ADD_USER, row, audit)
 
     def users(self) -> list[User]:
-        with self._lent.read() as db:
+        with self._connections.read() as db:
             return [_user(row) for row in db.execute(f"{_FIND_USER} order by rowid").fetchall()]
 
     def find_user(self, name: str) -> User | None:
-        with self._lent.read() as db:
+        with self._connections.read() as db:
             rows = db.execute(f"{_FIND_USER} where name = ?", (name,)).fetchall()
         return _user(rows[0]) if rows else None
 
-    def remove_user(self, name: str) -> bool:
-        with self._lent.write("user-removed") as db:
+    def remove_user(self, name: str, *, audit: AuditEntry | None) -> bool:
+        with self._connections.write() as db:
             users, sessions, links = (
                 db.execute(f"delete from {table} where name = ?", (name,)).rowcount  # noqa: S608
                 for table in ("users", "sessions", "sign_in_links")
             )
-            audit.tell(sessions=sessions, links=links)
-            if not (users or sessions or links):
-                audit.nothing_done("user-removed")
-        return bool(users or sessions or links)
+            removed = bool(users or sessions or links)
+            if removed:
+                auditing.append(db, detailed(audit, sessions=sessions, links=links))
+        return removed
 
-    def add_session(self, row: SessionRow) -> bool:
-        with self._lent.write("sign-in") as db:
+    def add_session(self, row: SessionRow, *, audit: AuditEntry | None) -> bool:
+        with self._connections.write() as db:
             found = db.execute("select 1 from users where name = ?", (row.name,)).fetchall()
             if row.via == "password" and not found:
-                audit.nothing_done("sign-in")
                 return False
             _add_session(db, row)
+            auditing.append(db, audit)
         return True
 
     def sessions(self) -> list[SessionRow]:
-        with self._lent.read() as db:
+        with self._connections.read() as db:
             rows = db.execute(f"{_FIND_SESSION} order by created, id").fetchall()
         return [_session(row) for row in rows]
 
     def find_session(self, session_hash: bytes) -> SessionRow | None:
-        with self._lent.read() as db:
+        with self._connections.read() as db:
             rows = db.execute(f"{_FIND_SESSION} where hash = ?", (session_hash,)).fetchall()
         return _session(rows[0]) if rows else None
 
-    def end_session(self, session_id: str) -> bool:
-        return self._changes(
-            "delete from sessions where id = ?", (session_id,), "session-ended", "sign-out"
-        )
+    def end_session(self, session_id: str, *, audit: AuditEntry | None) -> bool:
+        return self._changes("delete from sessions where id = ?", (session_id,), audit)
 
-    def add_link(self, row: LinkRow) -> None:
-        with self._lent.write("sign-in-link-made") as db:
+    def add_link(self, row: LinkRow, *, audit: AuditEntry | None) -> None:
+        with self._connections.write() as db:
             scope = _spelled(row.collections)
             db.execute(_ADD_LINK, (row.hash, row.name, row.role, scope, row.expires))
+            auditing.append(db, audit)
 
     def find_link(self, link_hash: bytes) -> LinkRow | None:
-        with self._lent.read() as db:
+        with self._connections.read() as db:
             rows = db.execute(f"{_FIND_LINK} where hash = ?", (link_hash,)).fetchall()
         return _link(rows[0]) if rows else None
 
-    def use_link(self, link_hash: bytes, session: SessionRow, *, now: float) -> bool:
+    def use_link(
+        self, link_hash: bytes, session: SessionRow, *, now: float, audit: AuditEntry | None
+    ) -> bool:
         delete = "delete from sign_in_links where hash = ? and expires > ?"
-        with self._lent.write("sign-in") as db:
-            used = _changed(db, delete, (link_hash, int(now)), "sign-in")
+        with self._connections.write() as db:
+            used = bool(db.execute(delete, (link_hash, int(now))).rowcount)
             if used:
                 _add_session(db, session)
+                auditing.append(db, audit)
         return used
 
     def forget_access(self, now: float) -> None:
-        with self._lent.read() as db:
+        with self._connections.read() as db:
             over = "select 1 from {} where expires <= ? limit 1"
             some = [
                 db.execute(over.format(table), (int(now),)).fetchall()
                 for table in ("sessions", "sign_in_links")
             ]
         if any(some):
-            with self._lent.write() as db:
+            with self._connections.write() as db:
                 db.execute("delete from sessions where expires <= ?", (int(now),))
                 db.execute("delete from sign_in_links where expires <= ?", (int(now),))
 
-    def record_act(self) -> None:
-        with self._lent.write(*audit.ALONE):
-            pass  # the entry is all there is to write
-
-    def audit(self, first: int = 0) -> list[AuditRow]:
-        with self._lent.read() as db:
-            return auditing.entries(db, first)
-
-    def audit_head(self) -> tuple[int, str]:
-        with self._lent.read() as db:
-            size, head = auditing.head(db)
-        return size, head.hex()
-
-    def _changes(self, statement: str, parameters: tuple[object, ...], *acts: str) -> bool:
-        with self._lent.write(*acts) as db:
-            return _changed(db, statement, parameters, *acts)
-
-
-def _changed(db: Statements, statement: str, parameters: tuple[object, ...], *acts: str) -> bool:
-    """Whether it changed a row; where it did not, no act was done and none is recorded."""
-    changed = bool(db.execute(statement, parameters).rowcount)
-    if not changed:
-        audit.nothing_done(*acts)
-    return changed
+    def _changes(
+        self, statement: str, parameters: tuple[object, ...], audit: AuditEntry | None
+    ) -> bool:
+        """Whether it changed a row; where it did not, no act was done and none is recorded."""
+        with self._connections.write() as db:
+            changed = bool(db.execute(statement, parameters).rowcount)
+            if changed:
+                auditing.append(db, audit)
+        return changed
 
 
 def _add_session(db: Statements, row: SessionRow) -> None:

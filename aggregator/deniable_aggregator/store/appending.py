@@ -27,7 +27,7 @@ from deniable_aggregator.store.checksums import (
     is_sealed,
     seal,
 )
-from deniable_aggregator.store.contract import (
+from deniable_aggregator.store.rows import (
     Arrival,
     Block,
     Cell,

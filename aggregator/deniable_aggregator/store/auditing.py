@@ -1,60 +1,28 @@
-"""Connections that append what `audit.acting` announced, in the transaction that does it."""
+"""The audit log as a chain, in SQL. The functions are called inside the store's transactions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import TypeVar
-
-from deniable_aggregator.access import audit
-from deniable_aggregator.access.contract import AUDIT_PAGE, AuditRow
-from deniable_aggregator.store.statements import Connections, Statements
+from deniable_aggregator.access.audit import AuditEntry, link
+from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
+from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.tables import Tables
 from deniable_shared.journal import GENESIS
 
-__all__ = ["Audited", "append", "carrying", "entries", "head"]
-
-Lent = TypeVar("Lent", bound=Statements)
+__all__ = ["AuditTables", "append", "entries", "head"]
 
 
-class Audited:
-    """`Connections` that say which acts a transaction does, and then carry the entry of one."""
+def append(db: Statements, entry: AuditEntry | None) -> None:
+    """Add an entry to the chain; None adds nothing.
 
-    def __init__(self, connections: Connections) -> None:
-        self._connections = connections
-
-    def write(self, *acts: str) -> AbstractContextManager[Statements]:
-        return carrying(self._connections.write(), *acts)
-
-    def read(self) -> AbstractContextManager[Statements]:
-        return self._connections.read()
-
-
-@contextmanager
-def carrying(transaction: AbstractContextManager[Lent], *acts: str) -> Iterator[Lent]:
-    """One transaction for a change and for the entry of its act; neither without the other.
-
-    What happens to be written under another act than `acts` is none of its business. It must be a
-    transaction that no other writer of the audit log overlaps.
+    To be called in the transaction that does the act, which no other writer of the audit log may
+    overlap.
     """
-    act = audit.announced(*acts)
-    if act is None:
-        with transaction as db:
-            yield db
+    if entry is None:
         return
-    act.idle = False
-    with transaction as db:
-        yield db
-        if not act.idle:
-            append(db, act.entry())
-    act.kept = not act.idle
-
-
-def append(db: Statements, entry: bytes) -> None:
-    """Add an entry to the chain."""
-    size, last = head(db)
+    (size, last), encoded = head(db), entry.encode()
     db.execute(
         "insert into audit (position, entry, head) values (?, ?, ?)",
-        (size + 1, entry, audit.link(last, entry)),
+        (size + 1, encoded, link(last, encoded)),
     )
 
 
@@ -71,3 +39,20 @@ def entries(db: Statements, first: int) -> list[AuditRow]:
         (first, AUDIT_PAGE),
     )
     return [AuditRow(*row) for row in rows]
+
+
+class AuditTables(Tables):
+    """See `protocols.Audit`."""
+
+    def record_act(self, entry: AuditEntry) -> None:
+        with self._connections.write() as db:
+            append(db, entry)
+
+    def audit(self, first: int = 0) -> list[AuditRow]:
+        with self._connections.read() as db:
+            return entries(db, first)
+
+    def audit_head(self) -> tuple[int, str]:
+        with self._connections.read() as db:
+            size, last = head(db)
+        return size, last.hex()

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Container, Mapping, Sequence
 from itertools import chain
 
-from deniable_aggregator.store.contract import Block, Cell, Counts, Part, Tally, Verdict
+from deniable_aggregator.store.rows import Block, Cell, Counts, Part, Tally, Verdict
 from deniable_aggregator.store.statements import Statements
 
 __all__ = ["Group", "Place", "done"]

@@ -23,10 +23,10 @@ from zlib import crc32
 import msgspec
 import numpy as np
 
-from deniable_aggregator.store.contract import PAGE_SIZE
+from deniable_aggregator.store.rows import PAGE_SIZE
 
 if TYPE_CHECKING:
-    from deniable_aggregator.store.contract import ChargeRow, Counts
+    from deniable_aggregator.store.rows import ChargeRow, Counts
 
 __all__ = [
     "BODY_MASK",

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
-
+from deniable_aggregator.store.rows import CollectionRow, DeletedManifest, MayDelete
 from deniable_aggregator.store.statements import Statements
 
-__all__ = [
-    "CollectionRow",
-    "Collections",
-    "DeletedManifest",
-    "MayDelete",
-    "archive",
-    "delete",
-    "deleted",
-    "rows",
-]
+__all__ = ["archive", "delete", "deleted", "rows"]
 
 _ROWS = "select id, number, closed, archived from collections"
 _ARCHIVE = "update collections set archived = ? where number = ? and archived <> ?"
@@ -40,55 +28,6 @@ _DELETE = (
 _DELETED = """
 select collection, version, body_hash from deleted_manifests join log using (position)
 order by number"""
-
-MayDelete = Callable[[bool], None]
-"""Given whether the collection has reports, closed epochs or charges; returns or raises."""
-
-
-@dataclass(frozen=True, slots=True)
-class CollectionRow:
-    """A registered collection; registered again after it was deleted it has another `number`."""
-
-    number: int
-    closed: bool
-    archived: bool
-
-
-@dataclass(frozen=True, slots=True)
-class DeletedManifest:
-    """One version of a collection that was deleted; the log still has its digest."""
-
-    collection: str
-    version: int
-    digest: bytes
-
-
-class Collections(Protocol):
-    """The part of a store that knows them."""
-
-    def collections(self) -> dict[str, CollectionRow]:
-        """By id."""
-        ...
-
-    def set_collection_closed(self, collection: str) -> None:
-        """Refuse this collection's reports permanently."""
-        ...
-
-    def set_collection_archived(self, collection: str, *, archived: bool) -> None:
-        """Whether lists leave it out."""
-        ...
-
-    def delete_collection(self, collection: str, may: MayDelete) -> None:
-        """Remove it and its manifests; their log entries stay.
-
-        `may` is called inside the writing transaction; what it raises is raised, and nothing is
-        deleted. Nor is it where a report is counted meanwhile: StoreError.
-        """
-        ...
-
-    def deleted_manifests(self) -> list[DeletedManifest]:
-        """Every one, in the order of deleting."""
-        ...
 
 
 def rows(db: Statements) -> dict[str, CollectionRow]:

@@ -10,7 +10,7 @@ import numpy as np
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.estimators import Estimator
 from deniable_aggregator.store.checksums import CELL_IS_SEALED, body, is_sealed
-from deniable_aggregator.store.contract import PAGE_SIZE, Cell, CellTally, Counts, EpochRow
+from deniable_aggregator.store.rows import PAGE_SIZE, Cell, CellTally, Counts, EpochRow
 from deniable_aggregator.store.statements import Statements
 from deniable_shared.errors import ParameterError
 

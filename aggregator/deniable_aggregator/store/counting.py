@@ -24,7 +24,7 @@ from deniable_aggregator.store.checksums import (
     body,
     seal,
 )
-from deniable_aggregator.store.contract import (
+from deniable_aggregator.store.rows import (
     PAGE_SIZE,
     Arrival,
     Block,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable_aggregator.store.checksums import BODY_MASK, CELL_IS_SEALED, PRIME, seal
-from deniable_aggregator.store.contract import Counts, Waiting
 from deniable_aggregator.store.counting import add_to_pages
+from deniable_aggregator.store.rows import Counts, Waiting
 from deniable_aggregator.store.statements import Statements
 
 __all__ = ["FOLD_DELTAS", "add", "fold", "fold_epoch", "spelled", "waiting"]

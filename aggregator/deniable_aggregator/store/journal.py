@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from deniable_aggregator.store.contract import (
-    GENESIS,
-    LOG_PAGE,
-    KeyListRow,
-    LogEntry,
-    ManifestRow,
-)
+from deniable_aggregator.store.rows import KeyListRow, ManifestRow
 from deniable_aggregator.store.statements import Statements
-from deniable_shared.journal import extend
+from deniable_shared.journal import GENESIS, LOG_PAGE, LogEntry, extend
 
 __all__ = [
     "add_key_list",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.access import audit
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import schema
@@ -14,7 +14,7 @@ from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
-    from deniable_aggregator.store.contract import Store
+    from deniable_aggregator.store.protocols import Store
 
 __all__ = ["migrated", "opened", "require_current", "revision"]
 
@@ -74,5 +74,7 @@ def revision(settings: Settings) -> str | None:
 def _record(store: Store, *, actor: str, at: float) -> None:
     before = store.migrated_from
     if before is not None:
-        with audit.acting("schema-migrated", actor=actor, at=at, before=before, after=schema.HEAD):
-            store.record_act()
+        after = schema.HEAD
+        store.record_act(
+            AuditEntry.of("schema-migrated", actor=actor, at=at, before=before, after=after)
+        )

@@ -11,7 +11,7 @@ from deniable_aggregator.store.statements import Statements
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
-    from deniable_aggregator.store.contract import Store
+    from deniable_aggregator.store.protocols import Store
 
 __all__ = ["driver_is_there", "open_store", "read_beside"]
 

@@ -6,10 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import psycopg
 
-from deniable_aggregator.access import audit
-from deniable_aggregator.store import appending, counting, folding, postgres_schema
-from deniable_aggregator.store.auditing import carrying
-from deniable_aggregator.store.contract import (
+from deniable_aggregator.access.audit import AuditEntry
+from deniable_aggregator.store import appending, auditing, counting, folding, postgres_schema
+from deniable_aggregator.store.access import AccessTables
+from deniable_aggregator.store.auditing import AuditTables
+from deniable_aggregator.store.collections import CollectionTables
+from deniable_aggregator.store.leadership import Leadership
+from deniable_aggregator.store.ledger import LedgerTables
+from deniable_aggregator.store.reports import ReportTables
+from deniable_aggregator.store.rows import (
     Arrival,
     Block,
     Cell,
@@ -20,8 +25,6 @@ from deniable_aggregator.store.contract import (
     Verdict,
     Waiting,
 )
-from deniable_aggregator.store.leadership import Leadership
-from deniable_aggregator.store.registers import Registers
 from deniable_aggregator.store.sessions import Factory, Lock, Sessions
 
 __all__ = ["PostgresStore"]
@@ -30,44 +33,14 @@ MOST_KNOWN_CELLS = 100_000
 PING_SECONDS = 3.0
 
 
-class PostgresStore(Registers):
-    """See `contract.Store`. Opening migrates the database and finishes an interrupted closing."""
+class PostgresReports(ReportTables):
+    """Counts are appended, by many writers."""
 
-    def __init__(self, url: str, *, factory: Factory = psycopg.Connection) -> None:
-        self.migrated_from = postgres_schema.migrate(url)
-        self._connections = Sessions(url, factory=factory)
-        self._leadership = Leadership(url)
+    _connections: Sessions
+
+    def __init__(self, connections: Sessions) -> None:
+        super().__init__(connections)
         self._cells: dict[Cell, appending.CellRow] = {}
-        try:
-            super().__init__(self._connections)
-            self._finish_sweeps()
-        except BaseException:
-            self._connections.close()
-            raise
-
-    def rest(self, *, at_once: bool = False) -> None:
-        """PostgreSQL checkpoints by itself."""
-
-    def lead(self, *, willing: bool = True) -> bool:
-        if willing:
-            return self._leadership.take()
-        self._leadership.close()
-        return False
-
-    def ping(self) -> None:
-        with self._connections.ask(PING_SECONDS) as db:
-            db.execute("select version_num from alembic_version").fetchall()
-
-    def waiting(self) -> Waiting:
-        with self._connections.ask(PING_SECONDS) as db:
-            return folding.waiting(db)
-
-    def roll_up(self) -> int:
-        """Slice by slice; where another process folds already, only look how much waits."""
-        while self._fold():
-            pass
-        with self._connections.read() as db:
-            return folding.waiting(db).batches
 
     def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
         if not arrivals:
@@ -100,37 +73,23 @@ class PostgresStore(Registers):
         with self._connections.read() as db:
             return appending.epochs(db, collection, number)
 
-    def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
-        """The fact and SWEEP_IDS ids together, more ids in transactions of their own."""
+    def close_epoch(
+        self, collection: str, epoch: int, now: float, *, audit: AuditEntry | None
+    ) -> bool:
+        """The fact and SWEEP_IDS ids together, more ids in transactions of their own.
+
+        Without an entry it waits for no other writer but those of the epoch.
+        """
         number = self._number(collection)
-        announced = audit.announced("epoch-closed") is not None
-        lent = self._connections.write() if announced else self._connections.begin()
-        with carrying(lent, "epoch-closed") as db:
+        lent = self._connections.begin if audit is None else self._connections.write
+        with lent() as db:
             new = appending.close(db, number, epoch, now)
-            if not new:
-                audit.nothing_done("epoch-closed")
+            if new:
+                auditing.append(db, audit)
             swept = appending.sweep(db, number, epoch)
         if not swept:
             self._sweep(number, epoch)
         return new
-
-    def is_closed(self, collection: str, epoch: int) -> bool:
-        number = self._number(collection)
-        with self._connections.read() as db:
-            return counting.is_closed(db, number, epoch)
-
-    def close(self) -> None:
-        """Write the rejections, give the lead to another, close every connection."""
-        try:
-            self.flush()
-        finally:
-            self._leadership.close()
-            self._connections.close()
-
-    def _fold(self) -> bool:
-        """Whether there may be more."""
-        with self._connections.begin() as db:
-            return db.get(Lock.FOLD) and folding.fold(db) > 0
 
     def _remember(self, cells: Mapping[Cell, appending.CellRow]) -> None:
         if len(self._cells) > MOST_KNOWN_CELLS:
@@ -148,3 +107,59 @@ class PostgresStore(Registers):
         while not swept:
             with self._connections.begin() as db:
                 swept = appending.sweep(db, number, epoch)
+
+
+class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTables, AuditTables):
+    """See `protocols.Store`. Opening migrates the database and finishes an interrupted closing."""
+
+    def __init__(self, url: str, *, factory: Factory = psycopg.Connection) -> None:
+        self.migrated_from = postgres_schema.migrate(url)
+        self._connections = Sessions(url, factory=factory)
+        self._leadership = Leadership(url)
+        try:
+            super().__init__(self._connections)
+            self._require_sealed_facts()
+            self._finish_sweeps()
+        except BaseException:
+            self._connections.close()
+            raise
+
+    def rest(self, *, at_once: bool = False) -> None:
+        """PostgreSQL checkpoints by itself."""
+
+    def lead(self, *, willing: bool = True) -> bool:
+        if willing:
+            return self._leadership.take()
+        self._leadership.close()
+        return False
+
+    def ping(self) -> None:
+        with self._connections.ask(PING_SECONDS) as db:
+            db.execute("select version_num from alembic_version").fetchall()
+
+    def waiting(self) -> Waiting:
+        with self._connections.ask(PING_SECONDS) as db:
+            return folding.waiting(db)
+
+    def roll_up(self) -> int:
+        """Slice by slice; where another process folds already, only look how much waits."""
+        while self._fold():
+            pass
+        with self._connections.read() as db:
+            return folding.waiting(db).batches
+
+    def flush(self) -> None:
+        self._rejections.flush()
+
+    def close(self) -> None:
+        """Write the rejections, give the lead to another, close every connection."""
+        try:
+            self.flush()
+        finally:
+            self._leadership.close()
+            self._connections.close()
+
+    def _fold(self) -> bool:
+        """Whether there may be more."""
+        with self._connections.begin() as db:
+            return db.get(Lock.FOLD) and folding.fold(db) > 0

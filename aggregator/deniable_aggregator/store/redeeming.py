@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from deniable_aggregator.store.contract import Arrival
+from deniable_aggregator.store.rows import Arrival
 
 __all__ = ["Key", "turned_away"]
 

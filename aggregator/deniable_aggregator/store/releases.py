@@ -12,7 +12,7 @@ from typing import Any
 
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.store import checksums, journal
-from deniable_aggregator.store.contract import ChargeRow, Decide, ResultRow
+from deniable_aggregator.store.rows import ChargeRow, Decide, ResultRow
 from deniable_aggregator.store.statements import Statements
 from deniable_shared.journal import release_entry
 

@@ -6,7 +6,7 @@ Called inside the store's transactions.
 
 from __future__ import annotations
 
-from deniable_aggregator.store.contract import ShownCollection, ShownEpoch
+from deniable_aggregator.store.rows import ShownCollection, ShownEpoch
 from deniable_aggregator.store.statements import Statements
 
 __all__ = ["forget", "makers", "show_collection", "show_epoch", "shown_collection"]

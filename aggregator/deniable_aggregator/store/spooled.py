@@ -7,11 +7,10 @@ back, so several openers of one spool may each write theirs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from deniable_aggregator.store.statements import Statements
 
-__all__ = ["Spools", "counted_at", "counted_until", "forget", "note"]
+__all__ = ["counted_at", "counted_until", "forget", "note"]
 
 _NOTE = """
 insert into spools (place, counted_until) values (?, ?)
@@ -19,22 +18,6 @@ on conflict (place) do update set counted_until = excluded.counted_until
 where excluded.counted_until > spools.counted_until"""
 _COUNTED = "select place, counted_until from spools order by place"
 _FORGET = "delete from spools where place = ?"
-
-
-class Spools(Protocol):
-    """The part of a store that knows them."""
-
-    def note_spool(self, place: str, until: float) -> None:
-        """What was taken at this spool's door before is counted. Never moves back."""
-        ...
-
-    def spools(self) -> dict[str, int]:
-        """Place → until when it is counted: an epoch closes once every spool is past its end."""
-        ...
-
-    def forget_spool(self, place: str) -> bool:
-        """Nothing waits for it any more; False where nothing did."""
-        ...
 
 
 def counted_at(now: float, spools: Mapping[str, int]) -> float:

@@ -7,11 +7,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from deniable_aggregator.access import audit
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import counted, counting, schema
+from deniable_aggregator.store import auditing, counted, counting, schema
+from deniable_aggregator.store.access import AccessTables
+from deniable_aggregator.store.auditing import AuditTables
+from deniable_aggregator.store.collections import CollectionTables
 from deniable_aggregator.store.connections import Connections, Factory, require_whole
-from deniable_aggregator.store.contract import (
+from deniable_aggregator.store.ledger import LedgerTables
+from deniable_aggregator.store.reports import ReportTables
+from deniable_aggregator.store.rows import (
     Arrival,
     Block,
     CellTally,
@@ -21,13 +26,66 @@ from deniable_aggregator.store.contract import (
     Verdict,
     Waiting,
 )
-from deniable_aggregator.store.registers import Registers
 
 __all__ = ["SqliteStore"]
 
 
-class SqliteStore(Registers):
-    """See `contract.Store`. Opening migrates the file and finishes an interrupted closing."""
+class SqliteReports(ReportTables):
+    """Counts are added in place, by one writer."""
+
+    def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
+        met = {arrival.cell.collection for arrival in arrivals}
+        numbers = {collection: self._number(collection) for collection in met}
+        with self._connections.write() as db:
+            return counting.commit(db, numbers, arrivals, tally)
+
+    def commit_blocks(
+        self, found: Sequence[tuple[Block, Sequence[Part]]], tally: Tally
+    ) -> Sequence[Mapping[tuple[str, Verdict], int] | None]:
+        names = {part.cell.collection for _, parts in found for part in parts}
+        numbers = {name: self._number(name) for name in names}
+        with self._connections.write() as db:
+            return counting.commit_blocks(db, numbers, found, tally)
+
+    def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
+        with self._connections.read() as db:
+            return counted.tallies(db, collection, first_epoch, last_epoch)
+
+    def epochs(self, collection: str) -> list[EpochRow]:
+        with self._connections.read() as db:
+            return counted.epochs(db, collection, self._number(collection))
+
+    def close_epoch(
+        self, collection: str, epoch: int, now: float, *, audit: AuditEntry | None
+    ) -> bool:
+        """The fact and SWEEP_IDS ids together, more ids in slices that let uploads through."""
+        number = self._number(collection)
+        with self._connections.write() as db:
+            new = counting.close(db, number, epoch, now)
+            if new:
+                auditing.append(db, audit)
+            swept = counting.sweep(db, number, epoch)
+        if not swept:
+            self._sweep(number, epoch)
+        return new
+
+    def _finish_sweeps(self) -> None:
+        with self._connections.read() as db:
+            pending = counting.leftovers(db)
+        for number, epoch in pending:
+            self._sweep(number, epoch)
+
+    def _sweep(self, number: int, epoch: int) -> None:
+        swept = False
+        while not swept:
+            with self._connections.write() as db:
+                swept = counting.sweep(db, number, epoch)
+
+
+class SqliteStore(SqliteReports, CollectionTables, LedgerTables, AccessTables, AuditTables):
+    """See `protocols.Store`. Opening migrates the file and finishes an interrupted closing."""
+
+    _connections: Connections
 
     def __init__(self, path: Path, *, factory: Factory = sqlite3.Connection) -> None:
         self.migrated_from = schema.migrate(path)
@@ -36,6 +94,7 @@ class SqliteStore(Registers):
             with self._connections.read() as db:
                 require_whole(db, str(path))
             super().__init__(self._connections)
+            self._require_sealed_facts()
             self._finish_sweeps()
         except BaseException:
             self._connections.close()
@@ -66,43 +125,8 @@ class SqliteStore(Registers):
         """Nothing waits: counts are added in place."""
         return 0
 
-    def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
-        met = {arrival.cell.collection for arrival in arrivals}
-        numbers = {collection: self._number(collection) for collection in met}
-        with self._connections.write() as db:
-            return counting.commit(db, numbers, arrivals, tally)
-
-    def commit_blocks(
-        self, found: Sequence[tuple[Block, Sequence[Part]]], tally: Tally
-    ) -> Sequence[Mapping[tuple[str, Verdict], int] | None]:
-        names = {part.cell.collection for _, parts in found for part in parts}
-        numbers = {name: self._number(name) for name in names}
-        with self._connections.write() as db:
-            return counting.commit_blocks(db, numbers, found, tally)
-
-    def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
-        with self._connections.read() as db:
-            return counted.tallies(db, collection, first_epoch, last_epoch)
-
-    def epochs(self, collection: str) -> list[EpochRow]:
-        with self._connections.read() as db:
-            return counted.epochs(db, collection, self._number(collection))
-
-    def close_epoch(self, collection: str, epoch: int, now: float) -> bool:
-        """The fact and SWEEP_IDS ids together, more ids in slices that let uploads through."""
-        number = self._number(collection)
-        with self._lent.write("epoch-closed") as db:
-            new = counting.close(db, number, epoch, now)
-            if not new:
-                audit.nothing_done("epoch-closed")
-            swept = counting.sweep(db, number, epoch)
-        if not swept:
-            self._sweep(number, epoch)
-        return new
-
-    def is_closed(self, collection: str, epoch: int) -> bool:
-        with self._connections.read() as db:
-            return counting.is_closed(db, self._number(collection), epoch)
+    def flush(self) -> None:
+        self._rejections.flush()
 
     def close(self) -> None:
         """Write the rejections, checkpoint, close every connection."""
@@ -110,15 +134,3 @@ class SqliteStore(Registers):
             self.flush()
         finally:
             self._connections.close()
-
-    def _finish_sweeps(self) -> None:
-        with self._connections.read() as db:
-            pending = counting.leftovers(db)
-        for number, epoch in pending:
-            self._sweep(number, epoch)
-
-    def _sweep(self, number: int, epoch: int) -> None:
-        swept = False
-        while not swept:
-            with self._connections.write() as db:
-                swept = counting.sweep(db, number, epoch)

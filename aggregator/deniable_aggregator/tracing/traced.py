@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from flask import Flask, Response
 
+    from deniable_aggregator.access.audit import AuditEntry
     from deniable_aggregator.api.operations import View
     from deniable_aggregator.documents.releases import QuoteDocument
     from deniable_aggregator.heads import Witness
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from deniable_aggregator.ingest.request import Headers
     from deniable_aggregator.registry import Collection, Registry
     from deniable_aggregator.releases import Planner, Request, Shown
+    from deniable_aggregator.releases.sessions import ReleaseStore
     from deniable_aggregator.service import Service
-    from deniable_aggregator.store.contract import Arrival, Store, Tally, Verdict
+    from deniable_aggregator.store.rows import Arrival, Tally, Verdict
     from deniable_aggregator.tracing.tracer import Tracer
     from deniable_shared.epochs import Clock
 
@@ -75,7 +77,7 @@ class TracedReleases(Releases):
 
     def __init__(
         self,
-        store: Store,
+        store: ReleaseStore,
         *,
         clock: Clock,
         plan: Planner,
@@ -94,11 +96,13 @@ class TracedReleases(Releases):
             told.outcome = "priced"
             return priced
 
-    def release(self, collection: Collection, request: Request) -> Shown:
+    def release(
+        self, collection: Collection, request: Request, *, audit: AuditEntry | None
+    ) -> Shown:
         """As without tracing."""
         with self._tracer.act("release") as told:
             told.collection = collection.id
-            shown = super().release(collection, request)
+            shown = super().release(collection, request, audit=audit)
             told.outcome = "made" if shown.new else "repeated"
             return shown
 

@@ -62,7 +62,7 @@ def test_batches_do_not_mix_epochs_versions_keys_sizes_or_collections(
         report = world.aggregator.report(settings, YES)
         longer = Report(report.header, report.sealed + bytes(1))
         assert world.upload(settings.id, longer).codes == []
-    world.aggregator.service.keys.rotate(1, at_once=True)
+    world.aggregator.service.keys.rotate(1, at_once=True, audit=None)
     second = world.aggregator.register(api_world.authored(previous=settings.manifest, min_batch=5))
     world.renew()
     for of_version in (settings, second):
@@ -201,7 +201,7 @@ def test_devices_get_from_the_relay_what_the_service_publishes(
 def test_an_archived_collection_is_not_listed_and_still_relayed(
     world: RelayWorld, settings: Collection
 ) -> None:
-    world.aggregator.service.registry.archive(settings.id, archived=True)
+    world.aggregator.service.registry.archive(settings.id, archived=True, audit=None)
     world.renew()
     assert json.loads(world.get("/v1/collections").body) == {"collections": []}
     sent(world, settings, 30)
@@ -213,7 +213,9 @@ def test_versions_and_names_that_move_are_followed(world: RelayWorld, settings: 
     second = api_world.authored(previous=settings.manifest, min_batch=5)
     world.aggregator.register(second)
     moved = api_world.authored(labels=("loud", "quiet"))
-    world.aggregator.service.registry.apply(world.aggregator.signed(moved), replace=True)
+    world.aggregator.service.registry.apply(
+        world.aggregator.signed(moved), replace=True, audit=None
+    )
     world.renew()
     for version in (1, 2):
         path = f"/v1/collections/{settings.id}/manifest"

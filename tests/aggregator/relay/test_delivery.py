@@ -88,7 +88,7 @@ def test_reports_of_a_collection_that_was_closed_meanwhile_are_let_go(
     world: RelayWorld, settings: Collection
 ) -> None:
     sent(world, settings, BATCH)
-    world.aggregator.service.registry.close(settings.id)
+    world.aggregator.service.registry.close(settings.id, audit=None)
     world.tick()
     assert world.relay.queue.counts()["refused: collection-closed"] == BATCH
     assert world.relay.queue.waiting() == 0

@@ -61,7 +61,7 @@ def test_a_report_to_a_replaced_key_is_sent_back_to_be_sealed_anew(
     world: RelayWorld, settings: Collection
 ) -> None:
     old = world.aggregator.report(settings, YES)
-    world.aggregator.service.keys.rotate(1, at_once=True)
+    world.aggregator.service.keys.rotate(1, at_once=True, audit=None)
     world.renew()
     assert world.upload(settings.id, old).codes == [ReportError.OUTDATED_KEY]
     assert world.upload(settings.id, world.aggregator.report(settings, YES)).codes == []
@@ -77,7 +77,7 @@ def test_whole_requests_are_refused_as_the_service_does(
 ) -> None:
     report = world.aggregator.report(settings, YES)
     assert world.upload("unheard-of", report).status == 404
-    world.aggregator.service.registry.close(settings.id)
+    world.aggregator.service.registry.close(settings.id, audit=None)
     world.renew()
     assert world.upload(settings.id, report).status == 410
     path = f"/v1/collections/{settings.id}/reports"

@@ -11,7 +11,7 @@ from flask import Response, request
 from msgspec import Meta, field
 
 from deniable_aggregator.access import acts
-from deniable_aggregator.access.audit import tell
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.guard import current_session, see_other
 from deniable_aggregator.access.roles import PEOPLE, ROLES
 from deniable_aggregator.access.signin import link_path
@@ -98,7 +98,7 @@ def act() -> Context | Response:
     return {**view(Arguments()), **secret} if secret else see_other(request.path)
 
 
-def _token_made() -> Context:
+def _token_made(audit: AuditEntry) -> Context:
     asked = form(TokenForm)
     body = NewToken(
         role=asked.role,
@@ -107,18 +107,18 @@ def _token_made() -> Context:
         expires_days=asked.expires_days,
     )
     scope = service().registry.ids_of(body.collections)
-    made = acts.make_token(service().tokens, body, scope=scope, now=service().clock())
+    made = acts.make_token(service().tokens, body, scope=scope, now=service().clock(), audit=audit)
     return {"made_token": made}
 
 
-def _token_revoked() -> Context:
+def _token_revoked(audit: AuditEntry) -> Context:
     token_id = form(Which).id
-    tell(token_id=token_id)
-    acts.revoke_token(service().tokens, token_id)
+    audit = audit.with_details(token_id=token_id)
+    acts.revoke_token(service().tokens, token_id, audit=audit)
     return {}
 
 
-def _user_added() -> Context:
+def _user_added(audit: AuditEntry) -> Context:
     asked = form(PersonForm)
     body = NewUser(
         name=asked.name,
@@ -126,30 +126,35 @@ def _user_added() -> Context:
         password=asked.password,
         collections=asked.collections or None,
     )
-    acts.add_user(service().users, body, scope=service().registry.ids_of(body.collections))
+    scope = service().registry.ids_of(body.collections)
+    acts.add_user(service().users, body, scope=scope, audit=audit)
     return {}
 
 
-def _user_removed() -> Context:
+def _user_removed(audit: AuditEntry) -> Context:
     name = form(Which).id
-    tell(name=name)
-    acts.remove_user(service().users, name)
+    acts.remove_user(service().users, name, audit=audit.with_details(name=name))
     return {}
 
 
-def _session_ended() -> Context:
+def _session_ended(audit: AuditEntry) -> Context:
     session_id = form(Which).id
-    tell(session_id=session_id)
-    acts.end_session(service().sessions, session_id)
+    audit = audit.with_details(session_id=session_id)
+    acts.end_session(service().sessions, session_id, audit=audit)
     return {}
 
 
-def _link_made() -> Context:
+def _link_made(audit: AuditEntry) -> Context:
     asked = form(LinkForm)
     body = NewLink(name=asked.name, role=asked.role, collections=asked.collections or None)
     scope = service().registry.ids_of(body.collections)
     made = acts.make_link(
-        service().sessions, body, scope=scope, now=service().clock(), path_of=link_path
+        service().sessions,
+        body,
+        scope=scope,
+        now=service().clock(),
+        path_of=link_path,
+        audit=audit,
     )
     return {"made_link": made, "link_name": body.name}
 

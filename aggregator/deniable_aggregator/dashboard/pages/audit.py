@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from deniable_aggregator.access.audit import continues, parse, verify
-from deniable_aggregator.access.contract import AUDIT_PAGE, AuditRow
+from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
 from deniable_aggregator.dashboard.acting import administrator
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.page import Context, Page

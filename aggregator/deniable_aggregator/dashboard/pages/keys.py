@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from flask import Response, request
 
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.guard import see_other
 from deniable_aggregator.dashboard.acting import administrator, done, form
 from deniable_aggregator.dashboard.page import Context, Page, Post
@@ -36,10 +37,10 @@ def act() -> Response:
     return see_other(request.path)
 
 
-def _rotated() -> Context:
+def _rotated(audit: AuditEntry) -> Context:
     asked = form(RotateArguments)
     service().require_clock()
-    service().keys.rotate(asked.suite, at_once=asked.now)
+    service().keys.rotate(asked.suite, at_once=asked.now, audit=audit)
     return {}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from flask import Response, request, url_for
 
-from deniable_aggregator.access import audit
+from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.guard import current_identity, see_other
 from deniable_aggregator.dashboard import spans
 from deniable_aggregator.dashboard.about import collection_of, may
@@ -50,11 +50,11 @@ def act(collection: str) -> Context | Response:
     found, who = collection_of(collection), current_identity()
     sent = [(name, values) for name, values in request.form.lists() if name != "csrf_token"]
     query = from_given(sent, ReleasesQuery)
+    entry = AuditEntry.of(
+        "release-asked", actor=str(who), at=service().clock(), collection=found.id
+    )
     try:
-        with audit.acting(
-            "release-asked", actor=str(who), at=service().clock(), collection=found.id
-        ):
-            shown = service().releases.release(found, confirmed(query))
+        shown = service().releases.release(found, confirmed(query), audit=entry)
     except Problem as problem:
         return _shown(found, query, refused=problem)
     return see_other(

@@ -11,7 +11,7 @@ from alembic import op
 from sqlalchemy import Connection, text
 
 from deniable_aggregator.store.checksums import BODY_MASK, body, of_charge, of_record, seal
-from deniable_aggregator.store.contract import ChargeRow
+from deniable_aggregator.store.rows import ChargeRow
 
 __all__ = ["fill"]
 

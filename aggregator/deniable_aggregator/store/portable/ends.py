@@ -8,9 +8,8 @@ from deniable_aggregator.errors import StoreError
 from deniable_aggregator.heads.chain import head_of
 from deniable_aggregator.heads.document import End, Heads
 from deniable_aggregator.store import auditing, journal, releases
-from deniable_aggregator.store.contract import GENESIS, LOG_PAGE
 from deniable_aggregator.store.statements import Statements
-from deniable_shared.journal import extend
+from deniable_shared.journal import GENESIS, LOG_PAGE, extend
 
 __all__ = ["Ends", "ends_of", "heads_of"]
 

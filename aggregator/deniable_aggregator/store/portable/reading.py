@@ -21,9 +21,9 @@ import numpy as np
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import checksums, folding, schema
-from deniable_aggregator.store.contract import PAGE_SIZE
 from deniable_aggregator.store.opening import read_beside
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
+from deniable_aggregator.store.rows import PAGE_SIZE
 from deniable_aggregator.store.statements import Statements
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from deniable_aggregator import damage, estimators
 from deniable_aggregator.errors import DamagedError, StoreError
 from deniable_aggregator.estimators import Estimator
 from deniable_aggregator.store import checksums, journal, releases
-from deniable_aggregator.store.contract import Cell
 from deniable_aggregator.store.counted import StoredTally, possible
 from deniable_aggregator.store.portable.reading import Snapshot
 from deniable_aggregator.store.portable.tables import TABLES, Row
+from deniable_aggregator.store.rows import Cell
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest

@@ -1,0 +1,38 @@
+"""What the classes of tables share, of which each is behind one of `protocols`."""
+
+from __future__ import annotations
+
+from deniable_aggregator.errors import StoreError
+from deniable_aggregator.store import collected
+from deniable_aggregator.store.rejections import Rejections
+from deniable_aggregator.store.rows import CollectionRow
+from deniable_aggregator.store.statements import Connections
+
+__all__ = ["Tables"]
+
+
+class Tables:
+    """Connections, the numbers of collections, and rejections that are not yet written.
+
+    A store is one object that has all the tables, so they share these. None calls another.
+    """
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._rejections = Rejections(connections)
+        self._numbers: dict[str, int] = {}
+
+    def _collections(self) -> dict[str, CollectionRow]:
+        with self._connections.read() as db:
+            found = collected.rows(db)
+        self._numbers = {collection_id: row.number for collection_id, row in found.items()}
+        return found
+
+    def _number(self, collection: str) -> int:
+        """What stands for a collection; another process may have registered it meanwhile."""
+        if collection not in self._numbers:
+            self._collections()
+        try:
+            return self._numbers[collection]
+        except KeyError:
+            raise StoreError(f"collection {collection!r} has no manifest in this store") from None
