@@ -22,6 +22,7 @@ from deniable_aggregator.metrics import MeteredStore, Metrics
 from deniable_aggregator.metrics.pace import Pace
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.queries.sql_views import publish
+from deniable_aggregator.readiness import Readiness
 from deniable_aggregator.registry import Applied, Collection, Registry
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Store
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.heads.guard import DatabaseGuard
     from deniable_aggregator.heads.reconcile import Gap
     from deniable_aggregator.ingest import Counting
+    from deniable_aggregator.metrics.state import State
     from deniable_aggregator.releases import Releases
     from deniable_aggregator.tracing.tracer import Tracer
 
@@ -102,6 +104,14 @@ class Service:
             cohorts=Cohorts.open(settings.data / "keys"),
             verifiers={"voucher/1": Vouchers(self.voucher_keys.of)},
             clock=self.clock_watch.now,
+        )
+        self.readiness = Readiness(
+            settings,
+            store=store,
+            keys=self.keys,
+            clock=clock,
+            clock_watch=self.clock_watch,
+            suspension=self.suspension,
         )
 
     @classmethod
@@ -261,6 +271,21 @@ class Service:
             heads=self.heads,
             count=self.metrics.count_release,
             tracer=self.tracer,
+        )
+
+    @property
+    def state(self) -> State:
+        """The gauges of this process."""
+        from deniable_aggregator.metrics.state import State
+
+        return State(
+            self.settings.data,
+            ingest=self.ingest,
+            watch=self.watch,
+            heads=self.heads,
+            keys=self.keys,
+            registry=self.registry,
+            clock=self.clock,
         )
 
     def now(self) -> float:

@@ -17,7 +17,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from deniable_aggregator.errors import SettingsError, StoreError
 from deniable_aggregator.metrics import MeteredStore
-from deniable_aggregator.metrics.state import State
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.contract import Arrival, Cell, Verdict, Waiting
@@ -293,7 +292,7 @@ def documented() -> dict[str, list[str]]:
 
 def test_every_metric_is_in_the_readme_with_its_labels_and_no_other(world: World) -> None:
     found = {}
-    for collector in (*world.service.metrics._registry._collector_to_names, State(world.service)):
+    for collector in (*world.service.metrics._registry._collector_to_names, world.service.state):
         for family in collector.collect():
             name = f"{family.name}_total" if family.type == "counter" else family.name
             found[name + "_info" * (family.type == "info")] = sorted(
