@@ -16,10 +16,11 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from deniable_aggregator.errors import SettingsError, StoreError
-from deniable_aggregator.metrics import MeteredStore
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.contract import Arrival, Cell, Verdict, Waiting
+from deniable_aggregator.store.contract import Waiting
+from deniable_shared.report import Extension
+from deniable_shared.voucher import decode_voucher, format_key, issue
 from support.api_world import DAY, TODAY, Moment, World, authored, opened
 from support.databases import AnyStore
 from support.deniable_command import wait_until
@@ -73,14 +74,13 @@ def test_every_outcome_of_a_report_is_counted_once(world: World) -> None:
 
 def test_a_spent_voucher_is_counted_once_as_such(world: World) -> None:
     found = world.register(authored(more='requires = ["voucher/1"]\n'))
-    store = MeteredStore(world.service.store, world.service.metrics)
-    cell = Cell(found.id, TODAY, 1)
-    batch = [Arrival(cell, bytes([number]) * 16, b"\x80", bytes(16)) for number in range(2)]
-    assert store.commit(batch, world.service.registry.tally) == [Verdict.COUNTED, Verdict.SPENT]
-    store.count_rejections(found.id, {"voucher-spent": 1})
-    told = {n: of for n, of in scraped(world).items() if n.startswith("deniable_reports_total")}
+    key = format_key(world.service.voucher_keys.of(found.id, TODAY))
+    voucher = decode_voucher(issue(key, collection=found.id, epoch=TODAY, person="1042"))
+    twice = [world.report(found, VALUE, extensions=(Extension(1, voucher),)) for _ in range(2)]
+    assert world.upload(found, *twice, role="relay").status_code == 200
+    reports = {n: of for n, of in scraped(world).items() if n.startswith("deniable_reports_total")}
     labels = f'deniable_reports_total{{collection="{found.id}",outcome='
-    assert told == {f'{labels}"counted"}}': 1, f'{labels}"voucher-spent"}}': 1}
+    assert reports == {f'{labels}"counted"}}': 1, f'{labels}"voucher-spent"}}': 1}
 
 
 def test_a_failed_commit_is_counted_and_none_of_its_reports(

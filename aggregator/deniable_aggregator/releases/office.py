@@ -51,6 +51,7 @@ from deniable_aggregator.releases.request import (
     terms,
 )
 from deniable_aggregator.releases.sessions import Sessions
+from deniable_aggregator.spans import NO_TRACER, Tracer
 from deniable_aggregator.store.contract import ChargeRow, ResultRow, Store
 from deniable_shared.epochs import Clock
 
@@ -89,8 +90,10 @@ class Releases:
         entropy: Callable[[int], bytes] = secrets.token_bytes,
         heads: Witness = UNWATCHED,
         count: Callable[[str], None] = _uncounted,
+        tracer: Tracer = NO_TRACER,
     ) -> None:
         """`count` takes the outcome of each release: made, repeated, or a problem's slug."""
+        self._tracer = tracer
         self._store = store
         self._clock = clock
         self._planner = plan
@@ -101,6 +104,13 @@ class Releases:
 
     def quote(self, collection: Collection, request: Request) -> QuoteDocument:
         """What it would cost, how far off it may be, what is left. Nothing is charged."""
+        with self._tracer.act("release") as span:
+            span.collection = collection.id
+            priced = self._priced(collection, request)
+            span.outcome = "priced"
+            return priced
+
+    def _priced(self, collection: Collection, request: Request) -> QuoteDocument:
         epochs = epochs_of(self._store, collection, request.selection, self._clock())
         plan, facts = self._valid(collection, request, epochs)
         known = _sayable(plan, facts, epochs)
@@ -127,9 +137,11 @@ class Releases:
         before the charge, release-failed behind it."""
         outcome = "internal"
         try:
-            shown = self._made(collection, request)
-            outcome = "made" if shown.new else "repeated"
-            return shown
+            with self._tracer.act("release") as span:
+                span.collection = collection.id
+                shown = self._made(collection, request)
+                span.outcome = outcome = "made" if shown.new else "repeated"
+                return shown
         except Problem as problem:
             outcome = problem.slug
             raise
