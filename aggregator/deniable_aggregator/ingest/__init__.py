@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from deniable_aggregator.ingest.batch import Upload, judged
-from deniable_aggregator.ingest.checks import Circumstances
+from deniable_aggregator.ingest.checks import Upload, UploadContext, check_reports
 from deniable_aggregator.ingest.commit import GroupCommit
 from deniable_aggregator.ingest.extensions import Verifier
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
@@ -136,19 +135,20 @@ class Ingest:
 
     def _context(
         self, found: Collection, now: float, token_error: ReportError | None
-    ) -> Circumstances:
-        return Circumstances(
+    ) -> UploadContext:
+        return UploadContext(
             collection=found,
             now=now,
             token_error=token_error,
             closed=self._closed,
             opener=self._keys.opener,
             verifiers=self._verifiers,
+            cohorts=self._cohorts,
         )
 
-    def _counted(self, sent: Upload, context: Circumstances) -> list[ReportStatus]:
+    def _counted(self, sent: Upload, context: UploadContext) -> list[ReportStatus]:
         """Check the reports and commit those that pass; the statuses of the others."""
-        arrivals, failed = judged(sent, context, self._cohorts)
+        arrivals, failed = check_reports(sent, context)
         for arrival, verdict in zip(arrivals, self._commits.submit(arrivals), strict=True):
             if verdict in _REFUSED:
                 failed.append(ReportStatus(arrival.report_id, _REFUSED[verdict]))
