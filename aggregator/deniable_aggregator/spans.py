@@ -30,7 +30,7 @@ class Span:
 class Tracer(Protocol):
     """Makes spans. Thread-safe."""
 
-    def act(self, name: Act) -> AbstractContextManager[Span]:
+    def act(self, name: Act, /) -> AbstractContextManager[Span]:
         """A span of the block, which sets the outcome; a Problem's outcome is its slug."""
         ...
 
@@ -42,7 +42,7 @@ class Tracer(Protocol):
 class NoTracer:
     """Makes no spans: the block sets the fields of an object that is dropped."""
 
-    def act(self, name: Act) -> AbstractContextManager[Span]:
+    def act(self, _name: Act, /) -> AbstractContextManager[Span]:
         """An empty context."""
         return nullcontext(Span())
 

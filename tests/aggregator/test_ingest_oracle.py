@@ -321,7 +321,8 @@ def test_the_oracle_checks_in_the_protocols_order() -> None:
     said = re.search(r"### Order of checks\n\n(.*?)\n\n", PROTOCOL.read_text(), re.DOTALL)
     assert said is not None
     steps = re.split(r" → |, (?=ended)", " ".join(said[1].split()).partition(". The sizes")[0])
-    assert steps[steps.index("too early") : steps.index("commit")] == [
+    assert steps[steps.index("collection") + 1 : steps.index("commit")] == [
+        "relay's token",
         "too early",
         "not started",
         "ended",
