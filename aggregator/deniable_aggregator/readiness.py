@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEAST_FREE_BYTES",
-    "Finding",
     "Readiness",
     "can_be_written",
     "free_bytes",
@@ -40,18 +38,6 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What one check found: "ok", or what is wrong."""
-
-    check: str
-    said: str
-
-    @property
-    def ok(self) -> bool:
-        return self.said == "ok"
-
-
-@dataclass(frozen=True, slots=True)
 class Readiness:
     """The parts of one service that its readiness depends on."""
 
@@ -62,12 +48,14 @@ class Readiness:
     clock_watch: ClockWatch
     suspension: Suspension
 
-    def look(self) -> Iterator[Finding]:
-        """Every check, one after the other."""
-        yield Finding("database", self._database())
-        yield Finding("keys", self._keys())
-        yield Finding("disk", _disk(self.settings))
-        yield Finding("clock", self._clock())
+    def look(self) -> dict[str, str]:
+        """Every check by name: "ok", or what is wrong."""
+        return {
+            "database": self._database(),
+            "keys": self._keys(),
+            "disk": _disk(self.settings),
+            "clock": self._clock(),
+        }
 
     def _database(self) -> str:
         reason = self.suspension.reason(DATABASE)

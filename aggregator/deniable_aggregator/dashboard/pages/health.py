@@ -55,7 +55,7 @@ def view(query: HealthArguments) -> Context:
         "batches": service().watch.batches,
         "lag_seconds": service().watch.lag_seconds,
         "reasons": turned_away(rows),
-        "checks": list(service().readiness.look()),
+        "checks": service().readiness.look(),
         "odd": [found for found in odd if found is not None],
     }
 
