@@ -17,11 +17,13 @@ from deniable_aggregator.service import Service
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
+    from wsgiref.types import WSGIApplication
+
     from deniable_aggregator.metrics import Metrics
     from deniable_aggregator.settings import Settings
     from deniable_aggregator.store.protocols import Store
 
-__all__ = ["SECURITY_HEADERS", "create_app"]
+__all__ = ["SECURITY_HEADERS", "create_app", "upload_endpoint"]
 
 UPLOAD_RULE = "/v1/collections/<collection>/reports"
 
@@ -66,20 +68,24 @@ def create_app(
         app.register_blueprint(blueprint)
     app.after_request(_with_security_headers)
     app.after_request(partial(_counted, settings.metrics))
-    uploads = _uploads(settings, app)
+    uploads = upload_endpoint(settings, app.wsgi_app)
     app.extensions["deniable_bodies"] = uploads.bodies
     _put_in_front(uploads, app)
     return app
 
 
-def _uploads(service: Service, app: Flask) -> UploadEndpoint:
-    """With a tracer the parts that make spans take their places here."""
-    if service.tracer is None:
-        return UploadEndpoint(service, app.wsgi_app)
-    from deniable_aggregator.tracing.traced import TracedUploads, trace_estimates
-
-    trace_estimates(app, service.registry, service.tracer)
-    return TracedUploads(service, app.wsgi_app, service.tracer)
+def upload_endpoint(service: Service, application: WSGIApplication) -> UploadEndpoint:
+    """Uploads to `service` in front of `application`."""
+    return UploadEndpoint(
+        application,
+        service.settings,
+        ingest=service.ingest,
+        registry=service.registry,
+        tokens=service.tokens,
+        suspension=service.suspension,
+        metrics=service.metrics,
+        tracer=service.tracer,
+    )
 
 
 def _put_in_front(uploads: UploadEndpoint, app: Flask) -> None:
@@ -100,6 +106,6 @@ def _with_security_headers(response: Response) -> Response:
 
 
 def _counted(metrics: Metrics, response: Response) -> Response:
-    """By the name of the operation: a path is whatever somebody wrote."""
-    metrics.requests.labels(request.endpoint or "none", str(response.status_code)).inc()
+    """By the name of the operation: a path may hold any text a client sends."""
+    metrics.count_request(request.endpoint, response.status_code)
     return response

@@ -8,25 +8,26 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.clock.watch import REASON as CLOCK
 from deniable_aggregator.heads.guard import NAME as DATABASE
+from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
-    from deniable_aggregator.service import Service
+    from deniable_aggregator.clock.watch import ClockWatch
+    from deniable_aggregator.keys import Keys
     from deniable_aggregator.settings import Settings
+    from deniable_aggregator.store.protocols import Maintenance
+    from deniable_aggregator.suspension import Suspension
 
 __all__ = [
-    "CHECKS",
     "LEAST_FREE_BYTES",
-    "Finding",
+    "Readiness",
     "can_be_written",
     "free_bytes",
-    "look",
     "places",
 ]
 
@@ -37,21 +38,50 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What one check found: "ok", or what is wrong."""
+class Readiness:
+    """The parts of one service that its readiness depends on."""
 
-    check: str
-    said: str
+    settings: Settings
+    store: Maintenance
+    keys: Keys
+    clock: Clock
+    clock_watch: ClockWatch
+    suspension: Suspension
 
-    @property
-    def ok(self) -> bool:
-        return self.said == "ok"
+    def look(self) -> dict[str, str]:
+        """Every check by name: "ok", or what is wrong."""
+        return {
+            "database": self._database(),
+            "keys": self._keys(),
+            "disk": _disk(self.settings),
+            "clock": self._clock(),
+        }
 
+    def _database(self) -> str:
+        reason = self.suspension.reason(DATABASE)
+        if reason is not None:
+            return reason.removeprefix("the database ")
+        try:
+            self.store.ping()
+        except Exception:  # a store that fails in any way can serve nothing
+            logger.exception("the store does not answer")
+            return "does not answer"
+        return "ok"
 
-def look(service: Service) -> Iterator[Finding]:
-    """Every check, one after the other."""
-    for name, check in CHECKS.items():
-        yield Finding(name, check(service))
+    def _keys(self) -> str:
+        active = [each.key for each in self.keys.standings if each.key.state == "active"]
+        if not active:
+            return "no key is in use: devices cannot seal reports"
+        if not any(self.keys.opener(key.id) for key in active):
+            return "the file of the key in use is missing"
+        if self.clock_watch.look() and self.keys.listed_until <= self.clock():
+            return "the key list has expired"
+        return "ok"
+
+    def _clock(self) -> str:
+        self.clock_watch.look()
+        reason = self.suspension.reason(CLOCK)
+        return "ok" if reason is None else reason.removeprefix("the clock ")
 
 
 def free_bytes(place: Path) -> int:
@@ -69,47 +99,10 @@ def can_be_written(place: Path) -> bool:
     return os.access(place, os.W_OK | os.X_OK)
 
 
-def _database(service: Service) -> str:
-    reason = service.suspension.reason(DATABASE)
-    if reason is not None:
-        return reason.removeprefix("the database ")
-    try:
-        service.store.ping()
-    except Exception:  # whatever is wrong with the store, nothing can be served
-        logger.exception("the store does not answer")
-        return "does not answer"
-    return "ok"
-
-
-def _keys(service: Service) -> str:
-    active = [each.key for each in service.keys.standings if each.key.state == "active"]
-    if not active:
-        return "no key is in use: devices cannot seal reports"
-    if not any(service.keys.opener(key.id) for key in active):
-        return "the file of the key in use is missing"
-    if service.clock_watch.look() and service.keys.listed_until <= service.clock():
-        return "the key list has expired"
-    return "ok"
-
-
-def _disk(service: Service) -> str:
-    for place in places(service.settings):
+def _disk(settings: Settings) -> str:
+    for place in places(settings):
         if not can_be_written(place):
             return "cannot be written"
         if free_bytes(place) < LEAST_FREE_BYTES:
             return "is full"
     return "ok"
-
-
-def _clock(service: Service) -> str:
-    service.clock_watch.look()
-    said = service.suspension.reason(CLOCK)
-    return "ok" if said is None else said.removeprefix("the clock ")
-
-
-CHECKS: dict[str, Callable[[Service], str]] = {
-    "database": _database,
-    "keys": _keys,
-    "disk": _disk,
-    "clock": _clock,
-}

@@ -19,12 +19,14 @@ from deniable_aggregator.ingest.extensions import Vouchers
 from deniable_aggregator.keys import Keys
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.keys.vouchers import VoucherKeys
-from deniable_aggregator.metrics import MeteredStore, Metrics
+from deniable_aggregator.metrics import Metrics
 from deniable_aggregator.metrics.pace import Pace
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.queries.sql_views import publish
+from deniable_aggregator.readiness import Readiness
 from deniable_aggregator.registry import Applied, Collection, Registry
 from deniable_aggregator.settings import Settings
+from deniable_aggregator.spans import NO_TRACER, Tracer
 from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.spooled import counted_at
 from deniable_aggregator.suspension import Suspension
@@ -39,9 +41,8 @@ if TYPE_CHECKING:
     from deniable_aggregator.heads import Keeper
     from deniable_aggregator.heads.guard import DatabaseGuard
     from deniable_aggregator.heads.reconcile import Gap
-    from deniable_aggregator.ingest import Counting
+    from deniable_aggregator.metrics.state import State
     from deniable_aggregator.releases import Releases
-    from deniable_aggregator.tracing.tracer import Tracer
 
 __all__ = ["Service"]
 
@@ -61,7 +62,7 @@ class Service:
         clock: Clock,
         lock: DirectoryLock,
         boot_clock: Clock | None = None,
-        tracer: Tracer | None = None,
+        tracer: Tracer = NO_TRACER,
     ) -> None:
         self.settings = settings
         self.tracer = tracer
@@ -97,12 +98,22 @@ class Service:
         self.voucher_keys = VoucherKeys.open(settings.data / "keys")
         self.ingest = Ingest(
             settings,
-            store=self._counting(),
+            store=store,
             registry=self.registry,
             keys=self.keys,
             cohorts=Cohorts.open(settings.data / "keys"),
             verifiers={"voucher/1": Vouchers(self.voucher_keys.of)},
             clock=self.clock_watch.now,
+            metrics=self.metrics,
+            tracer=tracer,
+        )
+        self.readiness = Readiness(
+            settings,
+            store=store,
+            keys=self.keys,
+            clock=clock,
+            clock_watch=self.clock_watch,
+            suspension=self.suspension,
         )
 
     @classmethod
@@ -113,7 +124,7 @@ class Service:
         clock: Clock = time.time,
         boot_clock: Clock | None = None,
         store: Store | None = None,
-        tracer: Tracer | None = None,
+        tracer: Tracer = NO_TRACER,
         actor: str = "deniable serve",
         migrate: bool = True,
     ) -> Self:
@@ -124,8 +135,8 @@ class Service:
 
         With PostgreSQL other processes may have it open, too. Raises LockedError where another
         process holds it alone, DataDirectoryError where nothing was prepared, KeyFileError and
-        StoreError. A given `store` is closed with the service; a `tracer`, without which there are
-        no spans, stays the caller's. A `clock` that is given without `boot_clock` is not watched.
+        StoreError. A given `store` is closed with the service, the `tracer` is not. A
+        `clock` that is given without `boot_clock` is not watched.
         """
         if not settings.data.is_dir():
             raise DataDirectoryError(f"there is no directory {settings.data}: run `deniable init`")
@@ -249,23 +260,28 @@ class Service:
         from deniable_aggregator.central import aggregate
         from deniable_aggregator.releases import Releases
 
-        if self.tracer is None:
-            return Releases(
-                self.store,
-                clock=self.now,
-                plan=aggregate.plan,
-                heads=self.heads,
-                count=self.metrics.count_release,
-            )
-        from deniable_aggregator.tracing.traced import TracedReleases
-
-        return TracedReleases(
+        return Releases(
             self.store,
             clock=self.now,
             plan=aggregate.plan,
             heads=self.heads,
             count=self.metrics.count_release,
             tracer=self.tracer,
+        )
+
+    @property
+    def state(self) -> State:
+        """The gauges of this process."""
+        from deniable_aggregator.metrics.state import State
+
+        return State(
+            self.settings.data,
+            ingest=self.ingest,
+            watch=self.watch,
+            heads=self.heads,
+            keys=self.keys,
+            registry=self.registry,
+            clock=self.clock,
         )
 
     def now(self) -> float:
@@ -322,15 +338,6 @@ class Service:
         if closed:
             self.metrics.epochs_closed.labels(collection.id).inc()
         return closed
-
-    def _counting(self) -> Counting:
-        """The store as uploads see it."""
-        metered = MeteredStore(self.store, self.metrics)
-        if self.tracer is None:
-            return metered
-        from deniable_aggregator.tracing.traced import TracedStore
-
-        return TracedStore(metered, self.tracer)
 
     def _keep_house(self) -> None:
         self.store.roll_up()

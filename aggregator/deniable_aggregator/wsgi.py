@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from deniable_aggregator.service import Service
-    from deniable_aggregator.tracing.tracer import Tracer
 
 __all__ = ["ACCESS_LOG_FORMAT", "Housekeeping", "app", "kept"]
 
@@ -96,10 +95,10 @@ def _opened() -> Flask:
     from deniable_aggregator.tracing.exporting import tracer_from_environment
 
     settings, tracer = Settings.load(), tracer_from_environment()
-    return kept(once_available(lambda: Service.open(settings, tracer=tracer)), tracer)
+    return kept(once_available(lambda: Service.open(settings, tracer=tracer)))
 
 
-def kept(service: Service, tracer: Tracer | None = None) -> Flask:
+def kept(service: Service) -> Flask:
     """The application of a service, with threads that keep house until this process ends."""
     from deniable_aggregator.app import create_app
     from deniable_aggregator.process.main_thread import wake_main_thread_to_end
@@ -115,8 +114,7 @@ def kept(service: Service, tracer: Tracer | None = None) -> Flask:
         for thread in threads:
             thread.stop()
         service.close()
-        if tracer is not None:
-            tracer.close()
+        service.tracer.close()
 
     # Runs at exit of a worker process too, where atexit does not.
     Finalize(None, finish, exitpriority=10)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deniable_aggregator.ingest.endpoint import UploadEndpoint
+from deniable_aggregator.app import upload_endpoint
 from deniable_shared.problems import PROBLEM_MEDIA_TYPE, ReportError
 from deniable_shared.replies import read_statuses
 from deniable_shared.report import (
@@ -73,7 +73,7 @@ def post(world: World, body: bytes | io.BytesIO = b"", **environ: str | None) ->
     }
     answers: list[tuple[str, list[tuple[str, str]]]] = []
     present = {name: value for name, value in request.items() if value is not None}
-    endpoint = UploadEndpoint(world.service, behind)
+    endpoint = upload_endpoint(world.service, behind)
     chunks = endpoint(present, lambda status, headers, _=None: answers.append((status, headers)))  # type: ignore[arg-type]
     [(status, headers)] = answers
     return Answer(int(status.split()[0]), dict(headers), b"".join(chunks))

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.ingest.endpoint import UploadEndpoint
+from deniable_aggregator.app import upload_endpoint
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
 from deniable_shared.report import (
@@ -73,7 +73,7 @@ class Relayed:
             "wsgi.input": BytesIO(body),
         }
         answers: list[str] = []
-        endpoint = UploadEndpoint(self.world.service, nobody)
+        endpoint = upload_endpoint(self.world.service, nobody)
         chunks = endpoint(environ, lambda status, headers, _=None: answers.append(status))  # type: ignore[arg-type]
         [status] = answers
         return int(status.split()[0]), b"".join(chunks)

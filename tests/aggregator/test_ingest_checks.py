@@ -7,68 +7,53 @@ from dataclasses import replace
 
 import pytest
 
-from deniable_aggregator.ingest import checks
-from deniable_aggregator.ingest.batch import Upload, judged
-from deniable_aggregator.ingest.checks import Candidate, Circumstances, first_error
+from deniable_aggregator.ingest.checks import Upload, UploadContext, check_reports
 from deniable_aggregator.ingest.extensions import Vouchers
 from deniable_aggregator.keys.cohorts import Cohorts
+from deniable_aggregator.store.rows import Arrival
 from deniable_shared.envelope import Opener
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Extension, Report, encode_upload
 from support.core_world import DAY, NOON, TODAY, TOML, World, authored
+from support.oracles import ingest as oracle
 
 FEBRUARY = int(NOON) // DAY + 17  # the first epoch after the collection's life
 STRANGE = (Extension(7, b"strange"),)
 
 
-def test_the_checks_stand_in_the_protocols_order() -> None:
-    assert [check.__name__ for check in checks.REPORT_CHECKS] == [
-        "token_fits",
-        "not_too_early",
-        "collection_has_started",
-        "collection_has_not_ended",
-        "epoch_is_open",
-        "manifest_is_known",
-        "key_is_current",
-        "header_has_no_extension",
-        "opens",
-        "extensions_are_those_required",
-        "payload_is_possible",
-    ]
-
-
-def around(world: World, opener: Callable[[int], Opener | None] | None = None) -> Circumstances:
-    return Circumstances(
+def context(world: World, opener: Callable[[int], Opener | None] | None = None) -> UploadContext:
+    return UploadContext(
         collection=world.service.registry.get("settings"),
         now=world.clock(),
         token_error=None,
         closed=frozenset({(world.manifest.collection, TODAY - 1)}),
         opener=opener or world.service.keys.opener,
         verifiers={"voucher/1": Vouchers(world.service.voucher_keys.of)},
+        cohorts=Cohorts(bytes(32)),
     )
 
 
 def code(world: World, report: Report) -> ReportError | None:
-    """One by one and as an upload: both ways give the same code."""
-    error = first_error(Candidate(report, around(world)))
-    assert answered(world, [report]) == [error]
-    return error
+    """The code of a report that is alone in its upload, which is that of the oracle."""
+    [outcome] = outcomes([report], context(world))
+    assert outcome == oracle.outcome(report, context(world))
+    return outcome if isinstance(outcome, ReportError) else None
 
 
-def answered(world: World, reports: Sequence[Report]) -> list[ReportError | None]:
-    """The codes of an upload's reports, in order; None for one that is to be counted."""
-    upload = Upload.decode(encode_upload(reports))
-    arrivals, failed = judged(upload, around(world), Cohorts(bytes(32)))
-    codes = {status.report_id: ReportError(status.error) for status in failed}
-    assert len(arrivals) + len(failed) == len(reports)
-    assert {arrival.report_id for arrival in arrivals}.isdisjoint(codes)
-    return [codes.get(report.header.report_id) for report in reports]
+def outcomes(reports: Sequence[Report], context: UploadContext) -> list[Arrival | ReportError]:
+    """Of each report of an upload what is committed or the code that it is answered with."""
+    arrivals, failed = check_reports(Upload.decode(encode_upload(reports)), context)
+    found: dict[bytes, Arrival | ReportError] = {each.report_id: each for each in arrivals}
+    found |= {status.report_id: ReportError(status.error) for status in failed}
+    assert len(arrivals) + len(failed) == len(reports) == len(found)
+    return [found[report.header.report_id] for report in reports]
 
 
 def test_an_honest_report_passes(world: World) -> None:
-    candidate = Candidate(world.report(payload=b"\x40"), around(world))
-    assert first_error(candidate) is None
-    assert candidate.plaintext.payload == b"\x40"
+    report = world.report(payload=b"\x40")
+    [outcome] = outcomes([report], context(world))
+    assert isinstance(outcome, Arrival)
+    assert (outcome.report_id, outcome.payload) == (report.header.report_id, b"\x40")
 
 
 @pytest.mark.parametrize(
@@ -138,8 +123,8 @@ def test_an_unknown_extension_in_the_header_is_refused_before_anything_is_opened
             raise AssertionError("opened too soon")
 
     report = world.report(world.header(extensions=STRANGE))
-    candidate = Candidate(report, around(world, lambda _: Untouchable()))
-    assert first_error(candidate) == ReportError.UNKNOWN_EXTENSION
+    closed = context(world, lambda _: Untouchable())
+    assert outcomes([report], closed) == [ReportError.UNKNOWN_EXTENSION]
 
 
 def test_an_unknown_extension_inside_is_refused(world: World) -> None:
@@ -225,11 +210,9 @@ def test_the_epochs_own_faults_come_before_all_others(
 
 
 def test_a_missing_token_comes_before_all_others(world: World) -> None:
-    header = world.header(epoch=TODAY + 40)
-    candidate = Candidate(
-        world.report(header), replace(around(world), token_error=ReportError.TOKEN_REQUIRED)
-    )
-    assert first_error(candidate) == ReportError.TOKEN_REQUIRED
+    report = world.report(world.header(epoch=TODAY + 40))
+    without = replace(context(world), token_error=ReportError.TOKEN_REQUIRED)
+    assert outcomes([report], without) == [ReportError.TOKEN_REQUIRED]
 
 
 def test_one_upload_gives_each_report_the_code_it_gets_alone(world: World) -> None:
@@ -244,13 +227,13 @@ def test_one_upload_gives_each_report_the_code_it_gets_alone(world: World) -> No
         Report(world.header(), bytes(112)),
         world.report(world.header(epoch=TODAY - 2), payload=b"\xa0"),
     ]
-    alone = [first_error(Candidate(report, around(world))) for report in reports]
-    assert len(set(alone)) == 6
-    assert answered(world, reports) == alone
-    assert answered(world, reports[::-1]) == alone[::-1]
+    alone = [oracle.outcome(report, context(world)) for report in reports]
+    assert len({each for each in alone if isinstance(each, ReportError)}) == 5
+    assert outcomes(reports, context(world)) == alone
+    assert outcomes(reports[::-1], context(world)) == alone[::-1]
 
 
-def test_headers_that_share_their_terms_are_judged_once_and_each_opened(world: World) -> None:
+def test_headers_that_share_their_terms_are_checked_once_and_each_opened(world: World) -> None:
     asked = []
 
     def opener(key_id: int) -> Opener | None:
@@ -259,6 +242,6 @@ def test_headers_that_share_their_terms_are_judged_once_and_each_opened(world: W
 
     reports = [world.report(payload=bytes([number << 5])) for number in range(8)]
     upload = Upload.decode(encode_upload(reports))
-    arrivals, failed = judged(upload, around(world, opener), Cohorts(bytes(32)))
+    arrivals, failed = check_reports(upload, context(world, opener))
     assert (failed, asked) == ([], [1])
     assert [arrival.payload[0] >> 5 for arrival in arrivals] == list(range(8))

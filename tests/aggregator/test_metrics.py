@@ -16,11 +16,11 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from deniable_aggregator.errors import SettingsError, StoreError
-from deniable_aggregator.metrics import MeteredStore
-from deniable_aggregator.metrics.state import State
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.rows import Arrival, Cell, Verdict, Waiting
+from deniable_aggregator.store.rows import Waiting
+from deniable_shared.report import Extension
+from deniable_shared.voucher import decode_voucher, format_key, issue
 from support.api_world import DAY, TODAY, Moment, World, authored, opened
 from support.databases import AnyStore
 from support.deniable_command import wait_until
@@ -74,14 +74,13 @@ def test_every_outcome_of_a_report_is_counted_once(world: World) -> None:
 
 def test_a_spent_voucher_is_counted_once_as_such(world: World) -> None:
     found = world.register(authored(more='requires = ["voucher/1"]\n'))
-    store = MeteredStore(world.service.store, world.service.metrics)
-    cell = Cell(found.id, TODAY, 1)
-    batch = [Arrival(cell, bytes([number]) * 16, b"\x80", bytes(16)) for number in range(2)]
-    assert store.commit(batch, world.service.registry.tally) == [Verdict.COUNTED, Verdict.SPENT]
-    store.count_rejections(found.id, {"voucher-spent": 1})
-    told = {n: of for n, of in scraped(world).items() if n.startswith("deniable_reports_total")}
+    key = format_key(world.service.voucher_keys.of(found.id, TODAY))
+    voucher = decode_voucher(issue(key, collection=found.id, epoch=TODAY, person="1042"))
+    twice = [world.report(found, VALUE, extensions=(Extension(1, voucher),)) for _ in range(2)]
+    assert world.upload(found, *twice, role="relay").status_code == 200
+    reports = {n: of for n, of in scraped(world).items() if n.startswith("deniable_reports_total")}
     labels = f'deniable_reports_total{{collection="{found.id}",outcome='
-    assert told == {f'{labels}"counted"}}': 1, f'{labels}"voucher-spent"}}': 1}
+    assert reports == {f'{labels}"counted"}}': 1, f'{labels}"voucher-spent"}}': 1}
 
 
 def test_a_failed_commit_is_counted_and_none_of_its_reports(
@@ -293,7 +292,7 @@ def documented() -> dict[str, list[str]]:
 
 def test_every_metric_is_in_the_readme_with_its_labels_and_no_other(world: World) -> None:
     found = {}
-    for collector in (*world.service.metrics._registry._collector_to_names, State(world.service)):
+    for collector in (*world.service.metrics._registry._collector_to_names, world.service.state):
         for family in collector.collect():
             name = f"{family.name}_total" if family.type == "counter" else family.name
             found[name + "_info" * (family.type == "info")] = sorted(

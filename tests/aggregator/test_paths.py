@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from deniable_aggregator.app import upload_endpoint
 from deniable_aggregator.ingest.paths import require_normal_path
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.settings import Settings
@@ -135,9 +136,7 @@ def test_every_room_answers_such_a_path_alike(application: WSGIApplication, meth
 def test_the_web_framework_never_sees_such_a_path(tmp_path: Path, path: str) -> None:
     """What it costs is one check: no routing, no recursion, no log line."""
     with opened(tmp_path) as world:
-        from deniable_aggregator.ingest.endpoint import UploadEndpoint
-
-        endpoint = UploadEndpoint(world.service, unreached)
+        endpoint = upload_endpoint(world.service, unreached)
         assert asked(endpoint, "POST", path)[0] == 404
 
 

@@ -88,5 +88,5 @@ def test_alive_asks_neither_database_nor_disk(
 ) -> None:
     with monkeypatch.context() as without:
         without.setattr(world.service, "store", None)
-        without.setattr(readiness, "look", None)
+        without.setattr(readiness.Readiness, "look", None)
         assert world.get("/healthz", None).status_code == 200

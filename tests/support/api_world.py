@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flask import Flask
 from flask.testing import FlaskClient
@@ -18,6 +18,7 @@ from deniable_aggregator.keys import read_seed
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
+from deniable_aggregator.spans import NO_TRACER, Tracer
 from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
@@ -46,9 +47,6 @@ from support.data_directory import (
     prepared_at,
     prepared_on_postgres,
 )
-
-if TYPE_CHECKING:
-    from deniable_aggregator.tracing.tracer import Tracer
 
 __all__ = [
     "DAY",
@@ -232,7 +230,7 @@ def opened(
     now: float = NOON,
     *,
     kind: str = "sqlite",
-    tracer: Tracer | None = None,
+    tracer: Tracer = NO_TRACER,
     boot_clock: Clock | None = None,
     **settings: Any,
 ) -> Iterator[World]:
@@ -264,7 +262,7 @@ def _opened(
     folder: Path,
     settings: Settings,
     now: float,
-    tracer: Tracer | None,
+    tracer: Tracer,
     boot_clock: Clock | None,
 ) -> Iterator[World]:
     clock = Moment(now)

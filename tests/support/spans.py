@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from deniable_aggregator.tracing.tracer import Tracer
+from deniable_aggregator.tracing.tracer import OpenTelemetryTracer
 from support.data_directory import NOON
 
 __all__ = ["Traced", "length"]
@@ -24,11 +24,11 @@ class Traced:
     clock: Callable[[], float] = lambda: NOON + 34.56
     exporter: InMemorySpanExporter = field(default_factory=InMemorySpanExporter)
 
-    def tracer(self) -> Tracer:
+    def tracer(self) -> OpenTelemetryTracer:
         """The one that fills it."""
         provider = TracerProvider(resource=Resource({}), shutdown_on_exit=False)
         provider.add_span_processor(SimpleSpanProcessor(self.exporter))
-        return Tracer(provider, clock=self.clock)
+        return OpenTelemetryTracer(provider, clock=self.clock)
 
     @property
     def spans(self) -> list[ReadableSpan]:

@@ -22,6 +22,7 @@ blueprint = Blueprint("estimates", __name__)
     query=EstimatesArguments,
     answers=tables(EstimatesDocument, EstimatesByEpochDocument),
     problems=("unknown-collection", "read-refused", "too-few-reports", "not-acceptable"),
+    span="estimate",
 )
 def estimates(collection: str, query: EstimatesArguments) -> Response:
     """Debiased frequencies with standard errors and intervals, raw: they may lie outside [0, 1].

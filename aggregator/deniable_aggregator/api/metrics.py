@@ -9,7 +9,6 @@ from flask import Blueprint, Response, request
 
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.metrics.measures import CONTENT_TYPE_LATEST
-from deniable_aggregator.metrics.state import State
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.web.application import service
 
@@ -50,7 +49,7 @@ def metrics() -> Response:
     found = service()
     if found.settings.metrics == "off":
         raise Problem("not-found", "metrics are switched off here")
-    return Response(found.metrics.exposition(State(found)), content_type=CONTENT_TYPE_LATEST)
+    return Response(found.metrics.exposition(found.state), content_type=CONTENT_TYPE_LATEST)
 
 
 def _is_loopback(address: str) -> bool:

@@ -18,6 +18,7 @@ from deniable_aggregator.access.roles import Identity, allows
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import UnknownCollection
+from deniable_aggregator.spans import Act
 from deniable_aggregator.web import arguments
 from deniable_aggregator.web.application import Answers, service
 
@@ -67,6 +68,7 @@ def operation(
     act: str | None = None,
     narrows: bool = False,
     exempt: Callable[[], bool] | None = None,
+    span: Act | None = None,
 ) -> Callable[[View], View]:
     """Check role and arguments, then call the view with `query=` and `body=` where it takes them.
 
@@ -75,14 +77,13 @@ def operation(
     of a body longer than `max_body` is read. `act` is what the audit log calls it: the view takes
     the entry as `audit=` and passes it to what does the act. A token that is limited to collections
     may call what is about one of them; `narrows`: the view itself shows such a token less. Whom
-    `exempt` says True of needs no role.
+    `exempt` says True of needs no role. `span` is what traces call it.
     """
     promised = Operation(
         role, query, body, max_body, answers, frozenset(problems), tag, act, narrows
     )
 
     def decorate(view: View) -> View:
-        @wraps(view)
         def checked(**path: str) -> Response:
             if promised.role is None or (exempt is not None and exempt()):
                 return view(**path, **_parsed(promised))
@@ -94,10 +95,25 @@ def operation(
             entry = AuditEntry.of(promised.act, actor=str(who), at=service().clock(), **path)
             return view(**path, **given, audit=entry)
 
-        checked.operation = promised  # type: ignore[attr-defined]
-        return checked
+        decorated = wraps(view)(checked if span is None else _traced(span, checked))
+        decorated.operation = promised  # type: ignore[attr-defined]
+        return decorated
 
     return decorate
+
+
+def _traced(act: Act, view: View) -> View:
+    """The view in a span, which also sees what its checks refuse."""
+
+    def traced(**path: str) -> Response:
+        with service().tracer.act(act) as span:
+            registered = service().registry.known(path["collection"])
+            span.collection = None if registered is None else registered.id
+            response = view(**path)
+            span.outcome = "answered"
+            return response
+
+    return traced
 
 
 def operation_of(view: object) -> Operation | None:

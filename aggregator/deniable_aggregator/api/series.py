@@ -22,6 +22,7 @@ blueprint = Blueprint("series", __name__)
     query=SeriesArguments,
     answers=tables(SeriesDocument),
     problems=("unknown-collection", "read-refused", "not-acceptable"),
+    span="estimate",
 )
 def series(collection: str, query: SeriesArguments) -> Response:
     """What `…/estimates?group_by=epoch` answers, as flat rows in the order of time.

@@ -1,18 +1,21 @@
-"""From the bytes of an upload to counted reports: rate, parse, checks, group commit."""
+"""From the bytes of an upload to counted reports, in the order of PROTOCOL §4.
+
+endpoint    content type and length, and the relay's token
+upload      rate → message → collection → `checks` → commit
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from deniable_aggregator.ingest.batch import Upload, judged
-from deniable_aggregator.ingest.checks import Circumstances
+from deniable_aggregator.ingest.checks import Upload, UploadContext, check_reports
 from deniable_aggregator.ingest.commit import GroupCommit
 from deniable_aggregator.ingest.extensions import Verifier
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.spans import Tracer
 from deniable_aggregator.store.rows import Arrival, Tally, Verdict
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
@@ -20,6 +23,7 @@ from deniable_shared.problems import ReportError
 from deniable_shared.report import ReportStatus
 
 if TYPE_CHECKING:
+    from deniable_aggregator.ingest.metrics import IngestMetrics
     from deniable_aggregator.keys import Keys
     from deniable_aggregator.keys.cohorts import Cohorts
     from deniable_aggregator.registry import Collection, Registry
@@ -31,6 +35,7 @@ _REFUSED = {
     Verdict.CLOSED: ReportError.EPOCH_CLOSED,
     Verdict.SPENT: ReportError.VOUCHER_SPENT,
 }
+_ACCEPTED = (Verdict.COUNTED, Verdict.DUPLICATE)
 
 
 class Counting(Protocol):
@@ -54,6 +59,8 @@ class Ingest:
         cohorts: Cohorts,
         verifiers: Mapping[str, Verifier],
         clock: Clock,
+        metrics: IngestMetrics,
+        tracer: Tracer,
     ) -> None:
         self._store = store
         self._registry = registry
@@ -61,11 +68,11 @@ class Ingest:
         self._cohorts = cohorts
         self._verifiers = verifiers
         self._clock = clock
+        self._metrics = metrics
+        self._tracer = tracer
         self._limiter = PrefixLimiter(settings.reports_per_minute_per_prefix, clock=clock)
         self._shares = CollectionLimiter(settings.reports_per_minute_per_collection, clock=clock)
-        self._commits = GroupCommit(
-            partial(store.commit, tally=registry.tally), max_waiting=settings.max_waiting_reports
-        )
+        self._commits = GroupCommit(self._commit, max_waiting=settings.max_waiting_reports)
         self._relays_only = settings.relay_batch > 0
         self._closed: set[tuple[str, int]] = set()
 
@@ -85,9 +92,9 @@ class Ingest:
     ) -> list[ReportStatus]:
         """Count the reports of one request; the statuses of those that were not accepted.
 
-        `prefix` is the sender's network, None where a proxy limits. `relay`: a valid relay token
-        came along, which more than one report needs; `token_refused`: a token that is not valid.
-        Raises Problem for the request as a whole. A duplicate is accepted and counted once.
+        `prefix` is the sender's network, None where a proxy limits. `relay`: the request has a
+        valid relay token, which more than one report needs; `token_refused`: its token is not
+        valid. Raises Problem for the request as a whole. A duplicate is accepted and counted once.
         """
         sent = self._parsed(body, None if relay else prefix)
         found = self._registry.get(collection, version=sent.newest)
@@ -96,34 +103,17 @@ class Ingest:
         self._shares.admit(found.id, len(sent.frames))
         self._commits.require_room()
         token_error = self._token_error(len(sent.frames), relay=relay, refused=token_refused)
-        return self._decided(sent, found, now, token_error)
+        return self._counted(sent, self._context(found, now, token_error))
 
     def count(self, collection: str, body: bytes, *, now: float) -> list[ReportStatus]:
-        """Count reports that were taken before, at a time when they were judged by the clock.
+        """Count reports that a keyless intake took before, without rates and tokens.
 
-        What rates and the collection's end have to say was said then. `now` is a moment at which
-        they were neither too early nor too late; an epoch that is closed in the store stays closed.
+        `now` is a moment at which they were neither too early nor too late; an epoch that is closed
+        in the store stays closed.
         """
         sent = Upload.decode(body)
         found = self._registry.get(collection, version=sent.newest)
-        return self._decided(sent, found, now, None)
-
-    def _decided(
-        self, sent: Upload, found: Collection, now: float, token_error: ReportError | None
-    ) -> list[ReportStatus]:
-        around = Circumstances(
-            collection=found,
-            now=now,
-            token_error=token_error,
-            closed=self._closed,
-            opener=self._keys.opener,
-            verifiers=self._verifiers,
-        )
-        failed = self._counted(sent, around)
-        if failed:
-            reasons = Counter(ReportError(status.error).slug for status in failed)
-            self._store.count_rejections(found.id, reasons)
-        return failed
+        return self._counted(sent, self._context(found, now, None))
 
     def _parsed(self, body: bytes, prefix: str | None) -> Upload:
         """One report is charged before anything is read, the others as soon as they are known."""
@@ -137,20 +127,55 @@ class Ingest:
             self._limiter.admit(prefix, len(sent.frames) - 1)
         return sent
 
-    def _counted(self, sent: Upload, around: Circumstances) -> list[ReportStatus]:
-        arrivals, failed = judged(sent, around, self._cohorts)
-        for arrival, verdict in zip(arrivals, self._commits.submit(arrivals), strict=True):
-            if verdict in _REFUSED:
-                failed.append(ReportStatus(arrival.report_id, _REFUSED[verdict]))
-                if verdict is Verdict.CLOSED:
-                    self._closed.add((arrival.cell.collection, arrival.cell.epoch))
-        return failed
-
     def _token_error(self, reports: int, *, relay: bool, refused: bool) -> ReportError | None:
         if refused:
             return ReportError.TOKEN_INVALID
         needed = reports > 1 or self._relays_only
         return ReportError.TOKEN_REQUIRED if needed and not relay else None
+
+    def _context(
+        self, found: Collection, now: float, token_error: ReportError | None
+    ) -> UploadContext:
+        return UploadContext(
+            collection=found,
+            now=now,
+            token_error=token_error,
+            closed=self._closed,
+            opener=self._keys.opener,
+            verifiers=self._verifiers,
+            cohorts=self._cohorts,
+        )
+
+    def _counted(self, sent: Upload, context: UploadContext) -> list[ReportStatus]:
+        """Check the reports and commit those that pass; the statuses of the others."""
+        arrivals, failed = check_reports(sent, context)
+        for arrival, verdict in zip(arrivals, self._commits.submit(arrivals), strict=True):
+            if verdict in _REFUSED:
+                failed.append(ReportStatus(arrival.report_id, _REFUSED[verdict]))
+                if verdict is Verdict.CLOSED:
+                    self._closed.add((arrival.cell.collection, arrival.cell.epoch))
+        if failed:
+            self._count_failed(context.collection.id, failed)
+        return failed
+
+    def _commit(self, arrivals: Sequence[Arrival]) -> list[Verdict]:
+        """Of all uploads that wait; one thread at a time."""
+        with self._tracer.act("commit") as span, self._metrics.commit(len(arrivals)):
+            span.reports = len(arrivals)
+            verdicts = self._store.commit(arrivals, self._registry.tally)
+            span.outcome = "durable"
+        collections = [arrival.cell.collection for arrival in arrivals]
+        pairs = Counter(zip(collections, verdicts, strict=True))
+        for (collection, verdict), n in pairs.items():
+            if verdict in _ACCEPTED:
+                self._metrics.count_reports(collection, verdict.value, n)
+        return verdicts
+
+    def _count_failed(self, collection: str, failed: Sequence[ReportStatus]) -> None:
+        reasons = Counter(ReportError(status.error).slug for status in failed)
+        for reason, n in reasons.items():
+            self._metrics.count_reports(collection, reason, n)
+        self._store.count_rejections(collection, reasons)
 
 
 def _require_open(collection: Collection, now: float) -> None:

@@ -1,42 +1,70 @@
-"""What a report must pass, in the order of PROTOCOL §4: cheap first, opened late, counted last.
+"""The checks of PROTOCOL §4 from the relay's token to the payload, in its order, top to bottom.
 
-A check returns the code its report is answered with, or None. It may leave on the candidate what
-later checks use. HEADER_CHECKS look at nothing but the header's terms, so that reports which share
-them share the outcome: see `batch`.
+    header   token → epoch → manifest version → key → header extensions
+    report   opens → plaintext extensions → payload
+
+Reports of one request share few headers, so a header is checked once for its HeaderGroup. The first
+check that fails gives the answer. `Ingest.upload` has what comes before and after.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Self
 
 from deniable_aggregator.ingest.extensions import Verifier, checked_serial
-from deniable_aggregator.ingest.opener import open_report
+from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared.envelope import Opener
 from deniable_shared.epochs import closes_at, starts_too_early
 from deniable_shared.errors import DecodeError, EnvelopeError
 from deniable_shared.manifest import Manifest
 from deniable_shared.problems import ReportError
-from deniable_shared.report import Plaintext, Report
+from deniable_shared.report import (
+    Frame,
+    Plaintext,
+    ReportHeader,
+    ReportStatus,
+    seal_info_around,
+    split_upload,
+)
 
-__all__ = [
-    "HEADER_CHECKS",
-    "PLAINTEXT_CHECKS",
-    "REPORT_CHECKS",
-    "Candidate",
-    "Check",
-    "Circumstances",
-    "first_error",
-]
+__all__ = ["Upload", "UploadContext", "check_reports"]
+
+_LENGTH_BYTES = 2
+
+
+class Upload:
+    """The reports of one request, and a header for each set of terms that they have."""
+
+    __slots__ = ("frames", "headers")
+
+    def __init__(self, frames: list[Frame]) -> None:
+        """Raises DecodeError for terms that no header has."""
+        self.frames = frames
+        first = {frame.terms: frame for frame in reversed(frames)}
+        self.headers = {terms: frame.header for terms, frame in first.items()}
+
+    @classmethod
+    def decode(cls, body: bytes) -> Self:
+        """Raises DecodeError unless every byte belongs to a report."""
+        return cls(split_upload(body))
+
+    @property
+    def newest(self) -> int:
+        """The highest manifest version that any of them names."""
+        return max(header.manifest_version for header in self.headers.values())
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What all reports of one request are held against.
+class UploadContext:
+    """What all reports of one request are checked against.
 
-    `token_error` is the code of a missing or refused relay token, `closed` holds the
-    (collection, epoch) pairs known to be closed before their time.
+    `token_error` is the code of a missing or refused relay token. `closed` holds the (collection,
+    epoch) pairs that are known to be closed early. `opener` finds the key of an id.
     """
 
     collection: Collection
@@ -45,131 +73,131 @@ class Circumstances:
     closed: Container[tuple[str, int]]
     opener: Callable[[int], Opener | None]
     verifiers: Mapping[str, Verifier]
+    cohorts: Cohorts
 
 
-@dataclass(slots=True)
-class Candidate:
-    """A report on its way through the checks."""
-
-    report: Report
-    around: Circumstances
-    manifest: Manifest = field(init=False)
-    opener: Opener = field(init=False)
-    plaintext: Plaintext = field(init=False)
-    serial: bytes | None = field(init=False, default=None)
-
-
-Check = Callable[[Candidate], ReportError | None]
-
-
-def token_fits(candidate: Candidate) -> ReportError | None:
-    return candidate.around.token_error
+def check_reports(
+    upload: Upload, context: UploadContext
+) -> tuple[list[Arrival], list[ReportStatus]]:
+    """The reports to commit, and the failed ones with their codes; both in the upload's order."""
+    groups = {terms: HeaderGroup(header, context) for terms, header in upload.headers.items()}
+    arrivals: list[Arrival] = []
+    failed: list[ReportStatus] = []
+    for frame in upload.frames:
+        outcome = groups[frame.terms].check(frame)
+        if isinstance(outcome, Arrival):
+            arrivals.append(outcome)
+        else:
+            failed.append(ReportStatus(frame.report_id, outcome))
+    return arrivals, failed
 
 
-def not_too_early(candidate: Candidate) -> ReportError | None:
-    seconds = candidate.around.collection.manifest.epoch_seconds
-    early = starts_too_early(candidate.report.header.epoch, seconds, candidate.around.now)
-    return ReportError.TOO_EARLY if early else None
+class HeaderGroup:
+    """Reports whose headers differ only in the id: the header's checks have one outcome for all."""
 
+    def __init__(self, header: ReportHeader, context: UploadContext) -> None:
+        self._header = header
+        self._context = context
+        self._cells: dict[int, Cell] = {}
+        self._error = self._header_error()
 
-def collection_has_started(candidate: Candidate) -> ReportError | None:
-    before = candidate.report.header.epoch < candidate.around.collection.first_epoch
-    return ReportError.NOT_STARTED if before else None
+    def check(self, frame: Frame) -> Arrival | ReportError:
+        """The report to commit, or the code of the first check that it fails."""
+        if self._error is not None:
+            return self._error
+        report_id = frame.report_id
+        try:
+            opened = self._open(frame.sealed, info=self._before + report_id + self._after)
+            payload, serial = self._unpack(opened)
+            if isinstance(serial, ReportError):
+                return serial
+            self._validate(payload)
+        except EnvelopeError:
+            return ReportError.CANNOT_OPEN
+        except DecodeError:
+            return ReportError.INVALID_MESSAGE
+        return Arrival(self._only_cell or self._cell(report_id), report_id, payload, serial)
 
-
-def collection_has_not_ended(candidate: Candidate) -> ReportError | None:
-    after = candidate.report.header.epoch > candidate.around.collection.last_epoch
-    return ReportError.COLLECTION_EXPIRED if after else None
-
-
-def epoch_is_open(candidate: Candidate) -> ReportError | None:
-    """By the clock and by what is known; the commit reads the stored fact once more."""
-    around, epoch = candidate.around, candidate.report.header.epoch
-    newest = around.collection.manifest
-    due = around.now > closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
-    closed = due or (around.collection.id, epoch) in around.closed
-    return ReportError.EPOCH_CLOSED if closed else None
-
-
-def manifest_is_known(candidate: Candidate) -> ReportError | None:
-    version = candidate.report.header.manifest_version
-    manifest = candidate.around.collection.versions.get(version)
-    if manifest is None:
-        return ReportError.MANIFEST_UNKNOWN
-    candidate.manifest = manifest
-    return None
-
-
-def key_is_current(candidate: Candidate) -> ReportError | None:
-    opener = candidate.around.opener(candidate.report.header.key_id)
-    if opener is None:
-        return ReportError.OUTDATED_KEY
-    candidate.opener = opener
-    return None
-
-
-def header_has_no_extension(candidate: Candidate) -> ReportError | None:
-    return ReportError.UNKNOWN_EXTENSION if candidate.report.header.extensions else None
-
-
-def opens(candidate: Candidate) -> ReportError | None:
-    size = candidate.around.collection.plaintext_size
-    try:
-        candidate.plaintext = open_report(
-            candidate.report, candidate.opener, candidate.manifest, size=size
-        )
-    except EnvelopeError:
-        return ReportError.CANNOT_OPEN
-    except DecodeError:
-        return ReportError.INVALID_MESSAGE
-    return None
-
-
-def extensions_are_those_required(candidate: Candidate) -> ReportError | None:
-    given, required = candidate.plaintext.extensions, candidate.manifest.requires
-    if not given and not required:
+    def _header_error(self) -> ReportError | None:
+        header, context = self._header, self._context
+        if context.token_error is not None:
+            return context.token_error
+        epoch_error = _epoch_error(header.epoch, context)
+        if epoch_error is not None:
+            return epoch_error
+        manifest = context.collection.versions.get(header.manifest_version)
+        if manifest is None:
+            return ReportError.MANIFEST_UNKNOWN
+        opener = context.opener(header.key_id)
+        if opener is None:
+            return ReportError.OUTDATED_KEY
+        if header.extensions:
+            return ReportError.UNKNOWN_EXTENSION
+        self._prepare(manifest, opener)
         return None
-    found = checked_serial(
-        given,
-        required,
-        candidate.around.verifiers,
-        collection=candidate.manifest.collection,
-        epoch=candidate.report.header.epoch,
-    )
-    if isinstance(found, ReportError):
-        return found
-    candidate.serial = found
+
+    def _prepare(self, manifest: Manifest, opener: Opener) -> None:
+        """What the checks of each report need."""
+        found, terms = (
+            self._context.collection,
+            self._header.encode()[len(self._header.report_id) :],
+        )
+        self._open = opener.open
+        self._before, self._after = seal_info_around(found.id, manifest.digest, terms)
+        self._size = found.plaintext_size
+        self._required = manifest.requires
+        self._start, self._end = _around_plain(found.mechanism.payload_size, self._size)
+        self._validate = found.mechanism.validate
+        self._only_cell = self._cell(b"") if found.manifest.cohorts == 1 else None
+
+    def _unpack(self, opened: bytes) -> tuple[bytes, bytes | ReportError | None]:
+        """The payload; the serial to redeem, None without one, or why the extensions are refused.
+
+        Raises DecodeError for an inside of another size or shape. A plain inside, with a payload of
+        the usual size and no extension, needs no parser.
+        """
+        if len(opened) != self._size:
+            raise DecodeError(f"an inside must have {self._size} bytes here, got {len(opened)}")
+        is_plain = opened.startswith(self._start) and opened.endswith(self._end)
+        if is_plain and not self._required:
+            return opened[_LENGTH_BYTES : -len(self._end)], None
+        plaintext = Plaintext.decode(opened)
+        return plaintext.payload, checked_serial(
+            plaintext.extensions,
+            self._required,
+            self._context.verifiers,
+            collection=self._context.collection.id,
+            epoch=self._header.epoch,
+        )
+
+    def _cell(self, report_id: bytes) -> Cell:
+        found, header = self._context.collection, self._header
+        cohort = self._context.cohorts.of(found.id, report_id, found.manifest.cohorts)
+        if cohort not in self._cells:
+            self._cells[cohort] = Cell(found.id, header.epoch, header.manifest_version, cohort)
+        return self._cells[cohort]
+
+
+def _epoch_error(epoch: int, context: UploadContext) -> ReportError | None:
+    """Too early → not started, ended → closed by the clock, or early as far as is known.
+
+    The commit reads the stored fact again.
+    """
+    found, newest = context.collection, context.collection.manifest
+    if starts_too_early(epoch, newest.epoch_seconds, context.now):
+        return ReportError.TOO_EARLY
+    if epoch < found.first_epoch:
+        return ReportError.NOT_STARTED
+    if epoch > found.last_epoch:
+        return ReportError.COLLECTION_EXPIRED
+    due = closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
+    if context.now > due or (found.id, epoch) in context.closed:
+        return ReportError.EPOCH_CLOSED
     return None
 
 
-def payload_is_possible(candidate: Candidate) -> ReportError | None:
-    try:
-        candidate.around.collection.mechanism.validate(candidate.plaintext.payload)
-    except DecodeError:
-        return ReportError.INVALID_MESSAGE
-    return None
-
-
-HEADER_CHECKS: tuple[Check, ...] = (
-    token_fits,
-    not_too_early,
-    collection_has_started,
-    collection_has_not_ended,
-    epoch_is_open,
-    manifest_is_known,
-    key_is_current,
-    header_has_no_extension,
-)
-PLAINTEXT_CHECKS: tuple[Check, ...] = (extensions_are_those_required, payload_is_possible)
-REPORT_CHECKS: tuple[Check, ...] = (*HEADER_CHECKS, opens, *PLAINTEXT_CHECKS)
-
-
-def first_error(
-    candidate: Candidate, checks: tuple[Check, ...] = REPORT_CHECKS
-) -> ReportError | None:
-    """The code of the first check that fails; those after it do not run."""
-    for check in checks:
-        error = check(candidate)
-        if error is not None:
-            return error
-    return None
+@lru_cache(maxsize=256)
+def _around_plain(payload_size: int, size: int) -> tuple[bytes, bytes]:
+    """The bytes before and after the payload in a plain inside."""
+    start = payload_size.to_bytes(_LENGTH_BYTES, "big")
+    return start, bytes(size - len(start) - payload_size)

@@ -23,7 +23,13 @@ from deniable_shared.report import ERRORS_MEDIA_TYPE, encode_errors
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-    from deniable_aggregator.service import Service
+    from deniable_aggregator.access.tokens import Tokens
+    from deniable_aggregator.ingest import Ingest
+    from deniable_aggregator.ingest.metrics import IngestMetrics
+    from deniable_aggregator.registry import Registry
+    from deniable_aggregator.settings import Settings
+    from deniable_aggregator.spans import Tracer
+    from deniable_aggregator.suspension import Suspension
 
 __all__ = ["UploadEndpoint"]
 
@@ -31,16 +37,30 @@ logger = logging.getLogger(__name__)
 
 
 class UploadEndpoint:
-    """Answers uploads to `service` itself and passes other requests to `application`."""
+    """Answers uploads itself and passes other requests to `application`."""
 
-    def __init__(self, service: Service, application: WSGIApplication) -> None:
-        self._service = service
+    def __init__(
+        self,
+        application: WSGIApplication,
+        settings: Settings,
+        *,
+        ingest: Ingest,
+        registry: Registry,
+        tokens: Tokens,
+        suspension: Suspension,
+        metrics: IngestMetrics,
+        tracer: Tracer,
+    ) -> None:
         self._application = application
-        self._metrics = service.metrics
-        self._suspension = service.suspension
-        self._limited = not service.settings.trusted_proxy
-        self._admission = Admission(service.settings.threads)
-        self.bodies = Bodies(service.settings.body_seconds)
+        self._ingest = ingest
+        self._registry = registry
+        self._tokens = tokens
+        self._suspension = suspension
+        self._metrics = metrics
+        self._tracer = tracer
+        self._limited = not settings.trusted_proxy
+        self._admission = Admission(settings.threads)
+        self.bodies = Bodies(settings.body_seconds)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         try:
@@ -54,19 +74,27 @@ class UploadEndpoint:
             return self._application(environ, start_response)
         begun = time.perf_counter()
         try:
-            status, headers, body = self._admitted(collection, environ)
+            status, headers, body = self._traced(collection, environ)
         except Problem as problem:
             status, headers, body = refusal(problem)
         except Exception:
             logger.exception("an upload failed")
             status, headers, body = refusal(Problem("internal", "the upload failed: try again"))
-        self._metrics.uploads.labels(status[:3]).inc()
-        self._metrics.upload_seconds.observe(time.perf_counter() - begun)
+        self._metrics.count_upload(status[:3], time.perf_counter() - begun)
         return _answered((status, headers, body), start_response)
 
     def _not_routed(self, problem: Problem, start_response: StartResponse) -> Iterable[bytes]:
-        self._metrics.requests.labels("none", str(problem.status)).inc()
+        self._metrics.count_request(None, problem.status)
         return _answered(refusal(problem), start_response)
+
+    def _traced(self, collection: str, environ: WSGIEnvironment) -> tuple[str, Headers, bytes]:
+        """The span names a registered collection: what a stranger made up is not repeated."""
+        with self._tracer.act("upload") as span:
+            registered = self._registry.known(collection)
+            span.collection = None if registered is None else registered.id
+            status, headers, errors = self._admitted(collection, environ)
+            span.outcome = "turned-away" if errors else "accepted"
+            return status, headers, errors
 
     def _admitted(self, collection: str, environ: WSGIEnvironment) -> tuple[str, Headers, bytes]:
         self._suspension.require_none()
@@ -81,7 +109,7 @@ class UploadEndpoint:
         address = environ.get("REMOTE_ADDR", "")
         credential = environ.get("HTTP_AUTHORIZATION")
         relay = credential is not None and self._is_relay(credential, collection)
-        failed = self._service.ingest.upload(
+        failed = self._ingest.upload(
             collection,
             body_of(environ, length, self.bodies),
             prefix=network_prefix(address) if self._limited else None,
@@ -91,12 +119,12 @@ class UploadEndpoint:
         return "200 OK", [("Content-Type", ERRORS_MEDIA_TYPE)], encode_errors(failed)
 
     def _is_relay(self, credential: str, collection: str) -> bool:
-        token = self._service.tokens.authenticate(credential)
+        token = self._tokens.authenticate(credential)
         if token is None or token.role != RELAY:
             return False
         if token.collections is None:
             return True
-        return token.identity.may_see(self._service.registry.get(collection).id)
+        return token.identity.may_see(self._registry.get(collection).id)
 
 
 def _answered(answer: tuple[str, Headers, bytes], start_response: StartResponse) -> Iterable[bytes]:

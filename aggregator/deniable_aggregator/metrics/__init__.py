@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from deniable_aggregator.metrics.measures import Metrics
-from deniable_aggregator.metrics.metered import MeteredStore
 
-__all__ = ["MeteredStore", "Metrics"]
+__all__ = ["Metrics"]

@@ -8,6 +8,8 @@ sets for several workers, each process keeps its numbers in a file there and any
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -74,6 +76,26 @@ class Metrics:
             registry=self._registry,
             multiprocess_mode="max",
         )
+
+    @contextmanager
+    def commit(self, reports: int) -> Iterator[None]:
+        """As `IngestMetrics`."""
+        self.commit_reports.observe(reports)
+        with self.commit_seconds.time(), self.commit_failures.count_exceptions():
+            yield
+
+    def count_reports(self, collection: str, outcome: str, reports: int) -> None:
+        """As `IngestMetrics`."""
+        self.reports.labels(collection, outcome).inc(reports)
+
+    def count_upload(self, status: str, seconds: float) -> None:
+        """As `IngestMetrics`."""
+        self.uploads.labels(status).inc()
+        self.upload_seconds.observe(seconds)
+
+    def count_request(self, operation: str | None, status: int) -> None:
+        """As `IngestMetrics`."""
+        self.requests.labels(operation or "none", str(status)).inc()
 
     def exposition(self, state: Collector) -> bytes:
         """Everything in Prometheus' text format: all processes' measures, and `state`."""

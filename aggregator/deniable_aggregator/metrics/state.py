@@ -1,4 +1,4 @@
-"""How the service stands at the moment somebody asks, as gauges.
+"""The state of the service at the moment of a scrape, as gauges.
 
 They are what the answering process sees: nothing here is added up over processes, and none of it
 makes the database work, so that a scrape is answered while the database is gone.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prometheus_client import Metric
@@ -16,18 +18,29 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.registry import Collector
 
 from deniable_aggregator import readiness
+from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
-    from deniable_aggregator.service import Service
+    from deniable_aggregator.heads import Keeper
+    from deniable_aggregator.ingest import Ingest
+    from deniable_aggregator.keys import Keys
+    from deniable_aggregator.metrics.watch import Watch
+    from deniable_aggregator.registry import Registry
 
 __all__ = ["State"]
 
 
+@dataclass(frozen=True, eq=False)
 class State(Collector):
-    """Of one service."""
+    """The parts of one service that the gauges read; `data` is its directory."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    data: Path
+    ingest: Ingest
+    watch: Watch
+    heads: Keeper
+    keys: Keys
+    registry: Registry
+    clock: Clock
 
     def collect(self) -> Iterator[Metric]:
         """All of it."""
@@ -39,7 +52,7 @@ class State(Collector):
         yield GaugeMetricFamily(
             "deniable_reports_waiting",
             "Opened reports that wait for the commit under way to end.",
-            self._service.ingest.waiting,
+            self.ingest.waiting,
         )
         yield from self._of_store()
         yield from self._of_keys()
@@ -47,30 +60,29 @@ class State(Collector):
         yield GaugeMetricFamily(
             "deniable_disk_free_bytes",
             "Space left where the data directory lies.",
-            readiness.free_bytes(self._service.settings.data),
+            readiness.free_bytes(self.data),
         )
 
     def _of_store(self) -> Iterator[Metric]:
-        watch = self._service.watch
         yield GaugeMetricFamily(
-            "deniable_store_up", "Whether the database answered the last time.", int(watch.up)
+            "deniable_store_up", "Whether the database answered the last time.", int(self.watch.up)
         )
         yield GaugeMetricFamily(
-            "deniable_rollup_batches", "Batches that wait for the roll-up.", watch.batches
+            "deniable_rollup_batches", "Batches that wait for the roll-up.", self.watch.batches
         )
         yield GaugeMetricFamily(
             "deniable_rollup_lag_seconds",
             "How long the oldest batch has waited for the roll-up, at least.",
-            watch.lag_seconds,
+            self.watch.lag_seconds,
         )
         yield GaugeMetricFamily(
             "deniable_ledger_behind",
             "Whether releases wait for `deniable ledger reconcile`.",
-            int(self._service.heads.behind),
+            int(self.heads.behind),
         )
 
     def _of_keys(self) -> Iterator[Metric]:
-        keys, now = self._service.keys, self._service.clock()
+        keys, now = self.keys, self.clock()
         ages = GaugeMetricFamily(
             "deniable_key_age_seconds",
             "How long the key that reports are sealed to has been in use.",
@@ -92,7 +104,7 @@ class State(Collector):
         )
 
     def _collections(self) -> Metric:
-        found = Counter(each.state for each in self._service.registry.all())
+        found = Counter(each.state for each in self.registry.all())
         family = GaugeMetricFamily(
             "deniable_collections", "Registered collections.", labels=["state"]
         )

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from deniable_aggregator.documents.collections import ReadyDocument
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.readiness import Finding
 
 __all__ = ["ready"]
 
 RETRY_SECONDS = 5
 
 
-def ready(findings: Iterable[Finding], suspended: Sequence[str]) -> ReadyDocument:
-    """What each check found; raises Problem("unavailable") where one of them is not ok.
+def ready(checks: dict[str, str], suspended: Sequence[str]) -> ReadyDocument:
+    """The checks by name; raises Problem("unavailable") where one of them is not "ok".
 
     `suspended` has the reasons for which uploads wait.
     """
-    known = tuple(findings)
-    checks = {finding.check: finding.said for finding in known}
-    wrong = [f"{finding.check} {finding.said}" for finding in known if not finding.ok]
+    wrong = [f"{name} {state}" for name, state in checks.items() if state != "ok"]
     if wrong:
         raise Problem(
             "unavailable",

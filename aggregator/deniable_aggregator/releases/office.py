@@ -52,6 +52,7 @@ from deniable_aggregator.releases.request import (
     terms,
 )
 from deniable_aggregator.releases.sessions import ReleaseStore, Sessions
+from deniable_aggregator.spans import NO_TRACER, Tracer
 from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from deniable_shared.epochs import Clock
 
@@ -90,8 +91,10 @@ class Releases:
         entropy: Callable[[int], bytes] = secrets.token_bytes,
         heads: Witness = UNWATCHED,
         count: Callable[[str], None] = _uncounted,
+        tracer: Tracer = NO_TRACER,
     ) -> None:
         """`count` takes the outcome of each release: made, repeated, or a problem's slug."""
+        self._tracer = tracer
         self._store = store
         self._clock = clock
         self._planner = plan
@@ -102,6 +105,13 @@ class Releases:
 
     def quote(self, collection: Collection, request: Request) -> QuoteDocument:
         """What it would cost, how far off it may be, what is left. Nothing is charged."""
+        with self._tracer.act("release") as span:
+            span.collection = collection.id
+            priced = self._priced(collection, request)
+            span.outcome = "priced"
+            return priced
+
+    def _priced(self, collection: Collection, request: Request) -> QuoteDocument:
         epochs = epochs_of(self._store, collection, request.selection, self._clock())
         plan, facts = self._valid(collection, request, epochs)
         known = _sayable(plan, facts, epochs)
@@ -130,9 +140,11 @@ class Releases:
         before the charge, release-failed behind it."""
         outcome = "internal"
         try:
-            shown = self._made(collection, request, audit)
-            outcome = "made" if shown.new else "repeated"
-            return shown
+            with self._tracer.act("release") as span:
+                span.collection = collection.id
+                shown = self._made(collection, request, audit)
+                span.outcome = outcome = "made" if shown.new else "repeated"
+                return shown
         except Problem as problem:
             outcome = problem.slug
             raise

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.errors import KeyFileError
-from deniable_aggregator.ingest.checks import Circumstances
+from deniable_aggregator.ingest.checks import UploadContext
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.keys.report_keys import HIGHEST_ID, ReportKeys
 from deniable_aggregator.registry import Collection
@@ -43,11 +43,10 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """An order made ready in a process: by collection what its reports are held against."""
+    """An order made ready in a process: by collection what its reports are checked against."""
 
-    circumstances: Mapping[str, Circumstances]
+    contexts: Mapping[str, UploadContext]
     ended: frozenset[str]
-    cohorts: Cohorts
 
 
 def order_of(service: Service, keys: Path) -> Order:
@@ -86,18 +85,20 @@ def bench(order: Order) -> Bench:
         collections[manifest.collection] = (
             Collection.begun_by(manifest) if known is None else known.followed_by(manifest)
         )
-    circumstances = {
-        each.id: Circumstances(
+    cohorts = Cohorts.read(folder)
+    contexts = {
+        each.id: UploadContext(
             collection=each,
             now=order.now,
             token_error=None,
             closed=order.closed,
             opener=openers.get,
             verifiers={},
+            cohorts=cohorts,
         )
         for each in collections.values()
     }
-    return Bench(circumstances, order.ended, Cohorts.read(folder))
+    return Bench(contexts, order.ended)
 
 
 def _end(collection: Collection) -> float:

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from deniable_aggregator.errors import SpoolError
-from deniable_aggregator.ingest.batch import Upload, judged
+from deniable_aggregator.ingest.checks import Upload, check_reports
 from deniable_aggregator.scale.order import Bench, Order, bench
 from deniable_aggregator.spool import Spooled, read_block
 from deniable_aggregator.spool.address import opened
@@ -117,8 +117,8 @@ def partial(ready: Bench, records: Iterable[Spooled], process: str) -> Partial:
 def _vouched(ready: Bench, records: Iterable[Spooled]) -> str | None:
     """What keeps a block for those who redeem vouchers, which a partial cannot."""
     for collection in {record.collection for record in records}:
-        around = ready.circumstances.get(collection)
-        if around is not None and around.collection.manifest.requires:
+        context = ready.contexts.get(collection)
+        if context is not None and context.collection.manifest.requires:
             return f"has reports of {collection} with vouchers: count it with `deniable open`"
     return None
 
@@ -146,11 +146,11 @@ def _take(
     ready: Bench, collection: str, frames: list[Frame], cells: dict[Cell, dict[bytes, bytes]]
 ) -> Counter[str]:
     """Put a collection's reports where they count; why others do not, and how many."""
-    around = ready.circumstances.get(collection)
-    if around is None:
+    context = ready.contexts.get(collection)
+    if context is None:
         ended = collection in ready.ended
         return Counter({ReportError.COLLECTION_EXPIRED.slug if ended else UNKNOWN: len(frames)})
-    arrivals, failed = judged(Upload(frames), around, ready.cohorts)
+    arrivals, failed = check_reports(Upload(frames), context)
     met: set[tuple[int, bytes]] = set()
     for arrival in arrivals:
         key = (arrival.cell.epoch, arrival.report_id)
@@ -163,7 +163,7 @@ def _take(
 def _part(ready: Bench, cell: Cell, reports: dict[bytes, bytes]) -> PartFields:
     payloads = b"".join(reports.values())
     matrix = np.frombuffer(payloads, np.uint8).reshape(len(reports), -1)
-    tally = ready.circumstances[cell.collection].collection.estimator.tally(matrix)
+    tally = ready.contexts[cell.collection].collection.estimator.tally(matrix)
     key = (cell.collection, cell.epoch, cell.manifest_version, cell.cohort)
     return (*key, b"".join(reports), payloads, tally.astype("<i8", copy=False).tobytes())
 

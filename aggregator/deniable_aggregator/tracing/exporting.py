@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from deniable_aggregator.spans import NO_TRACER, Tracer
+
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace.export import SpanExporter
-
-    from deniable_aggregator.tracing.tracer import Tracer
 
 __all__ = ["chosen", "tracer_from_environment"]
 
@@ -31,12 +31,14 @@ PROTOCOL = "http/protobuf"
 logger = logging.getLogger(__name__)
 
 
-def tracer_from_environment() -> Tracer | None:
-    """The tracer that the environment asks for; None where it asks for none, or the extra is not
-    installed. Nothing of OpenTelemetry is imported before it is asked for."""
+def tracer_from_environment() -> Tracer:
+    """The tracer that the variables choose; NO_TRACER if they choose none or the extra is missing.
+
+    Nothing of OpenTelemetry is imported unless they choose one.
+    """
     names = chosen(os.environ)
     if not names:
-        return None
+        return NO_TRACER
     try:
         return _tracer(names)
     except ModuleNotFoundError as error:
@@ -46,7 +48,7 @@ def tracer_from_environment() -> Tracer | None:
             error.name,
             DISTRIBUTION,
         )
-        return None
+        return NO_TRACER
 
 
 def chosen(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -82,13 +84,13 @@ def _tracer(names: tuple[str, ...]) -> Tracer:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    from deniable_aggregator.tracing.tracer import Tracer
+    from deniable_aggregator.tracing.tracer import OpenTelemetryTracer
 
     exporters = [_exporter(name) for name in names]
     provider = TracerProvider(resource=_resource(), shutdown_on_exit=False)
     for exporter in exporters:
         provider.add_span_processor(BatchSpanProcessor(exporter))
-    return Tracer(provider)
+    return OpenTelemetryTracer(provider)
 
 
 def _exporter(name: str) -> SpanExporter:

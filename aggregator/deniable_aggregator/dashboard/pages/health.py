@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 from flask import request
 from msgspec import Meta
 
-from deniable_aggregator import readiness
 from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.ingest_health import health_of, oddness_of, turned_away
@@ -56,7 +55,7 @@ def view(query: HealthArguments) -> Context:
         "batches": service().watch.batches,
         "lag_seconds": service().watch.lag_seconds,
         "reasons": turned_away(rows),
-        "checks": list(readiness.look(service())),
+        "checks": service().readiness.look(),
         "odd": [found for found in odd if found is not None],
     }
 
