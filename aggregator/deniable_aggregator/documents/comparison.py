@@ -1,4 +1,4 @@
-"""The JSON document of a comparison of two periods, and its arguments; see `api.documents`."""
+"""The JSON document of a comparison of two periods, and its arguments."""
 
 from __future__ import annotations
 

@@ -108,9 +108,9 @@ def _checked(collection: Collection, question: EstimatesArguments) -> _Checked:
     """What is asked for, if it can be."""
     axes = tables_asked(collection, question.marginal)
     check_candidates(collection, question.candidate)
-    refuse_test_of_found(collection, question)
     sets, asked = sets_asked(collection, question.sets), asked_of_numbers(collection, question)
     _check_projection(collection, question.projection, tables=bool(axes))
+    refuse_test_of_found(collection, question)
     span = moments_span(question.first, question.last, collection.manifest.epoch_seconds)
     return _Checked(axes, sets, asked, span)
 
