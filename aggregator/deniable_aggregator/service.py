@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.heads.guard import DatabaseGuard
     from deniable_aggregator.heads.reconcile import Gap
     from deniable_aggregator.ingest import Counting
+    from deniable_aggregator.keys.rotation import Standing
     from deniable_aggregator.releases import Releases
     from deniable_aggregator.tracing.tracer import Tracer
 
@@ -222,6 +223,15 @@ class Service:
             self.database.look()
             self._charge_again(applied.manifest.collection)
         return applied
+
+    def rotate_key(self, suite: int, *, at_once: bool) -> Standing:
+        """As `Keys.rotate`, with the database that the data directory knows and a clock that holds.
+
+        Problem("unavailable") otherwise.
+        """
+        self.database.require()
+        self.require_clock()
+        return self.keys.rotate(suite, at_once=at_once)
 
     def delete(self, collection: str) -> None:
         """As `Registry.delete`; afterwards the data directory does not know it either.
