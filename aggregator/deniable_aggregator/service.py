@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.heads import Keeper
     from deniable_aggregator.heads.guard import DatabaseGuard
     from deniable_aggregator.heads.reconcile import Gap
+    from deniable_aggregator.keys.rotation import Standing
     from deniable_aggregator.metrics.state import State
     from deniable_aggregator.releases import Releases
 
@@ -238,6 +239,15 @@ class Service:
             self.database.look()
             self._charge_again(applied.manifest.collection)
         return applied
+
+    def rotate_key(self, suite: int, *, at_once: bool, audit: AuditEntry | None) -> Standing:
+        """As `Keys.rotate`, with the database that the data directory knows and a clock that holds.
+
+        Problem("unavailable") otherwise.
+        """
+        self.database.require()
+        self.require_clock()
+        return self.keys.rotate(suite, at_once=at_once, audit=audit)
 
     def delete(self, collection: str, *, audit: AuditEntry | None) -> None:
         """As `Registry.delete`; afterwards the data directory does not know it either.

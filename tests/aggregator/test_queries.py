@@ -20,7 +20,7 @@ from deniable_aggregator.queries.collections import collections
 from deniable_aggregator.queries.epochs import closable, epochs
 from deniable_aggregator.queries.health import ready
 from deniable_aggregator.queries.ledger import accounts
-from deniable_aggregator.queries.log import log
+from deniable_aggregator.queries.log import explained, log
 from deniable_aggregator.queries.releases import release, releases
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request
@@ -152,6 +152,22 @@ def test_a_page_of_the_log_begins_where_it_is_wanted(reader: Reader, theme: Coll
     assert log(reader.service.store, 9).entries == []
 
 
+def test_an_entry_of_the_log_is_explained_to_those_who_may_know(
+    reader: Reader, theme: Collection
+) -> None:
+    store = reader.service.store
+    made = reader.service.releases.release(
+        theme, Request("histogram", {"epsilon": "0.25"}), audit=None
+    )
+    rows = explained(store, [theme], 1, 9)
+    assert [(row.index, row.type, row.collection) for row in rows] == [
+        (1, "manifest", theme),
+        (2, "release", theme),
+    ]
+    assert (rows[0].version, rows[1].release) == (1, made.row.release)
+    assert [row.collection for row in explained(store, [], 0, 3)] == [None, None, None]
+
+
 def test_tokens_are_made_listed_and_revoked(reader: Reader) -> None:
     tokens = reader.service.tokens
     new = NewToken(role="viewer", label="notebook", expires_days=1)
@@ -211,6 +227,10 @@ def test_the_audit_log_is_a_document(reader: Reader) -> None:
     document = access.audit(reader.service.store, 0)
     assert document.size == len(document.entries)
     assert document.head == document.entries[-1].head
+    assert access.audit(reader.service.store, 0, 1).entries == document.entries[:1]
+    assert [row.head.hex() for row in access.audit_rows(reader.service.store)] == [
+        entry.head for entry in document.entries
+    ]
 
 
 def test_a_check_that_fails_is_named_with_all_that_passed() -> None:

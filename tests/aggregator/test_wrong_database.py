@@ -27,6 +27,7 @@ from deniable_aggregator.spool.opening import Opening
 from deniable_aggregator.store.sqlite import SqliteStore
 from support import postgres_server, spools
 from support.api_world import World, authored, opened
+from support.browser import Browser
 from support.databases import KINDS
 from support.release_world import BITS, FIRST, LAST, ReleaseWorld, asked, over
 
@@ -299,6 +300,21 @@ def test_a_database_made_new_is_noticed(tmp_path: Path, kind: str) -> None:
         world.register(authored("theme"))
         assert site.upload() == 200
         site.close()
+
+
+def test_no_key_is_rotated_with_the_wrong_database_by_api_or_page(site: Site) -> None:
+    """The page once asked for the right clock only."""
+    removed(site)
+    world = site.world
+    keys = world.service.keys.standings
+    admin = Browser.signed_in(world.app, world.service, "admin")
+    assert admin.post("/keys", act="key-rotated", suite="1", now="true").status_code == 503
+    token = world.service.tokens.create("admin", "admin", audit=None)[1]
+    rotate = world.app.test_client().post(
+        "/v1/keys/rotate", headers={"Authorization": f"Bearer {token}"}
+    )
+    assert rotate.status_code == 503
+    assert world.service.keys.standings == keys
 
 
 def test_another_process_that_makes_the_database_new_stops_this_one(tmp_path: Path) -> None:

@@ -37,9 +37,7 @@ def rotate_keys(query: RotateArguments, audit: AuditEntry) -> Response:
     does not wait. The key it replaces opens reports until the epochs of that moment are closed, and
     is then destroyed.
     """
-    service().database.require()
-    service().require_clock()
-    standing = service().keys.rotate(query.suite, at_once=query.now, audit=audit)
+    standing = service().rotate_key(query.suite, at_once=query.now, audit=audit)
     pending = standing.key.state == "pending"
     return answer(
         RotatedDocument(

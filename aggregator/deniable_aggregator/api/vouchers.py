@@ -14,12 +14,10 @@ from deniable_aggregator.documents.access import (
     VoucherKeyDocument,
 )
 from deniable_aggregator.keys.vouchers import next_first
-from deniable_aggregator.problem import Problem, refuse
+from deniable_aggregator.queries import vouchers as queries
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import JSON, answer, service
 from deniable_shared.epochs import epoch_at
-from deniable_shared.errors import ParameterError
-from deniable_shared.voucher import MAX_PERSON_BYTES, VOUCHER, format_key, issue
 
 blueprint = Blueprint("vouchers", __name__)
 
@@ -42,7 +40,7 @@ def voucher_key(collection: str, query: VoucherKeyArguments, audit: AuditEntry) 
     found = _requiring(collection)
     epoch = _present(found) if isinstance(query.epoch, UnsetType) else query.epoch
     service().store.record_act(audit)
-    return answer(_document(found, epoch))
+    return answer(queries.voucher_key(service().voucher_keys, found, epoch))
 
 
 @blueprint.post("/v1/collections/<collection>/voucher-key/replace")
@@ -63,7 +61,7 @@ def replace_voucher_key(collection: str, audit: AuditEntry) -> Response:
     first = next_first(service().now(), found.manifest.epoch_seconds)
     first = service().voucher_keys.replace(found.id, first)
     service().store.record_act(audit.with_details(first=first))
-    return answer(_document(found, first))
+    return answer(queries.voucher_key(service().voucher_keys, found, first))
 
 
 @blueprint.post("/v1/collections/<collection>/vouchers")
@@ -80,35 +78,15 @@ def issue_voucher(collection: str, body: NewVoucher) -> Response:
     Nothing is kept: the same person gets the same voucher again, and it counts one report.
     """
     found = _requiring(collection)
-    epoch = body.epoch
-    if isinstance(epoch, UnsetType):
-        epoch = _present(found)
-    key = format_key(service().voucher_keys.of(found.id, epoch))
-    try:
-        voucher = issue(key, collection=found.id, epoch=epoch, person=body.person)
-    except ParameterError as error:
-        accepted = f"1 to {MAX_PERSON_BYTES} bytes of UTF-8"
-        raise refuse("person", accepted=accepted, given=body.person) from error
-    return answer(VoucherDocument(collection=found.id, epoch=epoch, voucher=voucher))
-
-
-def _document(found: Collection, epoch: int) -> VoucherKeyDocument:
-    keys = service().voucher_keys
-    spell = keys.spell(found.id, epoch)
-    key = format_key(keys.of(found.id, epoch))
-    return VoucherKeyDocument(collection=found.id, key=key, first=spell.first, next=spell.next)
-
-
-def _present(found: Collection) -> int:
-    return epoch_at(service().clock(), found.manifest.epoch_seconds)
+    epoch = _present(found) if isinstance(body.epoch, UnsetType) else body.epoch
+    return answer(queries.voucher(service().voucher_keys, found, epoch, body.person))
 
 
 def _requiring(collection: str) -> Collection:
     found = service().registry.get(collection)
-    if VOUCHER.id not in found.manifest.requires:
-        raise Problem(
-            "conflict",
-            f"reports of {found.id} carry no voucher: a collection that wants them says "
-            f'requires = ["{VOUCHER.id}"], and is another one',
-        )
+    queries.require_vouchers(found)
     return found
+
+
+def _present(found: Collection) -> int:
+    return epoch_at(service().clock(), found.manifest.epoch_seconds)

@@ -1,6 +1,6 @@
 """The JSON documents of releases and of the ledger, field by field, and the arguments they take.
 
-See `api.documents`; ε, ρ and δ are decimal texts.
+ε, ρ and δ are decimal texts.
 """
 
 from __future__ import annotations

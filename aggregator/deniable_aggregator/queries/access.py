@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from deniable_aggregator.access.audit import parse
-from deniable_aggregator.access.rows import AuditRow
+from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
 from deniable_aggregator.access.sessions import Sessions
 from deniable_aggregator.access.tokens import Tokens
 from deniable_aggregator.access.users import Users
@@ -21,7 +23,7 @@ from deniable_aggregator.documents.access import (
 )
 from deniable_aggregator.store.protocols import Access, Audit
 
-__all__ = ["audit", "sessions", "tokens", "user", "users"]
+__all__ = ["audit", "audit_rows", "sessions", "tokens", "user", "users"]
 
 
 def tokens(kept: Tokens) -> TokensDocument:
@@ -46,12 +48,22 @@ def sessions(kept: Sessions) -> SessionsDocument:
     )
 
 
-def audit(store: Audit, first: int) -> AuditDocument:
-    """The entries of the audit log from index `first` on, at most 1,000 of them."""
+def audit(store: Audit, first: int, most: int = AUDIT_PAGE) -> AuditDocument:
+    """The entries of the audit log from index `first` on, at most so many."""
     size, head = store.audit_head()
     # What was appended since is left to the next page: the head speaks of the first `size`.
-    rows = store.audit(first)[: max(0, size - first)]
+    rows = store.audit(first)[: min(most, max(0, size - first))]
     return AuditDocument(size=size, head=head, entries=[_entry(row) for row in rows])
+
+
+def audit_rows(store: Audit) -> Iterator[AuditRow]:
+    """The whole audit log, read page by page."""
+    first = 0
+    while page := store.audit(first):
+        yield from page
+        first += len(page)
+        if len(page) < AUDIT_PAGE:
+            return
 
 
 def _entry(row: AuditRow) -> AuditEntryDocument:

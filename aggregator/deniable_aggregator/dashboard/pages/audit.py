@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from deniable_aggregator.access.audit import continues, parse, verify
-from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
+from deniable_aggregator.access.audit import continues, verify
 from deniable_aggregator.dashboard.acting import administrator
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import PageNumber, paged
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.inspection.acts import known_end, require_end
+from deniable_aggregator.queries import access
 from deniable_aggregator.web.application import service
 from deniable_shared.errors import ForkError
 
@@ -35,8 +34,7 @@ def view(query: AuditPageArguments) -> Context:
     size, head = service().store.audit_head()
     part = paged(range(size, 0, -1), query.page, ROWS)
     first = part.items[-1] - 1 if part.items else 0
-    rows = list(service().store.audit(first))[: len(part.items)]
-    entries = [parse(row) for row in reversed(rows)]
+    entries = access.audit(service().store, first, len(part.items)).entries[::-1]
     return {
         "query": query,
         "address": here("dashboard.audit", query),
@@ -50,7 +48,7 @@ def view(query: AuditPageArguments) -> Context:
 
 def _verified(since: str) -> Context:
     known = known_end(service().settings.data)  # before the rows: both only ever grow
-    rows = list(_all_rows())
+    rows = list(access.audit_rows(service().store))
     try:
         size, head = verify(rows)
         require_end(rows, known)
@@ -59,16 +57,6 @@ def _verified(since: str) -> Context:
     except ForkError as error:
         return {"broken": str(error)}
     return {"unbroken": size, "unbroken_head": head.hex()}
-
-
-def _all_rows() -> Iterator[AuditRow]:
-    """Page by page, up to the end."""
-    read = 0
-    while rows := service().store.audit(read):
-        yield from rows
-        read += len(rows)
-        if len(rows) < AUDIT_PAGE:
-            return
 
 
 PAGE = Page(

@@ -16,9 +16,9 @@ from deniable_aggregator.dashboard.paging import PageNumber, Part
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.inspection import log_audit
 from deniable_aggregator.inspection.check import Check
+from deniable_aggregator.queries.log import LoggedEntry, explained
 from deniable_aggregator.web.application import service
 from deniable_shared.errors import DeniableError
-from deniable_shared.journal import LogEntry
 
 ROWS = 25
 
@@ -62,32 +62,27 @@ def _part(size: int, page: int) -> Part[Row]:
     page = min(page, pages)
     last = size - (page - 1) * ROWS
     first = max(last - ROWS, 0)
-    entries = service().store.log(first)[: last - first]
-    known = _known(releases=any(entry.type == "release" for entry in entries))
-    rows = [_row(first + place, entry, known) for place, entry in enumerate(entries)]
+    visitor = current_identity()
+    known = [each for each in service().registry.all() if visitor and visitor.may_see(each.id)]
+    rows = [_row(entry) for entry in explained(service().store, known, first, last - first)]
     return Part(rows[::-1], page, pages, (page - 1) * ROWS + 1, size)
 
 
-def _row(index: int, entry: LogEntry, known: dict[str, tuple[str, str]]) -> Row:
-    name = f"{index}" if entry.type == "release" else entry.body_hash.hex()
-    about, href = known.get(name, ("", None))
-    return Row(index, entry.type, entry.body_hash.hex(), about, href)
+def _row(entry: LoggedEntry) -> Row:
+    about, href = _about(entry)
+    return Row(entry.index, entry.type, entry.body_hash, about, href)
 
 
-def _known(*, releases: bool) -> dict[str, tuple[str, str]]:
-    """Manifests by their digest, releases by their place: a salt hides what their hash is of."""
-    visitor, found = current_identity(), {}
-    for collection in service().registry.all():
-        if visitor is None or not visitor.may_see(collection.id):
-            continue
-        for version, manifest in collection.versions.items():
-            href = url_for("collections.manifest", collection=collection.id, version=version)
-            found[manifest.digest.hex()] = (f"{manifest.name}, version {version}", href)
-        for row in service().store.results(collection.id) if releases else ():
-            href = url_for("dashboard.release", collection=collection.id, release_id=row.release)
-            about = f"{collection.name}: release {row.release}"
-            found[f"{(row.position or 1) - 1}"] = (about, href)
-    return found
+def _about(entry: LoggedEntry) -> tuple[str, str | None]:
+    """In words, and the address where it is shown."""
+    found = entry.collection
+    if found is None:
+        return "", None
+    if entry.release is not None:
+        href = url_for("dashboard.release", collection=found.id, release_id=entry.release)
+        return f"{found.name}: release {entry.release}", href
+    href = url_for("collections.manifest", collection=found.id, version=entry.version)
+    return f"{found.versions[entry.version or 1].name}, version {entry.version}", href
 
 
 def _verified() -> Iterator[Check]:
