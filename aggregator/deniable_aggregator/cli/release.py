@@ -64,8 +64,9 @@ def release(
     if session is not None:
         others = {"mechanism": mechanism, "from": first, "to": last, "cost": cost or None, **given}
         _only_a_question(labels, others)
+        named = read_labels(labels or "")
         with Target(url, data).connect() as client:
-            answer = client.ask(collection, session, read_labels(labels or ""))
+            answer = client.ask(collection, session, named)
         _show(answer, answer_table, as_json=as_json)
         return
     if labels is not None:
