@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from deniable_aggregator.cli.confirming import require_yes, yes_option
@@ -18,10 +16,10 @@ __all__ = ["archive", "close", "delete"]
 @yes_option
 @service_options
 @json_option
-def close(collection: str, yes: bool, url: str | None, data: Path | None, as_json: bool) -> None:
+def close(collection: str, yes: bool, target: Target, as_json: bool) -> None:
     """End a collection permanently: devices drop its queue, estimates can still be read."""
     require_yes(f"This ends {collection}: it takes no more reports", yes=yes)
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.close_collection(collection)
     if as_json:
         emit(answer.json())
@@ -39,12 +37,12 @@ def close(collection: str, yes: bool, url: str | None, data: Path | None, as_jso
 @click.option("--undo", is_flag=True, help="Put it on the lists again.")
 @service_options
 @json_option
-def archive(collection: str, undo: bool, url: str | None, data: Path | None, as_json: bool) -> None:
+def archive(collection: str, undo: bool, target: Target, as_json: bool) -> None:
     """Take a collection off every list; nothing else of it changes.
 
     Devices go on reporting, and estimates stay readable by its name or id.
     """
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.archive(collection, undo=undo)
     if as_json:
         emit(answer.json())
@@ -57,12 +55,12 @@ def archive(collection: str, undo: bool, url: str | None, data: Path | None, as_
 @click.argument("collection")
 @yes_option
 @service_options
-def delete(collection: str, yes: bool, url: str | None, data: Path | None) -> None:
+def delete(collection: str, yes: bool, target: Target) -> None:
     """Delete a collection before its first epoch begins; its entry in the log stays.
 
     Later, end it with `collections close` and hide it with `collections archive`.
     """
     require_yes(f"This deletes {collection}: devices find no such collection", yes=yes)
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         client.delete_collection(collection)
     click.echo(f"{collection} is deleted")

@@ -116,13 +116,13 @@ def new(name: str, kind: str, repeat: str, purpose: str, **asked: object) -> Non
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
 @service_options
 @json_option
-def lint(files: tuple[Path, ...], url: str | None, data: Path | None, as_json: bool) -> None:
+def lint(files: tuple[Path, ...], target: Target, as_json: bool) -> None:
     """Check collections without registering them.
 
     Says what a device pays, when it stops answering, and the least ceiling that admits all files.
     Exit code 1 if a file cannot be registered.
     """
-    origin = Target(url, data).origin()
+    origin = target.origin()
     manifests = [_parsed(path, ingest=origin) for path in files]
     findings = [_findings(manifest) for manifest in manifests]
     failed = any(finding.level == "error" for found in findings for finding in found)
@@ -160,8 +160,7 @@ def apply(
     key: Path | None,
     dry_run: bool,
     replace: bool,
-    url: str | None,
-    data: Path | None,
+    target: Target,
     as_json: bool,
 ) -> None:
     """Check, sign and register collections.
@@ -173,7 +172,6 @@ def apply(
     """
     from deniable_aggregator.authoring import registered as authored
 
-    target = Target(url, data)
     seed = operator_seed(key, target.settings())
     with target.connect() as client:
         found = [_applied(path, client, target, seed=seed, replace=replace) for path in files]
@@ -245,9 +243,9 @@ def _show_applied(found: list[_Applied], *, dry_run: bool, as_json: bool) -> Non
 @click.argument("collection")
 @click.option("--version", type=click.IntRange(1, 65535), help="Which; the newest by default.")
 @service_options
-def export(collection: str, version: int | None, url: str | None, data: Path | None) -> None:
+def export(collection: str, version: int | None, target: Target) -> None:
     """Print a signed manifest, for apps to ship."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         envelope = client.manifest(collection, version=version)
     click.echo(envelope, nl=False)
 
@@ -256,9 +254,9 @@ def export(collection: str, version: int | None, url: str | None, data: Path | N
 @click.option("--archived", is_flag=True, help="Show archived collections, too.")
 @service_options
 @json_option
-def list_collections(archived: bool, url: str | None, data: Path | None, as_json: bool) -> None:
+def list_collections(archived: bool, target: Target, as_json: bool) -> None:
     """Show the registered collections."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.collections(archived=archived)
     if as_json:
         emit(answer.json())

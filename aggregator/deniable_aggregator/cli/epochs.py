@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -36,12 +35,10 @@ def epochs() -> None:
 @service_options
 @json_option
 @csv_option
-def list_epochs(
-    collection: str, url: str | None, data: Path | None, as_json: bool, as_csv: bool
-) -> None:
+def list_epochs(collection: str, target: Target, as_json: bool, as_csv: bool) -> None:
     """Show the epochs that hold reports, and how many reports were turned away and why."""
     one_form(json=as_json, csv=as_csv)
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.epochs(collection, accept=media_type(as_csv=as_csv))
     if as_csv:
         click.echo(answer.body, nl=False)
@@ -75,20 +72,13 @@ def list_epochs(
 @yes_option
 @service_options
 @json_option
-def close(
-    collection: str,
-    epoch: int | None,
-    yes: bool,
-    url: str | None,
-    data: Path | None,
-    as_json: bool,
-) -> None:
+def close(collection: str, epoch: int | None, yes: bool, target: Target, as_json: bool) -> None:
     """Close an epoch before its time, permanently.
 
     Reports for it that still arrive are refused and never counted. Epochs close by themselves when
     their grace is over.
     """
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         number = _only_open(client, collection) if epoch is None else epoch
         act = f"This closes epoch {number} of {collection} now: its later reports are not counted"
         require_yes(act, yes=yes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -126,8 +125,7 @@ def estimates(
     significant: str | None,
     liars: float | None,
     by_epoch: bool,
-    url: str | None,
-    data: Path | None,
+    target: Target,
     as_json: bool,
     as_csv: bool,
     plot: bool,
@@ -154,7 +152,7 @@ def estimates(
         "significant": significant,
         "liars": liars,
     }
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         read = client.estimates_by_epoch if by_epoch else client.estimates
         for kind, file in ((ARROW, arrow), (PARQUET, parquet)):
             if file is not None:

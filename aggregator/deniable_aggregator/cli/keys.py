@@ -36,9 +36,9 @@ def keys() -> None:
 @keys.command("list", epilog=example("deniable keys list"))
 @service_options
 @json_option
-def list_keys(url: str | None, data: Path | None, as_json: bool) -> None:
+def list_keys(target: Target, as_json: bool) -> None:
     """Show the key list that devices are given."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         listed = _read(client.keys())
     if as_json:
         emit(listed)
@@ -72,16 +72,14 @@ def list_keys(url: str | None, data: Path | None, as_json: bool) -> None:
 @yes_option
 @service_options
 @json_option
-def rotate(
-    suite: str, now: bool, yes: bool, url: str | None, data: Path | None, as_json: bool
-) -> None:
+def rotate(suite: str, now: bool, yes: bool, target: Target, as_json: bool) -> None:
     """Make the next key; doing it again while it is pending changes nothing.
 
     Keys also rotate by themselves after DENIABLE_ROTATE_KEYS_DAYS. With --now it asks first.
     """
     if now:
         require_yes("This replaces the present key at once, without a day's notice", yes=yes)
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.rotate_keys(int(suite), now=now)
     if as_json:
         emit(answer.json())

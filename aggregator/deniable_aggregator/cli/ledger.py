@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -51,15 +50,13 @@ def ledger() -> None:
 @service_options
 @json_option
 @csv_option
-def show(
-    collection: str | None, url: str | None, data: Path | None, as_json: bool, as_csv: bool
-) -> None:
+def show(collection: str | None, target: Target, as_json: bool, as_csv: bool) -> None:
     """See what releases have cost and what is left.
 
     Of every collection, or of one: per epoch, per installation, and by which releases.
     """
     one_form(json=as_json, csv=as_csv)
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.ledger(collection, accept=media_type(as_csv=as_csv))
     if as_csv:
         click.echo(answer.body, nl=False)
@@ -77,14 +74,14 @@ def show(
 @ledger.command(epilog=example("deniable ledger reconcile"))
 @service_options
 @json_option
-def reconcile(url: str | None, data: Path | None, as_json: bool) -> None:
+def reconcile(target: Target, as_json: bool) -> None:
     """Go on with a database that is older than the data directory.
 
     Until then uploads get 503 and no release is made. First put back the newest copy there is: what
     it lacks is lost. What `heads.json` in the data directory still knows of releases is charged
     again; what it does not know costs the collection its whole budget.
     """
-    with Target(url, data).connect(migrate=True) as client:
+    with target.connect(migrate=True) as client:
         answer = client.reconcile()
     if as_json:
         emit(answer.json())

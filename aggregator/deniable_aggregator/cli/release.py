@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -48,8 +47,7 @@ def release(
     cost: bool,
     session: str | None,
     labels: str | None,
-    url: str | None,
-    data: Path | None,
+    target: Target,
     as_json: bool,
     **given: str | None,
 ) -> None:
@@ -65,7 +63,7 @@ def release(
         others = {"mechanism": mechanism, "from": first, "to": last, "cost": cost or None, **given}
         _only_a_question(labels, others)
         named = read_labels(labels or "")
-        with Target(url, data).connect() as client:
+        with target.connect() as client:
             answer = client.ask(collection, session, named)
         _show(answer, answer_table, as_json=as_json)
         return
@@ -81,7 +79,7 @@ def release(
         "mechanism": mechanism,
         **{name: value for name, value in span.items() if value is not None},
     }
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         if cost:
             _show(client.quote(collection, wanted), quote_table, as_json=as_json)
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -34,12 +33,7 @@ if TYPE_CHECKING:
 @json_option
 @csv_option
 def releases(
-    collection: str,
-    release: str | None,
-    url: str | None,
-    data: Path | None,
-    as_json: bool,
-    as_csv: bool,
+    collection: str, release: str | None, target: Target, as_json: bool, as_csv: bool
 ) -> None:
     """List what was released, or show one release again.
 
@@ -48,7 +42,7 @@ def releases(
     one_form(json=as_json, csv=as_csv)
     if as_csv and release is not None:
         raise click.UsageError("--csv is of the list: name no release, or use --json")
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         if release is not None:
             _show(client.release(collection, release), as_json=as_json)
             return

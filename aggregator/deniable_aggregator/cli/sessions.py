@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from deniable_aggregator.cli.access_tables import cell
@@ -21,9 +19,9 @@ def sessions() -> None:
 @sessions.command("list", epilog=example("deniable sessions list"))
 @service_options
 @json_option
-def list_sessions(url: str | None, data: Path | None, as_json: bool) -> None:
+def list_sessions(target: Target, as_json: bool) -> None:
     """Show who is signed in, how, and until when."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.sessions()
     if as_json:
         emit(answer.json())
@@ -36,9 +34,9 @@ def list_sessions(url: str | None, data: Path | None, as_json: bool) -> None:
 @click.argument("session_id", metavar="ID")
 @service_options
 @json_option
-def end(session_id: str, url: str | None, data: Path | None, as_json: bool) -> None:
+def end(session_id: str, target: Target, as_json: bool) -> None:
     """Sign somebody out, at once."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         client.end_session(session_id)
     if as_json:
         emit({"id": session_id, "ended": True})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from itertools import compress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -48,12 +47,11 @@ def new(
     label: str,
     collections: tuple[str, ...],
     expires: int | None,
-    url: str | None,
-    data: Path | None,
+    target: Target,
     as_json: bool,
 ) -> None:
     """Make a token; it is printed this once."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         made = client.make_token(role, label, collections=collections, expires_days=expires)
     if as_json:
         emit(made.json())
@@ -65,9 +63,9 @@ def new(
 @click.option("--all", "everything", is_flag=True, help="Those revoked or expired, too.")
 @service_options
 @json_option
-def list_tokens(url: str | None, data: Path | None, everything: bool, as_json: bool) -> None:
+def list_tokens(target: Target, everything: bool, as_json: bool) -> None:
     """Show who has access; a token itself is never shown again."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.tokens()
     now = datetime.now(UTC).timestamp()
     rows = answer.document.tokens
@@ -86,9 +84,9 @@ def list_tokens(url: str | None, data: Path | None, everything: bool, as_json: b
 @click.argument("token_id", metavar="ID")
 @service_options
 @json_option
-def revoke(token_id: str, url: str | None, data: Path | None, as_json: bool) -> None:
+def revoke(token_id: str, target: Target, as_json: bool) -> None:
     """End a token, at once and for good."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         client.revoke_token(token_id)
     if as_json:
         emit({"id": token_id, "revoked": True})

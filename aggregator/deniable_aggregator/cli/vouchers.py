@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -37,15 +36,13 @@ def vouchers() -> None:
 )
 @service_options
 @json_option
-def key(
-    collection: str, epoch: int | None, url: str | None, data: Path | None, as_json: bool
-) -> None:
+def key(collection: str, epoch: int | None, target: Target, as_json: bool) -> None:
     """Print the key that the backend of a collection needs.
 
     It is the same until it is replaced. Keep it as a password is kept: who has it can issue
     vouchers for anybody, and tell whose report carried which.
     """
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.voucher_key(collection, epoch=epoch)
     _show(answer, as_json=as_json)
 
@@ -55,7 +52,7 @@ def key(
 @yes_option
 @service_options
 @json_option
-def replace(collection: str, yes: bool, url: str | None, data: Path | None, as_json: bool) -> None:
+def replace(collection: str, yes: bool, target: Target, as_json: bool) -> None:
     """Make another key, for the epochs that nobody can have reported in yet, and print it.
 
     Epochs before keep their key, so that each person counts once in each: the backend needs both
@@ -63,7 +60,7 @@ def replace(collection: str, yes: bool, url: str | None, data: Path | None, as_j
     """
     act = f"This replaces the key of {collection}: later epochs take no voucher of the present one"
     require_yes(act, yes=yes)
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.replace_voucher_key(collection)
     _show(answer, as_json=as_json)
 
@@ -100,15 +97,10 @@ def _show(answer: Answer[VoucherKeyDocument], *, as_json: bool) -> None:
 @service_options
 @json_option
 def issue_voucher(
-    collection: str,
-    person: str,
-    epoch: int | None,
-    url: str | None,
-    data: Path | None,
-    as_json: bool,
+    collection: str, person: str, epoch: int | None, target: Target, as_json: bool
 ) -> None:
     """Issue the voucher of one person, to try it out: a backend does this by itself."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.issue_voucher(collection, person, epoch=epoch)
     if as_json:
         emit(answer.json())
