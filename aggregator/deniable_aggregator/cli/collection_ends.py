@@ -6,7 +6,7 @@ import click
 
 from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit
+from deniable_aggregator.cli.output import show
 
 __all__ = ["archive", "close", "delete"]
 
@@ -21,10 +21,7 @@ def close(collection: str, yes: bool, target: Target, as_json: bool) -> None:
     require_yes(f"This ends {collection}: it takes no more reports", yes=yes)
     with target.connect() as client:
         answer = client.close_collection(collection)
-    if as_json:
-        emit(answer.json())
-    else:
-        click.echo(f"{answer.document.collection} is closed")
+    show(answer, lambda found: click.echo(f"{found.collection} is closed"), as_json=as_json)
 
 
 @click.command(
@@ -44,11 +41,8 @@ def archive(collection: str, undo: bool, target: Target, as_json: bool) -> None:
     """
     with target.connect() as client:
         answer = client.archive(collection, undo=undo)
-    if as_json:
-        emit(answer.json())
-    else:
-        where = "on the lists again" if undo else "archived: `collections list --archived` shows it"
-        click.echo(f"{answer.document.collection} is {where}")
+    where = "on the lists again" if undo else "archived: `collections list --archived` shows it"
+    show(answer, lambda found: click.echo(f"{found.collection} is {where}"), as_json=as_json)
 
 
 @click.command(epilog=example("deniable collections delete settings-4kqz0m"))

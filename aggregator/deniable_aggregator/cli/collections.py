@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,12 +21,13 @@ from deniable_aggregator.cli.options import (
     operator_seed,
     service_options,
 )
-from deniable_aggregator.cli.output import emit, plain_table
+from deniable_aggregator.cli.output import emit, plain_table, show
 from deniable_shared.placeholders import PLACEHOLDER_PURPOSE
 
 if TYPE_CHECKING:
     from deniable_aggregator.authoring.registered import Ceiling
     from deniable_aggregator.client.service_client import ServiceClient
+    from deniable_aggregator.documents.collections import CollectionsDocument
     from deniable_shared.linter import Finding
     from deniable_shared.manifest import Manifest
 
@@ -258,13 +260,14 @@ def list_collections(archived: bool, target: Target, as_json: bool) -> None:
     """Show the registered collections."""
     with target.connect() as client:
         answer = client.collections(archived=archived)
-    if as_json:
-        emit(answer.json())
-        return
+    show(answer, partial(_print_list, archived=archived), as_json=as_json)
+
+
+def _print_list(document: CollectionsDocument, *, archived: bool) -> None:
     columns = ["collection", "version", "state", "mechanism", "epsilon", "expires", "purpose"]
     if archived:
         columns.insert(3, "archived")
-    rows = answer.document.collections
+    rows = document.collections
     plain_table(columns, [[str(getattr(row, column)) for column in columns] for row in rows])
     for row in rows:
         if row.identified:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,10 @@ from deniable_aggregator.cli.options import (
     service_options,
     settings_for,
 )
-from deniable_aggregator.cli.output import emit, plain_table
+from deniable_aggregator.cli.output import emit, plain_table, show
+
+if TYPE_CHECKING:
+    from deniable_aggregator.documents.collections import RotatedDocument
 
 SUITES = {1: "X25519", 2: "MLKEM768-X25519"}
 
@@ -81,10 +84,10 @@ def rotate(suite: str, now: bool, yes: bool, target: Target, as_json: bool) -> N
         require_yes("This replaces the present key at once, without a day's notice", yes=yes)
     with target.connect() as client:
         answer = client.rotate_keys(int(suite), now=now)
-    if as_json:
-        emit(answer.json())
-        return
-    made = answer.document
+    show(answer, _print_rotated, as_json=as_json)
+
+
+def _print_rotated(made: RotatedDocument) -> None:
     when = "is active" if made.state == "active" else f"is used from {_moment(made.active_from)}"
     click.echo(f"Key {made.id} of suite {made.suite} {when}")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from deniable_aggregator.cli.access_tables import cell
+from deniable_aggregator.cli.access_tables import access_table
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, plain_table
+from deniable_aggregator.cli.output import emit, show
 
 COLUMNS = ("id", "name", "role", "collections", "via", "created", "expires")
 
@@ -23,11 +23,7 @@ def list_sessions(target: Target, as_json: bool) -> None:
     """Show who is signed in, how, and until when."""
     with target.connect() as client:
         answer = client.sessions()
-    if as_json:
-        emit(answer.json())
-        return
-    rows = answer.document.sessions
-    plain_table(COLUMNS, [[cell(row, column) for column in COLUMNS] for row in rows])
+    show(answer, lambda found: access_table(COLUMNS, found.sessions), as_json=as_json)
 
 
 @sessions.command(epilog=example("deniable sessions end 3f9a01c2b4de"))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli.access_tables import cell, collection_option
+from deniable_aggregator.cli.access_tables import access_table, collection_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, plain_table
+from deniable_aggregator.cli.output import emit, show
 
 if TYPE_CHECKING:
     from deniable_aggregator.documents.access import TokenDocument
@@ -53,10 +53,7 @@ def new(
     """Make a token; it is printed this once."""
     with target.connect() as client:
         made = client.make_token(role, label, collections=collections, expires_days=expires)
-    if as_json:
-        emit(made.json())
-    else:
-        click.echo(made.document.token)
+    show(made, lambda found: click.echo(found.token), as_json=as_json)
 
 
 @tokens.command("list", epilog=example("deniable tokens list", "deniable tokens list --all"))
@@ -75,9 +72,7 @@ def list_tokens(target: Target, everything: bool, as_json: bool) -> None:
         return
     columns = ["id", "role", "label", "collections", "created", "expires"]
     columns += ["revoked"] if everything else []
-    plain_table(
-        columns, [[cell(row, column) for column in columns] for row in compress(rows, listed)]
-    )
+    access_table(columns, compress(rows, listed))
 
 
 @tokens.command(epilog=example("deniable tokens revoke 3f9a01c2b4de"))

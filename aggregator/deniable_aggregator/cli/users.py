@@ -6,10 +6,10 @@ import sys
 
 import click
 
-from deniable_aggregator.cli.access_tables import cell, collection_option, moment
+from deniable_aggregator.cli.access_tables import access_table, collection_option, moment
 from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, plain_table, visible
+from deniable_aggregator.cli.output import emit, show, visible
 
 ROLES = ("viewer", "analyst", "admin")
 COLUMNS = ("name", "role", "collections", "created")
@@ -44,10 +44,8 @@ def add(
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else _asked()
     with target.connect() as client:
         made = client.add_user(name, role, password=password, collections=collections)
-    if as_json:
-        emit(made.json())
-    else:
-        click.echo(f"Added {name}, who may sign in at /sign-in as {role}")
+    said = f"Added {name}, who may sign in at /sign-in as {role}"
+    show(made, lambda _: click.echo(said), as_json=as_json)
 
 
 @users.command("list", epilog=example("deniable users list"))
@@ -57,11 +55,7 @@ def list_users(target: Target, as_json: bool) -> None:
     """Show who has a password."""
     with target.connect() as client:
         answer = client.users()
-    if as_json:
-        emit(answer.json())
-        return
-    rows = answer.document.users
-    plain_table(COLUMNS, [[cell(row, column) for column in COLUMNS] for row in rows])
+    show(answer, lambda found: access_table(COLUMNS, found.users), as_json=as_json)
 
 
 @users.command(epilog=example("deniable users remove ana"))

@@ -8,10 +8,9 @@ import click
 
 from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, say
+from deniable_aggregator.cli.output import say, show
 
 if TYPE_CHECKING:
-    from deniable_aggregator.client.answers import Answer
     from deniable_aggregator.documents.access import VoucherKeyDocument
 
 
@@ -44,7 +43,7 @@ def key(collection: str, epoch: int | None, target: Target, as_json: bool) -> No
     """
     with target.connect() as client:
         answer = client.voucher_key(collection, epoch=epoch)
-    _show(answer, as_json=as_json)
+    show(answer, _print_key, as_json=as_json)
 
 
 @vouchers.command(epilog=example("deniable vouchers replace survey"))
@@ -62,15 +61,11 @@ def replace(collection: str, yes: bool, target: Target, as_json: bool) -> None:
     require_yes(act, yes=yes)
     with target.connect() as client:
         answer = client.replace_voucher_key(collection)
-    _show(answer, as_json=as_json)
+    show(answer, _print_key, as_json=as_json)
 
 
-def _show(answer: Answer[VoucherKeyDocument], *, as_json: bool) -> None:
+def _print_key(made: VoucherKeyDocument) -> None:
     """The key alone on stdout."""
-    if as_json:
-        emit(answer.json())
-        return
-    made = answer.document
     spell = f", epochs from {made.first} on" if made.first else ""
     spell += f", epochs before {made.next}" if made.next is not None else ""
     say(f"For the backend that issues vouchers of {made.collection}{spell}:")
@@ -102,7 +97,4 @@ def issue_voucher(
     """Issue the voucher of one person, to try it out: a backend does this by itself."""
     with target.connect() as client:
         answer = client.issue_voucher(collection, person, epoch=epoch)
-    if as_json:
-        emit(answer.json())
-    else:
-        click.echo(answer.document.voucher)
+    show(answer, lambda found: click.echo(found.voucher), as_json=as_json)
