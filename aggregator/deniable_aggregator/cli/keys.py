@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from deniable_aggregator.cli.access_tables import moment
 from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.options import (
     Target,
@@ -58,7 +58,7 @@ def list_keys(target: Target, as_json: bool) -> None:
         ],
     )
     log = listed["log"]
-    click.echo(f"List {listed['version']}, valid until {_moment(listed['expires'])}")
+    click.echo(f"List {listed['version']}, valid until {moment(listed['expires'])}")
     click.echo(f"Log of {log['size']:,} entries, ending in {log['head']}")
 
 
@@ -88,7 +88,7 @@ def rotate(suite: str, now: bool, yes: bool, target: Target, as_json: bool) -> N
 
 
 def _print_rotated(made: RotatedDocument) -> None:
-    when = "is active" if made.state == "active" else f"is used from {_moment(made.active_from)}"
+    when = "is active" if made.state == "active" else f"is used from {moment(made.active_from)}"
     click.echo(f"Key {made.id} of suite {made.suite} {when}")
 
 
@@ -121,7 +121,7 @@ def delegate(key: Path | None, data: Path | None, as_json: bool) -> None:
     if as_json:
         emit({"expires": expires})
     else:
-        click.echo(f"The online key may sign key lists until {_moment(expires)}")
+        click.echo(f"The online key may sign key lists until {moment(expires)}")
 
 
 def _read(envelope: bytes) -> dict[str, Any]:
@@ -132,9 +132,3 @@ def _read(envelope: bytes) -> dict[str, Any]:
     signed = dsse.decode(envelope, payload_type=KEYS_TYPE, extra=frozenset({"delegation"}))
     document: dict[str, Any] = json.loads(signed.payload)
     return document
-
-
-def _moment(value: object) -> str:
-    if not isinstance(value, int):
-        return ""
-    return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M} UTC"
