@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,6 +55,15 @@ def references(node: object) -> Iterator[str]:
 def test_the_document_is_valid_openapi_3_1(document: dict[str, Any]) -> None:
     assert document["openapi"] == "3.1.0"
     schemathesis.openapi.from_dict(document).validate()
+
+
+def test_members_that_came_later_are_promised_like_the_others(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    later = {"CollectionDocument": {"archived", "requires"}, "ReconciledDocument": {"lost"}}
+    for name, members in later.items():
+        assert members <= set(schemas[name]["required"])
+        assert not [each for each in members if "default" in schemas[name]["properties"][each]]
+    assert "x-later" not in json.dumps(document)
 
 
 def test_every_schema_is_valid_json_schema(document: dict[str, Any]) -> None:

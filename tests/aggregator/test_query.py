@@ -171,7 +171,7 @@ def test_the_environment_names_the_service_and_its_token(monkeypatch: pytest.Mon
     monkeypatch.setenv("DENIABLE_TOKEN", "dn_secret")
     with deniable.connect() as service:
         assert service.address == "https://deniable.example.org"
-        assert service._client._connection.http.headers["Authorization"] == "Bearer dn_secret"
+        assert service._client._service.http.headers["Authorization"] == "Bearer dn_secret"
 
 
 def test_the_token_is_shown_by_nothing(world: World) -> None:

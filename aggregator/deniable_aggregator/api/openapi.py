@@ -146,4 +146,17 @@ def _schemas(operations: Any) -> Document:
     _, components = msgspec.json.schema_components(
         sorted(structs, key=lambda struct: struct.__name__), ref_template=SCHEMA_REF
     )
+    for schema in components.values():
+        _require_later_members(schema)
     return components
+
+
+def _require_later_members(schema: Document) -> None:
+    """Answers have them, whatever the default that a client of an older service reads."""
+    properties = schema.get("properties", {})
+    later = [name for name, member in properties.items() if member.pop("x-later", False)]
+    for name in later:
+        del properties[name]["default"]
+    if later:
+        sent = {*schema["required"], *later}
+        schema["required"] = [name for name in properties if name in sent]

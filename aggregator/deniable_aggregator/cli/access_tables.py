@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import click
 
+from deniable_aggregator.cli.output import plain_table
+
 if TYPE_CHECKING:
     from msgspec import Struct
 
-__all__ = ["cell", "collection_option", "moment"]
+__all__ = ["access_table", "collection_option", "moment"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,7 +30,12 @@ def collection_option(command: Callable[P, R]) -> Callable[P, R]:
     )(command)
 
 
-def cell(row: Struct, column: str) -> str:
+def access_table(columns: Sequence[str], rows: Iterable[Struct]) -> None:
+    """A line for each token, person or session."""
+    plain_table(columns, [[_cell(row, column) for column in columns] for row in rows])
+
+
+def _cell(row: Struct, column: str) -> str:
     """One value of a row; numbers are moments."""
     value = getattr(row, column)
     if value is None:

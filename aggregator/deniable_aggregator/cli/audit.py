@@ -42,14 +42,7 @@ if TYPE_CHECKING:
 @service_options
 @json_option
 @csv_option
-def audit(
-    verify: bool,
-    since: str | None,
-    url: str | None,
-    data: Path | None,
-    as_json: bool,
-    as_csv: bool,
-) -> None:
+def audit(verify: bool, since: str | None, target: Target, as_json: bool, as_csv: bool) -> None:
     """Show who did what that took a privilege.
 
     On the service's machine --verify also holds it against heads.json. Note the size and head that
@@ -57,7 +50,6 @@ def audit(
     end off or wrote all of it anew.
     """
     one_form(json=as_json, csv=as_csv, verify=verify and as_csv)
-    target = Target(url, data)
     with target.connect() as client:
         if as_csv:
             _print_csv(client)
@@ -70,7 +62,7 @@ def audit(
     if not verify:
         plain_table(("when", "act", "who", "details"), [_row(entry) for entry in entries])
         return
-    size, head = _verified(entries, since, target.settings().data if url is None else None)
+    size, head = _verified(entries, since, target.settings().data if target.url is None else None)
     if as_json:
         emit({"size": size, "head": head})
     else:

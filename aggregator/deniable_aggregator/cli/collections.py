@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,12 +21,13 @@ from deniable_aggregator.cli.options import (
     operator_seed,
     service_options,
 )
-from deniable_aggregator.cli.output import emit, plain_table
+from deniable_aggregator.cli.output import emit, plain_table, show
 from deniable_shared.placeholders import PLACEHOLDER_PURPOSE
 
 if TYPE_CHECKING:
     from deniable_aggregator.authoring.registered import Ceiling
     from deniable_aggregator.client.service_client import ServiceClient
+    from deniable_aggregator.documents.collections import CollectionsDocument
     from deniable_shared.linter import Finding
     from deniable_shared.manifest import Manifest
 
@@ -116,13 +118,13 @@ def new(name: str, kind: str, repeat: str, purpose: str, **asked: object) -> Non
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
 @service_options
 @json_option
-def lint(files: tuple[Path, ...], url: str | None, data: Path | None, as_json: bool) -> None:
+def lint(files: tuple[Path, ...], target: Target, as_json: bool) -> None:
     """Check collections without registering them.
 
     Says what a device pays, when it stops answering, and the least ceiling that admits all files.
     Exit code 1 if a file cannot be registered.
     """
-    origin = Target(url, data).origin()
+    origin = target.origin()
     manifests = [_parsed(path, ingest=origin) for path in files]
     findings = [_findings(manifest) for manifest in manifests]
     failed = any(finding.level == "error" for found in findings for finding in found)
@@ -160,8 +162,7 @@ def apply(
     key: Path | None,
     dry_run: bool,
     replace: bool,
-    url: str | None,
-    data: Path | None,
+    target: Target,
     as_json: bool,
 ) -> None:
     """Check, sign and register collections.
@@ -173,7 +174,6 @@ def apply(
     """
     from deniable_aggregator.authoring import registered as authored
 
-    target = Target(url, data)
     seed = operator_seed(key, target.settings())
     with target.connect() as client:
         found = [_applied(path, client, target, seed=seed, replace=replace) for path in files]
@@ -245,9 +245,9 @@ def _show_applied(found: list[_Applied], *, dry_run: bool, as_json: bool) -> Non
 @click.argument("collection")
 @click.option("--version", type=click.IntRange(1, 65535), help="Which; the newest by default.")
 @service_options
-def export(collection: str, version: int | None, url: str | None, data: Path | None) -> None:
+def export(collection: str, version: int | None, target: Target) -> None:
     """Print a signed manifest, for apps to ship."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         envelope = client.manifest(collection, version=version)
     click.echo(envelope, nl=False)
 
@@ -256,17 +256,18 @@ def export(collection: str, version: int | None, url: str | None, data: Path | N
 @click.option("--archived", is_flag=True, help="Show archived collections, too.")
 @service_options
 @json_option
-def list_collections(archived: bool, url: str | None, data: Path | None, as_json: bool) -> None:
+def list_collections(archived: bool, target: Target, as_json: bool) -> None:
     """Show the registered collections."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.collections(archived=archived)
-    if as_json:
-        emit(answer.json())
-        return
+    show(answer, partial(_print_list, archived=archived), as_json=as_json)
+
+
+def _print_list(document: CollectionsDocument, *, archived: bool) -> None:
     columns = ["collection", "version", "state", "mechanism", "epsilon", "expires", "purpose"]
     if archived:
         columns.insert(3, "archived")
-    rows = answer.document.collections
+    rows = document.collections
     plain_table(columns, [[str(getattr(row, column)) for column in columns] for row in rows])
     for row in rows:
         if row.identified:

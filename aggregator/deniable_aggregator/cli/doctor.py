@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -22,12 +21,12 @@ if TYPE_CHECKING:
 @click.command(epilog=example("deniable doctor", "deniable doctor --url https://t.example.org"))
 @service_options
 @json_option
-def doctor(url: str | None, data: Path | None, as_json: bool) -> None:
+def doctor(target: Target, as_json: bool) -> None:
     """Check this installation.
 
     One line a check: ok, warn or fail. Exit code 1 if anything fails.
     """
-    found = list(_checks(Target(url, data)))
+    found = list(_checks(target))
     if as_json:
         emit({"checks": checks.documents(found)})
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -19,11 +18,15 @@ from deniable_aggregator.cli.options import (
     one_form,
     service_options,
 )
-from deniable_aggregator.cli.output import emit, plain_table
+from deniable_aggregator.cli.output import plain_table, show
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient
-    from deniable_aggregator.documents.collections import EpochDocument
+    from deniable_aggregator.documents.collections import (
+        ClosedEpochDocument,
+        EpochDocument,
+        EpochsDocument,
+    )
 
 
 @click.group()
@@ -36,20 +39,15 @@ def epochs() -> None:
 @service_options
 @json_option
 @csv_option
-def list_epochs(
-    collection: str, url: str | None, data: Path | None, as_json: bool, as_csv: bool
-) -> None:
+def list_epochs(collection: str, target: Target, as_json: bool, as_csv: bool) -> None:
     """Show the epochs that hold reports, and how many reports were turned away and why."""
     one_form(json=as_json, csv=as_csv)
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.epochs(collection, accept=media_type(as_csv=as_csv))
-    if as_csv:
-        click.echo(answer.body, nl=False)
-        return
-    if as_json:
-        emit(answer.json())
-        return
-    document = answer.document
+    show(answer, _print_epochs, as_json=as_json, as_csv=as_csv)
+
+
+def _print_epochs(document: EpochsDocument) -> None:
     plain_table(
         ["epoch", "starts", "closes", "state", "n"],
         [
@@ -75,29 +73,23 @@ def list_epochs(
 @yes_option
 @service_options
 @json_option
-def close(
-    collection: str,
-    epoch: int | None,
-    yes: bool,
-    url: str | None,
-    data: Path | None,
-    as_json: bool,
-) -> None:
+def close(collection: str, epoch: int | None, yes: bool, target: Target, as_json: bool) -> None:
     """Close an epoch before its time, permanently.
 
     Reports for it that still arrive are refused and never counted. Epochs close by themselves when
     their grace is over.
     """
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         number = _only_open(client, collection) if epoch is None else epoch
         act = f"This closes epoch {number} of {collection} now: its later reports are not counted"
         require_yes(act, yes=yes)
         answer = client.close_epoch(collection, number)
-    if as_json:
-        emit(answer.json())
-    else:
-        was = "" if answer.document.changed else " already"
-        click.echo(f"Epoch {number} of {answer.document.collection} is{was} closed")
+    show(answer, _print_closed, as_json=as_json)
+
+
+def _print_closed(closed: ClosedEpochDocument) -> None:
+    was = "" if closed.changed else " already"
+    click.echo(f"Epoch {closed.epoch} of {closed.collection} is{was} closed")
 
 
 def _only_open(client: ServiceClient, collection: str) -> int:

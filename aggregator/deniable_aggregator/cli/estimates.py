@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 import click
 
@@ -16,10 +15,7 @@ from deniable_aggregator.cli.options import (
     one_form,
     service_options,
 )
-from deniable_aggregator.cli.output import emit
-
-if TYPE_CHECKING:
-    from deniable_aggregator.documents.estimates import EstimatesByEpochDocument, EstimatesDocument
+from deniable_aggregator.cli.output import show
 
 ARROW = "application/vnd.apache.arrow.stream"
 PARQUET = "application/vnd.apache.parquet"
@@ -126,8 +122,7 @@ def estimates(
     significant: str | None,
     liars: float | None,
     by_epoch: bool,
-    url: str | None,
-    data: Path | None,
+    target: Target,
     as_json: bool,
     as_csv: bool,
     plot: bool,
@@ -154,43 +149,21 @@ def estimates(
         "significant": significant,
         "liars": liars,
     }
-    with Target(url, data).connect() as client:
+    from deniable_aggregator.cli.plots import plotted, plotted_by_epoch
+    from deniable_aggregator.cli.tables import estimates_by_epoch_table, estimates_table
+
+    with target.connect() as client:
         read = client.estimates_by_epoch if by_epoch else client.estimates
         for kind, file in ((ARROW, arrow), (PARQUET, parquet)):
             if file is not None:
                 columns = read(collection, arguments, accept=kind).body
                 file.write(columns)  # which opens it
                 return
-        answer = read(collection, arguments, accept=media_type(as_csv=as_csv))
-    if as_csv:
-        click.echo(answer.body, nl=False)
-    elif as_json:
-        emit(answer.json())
-    elif plot:
-        _plot(answer.document)
-    else:
-        _show(answer.document)
-
-
-def _plot(document: EstimatesDocument | EstimatesByEpochDocument) -> None:
-    from deniable_aggregator.cli.plots import plotted, plotted_by_epoch
-    from deniable_aggregator.documents.estimates import EstimatesDocument
-
-    if isinstance(document, EstimatesDocument):
-        plotted(document)
-    else:
-        plotted_by_epoch(document.epochs)
-
-
-def _show(document: EstimatesDocument | EstimatesByEpochDocument) -> None:
-    from deniable_aggregator.cli.tables import estimates_table
-    from deniable_aggregator.documents.estimates import EstimatesDocument
-
-    if isinstance(document, EstimatesDocument):
-        estimates_table(document)
-        return
-    for epoch in document.epochs:
-        click.echo(f"Epoch {', '.join(map(str, epoch.epochs))}")
-        estimates_table(epoch)
-    if document.too_few_reports:
-        click.echo(f"Too few reports: {', '.join(map(str, document.too_few_reports))}")
+        form = media_type(as_csv=as_csv)
+        if by_epoch:
+            epochs = client.estimates_by_epoch(collection, arguments, accept=form)
+            shown = plotted_by_epoch if plot else estimates_by_epoch_table
+            show(epochs, shown, as_json=as_json, as_csv=as_csv)
+        else:
+            pooled = client.estimates(collection, arguments, accept=form)
+            show(pooled, plotted if plot else estimates_table, as_json=as_json, as_csv=as_csv)

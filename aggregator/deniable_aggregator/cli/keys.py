@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from deniable_aggregator.cli.access_tables import moment
 from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.options import (
     Target,
@@ -19,7 +19,10 @@ from deniable_aggregator.cli.options import (
     service_options,
     settings_for,
 )
-from deniable_aggregator.cli.output import emit, plain_table
+from deniable_aggregator.cli.output import emit, plain_table, show
+
+if TYPE_CHECKING:
+    from deniable_aggregator.documents.collections import RotatedDocument
 
 SUITES = {1: "X25519", 2: "MLKEM768-X25519"}
 
@@ -36,9 +39,9 @@ def keys() -> None:
 @keys.command("list", epilog=example("deniable keys list"))
 @service_options
 @json_option
-def list_keys(url: str | None, data: Path | None, as_json: bool) -> None:
+def list_keys(target: Target, as_json: bool) -> None:
     """Show the key list that devices are given."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         listed = _read(client.keys())
     if as_json:
         emit(listed)
@@ -55,7 +58,7 @@ def list_keys(url: str | None, data: Path | None, as_json: bool) -> None:
         ],
     )
     log = listed["log"]
-    click.echo(f"List {listed['version']}, valid until {_moment(listed['expires'])}")
+    click.echo(f"List {listed['version']}, valid until {moment(listed['expires'])}")
     click.echo(f"Log of {log['size']:,} entries, ending in {log['head']}")
 
 
@@ -72,22 +75,20 @@ def list_keys(url: str | None, data: Path | None, as_json: bool) -> None:
 @yes_option
 @service_options
 @json_option
-def rotate(
-    suite: str, now: bool, yes: bool, url: str | None, data: Path | None, as_json: bool
-) -> None:
+def rotate(suite: str, now: bool, yes: bool, target: Target, as_json: bool) -> None:
     """Make the next key; doing it again while it is pending changes nothing.
 
     Keys also rotate by themselves after DENIABLE_ROTATE_KEYS_DAYS. With --now it asks first.
     """
     if now:
         require_yes("This replaces the present key at once, without a day's notice", yes=yes)
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.rotate_keys(int(suite), now=now)
-    if as_json:
-        emit(answer.json())
-        return
-    made = answer.document
-    when = "is active" if made.state == "active" else f"is used from {_moment(made.active_from)}"
+    show(answer, _print_rotated, as_json=as_json)
+
+
+def _print_rotated(made: RotatedDocument) -> None:
+    when = "is active" if made.state == "active" else f"is used from {moment(made.active_from)}"
     click.echo(f"Key {made.id} of suite {made.suite} {when}")
 
 
@@ -120,7 +121,7 @@ def delegate(key: Path | None, data: Path | None, as_json: bool) -> None:
     if as_json:
         emit({"expires": expires})
     else:
-        click.echo(f"The online key may sign key lists until {_moment(expires)}")
+        click.echo(f"The online key may sign key lists until {moment(expires)}")
 
 
 def _read(envelope: bytes) -> dict[str, Any]:
@@ -131,9 +132,3 @@ def _read(envelope: bytes) -> dict[str, Any]:
     signed = dsse.decode(envelope, payload_type=KEYS_TYPE, extra=frozenset({"delegation"}))
     document: dict[str, Any] = json.loads(signed.payload)
     return document
-
-
-def _moment(value: object) -> str:
-    if not isinstance(value, int):
-        return ""
-    return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M} UTC"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from deniable_aggregator.cli import output
 from deniable_aggregator.cli.lazy import DefaultGroup
 from deniable_aggregator.cli.options import (
     Target,
@@ -17,13 +17,13 @@ from deniable_aggregator.cli.options import (
     one_form,
     service_options,
 )
-from deniable_aggregator.cli.output import emit, plain_table
 from deniable_aggregator.cli.releases import release_list
 from deniable_aggregator.releases.words import cost_words, epochs_words
 
 if TYPE_CHECKING:
     from deniable_aggregator.documents.releases import (
         AccountDocument,
+        LedgerDocument,
         ReconciledDocument,
         RemainingDocument,
         SpentEpochsDocument,
@@ -51,47 +51,42 @@ def ledger() -> None:
 @service_options
 @json_option
 @csv_option
-def show(
-    collection: str | None, url: str | None, data: Path | None, as_json: bool, as_csv: bool
-) -> None:
+def show(collection: str | None, target: Target, as_json: bool, as_csv: bool) -> None:
     """See what releases have cost and what is left.
 
     Of every collection, or of one: per epoch, per installation, and by which releases.
     """
     one_form(json=as_json, csv=as_csv)
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.ledger(collection, accept=media_type(as_csv=as_csv))
-    if as_csv:
-        click.echo(answer.body, nl=False)
-        return
-    if as_json:
-        emit(answer.json())
-        return
-    accounts = answer.document.collections
-    if not accounts:
+    output.show(answer, _print_ledger, as_json=as_json, as_csv=as_csv)
+
+
+def _print_ledger(document: LedgerDocument) -> None:
+    if not document.collections:
         click.echo("No collection is registered")
-    for account in accounts:
-        _show(account)
+    for account in document.collections:
+        _print_account(account)
 
 
 @ledger.command(epilog=example("deniable ledger reconcile"))
 @service_options
 @json_option
-def reconcile(url: str | None, data: Path | None, as_json: bool) -> None:
+def reconcile(target: Target, as_json: bool) -> None:
     """Go on with a database that is older than the data directory.
 
     Until then uploads get 503 and no release is made. First put back the newest copy there is: what
     it lacks is lost. What `heads.json` in the data directory still knows of releases is charged
     again; what it does not know costs the collection its whole budget.
     """
-    with Target(url, data).connect(migrate=True) as client:
+    with target.connect(migrate=True) as client:
         answer = client.reconcile()
-    if as_json:
-        emit(answer.json())
-        return
-    document = answer.document
+    output.show(answer, _print_reconciled, as_json=as_json)
+
+
+def _print_reconciled(document: ReconciledDocument) -> None:
     if document.lost or document.charged:
-        _show_charged(document)
+        _print_charged(document)
     else:
         click.echo("Nothing is missing: uploads and releases go on with this database")
     for collection in document.lost:
@@ -101,11 +96,11 @@ def reconcile(url: str | None, data: Path | None, as_json: bool) -> None:
         )
 
 
-def _show_charged(document: ReconciledDocument) -> None:
+def _print_charged(document: ReconciledDocument) -> None:
     if not document.charged:
         click.echo("No charge is missing: uploads and releases go on with this database")
         return
-    plain_table(
+    output.plain_table(
         ["collection", "release", "epochs", "cost"],
         [
             [
@@ -122,13 +117,13 @@ def _show_charged(document: ReconciledDocument) -> None:
     click.echo(f"{len(document.charged)} charges were added: uploads and releases go on")
 
 
-def _show(account: AccountDocument) -> None:
+def _print_account(account: AccountDocument) -> None:
     """What is left first, then who spent the rest."""
     click.echo(f"{account.collection}: {cost_words(account.per_epoch)} an epoch")
     lines = [_line(_epochs(row), row) for row in account.epochs]
     lines += [["every other epoch", "ε = 0", cost_words(account.per_epoch)]]
     lines += [_line(_installation(account.reports), account.installation)]
-    plain_table(["account", "spent", "left"], lines)
+    output.plain_table(["account", "spent", "left"], lines)
     if account.releases:
         release_list(account.releases)
 

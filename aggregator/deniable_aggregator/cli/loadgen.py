@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -44,8 +43,7 @@ def loadgen(
     reports: int,
     duration: int,
     other_host: bool,
-    url: str | None,
-    data: Path | None,
+    target: Target,
     as_json: bool,
 ) -> None:
     """Send made-up reports and see what the service takes.
@@ -58,7 +56,7 @@ def loadgen(
     from deniable_aggregator.load.plan import Plan, require_this_machine
 
     plan = Plan(rate, connections, reports, duration)
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         if not client.address.startswith(("http://", "https://")):
             raise CommandFailed(
                 f"no service runs in {client.address}: start `deniable serve` first"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -40,18 +39,15 @@ def log() -> None:
 )
 @service_options
 @json_option
-def verify(
-    trust: str | None, heads: tuple[str, ...], url: str | None, data: Path | None, as_json: bool
-) -> None:
+def verify(trust: str | None, heads: tuple[str, ...], target: Target, as_json: bool) -> None:
     """Compute the log anew and hold everything signed against it.
 
     Reads the data directory's database, whether or not it is served, and with --url the service, as
     any device can; both must be one log. Exit code 1 if anything fails.
     """
-    target = Target(url, data)
     settings = target.settings()
     database = settings if settings.shared or settings.database.is_file() else None
-    if database is None and url is None:
+    if database is None and target.url is None:
         raise CommandFailed(
             f"{settings.data} holds no database: choose another with --data, or --url"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -93,14 +94,19 @@ def data_option(command: Callable[P, R]) -> Callable[P, R]:
     )(command)
 
 
-def service_options(command: Callable[P, R]) -> Callable[P, R]:
-    """--url and --data."""
+def service_options(command: Callable[..., R]) -> Callable[..., R]:
+    """--url and --data, which the command takes as `target`."""
+
+    @wraps(command)
+    def aimed(*, url: str | None, data: Path | None, **given: object) -> R:
+        return command(target=Target(url, data), **given)
+
     with_url = click.option(
         "--url",
         envvar="DENIABLE_URL",
         metavar="URL",
         help="A running service; its token is read from DENIABLE_TOKEN. [DENIABLE_URL]",
-    )(command)
+    )(aimed)
     return data_option(with_url)
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
 if TYPE_CHECKING:
+    from msgspec import Struct
     from rich.console import Console
     from rich.table import Table
+
+    from deniable_aggregator.client.answers import Answer
 
 __all__ = [
     "console",
@@ -19,6 +22,7 @@ __all__ = [
     "escaped",
     "plain_table",
     "say",
+    "show",
     "speaks_unicode",
     "table",
     "visible",
@@ -26,10 +30,28 @@ __all__ = [
 
 PIPE_WIDTH = 100
 
+Document = TypeVar("Document", bound="Struct")
+
 
 def emit(document: object) -> None:
     """Print the one JSON document."""
     click.echo(json.dumps(document, ensure_ascii=not speaks_unicode(sys.stdout), indent=2))
+
+
+def show(
+    answer: Answer[Document],
+    table: Callable[[Document], None],
+    *,
+    as_json: bool,
+    as_csv: bool = False,
+) -> None:
+    """Print an answer: CSV or JSON as the service sent it, or what `table` makes of it."""
+    if as_csv:
+        click.echo(answer.body, nl=False)
+    elif as_json:
+        emit(answer.json())
+    else:
+        table(answer.document)
 
 
 def speaks_unicode(stream: TextIO) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from deniable_aggregator.documents.estimates import (
+        EstimatesByEpochDocument,
         EstimatesDocument,
         LabelEstimate,
         QuantityDocument,
@@ -52,11 +53,11 @@ def plotted(document: EstimatesDocument) -> None:
     _end(document)
 
 
-def plotted_by_epoch(epochs: Sequence[EstimatesDocument]) -> None:
+def plotted_by_epoch(document: EstimatesByEpochDocument) -> None:
     """All epochs, label by label."""
-    for title, lines in _by_label(epochs):
+    for title, lines in _by_label(document.epochs):
         _plot(title, lines)
-    _end(epochs[0])
+    _end(document.epochs[0])
 
 
 def _by_label(epochs: Sequence[EstimatesDocument]) -> Iterator[tuple[str, list[Drawn]]]:

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Mapping
 
 import click
 
 from deniable_aggregator.central.aggregate import FAMILIES
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit
+from deniable_aggregator.cli.output import show
 from deniable_aggregator.cli.release_options import argument_options, arguments_of, read_labels
 from deniable_aggregator.cli.release_tables import answer_table, quote_table, release_table
-
-if TYPE_CHECKING:
-    from msgspec import Struct
-
-    from deniable_aggregator.client.answers import Answer
-
-Document = TypeVar("Document", bound="Struct")
 
 
 @click.command(
@@ -48,8 +39,7 @@ def release(
     cost: bool,
     session: str | None,
     labels: str | None,
-    url: str | None,
-    data: Path | None,
+    target: Target,
     as_json: bool,
     **given: str | None,
 ) -> None:
@@ -64,9 +54,10 @@ def release(
     if session is not None:
         others = {"mechanism": mechanism, "from": first, "to": last, "cost": cost or None, **given}
         _only_a_question(labels, others)
-        with Target(url, data).connect() as client:
-            answer = client.ask(collection, session, read_labels(labels or ""))
-        _show(answer, answer_table, as_json=as_json)
+        named = read_labels(labels or "")
+        with target.connect() as client:
+            answer = client.ask(collection, session, named)
+        show(answer, answer_table, as_json=as_json)
         return
     if labels is not None:
         raise click.UsageError("--labels goes with --session RELEASE")
@@ -80,11 +71,11 @@ def release(
         "mechanism": mechanism,
         **{name: value for name, value in span.items() if value is not None},
     }
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         if cost:
-            _show(client.quote(collection, wanted), quote_table, as_json=as_json)
+            show(client.quote(collection, wanted), quote_table, as_json=as_json)
         else:
-            _show(client.make_release(collection, wanted), release_table, as_json=as_json)
+            show(client.make_release(collection, wanted), release_table, as_json=as_json)
 
 
 def _only_a_question(labels: str | None, others: Mapping[str, object]) -> None:
@@ -93,10 +84,3 @@ def _only_a_question(labels: str | None, others: Mapping[str, object]) -> None:
     for name, value in others.items():
         if value is not None:
             raise click.UsageError(f"--{name} does not go with --session: it was settled before")
-
-
-def _show(answer: Answer[Document], table: Callable[[Document], None], *, as_json: bool) -> None:
-    if as_json:
-        emit(answer.json())
-    else:
-        table(answer.document)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,12 +16,11 @@ from deniable_aggregator.cli.options import (
     one_form,
     service_options,
 )
-from deniable_aggregator.cli.output import emit, plain_table
+from deniable_aggregator.cli.output import plain_table, show
 from deniable_aggregator.releases.words import asked_words, cost_words, epochs_words, moment
 
 if TYPE_CHECKING:
-    from deniable_aggregator.client.answers import Answer
-    from deniable_aggregator.documents.releases import ReleaseDocument, ReleaseSummary
+    from deniable_aggregator.documents.releases import ReleaseSummary
 
 
 @click.command(
@@ -34,12 +32,7 @@ if TYPE_CHECKING:
 @json_option
 @csv_option
 def releases(
-    collection: str,
-    release: str | None,
-    url: str | None,
-    data: Path | None,
-    as_json: bool,
-    as_csv: bool,
+    collection: str, release: str | None, target: Target, as_json: bool, as_csv: bool
 ) -> None:
     """List what was released, or show one release again.
 
@@ -48,26 +41,14 @@ def releases(
     one_form(json=as_json, csv=as_csv)
     if as_csv and release is not None:
         raise click.UsageError("--csv is of the list: name no release, or use --json")
-    with Target(url, data).connect() as client:
-        if release is not None:
-            _show(client.release(collection, release), as_json=as_json)
-            return
-        answer = client.releases(collection, accept=media_type(as_csv=as_csv))
-    if as_csv:
-        click.echo(answer.body, nl=False)
-    elif as_json:
-        emit(answer.json())
-    else:
-        release_list(answer.document.releases)
-
-
-def _show(answer: Answer[ReleaseDocument], *, as_json: bool) -> None:
     from deniable_aggregator.cli.release_tables import release_table
 
-    if as_json:
-        emit(answer.json())
-    else:
-        release_table(answer.document)
+    with target.connect() as client:
+        if release is not None:
+            show(client.release(collection, release), release_table, as_json=as_json)
+            return
+        answer = client.releases(collection, accept=media_type(as_csv=as_csv))
+    show(answer, lambda found: release_list(found.releases), as_json=as_json, as_csv=as_csv)
 
 
 def release_list(rows: Sequence[ReleaseSummary]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import BinaryIO
 
 import click
@@ -44,8 +43,7 @@ def report(
     last: str | None,
     confidence: float,
     family: str,
-    url: str | None,
-    data: Path | None,
+    target: Target,
 ) -> None:
     """Write estimates as one page to mail, print and keep.
 
@@ -56,7 +54,7 @@ def report(
     from deniable_aggregator.report.page import page
 
     arguments = {"from": first, "to": last, "confidence": confidence, "family": family}
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         facts = gathered(client, collection, arguments)
     text = page(facts, now=time.time())
     html.write(text.encode())  # which opens it

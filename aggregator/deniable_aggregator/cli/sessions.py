@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from deniable_aggregator.cli.access_tables import cell
+from deniable_aggregator.cli.access_tables import access_table
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, plain_table
+from deniable_aggregator.cli.output import emit, show
 
 COLUMNS = ("id", "name", "role", "collections", "via", "created", "expires")
 
@@ -21,24 +19,20 @@ def sessions() -> None:
 @sessions.command("list", epilog=example("deniable sessions list"))
 @service_options
 @json_option
-def list_sessions(url: str | None, data: Path | None, as_json: bool) -> None:
+def list_sessions(target: Target, as_json: bool) -> None:
     """Show who is signed in, how, and until when."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.sessions()
-    if as_json:
-        emit(answer.json())
-        return
-    rows = answer.document.sessions
-    plain_table(COLUMNS, [[cell(row, column) for column in COLUMNS] for row in rows])
+    show(answer, lambda found: access_table(COLUMNS, found.sessions), as_json=as_json)
 
 
 @sessions.command(epilog=example("deniable sessions end 3f9a01c2b4de"))
 @click.argument("session_id", metavar="ID")
 @service_options
 @json_option
-def end(session_id: str, url: str | None, data: Path | None, as_json: bool) -> None:
+def end(session_id: str, target: Target, as_json: bool) -> None:
     """Sign somebody out, at once."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         client.end_session(session_id)
     if as_json:
         emit({"id": session_id, "ended": True})

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import click
 from msgspec import UNSET
 
 from deniable_aggregator.cli.bars import Scale, scale_over
@@ -15,10 +16,15 @@ from deniable_aggregator.cli.output import console, escaped, table, visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
+    from deniable_aggregator.documents.estimates import (
+        EstimatesByEpochDocument,
+        EstimatesDocument,
+        LabelEstimate,
+    )
     from deniable_aggregator.simulation.run import CollectionResult
 
 __all__ = [
+    "estimates_by_epoch_table",
     "estimates_table",
     "percent",
     "quantities_table",
@@ -59,6 +65,15 @@ def estimates_table(document: EstimatesDocument) -> None:
         console().print(escaped(f"{title_of(document)}: no text stands out from chance yet"))
     for told in (*_of_holds(document), *_of_associations(document), *sentences_of(document)):
         console().print(told)
+
+
+def estimates_by_epoch_table(document: EstimatesByEpochDocument) -> None:
+    """Each epoch by itself, and the epochs that have too few reports."""
+    for epoch in document.epochs:
+        click.echo(f"Epoch {', '.join(map(str, epoch.epochs))}")
+        estimates_table(epoch)
+    if document.too_few_reports:
+        click.echo(f"Too few reports: {', '.join(map(str, document.too_few_reports))}")
 
 
 def _labels_table(document: EstimatesDocument) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from itertools import compress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli.access_tables import cell, collection_option
+from deniable_aggregator.cli.access_tables import access_table, collection_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, plain_table
+from deniable_aggregator.cli.output import emit, show
 
 if TYPE_CHECKING:
     from deniable_aggregator.documents.access import TokenDocument
@@ -48,26 +47,22 @@ def new(
     label: str,
     collections: tuple[str, ...],
     expires: int | None,
-    url: str | None,
-    data: Path | None,
+    target: Target,
     as_json: bool,
 ) -> None:
     """Make a token; it is printed this once."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         made = client.make_token(role, label, collections=collections, expires_days=expires)
-    if as_json:
-        emit(made.json())
-    else:
-        click.echo(made.document.token)
+    show(made, lambda found: click.echo(found.token), as_json=as_json)
 
 
 @tokens.command("list", epilog=example("deniable tokens list", "deniable tokens list --all"))
 @click.option("--all", "everything", is_flag=True, help="Those revoked or expired, too.")
 @service_options
 @json_option
-def list_tokens(url: str | None, data: Path | None, everything: bool, as_json: bool) -> None:
+def list_tokens(target: Target, everything: bool, as_json: bool) -> None:
     """Show who has access; a token itself is never shown again."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.tokens()
     now = datetime.now(UTC).timestamp()
     rows = answer.document.tokens
@@ -77,18 +72,16 @@ def list_tokens(url: str | None, data: Path | None, everything: bool, as_json: b
         return
     columns = ["id", "role", "label", "collections", "created", "expires"]
     columns += ["revoked"] if everything else []
-    plain_table(
-        columns, [[cell(row, column) for column in columns] for row in compress(rows, listed)]
-    )
+    access_table(columns, compress(rows, listed))
 
 
 @tokens.command(epilog=example("deniable tokens revoke 3f9a01c2b4de"))
 @click.argument("token_id", metavar="ID")
 @service_options
 @json_option
-def revoke(token_id: str, url: str | None, data: Path | None, as_json: bool) -> None:
+def revoke(token_id: str, target: Target, as_json: bool) -> None:
     """End a token, at once and for good."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         client.revoke_token(token_id)
     if as_json:
         emit({"id": token_id, "revoked": True})

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import click
 
-from deniable_aggregator.cli.access_tables import cell, collection_option, moment
+from deniable_aggregator.cli.access_tables import access_table, collection_option, moment
 from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, plain_table, visible
+from deniable_aggregator.cli.output import emit, show, visible
 
 ROLES = ("viewer", "analyst", "admin")
 COLUMNS = ("name", "role", "collections", "created")
@@ -38,32 +37,25 @@ def add(
     role: str,
     collections: tuple[str, ...],
     password_stdin: bool,
-    url: str | None,
-    data: Path | None,
+    target: Target,
     as_json: bool,
 ) -> None:
     """Add a person with a password of 12 to 256 characters, which is asked for."""
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else _asked()
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         made = client.add_user(name, role, password=password, collections=collections)
-    if as_json:
-        emit(made.json())
-    else:
-        click.echo(f"Added {name}, who may sign in at /sign-in as {role}")
+    said = f"Added {name}, who may sign in at /sign-in as {role}"
+    show(made, lambda _: click.echo(said), as_json=as_json)
 
 
 @users.command("list", epilog=example("deniable users list"))
 @service_options
 @json_option
-def list_users(url: str | None, data: Path | None, as_json: bool) -> None:
+def list_users(target: Target, as_json: bool) -> None:
     """Show who has a password."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.users()
-    if as_json:
-        emit(answer.json())
-        return
-    rows = answer.document.users
-    plain_table(COLUMNS, [[cell(row, column) for column in COLUMNS] for row in rows])
+    show(answer, lambda found: access_table(COLUMNS, found.users), as_json=as_json)
 
 
 @users.command(epilog=example("deniable users remove ana"))
@@ -71,13 +63,13 @@ def list_users(url: str | None, data: Path | None, as_json: bool) -> None:
 @yes_option
 @service_options
 @json_option
-def remove(name: str, yes: bool, url: str | None, data: Path | None, as_json: bool) -> None:
+def remove(name: str, yes: bool, target: Target, as_json: bool) -> None:
     """Remove a name: its password, sessions and unused links end at once.
 
     A person whom a provider lets in can sign in again: remove them there first.
     """
     require_yes(f"This ends the password, sessions and links of {visible(name)}", yes=yes)
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         client.remove_user(name)
     if as_json:
         emit({"name": name, "removed": True})
@@ -93,16 +85,8 @@ def remove(name: str, yes: bool, url: str | None, data: Path | None, as_json: bo
 @collection_option
 @service_options
 @json_option
-def link(
-    name: str,
-    role: str,
-    collections: tuple[str, ...],
-    url: str | None,
-    data: Path | None,
-    as_json: bool,
-) -> None:
+def link(name: str, role: str, collections: tuple[str, ...], target: Target, as_json: bool) -> None:
     """Print a link that signs one person in, once, within 15 minutes."""
-    target = Target(url, data)
     with target.connect() as client:
         made = client.make_sign_in_link(name, role, collections=collections)
         address = _reachable(target.origin(), client.address) + made.document.path

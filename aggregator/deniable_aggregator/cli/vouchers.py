@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
-from deniable_aggregator.cli.output import emit, say
+from deniable_aggregator.cli.output import say, show
 
 if TYPE_CHECKING:
-    from deniable_aggregator.client.answers import Answer
     from deniable_aggregator.documents.access import VoucherKeyDocument
 
 
@@ -37,17 +35,15 @@ def vouchers() -> None:
 )
 @service_options
 @json_option
-def key(
-    collection: str, epoch: int | None, url: str | None, data: Path | None, as_json: bool
-) -> None:
+def key(collection: str, epoch: int | None, target: Target, as_json: bool) -> None:
     """Print the key that the backend of a collection needs.
 
     It is the same until it is replaced. Keep it as a password is kept: who has it can issue
     vouchers for anybody, and tell whose report carried which.
     """
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.voucher_key(collection, epoch=epoch)
-    _show(answer, as_json=as_json)
+    show(answer, _print_key, as_json=as_json)
 
 
 @vouchers.command(epilog=example("deniable vouchers replace survey"))
@@ -55,7 +51,7 @@ def key(
 @yes_option
 @service_options
 @json_option
-def replace(collection: str, yes: bool, url: str | None, data: Path | None, as_json: bool) -> None:
+def replace(collection: str, yes: bool, target: Target, as_json: bool) -> None:
     """Make another key, for the epochs that nobody can have reported in yet, and print it.
 
     Epochs before keep their key, so that each person counts once in each: the backend needs both
@@ -63,17 +59,13 @@ def replace(collection: str, yes: bool, url: str | None, data: Path | None, as_j
     """
     act = f"This replaces the key of {collection}: later epochs take no voucher of the present one"
     require_yes(act, yes=yes)
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.replace_voucher_key(collection)
-    _show(answer, as_json=as_json)
+    show(answer, _print_key, as_json=as_json)
 
 
-def _show(answer: Answer[VoucherKeyDocument], *, as_json: bool) -> None:
+def _print_key(made: VoucherKeyDocument) -> None:
     """The key alone on stdout."""
-    if as_json:
-        emit(answer.json())
-        return
-    made = answer.document
     spell = f", epochs from {made.first} on" if made.first else ""
     spell += f", epochs before {made.next}" if made.next is not None else ""
     say(f"For the backend that issues vouchers of {made.collection}{spell}:")
@@ -100,17 +92,9 @@ def _show(answer: Answer[VoucherKeyDocument], *, as_json: bool) -> None:
 @service_options
 @json_option
 def issue_voucher(
-    collection: str,
-    person: str,
-    epoch: int | None,
-    url: str | None,
-    data: Path | None,
-    as_json: bool,
+    collection: str, person: str, epoch: int | None, target: Target, as_json: bool
 ) -> None:
     """Issue the voucher of one person, to try it out: a backend does this by itself."""
-    with Target(url, data).connect() as client:
+    with target.connect() as client:
         answer = client.issue_voucher(collection, person, epoch=epoch)
-    if as_json:
-        emit(answer.json())
-    else:
-        click.echo(answer.document.voucher)
+    show(answer, lambda found: click.echo(found.voucher), as_json=as_json)

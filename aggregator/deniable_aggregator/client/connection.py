@@ -42,11 +42,7 @@ class Connection:
         accept: str = JSON,
     ) -> Answer[Document]:
         """The answer of a GET."""
-        return Answer(self.get(path, arguments, accept=accept), kind, self.address + path)
-
-    def get(self, path: str, arguments: Arguments | None = None, *, accept: str = JSON) -> bytes:
-        """The body that a GET answers."""
-        return self._send("GET", path, arguments, headers={"Accept": accept})
+        return Answer(self.send("GET", path, arguments, accept=accept), kind, self.address + path)
 
     def post(
         self,
@@ -58,35 +54,25 @@ class Connection:
     ) -> Answer[Document]:
         """The answer of a POST; members of the body that are None are left out."""
         json = None if body is None else _given(body)
-        return Answer(self._send("POST", path, arguments, json=json), kind, self.address + path)
+        return Answer(self.send("POST", path, arguments, json=json), kind, self.address + path)
 
-    def put(
+    def send(
         self,
-        kind: type[Document],
+        method: str,
         path: str,
         arguments: Arguments | None = None,
         *,
-        content: bytes,
-        content_type: str,
-    ) -> Answer[Document]:
-        """The answer of a PUT."""
-        headers = {"Content-Type": content_type}
-        body = self._send("PUT", path, arguments, content=content, headers=headers)
-        return Answer(body, kind, self.address + path)
-
-    def delete(self, path: str) -> None:
-        """DELETE a resource."""
-        self._send("DELETE", path, None)
-
-    def _send(
-        self, method: str, path: str, arguments: Arguments | None, **content: object
+        accept: str = JSON,
+        content_type: str | None = None,
+        **content: object,
     ) -> bytes:
         """The body of a successful answer."""
         import httpx
 
+        headers = _given({"Accept": accept, "Content-Type": content_type})
         params = _given(arguments or {})
         try:
-            answer = self.http.request(method, path, params=params, **content)  # type: ignore[arg-type]
+            answer = self.http.request(method, path, params=params, headers=headers, **content)  # type: ignore[arg-type]
         except httpx.TimeoutException as error:
             raise UnreachableError(f"{self.address} did not answer in time: try again") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:

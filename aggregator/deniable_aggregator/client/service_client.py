@@ -72,7 +72,7 @@ class ServiceClient:
     ) -> None:
         """`cures`: problem → what helps, for the messages of errors. `close` runs at the end."""
         self.address = address
-        self._connection = Connection(http, address, cures)
+        self._service = Connection(http, address, cures)
         self._close = close
 
     def __enter__(self) -> Self:
@@ -88,7 +88,7 @@ class ServiceClient:
 
     def close(self) -> None:
         """Give back sockets, and the directory's lock where this process holds it."""
-        self._connection.http.close()
+        self._service.http.close()
         if self._close is not None:
             self._close()
 
@@ -97,63 +97,59 @@ class ServiceClient:
     def collections(self, *, archived: bool = False) -> Answer[CollectionsDocument]:
         """The collections; archived ones only if `archived`."""
         given = {"archived": "true"} if archived else {}
-        return self._connection.read(CollectionsDocument, "/v1/collections", given)
+        return self._service.read(CollectionsDocument, "/v1/collections", given)
 
     def manifest(self, collection: str, *, version: int | None = None) -> bytes:
         """The signed manifest, the newest by default: a DSSE envelope."""
-        path = f"{_at(collection)}/manifest"
-        return self._connection.get(path, {"version": version}, accept=ENVELOPE)
+        path = f"{_path_of(collection)}/manifest"
+        return self._service.send("GET", path, {"version": version}, accept=ENVELOPE)
 
     def apply(
         self, collection: str, envelope: bytes, *, replace: bool = False
     ) -> Answer[AppliedDocument]:
         """Register a signed manifest. With `replace` its name may move from another collection."""
-        return self._connection.put(
-            AppliedDocument,
-            _at(collection),
-            {"replace": "true"} if replace else {},
-            content=envelope,
-            content_type=ENVELOPE,
-        )
+        path, arguments = _path_of(collection), {"replace": "true"} if replace else {}
+        body = self._service.send("PUT", path, arguments, content=envelope, content_type=ENVELOPE)
+        return Answer(body, AppliedDocument, self.address + path)
 
     def close_collection(self, collection: str) -> Answer[ClosedDocument]:
         """End a collection permanently."""
-        return self._connection.post(ClosedDocument, f"{_at(collection)}/close")
+        return self._service.post(ClosedDocument, f"{_path_of(collection)}/close")
 
     def archive(self, collection: str, *, undo: bool = False) -> Answer[ArchivedDocument]:
         """Take a collection off the lists, or with `undo` put it on them again."""
-        return self._connection.post(ArchivedDocument, f"{_at(collection)}/{'un' * undo}archive")
+        return self._service.post(ArchivedDocument, f"{_path_of(collection)}/{'un' * undo}archive")
 
     def delete_collection(self, collection: str) -> None:
         """Delete a collection before its first epoch begins."""
-        self._connection.delete(_at(collection))
+        self._service.send("DELETE", _path_of(collection))
 
     # Epochs and estimates.
 
     def epochs(self, collection: str, *, accept: str = JSON) -> Answer[EpochsDocument]:
         """The epochs that hold reports, and how many reports were rejected and why."""
-        return self._connection.read(EpochsDocument, f"{_at(collection)}/epochs", accept=accept)
+        return self._service.read(EpochsDocument, f"{_path_of(collection)}/epochs", accept=accept)
 
     def close_epoch(self, collection: str, epoch: int) -> Answer[ClosedEpochDocument]:
         """Close an epoch, also before its time."""
-        return self._connection.post(
-            ClosedEpochDocument, f"{_at(collection)}/epochs/{epoch}/close", {"early": "true"}
+        return self._service.post(
+            ClosedEpochDocument, f"{_path_of(collection)}/epochs/{epoch}/close", {"early": "true"}
         )
 
     def estimates(
         self, collection: str, arguments: Arguments, *, accept: str = JSON
     ) -> Answer[EstimatesDocument]:
         """Estimates over all epochs that the arguments choose, pooled."""
-        path = f"{_at(collection)}/estimates"
-        return self._connection.read(EstimatesDocument, path, arguments, accept=accept)
+        path = f"{_path_of(collection)}/estimates"
+        return self._service.read(EstimatesDocument, path, arguments, accept=accept)
 
     def estimates_by_epoch(
         self, collection: str, arguments: Arguments, *, accept: str = JSON
     ) -> Answer[EstimatesByEpochDocument]:
         """Estimates of each epoch by itself."""
         given = {**arguments, "group_by": "epoch"}
-        path = f"{_at(collection)}/estimates"
-        return self._connection.read(EstimatesByEpochDocument, path, given, accept=accept)
+        path = f"{_path_of(collection)}/estimates"
+        return self._service.read(EstimatesByEpochDocument, path, given, accept=accept)
 
     def series(self, collection: str, arguments: Arguments) -> SeriesDocument:
         """Raw estimates, a row for each epoch and label: all pages as one."""
@@ -161,7 +157,7 @@ class ServiceClient:
         too_few: list[int] = []
         following = arguments
         while True:
-            answer = self._connection.read(SeriesDocument, f"{_at(collection)}/series", following)
+            answer = self._service.read(SeriesDocument, f"{_path_of(collection)}/series", following)
             page = answer.document
             rows += page.rows
             too_few += page.too_few_reports
@@ -173,86 +169,88 @@ class ServiceClient:
 
     def releases(self, collection: str, *, accept: str = JSON) -> Answer[ReleasesDocument]:
         """What was released, oldest first, without results."""
-        return self._connection.read(ReleasesDocument, f"{_at(collection)}/releases", accept=accept)
+        return self._service.read(
+            ReleasesDocument, f"{_path_of(collection)}/releases", accept=accept
+        )
 
     def release(self, collection: str, release: str) -> Answer[ReleaseDocument]:
         """One release as it was made."""
-        return self._connection.read(
-            ReleaseDocument, f"{_at(collection)}/releases/{_step(release)}"
+        return self._service.read(
+            ReleaseDocument, f"{_path_of(collection)}/releases/{_step(release)}"
         )
 
     def make_release(
         self, collection: str, request: Mapping[str, object]
     ) -> Answer[ReleaseDocument]:
         """Charge and draw a release; the same request again returns the same release for free."""
-        return self._connection.post(ReleaseDocument, f"{_at(collection)}/releases", body=request)
+        return self._service.post(ReleaseDocument, f"{_path_of(collection)}/releases", body=request)
 
     def quote(self, collection: str, request: Mapping[str, object]) -> Answer[QuoteDocument]:
         """What that release would cost. Nothing is charged."""
         body = {**request, "cost": True}
-        return self._connection.post(QuoteDocument, f"{_at(collection)}/releases", body=body)
+        return self._service.post(QuoteDocument, f"{_path_of(collection)}/releases", body=body)
 
     def ask(
         self, collection: str, release: str, labels: Sequence[object]
     ) -> Answer[AnswerDocument]:
         """The answer of a release that takes questions."""
-        path = f"{_at(collection)}/releases/{_step(release)}/questions"
-        return self._connection.post(AnswerDocument, path, body={"labels": list(labels)})
+        path = f"{_path_of(collection)}/releases/{_step(release)}/questions"
+        return self._service.post(AnswerDocument, path, body={"labels": list(labels)})
 
     def ledger(
         self, collection: str | None = None, *, accept: str = JSON
     ) -> Answer[LedgerDocument]:
         """What releases have cost and what is left; of every collection by default."""
-        return self._connection.read(
+        return self._service.read(
             LedgerDocument, "/v1/ledger", {"collection": collection}, accept=accept
         )
 
     def reconcile(self) -> Answer[ReconciledDocument]:
         """Charge what an older database has forgotten, and go on with it."""
-        return self._connection.post(ReconciledDocument, "/v1/ledger/reconcile")
+        return self._service.post(ReconciledDocument, "/v1/ledger/reconcile")
 
     # Keys, log and health.
 
     def keys(self) -> bytes:
         """The key list that devices are given: a DSSE envelope."""
-        return self._connection.get("/v1/keys", accept=ENVELOPE)
+        return self._service.send("GET", "/v1/keys", accept=ENVELOPE)
 
     def rotate_keys(self, suite: int, *, now: bool = False) -> Answer[RotatedDocument]:
         """Make the next key of a suite; with `now` it is active at once."""
         arguments = {"suite": suite, "now": "true" if now else None}
-        return self._connection.post(RotatedDocument, "/v1/keys/rotate", arguments)
+        return self._service.post(RotatedDocument, "/v1/keys/rotate", arguments)
 
     def log_page(self, first: int) -> bytes:
         """A page of the log from entry `first` on, as JSON: see `journal.parse_log_page`."""
-        return self._connection.get("/v1/log", {"from": first})
+        return self._service.send("GET", "/v1/log", {"from": first})
 
     def ready(self) -> Answer[ReadyDocument]:
         """Whether the service is ready, check by check."""
-        return self._connection.read(ReadyDocument, "/readyz")
+        return self._service.read(ReadyDocument, "/readyz")
 
     def voucher_key(
         self, collection: str, *, epoch: int | None = None
     ) -> Answer[VoucherKeyDocument]:
         """The key of a collection's vouchers in an epoch, the present one by default."""
-        path = f"{_at(collection)}/voucher-key"
-        return self._connection.post(VoucherKeyDocument, path, {"epoch": epoch})
+        path = f"{_path_of(collection)}/voucher-key"
+        return self._service.post(VoucherKeyDocument, path, {"epoch": epoch})
 
     def replace_voucher_key(self, collection: str) -> Answer[VoucherKeyDocument]:
         """A new voucher key, for the epochs that have no report yet."""
-        return self._connection.post(VoucherKeyDocument, f"{_at(collection)}/voucher-key/replace")
+        return self._service.post(VoucherKeyDocument, f"{_path_of(collection)}/voucher-key/replace")
 
     def issue_voucher(
         self, collection: str, person: str, *, epoch: int | None = None
     ) -> Answer[VoucherDocument]:
         """The voucher of a person in an epoch, the present one by default."""
         body = {"person": person, "epoch": epoch}
-        return self._connection.post(VoucherDocument, f"{_at(collection)}/vouchers", body=body)
+        return self._service.post(VoucherDocument, f"{_path_of(collection)}/vouchers", body=body)
 
     # Access.
 
     def tokens(self) -> Answer[TokensDocument]:
         """Every token ever made, without the secret."""
-        return self._connection.read(TokensDocument, "/v1/tokens")
+        return self._service.read(TokensDocument, "/v1/tokens")
 
     def make_token(
         self,
@@ -269,50 +267,50 @@ class ServiceClient:
             "collections": list(collections) or None,
             "expires_days": expires_days,
         }
-        return self._connection.post(CreatedTokenDocument, "/v1/tokens", body=body)
+        return self._service.post(CreatedTokenDocument, "/v1/tokens", body=body)
 
     def revoke_token(self, token_id: str) -> None:
         """End a token at once."""
-        self._connection.delete(f"/v1/tokens/{_step(token_id)}")
+        self._service.send("DELETE", f"/v1/tokens/{_step(token_id)}")
 
     def users(self) -> Answer[UsersDocument]:
         """The people who have a password."""
-        return self._connection.read(UsersDocument, "/v1/users")
+        return self._service.read(UsersDocument, "/v1/users")
 
     def add_user(
         self, name: str, role: str, *, password: str, collections: Sequence[str] = ()
     ) -> Answer[UserDocument]:
         """Let a person in with a password, to these collections, or all."""
         body = {"name": name, "role": role, "password": password}
-        return self._connection.post(
+        return self._service.post(
             UserDocument, "/v1/users", body={**body, "collections": list(collections) or None}
         )
 
     def remove_user(self, name: str) -> None:
         """End a person's password, sessions and links."""
-        self._connection.delete(f"/v1/users/{_step(name)}")
+        self._service.send("DELETE", f"/v1/users/{_step(name)}")
 
     def sessions(self) -> Answer[SessionsDocument]:
         """The people who are signed in."""
-        return self._connection.read(SessionsDocument, "/v1/sessions")
+        return self._service.read(SessionsDocument, "/v1/sessions")
 
     def end_session(self, session_id: str) -> None:
         """Sign a person out."""
-        self._connection.delete(f"/v1/sessions/{_step(session_id)}")
+        self._service.send("DELETE", f"/v1/sessions/{_step(session_id)}")
 
     def make_sign_in_link(
         self, name: str, role: str, *, collections: Sequence[str] = ()
     ) -> Answer[CreatedLinkDocument]:
         """A link that signs one person in, once."""
         body = {"name": name, "role": role, "collections": list(collections) or None}
-        return self._connection.post(CreatedLinkDocument, "/v1/sign-in-links", body=body)
+        return self._service.post(CreatedLinkDocument, "/v1/sign-in-links", body=body)
 
     def audit(self, first: int, *, accept: str = JSON) -> Answer[AuditDocument]:
         """A page of the audit log, from entry `first` on."""
-        return self._connection.read(AuditDocument, "/v1/audit", {"from": first}, accept=accept)
+        return self._service.read(AuditDocument, "/v1/audit", {"from": first}, accept=accept)
 
 
-def _at(collection: str) -> str:
+def _path_of(collection: str) -> str:
     """The address of a collection."""
     return f"/v1/collections/{_step(collection)}"
 

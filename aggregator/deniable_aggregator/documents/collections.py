@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from deniable_aggregator.documents.fields import Arguments, Identifier
+from deniable_aggregator.documents.fields import LATER, Arguments, Identifier
 
 
 class ManifestArguments(Arguments, frozen=True):
@@ -90,17 +90,25 @@ class CollectionDocument(Struct, frozen=True, kw_only=True):
     version: int
     state: Literal["open", "closed"]
     archived: Annotated[
-        bool, Meta(description="lists leave it out unless they are asked for it")
+        bool,
+        Meta(
+            description="lists leave it out unless they are asked for it", extra_json_schema=LATER
+        ),
     ] = False
     mechanism: str
     epsilon: Annotated[str, Meta(description="ε of one whole report, exact: a decimal in a string")]
     repeat: str
     read: Literal["live", "closed", "releases"]
-    requires: Annotated[list[str], Meta(description="extensions that every report carries")] = (
-        field(default_factory=list)
-    )
+    requires: Annotated[
+        list[str],
+        Meta(description="extensions that every report carries", extra_json_schema=LATER),
+    ] = field(default_factory=list)
     identified: Annotated[
-        bool, Meta(description="whose report is whose can be told: no anonymity is claimed")
+        bool,
+        Meta(
+            description="whose report is whose can be told: no anonymity is claimed",
+            extra_json_schema=LATER,
+        ),
     ] = False
     epoch_seconds: int
     valid_from: str
@@ -127,7 +135,7 @@ class EpochDocument(Struct, frozen=True, kw_only=True):
     end: int
     closes: int
     state: Literal["open", "closed"]
-    expired: bool = False
+    expired: Annotated[bool, Meta(extra_json_schema=LATER)] = False
     n: int | UnsetType = UNSET
     fewer_than: int | UnsetType = UNSET
 
@@ -171,7 +179,7 @@ class ClosedEpochDocument(Struct, frozen=True, kw_only=True):
     collection: Identifier
     epoch: int
     state: Literal["closed"] = "closed"
-    changed: bool = True
+    changed: Annotated[bool, Meta(extra_json_schema=LATER)] = True
 
 
 class RotatedDocument(Struct, frozen=True, kw_only=True):

@@ -42,5 +42,9 @@ Identifier = Annotated[
 ]
 
 
+LATER = {"x-later": True}
+"""Of a member that came later: answers have it, its default is for clients of older services."""
+
+
 class Arguments(Struct, forbid_unknown_fields=True, frozen=True):
     """No argument at all; the base of those that take some."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from deniable_aggregator.documents.fields import Arguments, EpochOrDate, Identifier
+from deniable_aggregator.documents.fields import LATER, Arguments, EpochOrDate, Identifier
 
 
 class ReleaseArguments(Arguments, frozen=True):
@@ -258,7 +258,8 @@ class ReconciledDocument(Struct, frozen=True):
         list[Identifier],
         Meta(
             description="collections that were registered here and that the database does not "
-            "have: their uploads get 503 until they are restored or registered again"
+            "have: their uploads get 503 until they are restored or registered again",
+            extra_json_schema=LATER,
         ),
     ] = field(default_factory=list)
 
