@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from deniable_aggregator.access import changes
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.client.remote import remote
 from deniable_aggregator.errors import AggregatorError
+from deniable_aggregator.operations import changes
 from deniable_aggregator.process import server_file
 from deniable_aggregator.wsgi import ACCESS_LOG_FORMAT
 
@@ -223,7 +223,7 @@ def _local_access(settings: Settings) -> tuple[str, str, str | None]:
     label = _local_label(settings)
     service = Service.open(settings)
     try:
-        changes.record(service)
+        changes.record(service.store, settings, service.clock())
         for token in service.tokens.list():
             if token.label == label and token.revoked is None:
                 revoked = _entry(service, "token-revoked", token=token.id)

@@ -1,0 +1,1 @@
+"""What runs the service: the work of the maintenance threads and of start and end."""
