@@ -1,1 +1,1 @@
-"""What runs the service: the work of the maintenance threads and of start and end."""
+"""What the running service does by itself: at its start, and from time to time."""
