@@ -8,13 +8,15 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.clock.watch import REASON as CLOCK
+from deniable_aggregator.documents.collections import ReadyDocument
 from deniable_aggregator.heads.guard import NAME as DATABASE
+from deniable_aggregator.problem import Problem
 
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service
@@ -28,10 +30,13 @@ __all__ = [
     "free_bytes",
     "look",
     "places",
+    "ready",
 ]
 
 LEAST_FREE_BYTES = 32 * 1024 * 1024
 """Below that the next checkpoint or key list may not fit."""
+
+RETRY_SECONDS = 5
 
 logger = logging.getLogger(__name__)
 
@@ -113,3 +118,22 @@ CHECKS: dict[str, Callable[[Service], str]] = {
     "disk": _disk,
     "clock": _clock,
 }
+
+
+def ready(findings: Iterable[Finding], suspended: Sequence[str]) -> ReadyDocument:
+    """What each check found; raises Problem("unavailable") where one of them is not ok.
+
+    `suspended` has the reasons for which uploads wait.
+    """
+    known = tuple(findings)
+    checks = {finding.check: finding.said for finding in known}
+    wrong = [f"{finding.check} {finding.said}" for finding in known if not finding.ok]
+    if wrong:
+        raise Problem(
+            "unavailable",
+            f"not ready: {'; '.join(wrong)}",
+            retry_after=RETRY_SECONDS,
+            checks=checks,
+            suspended=suspended,
+        )
+    return ReadyDocument("ready", checks)
