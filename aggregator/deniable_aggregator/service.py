@@ -9,7 +9,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self
 
 from deniable_aggregator import retention
-from deniable_aggregator.access import changes
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.clock.watch import ClockWatch
 from deniable_aggregator.directory_lock import DirectoryLock
@@ -22,6 +21,7 @@ from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_aggregator.metrics import Metrics
 from deniable_aggregator.metrics.pace import Pace
 from deniable_aggregator.metrics.watch import Watch
+from deniable_aggregator.operations import changes
 from deniable_aggregator.queries.sql_views import publish
 from deniable_aggregator.readiness import Readiness
 from deniable_aggregator.registry import Applied, Collection, Registry

@@ -16,15 +16,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 
-if TYPE_CHECKING:  # the structures of mechanisms import this module
-    from deniable_shared.mechanisms.contract import Mechanism, Renewable
-
 __all__ = ["JointSupports"]
+
+
+class _Structure(Protocol):
+    def joint_supports(self, p: Fraction, q: Fraction) -> JointSupports | None: ...
+
+
+class _Mechanism(Protocol):
+    """Of `mechanisms.contract.Mechanism`, which knows of this module, what is needed here."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def p(self) -> Fraction: ...
+
+    @property
+    def q(self) -> Fraction: ...
+
+    @property
+    def structure(self) -> _Structure | None: ...
+
+
+class _Renewable(_Mechanism, Protocol):
+    @property
+    def symbols(self) -> int: ...
+
+    @property
+    def favoured(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +66,14 @@ class JointSupports:
     together: int = 1
 
     @classmethod
-    def of(cls, mechanism: Mechanism, *, kept: Fraction = Fraction(1)) -> JointSupports:
+    def of(cls, mechanism: _Mechanism, *, kept: Fraction = Fraction(1)) -> JointSupports:
         """Of one report of a mechanism for a choice; ParameterError where t is not one number.
 
         `kept` is the chance that a symbol of a permanent answer is kept, as for a chain: its report
         has the law of the mechanism with p and q of its own.
         """
-        if isinstance(mechanism, Renewed):
-            return cls.of(mechanism.first, kept=mechanism.kept)
         structure = mechanism.structure
-        law = structure and structure.joint_supports(*_kept(cast("Renewable", mechanism), kept))
+        law = structure and structure.joint_supports(*_kept(mechanism, kept))
         if law:
             return law
         raise ParameterError(
@@ -90,7 +112,10 @@ class JointSupports:
         return (square - mean * mean) / self.gap**2
 
 
-def _kept(first: Renewable, kept: Fraction) -> tuple[Fraction, Fraction]:
+def _kept(mechanism: _Mechanism, kept: Fraction) -> tuple[Fraction, Fraction]:
     """p and q of one report: see `chains`."""
+    if kept == 1:
+        return mechanism.p, mechanism.q
+    first = cast("_Renewable", mechanism)
     blurred = (1 - kept) * first.favoured / first.symbols
     return kept * first.p + blurred, kept * first.q + blurred

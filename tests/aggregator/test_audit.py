@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from deniable_aggregator.access import changes, users
+from deniable_aggregator.access import users
 from deniable_aggregator.cli import main
+from deniable_aggregator.operations import changes
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from support.api_world import DSSE, TODAY, World, authored, opened
@@ -127,7 +128,7 @@ def test_a_change_of_settings_is_recorded_once_without_secrets(tmp_path: Path) -
     for days, secret in ((90, ""), (90, ""), (30, ""), (30, "hidden"), (30, "hidden")):
         changed = Settings(data=settings.data, rotate_keys_days=days, oidc_client_secret=secret)
         service = Service.open(changed)
-        changes.record(service)
+        changes.record(service.store, changed, service.clock())
         rows = [row.entry.decode() for row in changes.every(service.store)]
         service.close()
     assert sum('"settings-changed"' in row for row in rows) == 3

@@ -57,7 +57,7 @@ def other(tmp_path: Path) -> Deniable:
 
 def key_list(deniable: Deniable) -> bytes:
     """What the service answers at /v1/keys."""
-    from deniable_aggregator.process.command_client import local
+    from deniable_aggregator.cli.command_client import local
 
     with local(Settings(data=deniable.data)) as client:
         return client.keys()

@@ -18,6 +18,7 @@ import pytest
 
 from deniable_aggregator import wsgi
 from deniable_aggregator.clock.reading import boot_time
+from deniable_aggregator.housekeeping import Housekeeping
 from deniable_aggregator.process import serving
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
@@ -99,7 +100,7 @@ def app() -> Flask:
             file.write(b".")
 
     service.tick = noted  # type: ignore[method-assign]
-    often = partial(wsgi.Housekeeping, every_seconds=TICK_SECONDS)
+    often = partial(Housekeeping, every_seconds=TICK_SECONDS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wsgi, "Housekeeping", often)
         return wsgi.kept(service)

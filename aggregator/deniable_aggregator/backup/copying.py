@@ -19,12 +19,13 @@ from deniable_aggregator.clock import record as clock_record
 from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import DataDirectoryError, StoreError
 from deniable_aggregator.heads import file as heads_file
-from deniable_aggregator.heads.document import End, Heads
+from deniable_aggregator.heads.document import Heads, heads_of
 from deniable_aggregator.keys import read_trust
 from deniable_aggregator.keys.files import make_directory, write_public
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import auditing
-from deniable_aggregator.store.portable.ends import Ends, ends_of, heads_of
+from deniable_aggregator.store.ledger_chain import End
+from deniable_aggregator.store.portable.ends import Ends, ends_of
 from deniable_aggregator.store.portable.reading import Digest, Snapshot, digests, snapshot
 from deniable_aggregator.store.portable.soundness import require_sound
 from deniable_aggregator.store.portable.writing import Source, fill

@@ -58,7 +58,7 @@ class Target:
 
     def connect(self, *, migrate: bool = False) -> ServiceClient:
         """A client of it. A database without a service changes only with `migrate`."""
-        from deniable_aggregator.process.command_client import connect
+        from deniable_aggregator.cli.command_client import connect
 
         return connect(self.settings(), self.url, migrate=migrate)
 

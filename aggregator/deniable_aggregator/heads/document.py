@@ -19,24 +19,19 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.heads.chain import extended
+from deniable_aggregator.store import auditing, journal, releases
+from deniable_aggregator.store.ledger_chain import End, extended
 from deniable_aggregator.store.releases import epochs_in, runs
 from deniable_aggregator.store.rows import ChargeRow
-from deniable_shared.journal import GENESIS
+from deniable_aggregator.store.statements import Statements
 
-__all__ = ["RECENT", "Charged", "End", "Heads", "parse"]
+__all__ = ["RECENT", "Charged", "Heads", "heads_of", "parse"]
 
 SPEC = "deniable/heads/1"
 RECENT = 256
 """Charges that are kept whole: at least two, the last one and the head before it."""
 
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """How many there are, and the head in hex."""
-
-    size: int = 0
-    head: str = GENESIS.hex()
+_EMPTY = End()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +69,9 @@ class Charged:
 class Heads:
     """The whole file."""
 
-    ledger: End = End()
-    log: End = End()
-    audit: End = End()
+    ledger: End = _EMPTY
+    log: End = _EMPTY
+    audit: End = _EMPTY
     charges: tuple[Charged, ...] = ()
     totals: dict[str, int] = field(default_factory=dict)
     sessions: dict[str, int] = field(default_factory=dict)
@@ -125,4 +120,18 @@ def parse(data: bytes, where: str) -> Heads:
         raise StoreError(f"{where} is damaged ({error}): put back a copy of it") from error
     if found.spec != SPEC:
         raise StoreError(f"{where} must be {SPEC}, it is {found.spec[:40]!r}")
+    return found
+
+
+def heads_of(db: Statements) -> Heads:
+    """What the file beside this database would hold."""
+    size, head = journal.head(db)
+    acts, last = auditing.head(db)
+    found = Heads(
+        log=End(size, bytes(head).hex()),
+        audit=End(acts, bytes(last).hex()),
+        sessions=releases.session_sizes(db),
+    )
+    for row in releases.ledger(db, 0):
+        found = found.after(row)
     return found

@@ -21,9 +21,9 @@ from typing import Protocol
 from deniable_aggregator.access.tokens import TokenStore
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.heads import file
-from deniable_aggregator.heads.chain import extended, head_of
-from deniable_aggregator.heads.document import End, Heads
+from deniable_aggregator.heads.document import Heads
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.store.ledger_chain import End, extended, head_of
 from deniable_aggregator.store.protocols import Audit, Collections, Ledger
 from deniable_shared.journal import GENESIS
 

@@ -24,8 +24,7 @@ from pathlib import Path
 
 from deniable_aggregator.access.audit import AuditEntry, detailed
 from deniable_aggregator.heads import file
-from deniable_aggregator.heads.chain import head_of
-from deniable_aggregator.heads.document import Charged, End, Heads
+from deniable_aggregator.heads.document import Charged, Heads
 from deniable_aggregator.heads.keeper import (
     HeadStore,
     followed,
@@ -36,6 +35,7 @@ from deniable_aggregator.heads.keeper import (
 )
 from deniable_aggregator.queries.accounts import budget_of, is_substitute, substitute_request
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.store.ledger_chain import End, head_of
 from deniable_aggregator.store.protocols import Audit, Ledger
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.canonical import canonical_json

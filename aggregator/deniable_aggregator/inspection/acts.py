@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.rows import AuditRow
 from deniable_aggregator.heads import file
-from deniable_aggregator.heads.document import End
 from deniable_aggregator.inspection.check import Check
+from deniable_aggregator.store.ledger_chain import End
 from deniable_aggregator.store.migrating import revision
 from deniable_aggregator.store.opening import read_beside
 from deniable_shared.errors import DeniableError, ForkError

@@ -18,12 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from deniable_aggregator.access import changes
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.client.remote import remote
 from deniable_aggregator.errors import AggregatorError
+from deniable_aggregator.operations import changes
 from deniable_aggregator.process import server_file
-from deniable_aggregator.wsgi import ACCESS_LOG_FORMAT
 
 if TYPE_CHECKING:
     import httpx
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
 
 __all__ = [
+    "ACCESS_LOG_FORMAT",
     "Server",
     "ServingError",
     "free_port",
@@ -46,6 +46,11 @@ DRAIN_SECONDS = 20.0
 POLL_SECONDS = 0.05
 HEADER_MILLISECONDS = 10_000
 LOGGING = Path(__file__).parent.parent / "logging.json"
+ACCESS_LOG_FORMAT = "%(method)s %(path).200r %(status)d %(dt_ms).1f ms"
+"""Holds no address, no query string and no time (the epoch is the only time a report has).
+
+The path is quoted (`r`) and cut: no line break in it forges a line, no long one floods the log.
+"""
 WORKER_KILL_SECONDS = 12
 """A worker that does not end by itself is killed after that, so that the server ends within 15."""
 SPARE_THREADS = 8
@@ -223,7 +228,7 @@ def _local_access(settings: Settings) -> tuple[str, str, str | None]:
     label = _local_label(settings)
     service = Service.open(settings)
     try:
-        changes.record(service)
+        changes.record(service.store, settings, service.clock())
         for token in service.tokens.list():
             if token.label == label and token.revoked is None:
                 revoked = _entry(service, "token-revoked", token=token.id)

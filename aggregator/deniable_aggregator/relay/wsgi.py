@@ -9,13 +9,18 @@ import logging
 import math
 import time
 from functools import cache
-from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.clock.watch import ClockWatch
 from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import DataDirectoryError
+from deniable_aggregator.housekeeping import (
+    LOOK_SECONDS,
+    Housekeeping,
+    ended_at_once,
+    keep_house,
+)
 from deniable_aggregator.relay.app import RelayApp
 from deniable_aggregator.relay.forwarder import Forwarder
 from deniable_aggregator.relay.intake import Intake
@@ -108,24 +113,11 @@ class Relay:
 @cache
 def app() -> RelayApp:
     """The relay of this process, with the options its starter gave."""
-    from deniable_aggregator.process.main_thread import wake_main_thread_to_end
-    from deniable_aggregator.wsgi import LOOK_SECONDS, Housekeeping, ended_at_once
-
     with ended_at_once():
         relay = Relay(Options.load())
-    threads = (
+    keep_house(
         Housekeeping(relay.tick, every_seconds=TICK_SECONDS),
         Housekeeping(relay.app.bodies.cut_off, every_seconds=LOOK_SECONDS),
+        finish=relay.close,
     )
-
-    def finish() -> None:
-        for thread in threads:
-            thread.stop()
-        relay.close()
-
-    # Runs at exit of a worker process too, where atexit does not.
-    Finalize(None, finish, exitpriority=10)
-    for thread in threads:
-        thread.start()
-    wake_main_thread_to_end()
     return relay.app

@@ -16,11 +16,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from multiprocessing.util import Finalize
 from pathlib import Path
 
 from deniable_aggregator.clock.watch import ClockWatch
 from deniable_aggregator.errors import SpoolError
+from deniable_aggregator.housekeeping import (
+    LOOK_SECONDS,
+    Housekeeping,
+    ended_at_once,
+    keep_house,
+)
 from deniable_aggregator.ingest.commit import Gather
 from deniable_aggregator.relay.app import RelayApp
 from deniable_aggregator.relay.intake import Intake
@@ -137,23 +142,11 @@ def without_secrets(settings: Settings) -> Settings:
 @cache
 def app() -> RelayApp:
     """The door of this process, over the spool that its starter named."""
-    from deniable_aggregator.process.main_thread import wake_main_thread_to_end
-    from deniable_aggregator.wsgi import LOOK_SECONDS, Housekeeping, ended_at_once
-
     with ended_at_once():
         door = Door(os.environ[VARIABLE], Settings.load())
-    threads = (
+    keep_house(
         Housekeeping(door.tick, every_seconds=TICK_SECONDS),
         Housekeeping(door.app.bodies.cut_off, every_seconds=LOOK_SECONDS),
+        finish=lambda: None,
     )
-
-    def finish() -> None:
-        for thread in threads:
-            thread.stop()
-
-    # Runs at exit of a worker process too, where atexit does not.
-    Finalize(None, finish, exitpriority=10)
-    for thread in threads:
-        thread.start()
-    wake_main_thread_to_end()
     return door.app

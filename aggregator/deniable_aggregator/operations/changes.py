@@ -6,15 +6,11 @@ import json
 from collections.abc import Iterator
 from dataclasses import fields
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from deniable_aggregator.access.audit import AuditEntry, parse
 from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
+from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.protocols import Audit
-
-if TYPE_CHECKING:
-    from deniable_aggregator.service import Service
-    from deniable_aggregator.settings import Settings
 
 __all__ = ["every", "last", "record", "record_confirmation"]
 
@@ -22,15 +18,14 @@ ACTOR = "deniable serve"
 _SETTINGS = "settings-changed"
 
 
-def record(service: Service) -> None:
+def record(store: Audit, settings: Settings, at: float) -> None:
     """Append an entry if settings are not those of the last entry; at first, all of them."""
-    found = _spelled(service.settings)
-    before = last(service.store, _SETTINGS)
+    found = _spelled(settings)
+    before = last(store, _SETTINGS)
     if before is not None and json.loads(before.details["settings"]) == found:
         return
     text = json.dumps(found, sort_keys=True)
-    entry = AuditEntry.of(_SETTINGS, actor=ACTOR, at=service.clock(), settings=text)
-    service.store.record_act(entry)
+    store.record_act(AuditEntry.of(_SETTINGS, actor=ACTOR, at=at, settings=text))
 
 
 def record_confirmation(store: Audit, at: float) -> None:

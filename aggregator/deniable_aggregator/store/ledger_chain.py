@@ -8,6 +8,7 @@ at first 32 zero bytes. The JSON holds every column, so that two ledgers with on
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from hashlib import sha256
 
 from deniable_aggregator.store.releases import runs
@@ -15,7 +16,15 @@ from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.canonical import canonical_json
 from deniable_shared.journal import GENESIS
 
-__all__ = ["extended", "head_of"]
+__all__ = ["End", "extended", "head_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How many there are, and the head in hex."""
+
+    size: int = 0
+    head: str = GENESIS.hex()
 
 
 def extended(head: bytes, row: ChargeRow) -> bytes:

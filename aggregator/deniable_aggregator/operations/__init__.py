@@ -1,0 +1,1 @@
+"""What the running service does by itself: at its start, and from time to time."""
