@@ -15,8 +15,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.label_sums import MessageSums
+from deniable_aggregator.estimate.messages import TwoLevels, two_levels
 from deniable_aggregator.estimate.reports import first_round
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -51,6 +52,29 @@ class GeometricEstimator(MessageSums):
     @abstractmethod
     def sums_of_points(weights: Counts, q: int, t: int) -> Counts:
         """Σ of the weights of the codes that each point supports: (…, K) of weights (…, K)."""
+
+    @staticmethod
+    @abstractmethod
+    def shares_of_codes(scores: Floats, q: int, t: int) -> Floats:
+        """`supports_of_codes` of floats, but for rounding."""
+
+    @staticmethod
+    @abstractmethod
+    def shares_of_points(shares: Floats, q: int, t: int) -> Floats:
+        """`sums_of_points` of the floats of one row, but for rounding."""
+
+    def law(self) -> TwoLevels:
+        """By Fourier transform."""
+        form = self._form
+        d, k, space = form.domain_size, form.symbols, (form.field_order, form.dimension)
+
+        def forward(x: Floats) -> Floats:
+            return self.shares_of_points(np.concatenate([x, np.zeros(k - d)]), *space)
+
+        def backward(scores: Floats) -> Floats:
+            return self.shares_of_codes(scores, *space)[..., :d]
+
+        return two_levels(self.mechanism, form.favoured, k, (forward, backward))
 
     def held(self, weights: Counts) -> Counts:
         """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""

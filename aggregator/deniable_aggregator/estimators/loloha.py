@@ -13,8 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.digit_sums import cells_of_values, supports_of_codes
+from deniable_aggregator.estimate.messages import TwoLevels, two_levels
 from deniable_aggregator.estimate.reports import form_of
 from deniable_aggregator.estimate.supporting import Histogram
 from deniable_shared.mechanisms.contract import Mechanism
@@ -43,6 +44,20 @@ class LocalHashingEstimator(Histogram):
         rows = tallies.reshape(-1, form.tally_size)
         sums = [supports_of_codes(row, form.field_order, form.dimension) for row in rows]
         return np.array(sums, dtype=np.int64).reshape(*tallies.shape[:-1], form.codes)
+
+    def law(self) -> TwoLevels:
+        """Digit by digit."""
+        form = self._form
+        d, family = form.domain_size, (form.field_order, form.dimension)
+
+        def forward(x: Floats) -> Floats:
+            return cells_of_values(np.concatenate([x, np.zeros(form.codes - d)]), *family)
+
+        def backward(scores: Floats) -> Floats:
+            return supports_of_codes(scores, *family)[:d]
+
+        sums = (forward, backward)
+        return two_levels(self.mechanism, form.public_choices, form.tally_size, sums)
 
     def held(self, weights: Counts) -> Counts:
         """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""
