@@ -51,11 +51,11 @@ def messages_of(mechanism: Mechanism) -> Messages:
     return _OF_STRUCTURE[type(structure)](first_round(mechanism), structure)
 
 
-def _one_of(form: Mechanism, structure: OneOf) -> Messages:
+def _one_of(_form: Mechanism, structure: OneOf) -> Messages:
     return Labels(structure.codes)
 
 
-def _free_bits(form: Mechanism, structure: IndependentBits) -> Messages:
+def _free_bits(_form: Mechanism, structure: IndependentBits) -> Messages:
     return FreeBits(structure.bits)
 
 
@@ -64,7 +64,7 @@ def _told_bits(form: Mechanism, structure: SampledBits) -> Messages:
     return ToldBits(structure.bits, structure.sampled, unit, round(form.q * unit))
 
 
-def _subsets(form: Mechanism, structure: Subset) -> Messages:
+def _subsets(_form: Mechanism, structure: Subset) -> Messages:
     return Subsets(structure.codes, structure.held)
 
 
