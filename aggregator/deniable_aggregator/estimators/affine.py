@@ -28,6 +28,7 @@ from deniable_aggregator.estimate.contract import Numbers
 from deniable_aggregator.estimate.label_sums import LabelSums
 from deniable_aggregator.estimate.messages import TwoLevels, one_code
 from deniable_aggregator.estimate.reports import Payloads, checked_payloads, checked_tally, form_of
+from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
@@ -99,6 +100,20 @@ class AffineEstimator(LabelSums):
             supporting += turned[:, order[:, None], places].sum(axis=1)
         return total, supporting
 
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """The tally kernel counts what each sender says."""
+        form = self._form
+        k, w = form.modulus, form.subset_size
+        messages = [np.zeros((0, form.payload_size), dtype=np.uint8)]
+        for truth in senders(values, people):
+            before = draws.integers(0, form.multipliers, len(truth))
+            inside = draws.random(len(truth)) < float(self.mechanism.p)
+            rank = np.where(
+                inside, draws.integers(0, w, len(truth)), draws.integers(w, k, len(truth))
+            )
+            messages.append(_payloads(before * k + (rank - (before + 1) * truth) % k, form))
+        return self.tally(np.concatenate(messages))
+
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
         if counts.sum() != reports * self._form.subset_size:
@@ -107,6 +122,12 @@ class AffineEstimator(LabelSums):
                 f"reports, got {counts.sum()}"
             )
         return counts, reports
+
+
+def _payloads(messages: Counts, form: AffineResponse) -> Payloads:
+    """Each message, big-endian."""
+    wide = messages.astype(">u8").view(np.uint8).reshape(len(messages), 8)
+    return wide[:, 8 - form.payload_size :]
 
 
 def _blocks(rows: Numbers, form: AffineResponse) -> Iterator[tuple[Counts, Counts, Numbers]]:

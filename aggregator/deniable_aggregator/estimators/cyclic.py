@@ -16,7 +16,8 @@ from deniable_aggregator.estimate.correlation import (
     spectrum_of,
     turned_back,
 )
-from deniable_aggregator.estimators.geometric import GeometricEstimator
+from deniable_aggregator.estimate.sampling import Generator
+from deniable_aggregator.estimators.geometric import GeometricEstimator, sample_distances
 
 __all__ = ["CyclicEstimator"]
 
@@ -44,3 +45,7 @@ class CyclicEstimator(GeometricEstimator):
         padded = np.fft.irfft(np.fft.rfft(shares, length) * np.conj(spectrum), length)
         around: Floats = padded[:k] + padded[k : 2 * k]
         return around
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """A distance each, in the difference set or not."""
+        return sample_distances(self.form, float(self.mechanism.p), values, people, draws)

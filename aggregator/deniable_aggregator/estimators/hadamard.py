@@ -19,6 +19,7 @@ import numpy as np
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.label_sums import MessageSums
 from deniable_aggregator.estimate.messages import TwoLevels, two_levels
+from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -55,6 +56,17 @@ class HadamardEstimator(MessageSums):
 
     def supports(self, tallies: Counts) -> Counts:
         return self.code_supports(tallies)[..., : self.mechanism.domain_size]
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """A coefficient each, and its parity told with p."""
+        coefficients = self.mechanism.public_choices
+        tally = np.zeros(self.mechanism.tally_size, dtype=np.int64)
+        for truth in senders(values, people):
+            asked = draws.integers(1, coefficients + 1, len(truth))
+            told = np.bitwise_count(asked & truth) & 1
+            told ^= draws.random(len(truth)) >= float(self.mechanism.p)
+            tally += np.bincount(2 * (asked - 1) + told, minlength=len(tally))
+        return tally
 
     def code_supports(self, tallies: Counts) -> Counts:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""

@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.correlation import shifted_shares, shifted_sums, turned_back
+from deniable_aggregator.estimate.sampling import Generator
 from deniable_aggregator.estimate.turns import circle
-from deniable_aggregator.estimators.geometric import GeometricEstimator
+from deniable_aggregator.estimators.geometric import GeometricEstimator, sample_distances
 
 __all__ = ["ProjectiveEstimator"]
 
@@ -53,6 +54,15 @@ class ProjectiveEstimator(GeometricEstimator):
         sums = np.empty(len(shares))
         sums[point] = _turned_shares(shares[value], (q, t))
         return sums
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """As on the circle of `cyclic/1`, where a value of turn l is supported from −l on."""
+        form, p = self.form, float(self.mechanism.p)
+        point, value = circle(form.field_order, form.dimension)
+        turn, tally = np.empty_like(value), np.empty_like(point)
+        turn[value] = np.arange(form.symbols)
+        tally[point] = sample_distances(form, p, -turn[values] % form.symbols, people, draws)
+        return tally
 
 
 def _turned_shares(numbers: Floats, space: tuple[int, int]) -> Floats:
