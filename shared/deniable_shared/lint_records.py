@@ -14,7 +14,6 @@ from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.fourier import FourierMarginals
 from deniable_shared.mechanisms.pairs import SampledPairs
 from deniable_shared.record_choice import best_for_record, two_way_error
-from deniable_shared.released import RELEASED
 
 __all__ = ["choice_for_record"]
 
@@ -43,7 +42,7 @@ def choice_for_record(manifest: Manifest, domain: Record) -> Iterator[Finding]:
 
 
 def _is_read(mechanism: Mechanism) -> bool:
-    return mechanism.id in RELEASED
+    return mechanism.released
 
 
 def _told(mechanism: Mechanism) -> str:

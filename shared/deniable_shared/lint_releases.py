@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from deniable_shared import mechanisms
 from deniable_shared.finding import Finding
 from deniable_shared.manifest import Manifest
-from deniable_shared.released import RELEASED
 
 __all__ = ["releases"]
 
@@ -38,13 +37,10 @@ def _public(manifest: Manifest) -> Iterator[Finding]:
 
 
 def _unread(manifest: Manifest) -> Iterator[Finding]:
-    if manifest.mechanism_id in RELEASED:
+    read = mechanisms.released()
+    if manifest.mechanism_id in read:
         return
-    able = [
-        mechanism_id
-        for mechanism_id in mechanisms.for_type(manifest.domain.type)
-        if mechanism_id in RELEASED
-    ]
+    able = [each for each in mechanisms.for_type(manifest.domain.type) if each in read]
     cure = f"name {' or '.join(able)}, or " if able else ""
     yield Finding(
         "warning",

@@ -43,7 +43,6 @@ from deniable_shared.mechanisms.dbitflip import BucketFlips
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.optimum import least_error, total_error
 from deniable_shared.record_choice import answering, best_for_record
-from deniable_shared.released import RELEASED
 
 __all__ = [
     "AS_GOOD",
@@ -119,7 +118,7 @@ def recommend(
     tells = "bits" if domain_type == Bits.type else "choice"
     able = list(_able(tells, domain_size, epsilon, permanent, decided))
     if released:
-        able = [each for each in able if each.id in RELEASED] or able
+        able = [each for each in able if each.released] or able
     if not able:
         raise ParameterError(
             f"no mechanism answers for a {domain_type} of size {domain_size} at this epsilon: "
@@ -157,13 +156,13 @@ def _for_record(
             return once
         return mechanisms.for_domain(once.id, domain, epsilon, permanent=permanent)
 
-    readable = released and any(each.id in RELEASED for each in answering(domain, epsilon))
+    readable = released and any(each.released for each in answering(domain, epsilon))
 
     def hides(once: Mechanism) -> bool:
         return linkable or linkage(asked(once)) <= MAX_LINKAGE
 
     def read(once: Mechanism) -> bool:
-        return not readable or once.id in RELEASED
+        return not readable or once.released
 
     best = asked(best_for_record(domain, epsilon, fits=(read, hides)))
     told = "all attributes" if "choice" in best.domain_types else "some of the attributes"

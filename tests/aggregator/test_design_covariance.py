@@ -10,6 +10,7 @@ from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.design_covariance import covariance_of_sums, within_reach
 from deniable_aggregator.estimate.tables import Settings, table
+from deniable_aggregator.estimators import for_mechanism
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import build
@@ -58,7 +59,8 @@ def test_covariance_is_that_of_the_scores_of_one_report(
     assert sums.covariance(true, 1) * sums.n == pytest.approx(exact, abs=1e-9)
     rows = (sums.cell_of == np.arange(sums.cells)[:, None]).astype(float)
     everybody = floats(population)
-    assert covariance_of_sums(given.mechanism, rows, everybody) == pytest.approx(exact, abs=1e-12)
+    found = covariance_of_sums(given.estimator, given.mechanism, rows, everybody)
+    assert found == pytest.approx(exact, abs=1e-12)
 
 
 @pytest.mark.parametrize("given", CHAINS, ids=title)
@@ -129,6 +131,6 @@ def test_what_is_within_reach_is_what_a_page_can_wait_for() -> None:
 
 
 def test_another_mechanism_is_refused() -> None:
-    rows = np.eye(3)
+    rows, built = np.eye(3), build("grr/1", domain_size=3, epsilon="1")
     with pytest.raises(ParameterError, match="must be of a design, got grr/1"):
-        covariance_of_sums(build("grr/1", domain_size=3, epsilon="1"), rows, rows[0])
+        covariance_of_sums(for_mechanism(built), built, rows, rows[0])

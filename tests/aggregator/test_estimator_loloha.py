@@ -142,7 +142,7 @@ def test_the_likeliest_frequencies_are_near_the_raw_ones_where_there_are_many_re
     people = np.arange(16) * 10_000 + 10_000
     tally = simulated_tally(mechanism, np.arange(16), people)
     raw = estimators.for_mechanism(mechanism).estimate(tally, int(people.sum()))
-    fitted = likeliest(mechanism, tally).distribution
+    fitted = likeliest(estimators.for_mechanism(mechanism), tally).distribution
     assert np.abs(fitted - raw.frequencies).max() < 6 * raw.std_errors.max()
 
 

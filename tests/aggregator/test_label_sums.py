@@ -77,7 +77,7 @@ def test_second_moments_of_supports_are_those_of_all_messages(name: str) -> None
         return
     of = linear(law.mechanism)
     scores = np.array([of.functionals(rows, tally, 1).values for tally in law.tallies])
-    found = second_moments.second_moments(law.mechanism, rows)
+    found = second_moments.second_moments(law.estimator, law.mechanism, rows)
     for value in law.inputs:
         pmf = law.mechanism.pmf(value)
         chances = np.array([float(pmf[message]) for message in law.messages])
@@ -91,9 +91,9 @@ def test_where_messages_are_too_many_to_sum_a_design_bounds_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     built, rows = build("affine/1", domain_size=16, epsilon="2"), np.linspace(0, 1, 16)[None, :]
-    exact = second_moments.second_moments(built, rows)
+    exact = second_moments.second_moments(estimators.for_mechanism(built), built, rows)
     monkeypatch.setattr(second_moments, "_MOST_NUMBERS", 0)
-    bound = second_moments.second_moments(built, rows)
+    bound = second_moments.second_moments(estimators.for_mechanism(built), built, rows)
     assert (bound >= exact).all()
     assert (bound <= 5 * exact).all()
 

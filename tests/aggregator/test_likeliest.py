@@ -7,11 +7,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.estimate.messages import LIKELIHOODS, law_of_messages, likeliest
+from deniable_aggregator import estimators
+from deniable_aggregator.estimate.messages import counts_messages, law_of_messages, likeliest
 from deniable_aggregator.estimate.set_laws import of_set
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
 from support.message_laws import MessageLaw, law_of
+
+LIKELIHOODS = ("cyclic/1", "grr/1", "hadamard/1", "loloha/1", "projective/1")
+
+
+def test_of_these_mechanisms_a_tally_counts_messages_whose_law_is_known() -> None:
+    ids = mechanisms.for_type("choice")
+    built = (mechanisms.build(id, domain_size=3, epsilon="1") for id in ids)
+    counted = [of.id for of in built if counts_messages(estimators.for_mechanism(of))]
+    assert tuple(counted) == LIKELIHOODS
 
 
 def matrix(law: MessageLaw) -> np.ndarray:
@@ -34,7 +44,7 @@ def built(id: str, size: int, *, chain: bool) -> MessageLaw:
 @pytest.mark.parametrize("id", LIKELIHOODS)
 def test_the_channel_is_that_of_the_mechanism(id: str, size: int, *, chain: bool) -> None:
     law = built(id, size, chain=chain)
-    channel, exact = law_of_messages(law.mechanism), matrix(law)
+    channel, exact = law_of_messages(law.estimator), matrix(law)
     for value in range(size):
         one = np.eye(size)[value]
         assert channel.messages(one) == pytest.approx(exact[:, value], abs=1e-13)
@@ -48,7 +58,7 @@ def test_the_likelihood_is_as_near_its_most_as_it_says(id: str) -> None:
     """Against 3,000 plain steps of EM from there; and it is a distribution."""
     law = law_of(id, "1", 9)
     (tally,) = law.draw_tallies({0: Fraction(4, 5), 5: Fraction(1, 5)}, 3000, 1)
-    exact, found = matrix(law), likeliest(law.mechanism, tally)
+    exact, found = matrix(law), likeliest(law.estimator, tally)
     assert found.distribution.min() >= 0
     assert found.distribution.sum() == pytest.approx(1)
     best = found.distribution.copy()
@@ -68,7 +78,7 @@ def test_inside_the_simplex_it_is_near_the_raw_estimate(id: str) -> None:
     law = law_of(id, "4", 3)
     (tally,) = law.draw_tallies(dict.fromkeys(range(3), Fraction(1, 3)), 30_000, 1)
     raw = law.estimator.estimate(tally, 30_000)
-    found = likeliest(law.mechanism, tally).distribution
+    found = likeliest(law.estimator, tally).distribution
     assert (np.abs(found - raw.frequencies) <= 4 * raw.std_errors).all()
 
 
@@ -76,13 +86,15 @@ def test_inside_the_simplex_it_is_near_the_raw_estimate(id: str) -> None:
 def test_tallies_of_supports_have_no_likelihood(id: str) -> None:
     mechanism = mechanisms.build(id, domain_size=9, epsilon="1")
     with pytest.raises(ParameterError, match="which of them came together"):
-        likeliest(mechanism, np.zeros(mechanism.tally_size, dtype=np.int64))
+        likeliest(
+            estimators.for_mechanism(mechanism), np.zeros(mechanism.tally_size, dtype=np.int64)
+        )
 
 
 def test_without_messages_nothing_is_likeliest() -> None:
     law = law_of("grr/1", "1", 3)
     with pytest.raises(ParameterError, match="at least one message"):
-        likeliest(law.mechanism, np.zeros(3, dtype=np.int64))
+        likeliest(law.estimator, np.zeros(3, dtype=np.int64))
     assert of_set(law.estimator, law.mechanism, np.zeros(3, dtype=np.int64), 0, (0,)).upper == 1
 
 
@@ -96,7 +108,7 @@ def test_sets_of_one_code_have_a_likelihood_and_it_is_that_of_the_tally(
     permanent = Fraction(2) if chain else None
     given = {"subset_size": 1, **more}
     law = MessageLaw(mechanisms.build(id, domain_size=9, epsilon="1", permanent=permanent, **given))
-    channel, exact = law_of_messages(law.mechanism), matrix(law)
+    channel, exact = law_of_messages(law.estimator), matrix(law)
     assert pytest.approx(exact) == np.array([channel.messages(one) for one in np.eye(9)]).T
     scores = np.arange(1.0, len(exact) + 1)
     assert channel.back(scores) == pytest.approx(exact.T @ scores)

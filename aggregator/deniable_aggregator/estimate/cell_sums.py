@@ -75,11 +75,11 @@ class CellSums:
         told = self._combinations
         moved = told + ((frequencies - self._of_cells(told)) / size)[self.cell_of]
         every = np.vstack([*self._rows()])
-        once = covariance_of_sums(self.mechanism, every, moved)
+        once = covariance_of_sums(self.estimator, self.mechanism, every, moved)
         if epochs == 1:
             return once / self.n
         if isinstance(self.mechanism, Renewed):
-            shared = covariance_of_sums(self.mechanism.first, every, moved)
+            shared = covariance_of_sums(self.estimator, self.mechanism.first, every, moved)
         else:
             shared = np.diag(frequencies) - np.outer(frequencies, frequencies)
         whole: Floats = (once + (epochs - 1) * shared) / self.n

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from deniable_aggregator.estimate import Estimate
-from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.reports import Payloads
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
@@ -16,25 +16,33 @@ from deniable_shared.mechanisms.contract import Mechanism
 
 __all__ = [
     "REPEATS",
+    "CodeSets",
     "Codes",
     "Estimator",
     "Group",
     "MessageCodes",
+    "OfMechanism",
     "TextEstimator",
     "TextForm",
     "checked_repeat",
 ]
 
+Numbers = TypeVar("Numbers", Counts, Floats)
+
 REPEATS = ("once", "fresh", "memoized")
 """How often a device answers: once ever, with a new draw each epoch, or by a permanent answer."""
 
 
-class Estimator(Protocol):
-    """The numpy half of a mechanism. Tallies add: tally(A ∪ B) = tally(A) + tally(B)."""
+class OfMechanism(Protocol):
+    """What belongs to a mechanism."""
 
     @property
     def mechanism(self) -> Mechanism:
         """Of which the reports are."""
+
+
+class Estimator(OfMechanism, Protocol):
+    """The numpy half of a mechanism. Tallies add: tally(A ∪ B) = tally(A) + tally(B)."""
 
     @property
     def default_projection(self) -> str:
@@ -94,6 +102,9 @@ class Estimator(Protocol):
 class Codes(Protocol):
     """An estimator of reports that support codes, of which some may stand for no label."""
 
+    def supports(self, tallies: Counts) -> Counts:
+        """How many reports support each label: see `Estimator`."""
+
     def code_supports(self, tallies: Counts) -> Counts:
         """How many reports support each code: (…, K); those from `domain_size` on are unused."""
 
@@ -106,6 +117,23 @@ class MessageCodes(Codes, Protocol):
         """Σ of the weights of the codes that each message supports: (…, tally_size), exactly.
 
         `weights` has an entry for each label, or for each code: (…, d … K).
+        """
+
+
+@runtime_checkable
+class CodeSets(Codes, Protocol):
+    """The same where messages are sets of a design, and the tally counts their codes."""
+
+    def held_blocks(self, rows: Numbers) -> Iterator[Numbers]:
+        """Σ of the weights of the codes that each message supports: (k, messages) at a time.
+
+        `rows` (k, d … K) has an entry for each label, or for each code.
+        """
+
+    def squares(self, rows: Numbers) -> tuple[Numbers, Numbers]:
+        """Σ of the squares of these sums over all messages, and over those that support each code.
+
+        (k,) and (k, K).
         """
 
 

@@ -19,10 +19,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_shared.difference_sets import codes_of, difference_set, size_of
 
-__all__ = ["shifted_sums", "spectrum_of", "turned_back"]
+__all__ = ["shifted_shares", "shifted_sums", "spectrum_of", "turned_back"]
 
 _SMALL = 64
 _LIMB = 24
@@ -41,6 +41,14 @@ def shifted_sums(histograms: Counts, q: int, t: int) -> Counts:
         mean = histogram.sum() // size
         row[:] = held * mean + _sums(histogram - mean, q, t)
     return sums.reshape(histograms.shape)
+
+
+def shifted_shares(shares: Floats, q: int, t: int) -> Floats:
+    """T (…, K) of floats (…, K), but for rounding."""
+    spectrum, length = spectrum_of(q, t)
+    twice = np.fft.rfft(np.concatenate([shares, shares], axis=-1), length)
+    sums: Floats = np.fft.irfft(twice * spectrum, length)[..., : shares.shape[-1]]
+    return sums
 
 
 def turned_back(numbers: Counts) -> Counts:

@@ -20,6 +20,7 @@ import math
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
+from deniable_aggregator.estimate.contract import OfMechanism
 from deniable_aggregator.estimate.functionals import (
     Cumulative,
     Functionals,
@@ -54,7 +55,7 @@ class LabelSums(Supporting):
 
     def moments(self, rows: Floats, counts: Counts, n: int) -> Moments:
         """What the reports say of each row's sum."""
-        return moments_of_supports(self.mechanism, rows, self.supports(counts), n)
+        return moments_of_supports(self, rows, self.supports(counts), n)
 
     def functionals(
         self,
@@ -96,7 +97,7 @@ class MessageSums(Histogram, LabelSums):
 
     def moments(self, rows: Floats, counts: Counts, _n: int) -> Moments:
         """What the messages say of each row's sum."""
-        return moments_of_messages(self.mechanism, law_of_messages(self.mechanism), rows, counts)
+        return moments_of_messages(self.mechanism, law_of_messages(self), rows, counts)
 
 
 def moments_of_messages(
@@ -115,11 +116,12 @@ def moments_of_messages(
     return Moments.of_scores(rows, scores, counts, back)
 
 
-def moments_of_supports(mechanism: Mechanism, rows: Floats, supports: Counts, n: int) -> Moments:
+def moments_of_supports(estimator: OfMechanism, rows: Floats, supports: Counts, n: int) -> Moments:
     """Of a tally that holds how many of n reports support each label."""
+    mechanism = estimator.mechanism
     channel = Channel(mechanism.p, mechanism.q)
     shares = channel.frequencies(supports, n) if n else np.zeros(len(supports))
-    squares = second_moments(mechanism, rows)
+    squares = second_moments(estimator, mechanism, rows)
     mean = rows @ shares
     told = np.clip(squares @ shares, squares.min(axis=1), squares.max(axis=1))
     low, high = scores_range(mechanism, rows)
@@ -133,7 +135,7 @@ def moments_of_supports(mechanism: Mechanism, rows: Floats, supports: Counts, n:
         pulls=(rows.max(axis=1) / float(channel.gap),) * 2,
         uniform_mean=uniform_mean,
         uniform_variance=uniform_variance,
-        permanent=permanent_variances(mechanism, rows, shares),
+        permanent=permanent_variances(estimator, rows, shares),
     )
 
 

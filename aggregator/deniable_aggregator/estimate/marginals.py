@@ -18,16 +18,15 @@ from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.contract import Estimator
 from deniable_aggregator.estimate.label_sums import LabelSums
-from deniable_aggregator.estimate.reports import checked_tally, first_round
+from deniable_aggregator.estimate.reports import checked_tally
 from deniable_aggregator.estimate.sources import Kind, Pooled
 from deniable_aggregator.estimate.tables import Tabular
 from deniable_shared.chains import Renewed
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.geometric import GeometricResponse
+from deniable_shared.mechanisms.structure import Design
 
 __all__ = ["MAX_CELLS", "Product", "axes_of", "labels_of", "tabular"]
 
@@ -72,12 +71,10 @@ def labels_of(domain: Record, axes: Sequence[int]) -> tuple[str, ...]:
     )
 
 
-_DESIGNS = (AffineResponse, GeometricResponse)
-"""Where a report supports codes of a design that treats no three of them alike."""
-
-
-def _form(mechanism: Mechanism) -> Mechanism:
-    return first_round(mechanism)
+def _by_message(mechanism: Mechanism) -> bool:
+    """Whether reports support codes of a design that treats no three of them alike."""
+    design = mechanism.structure
+    return isinstance(design, Design) and design.triples is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +92,14 @@ class Product:
 
     def check(self, _axes: Sequence[int]) -> None:
         """ParameterError for a mechanism of which sums have no error."""
-        if not isinstance(_form(self.mechanism), _DESIGNS):
+        if not _by_message(self.mechanism):
             JointSupports.of(self.mechanism)
 
     def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Pooled | CellSums:
         """The supports of each cell's combinations."""
         self.check(axes)
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
-        if isinstance(self.estimator, LabelSums) and isinstance(_form(self.mechanism), _DESIGNS):
+        if isinstance(self.estimator, LabelSums) and _by_message(self.mechanism):
             cells = prod(self.radices[axis] for axis in axes)
             cell_of = self._cells(axes)
             return CellSums(self.estimator, self.mechanism, counts, reports, cell_of, cells)

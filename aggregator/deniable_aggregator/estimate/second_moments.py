@@ -4,9 +4,9 @@ With k = Σ_{v∈S} a_v of a report and the joint law of two supports (`joint_su
 
     E[k² | x] = p·a_x² + q(A2 − a_x²) + 2r·a_x(A − a_x) + t((A − a_x)² − (A2 − a_x²))
 
-A = Σ a_v, A2 = Σ a_v². That is exact for subsets and unary encodings. Of `affine/1` it depends on
-how three labels lie: k² is summed over all messages, w neighbours of c·v mod K for each c; beyond
-2^27 of these numbers the moments of a 2-design bound it, as in `designs`:
+A = Σ a_v, A2 = Σ a_v². That is exact for subsets and unary encodings. Of a design it may depend on
+how three labels lie: k² is then summed over all messages; beyond 2^27 of these numbers the moments
+of a 2-design bound it, as in `designs`:
 
     E[(k − wA/K)² | x] ≤ (pK/w)·Var(k over all messages alike)
 """
@@ -15,15 +15,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from deniable_aggregator.estimate.arcs import arc_sums
 from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.designs import design_of
-from deniable_aggregator.estimate.reports import first_round
+from deniable_aggregator.estimate.contract import CodeSets, OfMechanism
+from deniable_aggregator.estimate.designs import design_of, unary
 from deniable_shared.chains import Renewed
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.unary import UnaryEncoding
+from deniable_shared.mechanisms.structure import Design
 
 __all__ = [
     "numbers_of_a_row",
@@ -36,34 +34,41 @@ __all__ = [
 _MOST_NUMBERS = 1 << 27
 
 
-def second_moments(mechanism: Mechanism, rows: Floats) -> Floats:
-    """(k, d): E[φ² | x] of each row and value x, or no less."""
+def second_moments(estimator: OfMechanism, mechanism: Mechanism, rows: Floats) -> Floats:
+    """(k, d): E[φ² | x] of each row and value x, or no less.
+
+    `mechanism` is that of the estimator, or its first round: their messages are the same.
+    """
     p, q = float(mechanism.p), float(mechanism.q)
     every = rows.sum(axis=1, keepdims=True)
     mean = q * every + (p - q) * rows
-    spread = _squares(mechanism, rows) - mean**2
+    spread = _squares(estimator, mechanism, rows) - mean**2
     moments: Floats = np.maximum(spread, 0.0) / (p - q) ** 2 + rows**2
     return moments
 
 
 def numbers_of_a_row(mechanism: Mechanism) -> int:
     """How many are gone through for one sum."""
-    form = first_round(mechanism)
-    return form.symbols if isinstance(form, AffineResponse) else mechanism.tally_size
+    structure = mechanism.structure
+    return structure.messages if isinstance(structure, Design) else mechanism.tally_size
 
 
-def _squares(mechanism: Mechanism, rows: Floats) -> Floats:
+def _squares(estimator: OfMechanism, mechanism: Mechanism, rows: Floats) -> Floats:
     """E[k² | x]."""
-    form = first_round(mechanism)
-    if not isinstance(form, AffineResponse):
+    design = mechanism.structure
+    if not isinstance(design, Design) or design.triples is not None:
         return _of_pairs(JointSupports.of(mechanism), rows)
-    if form.symbols * len(rows) <= _MOST_NUMBERS:
-        return _of_messages(form, float(mechanism.p), rows)
+    p, q = float(mechanism.p), float(mechanism.q)
+    if isinstance(estimator, CodeSets) and design.messages * len(rows) <= _MOST_NUMBERS:
+        near, far = p / design.supporting, (1 - p) / (design.messages - design.supporting)
+        total, supporting = estimator.squares(rows)
+        own = supporting[:, : rows.shape[1]]
+        moments: Floats = far * total[:, None] + (near - far) * own
+        return moments
     _, variance = _over_messages(mechanism, rows)
-    p, k, w = float(mechanism.p), form.modulus, form.subset_size
-    q, every = float(mechanism.q), rows.sum(axis=1, keepdims=True)
+    every = rows.sum(axis=1, keepdims=True)
     mean = q * every + (p - q) * rows
-    bound: Floats = mean**2 + (p * k / w * variance)[:, None]
+    bound: Floats = mean**2 + (p * design.codes / design.held * variance)[:, None]
     return bound
 
 
@@ -75,27 +80,10 @@ def _of_pairs(law: JointSupports, rows: Floats) -> Floats:
     return squares
 
 
-def _of_messages(form: AffineResponse, p: float, rows: Floats) -> Floats:
-    codes, held = form.modulus, form.subset_size
-    padded = np.concatenate([rows, np.zeros((len(rows), codes - rows.shape[1]))], axis=1)
-    total, supporting = np.zeros((len(rows), 1)), np.zeros_like(padded)
-    for multiplier in range(1, form.multipliers + 1):
-        place = np.arange(codes) * multiplier % codes
-        around = np.empty_like(padded)
-        around[:, place] = padded
-        squares = arc_sums(around, held) ** 2
-        total += squares.sum(axis=1, keepdims=True)
-        supporting += np.roll(arc_sums(squares, held), held - 1, axis=1)[:, place]
-    near, far = p / form.favoured, (1 - p) / (form.symbols - form.favoured)
-    moments: Floats = far * total + (near - far) * supporting[:, : rows.shape[1]]
-    return moments
-
-
 def scores_range(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]:
     """The least φ of a message and the largest, or farther out."""
-    form = first_round(mechanism)
     every, q, gap = rows.sum(axis=1), float(mechanism.q), float(mechanism.p - mechanism.q)
-    if isinstance(form, UnaryEncoding):
+    if unary(mechanism):
         return -q * every / gap, (1 - q) * every / gap
     codes, held = design_of(mechanism)
     padded = np.concatenate([rows, np.zeros((len(rows), codes - rows.shape[1]))], axis=1)
@@ -113,9 +101,8 @@ def uniform_moments(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]
 
 def _over_messages(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]:
     """Mean and variance of k over all messages alike."""
-    form = first_round(mechanism)
     every, squares = rows.sum(axis=1), (rows**2).sum(axis=1)
-    if isinstance(form, UnaryEncoding):
+    if unary(mechanism):
         return every / 2, squares / 4
     codes, held = design_of(mechanism)
     share = held / codes
@@ -123,11 +110,12 @@ def _over_messages(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]:
     return share * every, share * (1 - share) * codes / (codes - 1) * rest
 
 
-def permanent_variances(mechanism: Mechanism, rows: Floats, shares: Floats) -> Floats | None:
+def permanent_variances(estimator: OfMechanism, rows: Floats, shares: Floats) -> Floats | None:
     """Var φ of permanent answers, of which a report keeps each bit by itself; None of others."""
-    if not isinstance(mechanism, Renewed) or not isinstance(mechanism.first, UnaryEncoding):
+    chain = estimator.mechanism
+    if not isinstance(chain, Renewed) or not unary(chain):
         return None
-    squares = second_moments(mechanism.first, rows)
+    squares = second_moments(estimator, chain.first, rows)
     told = np.clip(squares @ shares, squares.min(axis=1), squares.max(axis=1))
     variances: Floats = np.maximum(told - np.clip(rows @ shares, 0.0, 1.0) ** 2, 0.0)
     return variances

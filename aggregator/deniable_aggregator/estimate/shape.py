@@ -22,12 +22,12 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Channel, Counts
 from deniable_aggregator.estimate.contract import Codes, Estimator
-from deniable_aggregator.estimate.reports import clusters_of, first_round
+from deniable_aggregator.estimate.designs import unary
+from deniable_aggregator.estimate.reports import clusters_of
 from deniable_aggregator.estimate.set_laws import kept_of, law_of
 from deniable_aggregator.estimate.sets import tail_of_known
 from deniable_aggregator.estimate.significance import Evidence, tails_of_nobody
 from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.unary import UnaryEncoding
 
 __all__ = ["FALSE_ALARMS", "Oddity", "oddities"]
 
@@ -54,7 +54,7 @@ def oddities(
     """All that honest reports show in at most FALSE_ALARMS of the estimates; often nothing."""
     if not n:
         return ()
-    if isinstance(first_round(mechanism), UnaryEncoding):
+    if unary(mechanism):
         return tuple(_of_weight(estimator, mechanism, tally, n, epochs))
     if isinstance(estimator, Codes):
         codes = estimator.code_supports(tally)

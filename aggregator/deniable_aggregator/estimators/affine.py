@@ -14,6 +14,7 @@ show reports that no honest device sent.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -23,8 +24,11 @@ import numpy.typing as npt
 
 from deniable_aggregator.estimate.arcs import arc_sums
 from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.contract import Numbers
 from deniable_aggregator.estimate.label_sums import LabelSums
+from deniable_aggregator.estimate.messages import TwoLevels, one_code
 from deniable_aggregator.estimate.reports import Payloads, checked_payloads, checked_tally, form_of
+from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
@@ -65,12 +69,50 @@ class AffineEstimator(LabelSums):
             counts += _by_code(messages[start : start + _SLICE_ROWS], form)
         return counts
 
+    def law(self) -> TwoLevels | None:
+        """Where a report holds one code, the counts of codes are those of messages."""
+        one = self._form.subset_size == 1
+        return one_code(self.mechanism, self.mechanism.tally_size) if one else None
+
     def supports(self, tallies: Counts) -> Counts:
         return tallies[..., : self.mechanism.domain_size]
 
     def code_supports(self, tallies: Counts) -> Counts:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""
         return tallies
+
+    def held_blocks(self, rows: Numbers) -> Iterator[Numbers]:
+        """Σ of the weights of the codes that each message supports, for some multipliers each."""
+        form, count = self._form, len(rows)
+        for _, _, arcs in _blocks(rows, form):
+            yield arcs.reshape(count, -1)
+
+    def squares(self, rows: Numbers) -> tuple[Numbers, Numbers]:
+        """Σ of their squares over all messages, and over those that support each code."""
+        form, count = self._form, len(rows)
+        total = np.zeros(count, dtype=rows.dtype)
+        supporting = np.zeros((count, form.modulus), dtype=rows.dtype)
+        for order, places, arcs in _blocks(rows, form):
+            squares = arcs**2
+            total += squares.reshape(count, -1).sum(axis=1)
+            up_to = np.roll(arc_sums(squares, form.subset_size), form.subset_size - 1, axis=1)
+            turned = up_to.reshape(count, len(order), form.modulus)
+            supporting += turned[:, order[:, None], places].sum(axis=1)
+        return total, supporting
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """The tally kernel counts what each sender says."""
+        form = self._form
+        k, w = form.modulus, form.subset_size
+        messages = [np.zeros((0, form.payload_size), dtype=np.uint8)]
+        for truth in senders(values, people):
+            before = draws.integers(0, form.multipliers, len(truth))
+            inside = draws.random(len(truth)) < float(self.mechanism.p)
+            rank = np.where(
+                inside, draws.integers(0, w, len(truth)), draws.integers(w, k, len(truth))
+            )
+            messages.append(_payloads(before * k + (rank - (before + 1) * truth) % k, form))
+        return self.tally(np.concatenate(messages))
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
@@ -80,6 +122,29 @@ class AffineEstimator(LabelSums):
                 f"reports, got {counts.sum()}"
             )
         return counts, reports
+
+
+def _payloads(messages: Counts, form: AffineResponse) -> Payloads:
+    """Each message, big-endian."""
+    wide = messages.astype(">u8").view(np.uint8).reshape(len(messages), 8)
+    return wide[:, 8 - form.payload_size :]
+
+
+def _blocks(rows: Numbers, form: AffineResponse) -> Iterator[tuple[Counts, Counts, Numbers]]:
+    """For some multipliers c at a time: their order, c·v mod K, and the sums of w neighbours.
+
+    A message (c, b) is the window of w neighbouring c·v mod K from −b on.
+    """
+    codes, count = form.modulus, len(rows)
+    unused = np.zeros((count, codes - rows.shape[1]), dtype=rows.dtype)
+    padded = np.concatenate([rows, unused], axis=1)
+    step = max(1, _AT_ONCE // padded.size)
+    for first in range(1, form.multipliers + 1, step):
+        some = np.arange(first, min(first + step, form.multipliers + 1))
+        order, places = np.arange(len(some)), some[:, None] * np.arange(codes) % codes
+        around = np.empty((count, len(some), codes), dtype=rows.dtype)
+        around[:, order[:, None], places] = padded[:, None]
+        yield order, places, arc_sums(around.reshape(-1, codes), form.subset_size)
 
 
 def _messages(rows: Payloads) -> Counts:

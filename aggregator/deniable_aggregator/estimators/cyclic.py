@@ -7,9 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.correlation import shifted_sums, turned_back
-from deniable_aggregator.estimators.geometric import GeometricEstimator
+import numpy as np
+
+from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimate.correlation import (
+    shifted_shares,
+    shifted_sums,
+    spectrum_of,
+    turned_back,
+)
+from deniable_aggregator.estimate.sampling import Generator
+from deniable_aggregator.estimators.geometric import GeometricEstimator, sample_distances
 
 __all__ = ["CyclicEstimator"]
 
@@ -25,3 +33,19 @@ class CyclicEstimator(GeometricEstimator):
     @staticmethod
     def sums_of_points(weights: Counts, q: int, t: int) -> Counts:
         return turned_back(shifted_sums(turned_back(weights), q, t))
+
+    @staticmethod
+    def shares_of_codes(scores: Floats, q: int, t: int) -> Floats:
+        return shifted_shares(scores, q, t)
+
+    @staticmethod
+    def shares_of_points(shares: Floats, q: int, t: int) -> Floats:
+        spectrum, length = spectrum_of(q, t)
+        k = len(shares)
+        padded = np.fft.irfft(np.fft.rfft(shares, length) * np.conj(spectrum), length)
+        around: Floats = padded[:k] + padded[k : 2 * k]
+        return around
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """A distance each, in the difference set or not."""
+        return sample_distances(self.form, float(self.mechanism.p), values, people, draws)

@@ -11,6 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.sampling import Generator, counted, senders
 from deniable_aggregator.estimators.rr_sampled import SampledEstimator
 
 __all__ = ["BucketFlipsEstimator"]
@@ -19,3 +23,19 @@ __all__ = ["BucketFlipsEstimator"]
 @dataclass(frozen=True, slots=True)
 class BucketFlipsEstimator(SampledEstimator):
     """The estimator of "dbitflip/1"."""
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """t places each, by Floyd's way; a bucket of theirs is told with p, else q."""
+        d, t = self.mechanism.domain_size, int(self.mechanism.told * self.mechanism.domain_size)
+        tally = np.zeros(2 * d, dtype=np.int64)
+        for truth in senders(values, people, width=d):
+            rows, chosen = np.arange(len(truth)), np.zeros((len(truth), d), dtype=bool)
+            for last in range(d - t, d):
+                item = draws.integers(0, last + 1, len(truth))
+                chosen[rows, np.where(chosen[rows, item], last, item)] = True
+            told = chosen.sum(axis=0)
+            own = counted(truth, chosen[rows, truth].astype(np.int64), d)
+            ones = draws.binomial(own, float(self.mechanism.p))
+            ones += draws.binomial(told - own, float(self.mechanism.q))
+            tally += np.concatenate([told, ones])
+        return tally

@@ -28,6 +28,7 @@ from deniable_aggregator.estimate.reports import (
     checked_payloads,
     form_of,
 )
+from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_aggregator.estimate.supporting import histogram
 from deniable_aggregator.estimate.tables import Settings, one_way
 from deniable_aggregator.estimate.walsh import walsh
@@ -60,6 +61,22 @@ class FourierEstimator:
     def tally(self, payloads: Payloads) -> Counts:
         rows = checked_payloads(payloads, self.mechanism.payload_size)
         return histogram(rows, self.mechanism.tally_size)
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """A set of attributes each, and the parity of its second labels told with p."""
+        form = self._form
+        last = form.attributes - 1
+        sets = (some for k in range(1, form.ways + 1) for some in combinations(range(last + 1), k))
+        masks = np.array(
+            [sum(1 << (last - each) for each in some) for some in sets], dtype=np.uint64
+        )
+        tally = np.zeros(self.mechanism.tally_size, dtype=np.int64)
+        for truth in senders(values, people):
+            place = draws.integers(0, len(masks), len(truth))
+            told = np.bitwise_count(masks[place] & truth.view(np.uint64)) & 1
+            told ^= draws.random(len(truth)) >= float(self.mechanism.p)
+            tally += np.bincount(2 * place + told, minlength=len(tally))
+        return tally
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         return checked_histogram(tally, n, self.mechanism.tally_size)

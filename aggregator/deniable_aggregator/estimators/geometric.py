@@ -15,14 +15,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.label_sums import MessageSums
+from deniable_aggregator.estimate.messages import TwoLevels, two_levels
 from deniable_aggregator.estimate.reports import first_round
+from deniable_aggregator.estimate.sampling import Generator, senders
+from deniable_shared.difference_sets import difference_set
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.geometric import GeometricResponse
 
-__all__ = ["GeometricEstimator"]
+__all__ = ["GeometricEstimator", "sample_distances"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class GeometricEstimator(MessageSums):
     repeat: str = "once"
 
     @property
-    def _form(self) -> GeometricResponse:
+    def form(self) -> GeometricResponse:
         """What says which geometry it is."""
         first = first_round(self.mechanism)
         if not isinstance(first, GeometricResponse):
@@ -52,17 +55,56 @@ class GeometricEstimator(MessageSums):
     def sums_of_points(weights: Counts, q: int, t: int) -> Counts:
         """Σ of the weights of the codes that each point supports: (…, K) of weights (…, K)."""
 
+    @staticmethod
+    @abstractmethod
+    def shares_of_codes(scores: Floats, q: int, t: int) -> Floats:
+        """`supports_of_codes` of floats, but for rounding."""
+
+    @staticmethod
+    @abstractmethod
+    def shares_of_points(shares: Floats, q: int, t: int) -> Floats:
+        """`sums_of_points` of the floats of one row, but for rounding."""
+
+    def law(self) -> TwoLevels:
+        """By Fourier transform."""
+        form = self.form
+        d, k, space = form.domain_size, form.symbols, (form.field_order, form.dimension)
+
+        def forward(x: Floats) -> Floats:
+            return self.shares_of_points(np.concatenate([x, np.zeros(k - d)]), *space)
+
+        def backward(scores: Floats) -> Floats:
+            return self.shares_of_codes(scores, *space)[..., :d]
+
+        return two_levels(self.mechanism, form.favoured, k, (forward, backward))
+
     def held(self, weights: Counts) -> Counts:
         """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""
-        form = self._form
+        form = self.form
         unused = np.zeros((*weights.shape[:-1], form.symbols - weights.shape[-1]), dtype=np.int64)
         codes = np.concatenate([weights, unused], axis=-1)
         return self.sums_of_points(codes, form.field_order, form.dimension)
 
     def code_supports(self, tallies: Counts) -> Counts:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""
-        form = self._form
+        form = self.form
         return self.supports_of_codes(tallies, form.field_order, form.dimension)
 
     def supports(self, tallies: Counts) -> Counts:
         return self.code_supports(tallies)[..., : self.mechanism.domain_size]
+
+
+def sample_distances(
+    form: GeometricResponse, p: float, values: Counts, people: Counts, draws: Generator
+) -> Counts:
+    """A distance each on the circle of the codes, in the difference set or not."""
+    k, w = form.symbols, form.favoured
+    members = np.array(difference_set(form.field_order, form.dimension), dtype=np.int64)
+    others = np.setdiff1d(np.arange(k), members)
+    tally = np.zeros(k, dtype=np.int64)
+    for truth in senders(values, people):
+        near = members[draws.integers(0, w, len(truth))]
+        far = others[draws.integers(0, k - w, len(truth))]
+        inside = draws.random(len(truth)) < p
+        tally += np.bincount((truth + np.where(inside, near, far)) % k, minlength=k)
+    return tally

@@ -20,6 +20,7 @@ from deniable_aggregator.estimate.functionals import (
     Repeated,
     checked_weights,
 )
+from deniable_aggregator.estimate.messages import TwoLevels, two_levels
 from deniable_aggregator.estimate.quantity import isotonic
 from deniable_aggregator.estimate.supporting import Histogram
 from deniable_shared.mechanisms.contract import Mechanism
@@ -35,6 +36,11 @@ class GeneralizedEstimator(Histogram):
     tells: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
+
+    def law(self) -> TwoLevels:
+        """A message is the choice that it supports."""
+        codes = self.mechanism.tally_size
+        return two_levels(self.mechanism, 1, codes, (np.copy, np.copy))
 
     def supports(self, tallies: Counts) -> Counts:
         return tallies

@@ -23,6 +23,7 @@ from deniable_aggregator.estimate.reports import (
     checked_payloads,
     form_of,
 )
+from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_aggregator.estimate.strata import Strata, Stratum
 from deniable_aggregator.estimate.supporting import histogram
 from deniable_aggregator.estimate.walsh import walsh
@@ -48,6 +49,19 @@ class HaarEstimator(HierarchyEstimator):
     def tally(self, payloads: Payloads) -> Counts:
         rows = checked_payloads(payloads, self.mechanism.payload_size)
         return histogram(rows, self.mechanism.tally_size)
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """A level, one of its coefficients, and its parity told with p."""
+        form = self._form
+        tally = np.zeros(self.mechanism.tally_size, dtype=np.int64)
+        for truth in senders(values, people):
+            level = draws.integers(0, form.levels, len(truth))
+            asked = draws.integers(0, 1 << level)
+            told = np.bitwise_count((2 * asked + 1) & truth >> (form.levels - 1 - level)) & 1
+            told ^= draws.random(len(truth)) >= float(self.mechanism.p)
+            place = (1 << level) - 1 + asked
+            tally += np.bincount(2 * place + told, minlength=len(tally))
+        return tally
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         return checked_histogram(tally, n, self.mechanism.tally_size)

@@ -16,8 +16,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from deniable_aggregator.estimate.channel import Counts
+from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.label_sums import MessageSums
+from deniable_aggregator.estimate.messages import TwoLevels, two_levels
+from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -33,8 +35,38 @@ class HadamardEstimator(MessageSums):
     mechanism: Mechanism
     repeat: str = "once"
 
+    def law(self) -> TwoLevels:
+        """By Walsh–Hadamard transform."""
+        d, messages = self.mechanism.domain_size, self.mechanism.tally_size
+        k = 1 + messages // 2
+
+        def forward(x: Floats) -> Floats:
+            signs = walsh(np.concatenate([x, np.zeros(k - d)]))[1:]
+            sums: Floats = (x.sum() + np.stack([signs, -signs], axis=1).reshape(-1)) / 2
+            return sums
+
+        def backward(scores: Floats) -> Floats:
+            signed = np.zeros((*scores.shape[:-1], k))
+            signed[..., 1:] = scores[..., 0::2] - scores[..., 1::2]
+            every = scores.sum(axis=-1, keepdims=True)
+            sums: Floats = (every + walsh(signed)[..., :d]) / 2
+            return sums
+
+        return two_levels(self.mechanism, k - 1, messages, (forward, backward))
+
     def supports(self, tallies: Counts) -> Counts:
         return self.code_supports(tallies)[..., : self.mechanism.domain_size]
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """A coefficient each, and its parity told with p."""
+        coefficients = self.mechanism.public_choices
+        tally = np.zeros(self.mechanism.tally_size, dtype=np.int64)
+        for truth in senders(values, people):
+            asked = draws.integers(1, coefficients + 1, len(truth))
+            told = np.bitwise_count(asked & truth) & 1
+            told ^= draws.random(len(truth)) >= float(self.mechanism.p)
+            tally += np.bincount(2 * (asked - 1) + told, minlength=len(tally))
+        return tally
 
     def code_supports(self, tallies: Counts) -> Counts:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""

@@ -13,9 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.digit_sums import cells_of_values, supports_of_codes
+from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimate.digit_sums import cells_of_values, hashed, supports_of_codes
+from deniable_aggregator.estimate.messages import TwoLevels, two_levels
 from deniable_aggregator.estimate.reports import form_of
+from deniable_aggregator.estimate.sampling import Generator, other_cells, senders
 from deniable_aggregator.estimate.supporting import Histogram
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.loloha import LocalHashing
@@ -44,6 +46,20 @@ class LocalHashingEstimator(Histogram):
         sums = [supports_of_codes(row, form.field_order, form.dimension) for row in rows]
         return np.array(sums, dtype=np.int64).reshape(*tallies.shape[:-1], form.codes)
 
+    def law(self) -> TwoLevels:
+        """Digit by digit."""
+        form = self._form
+        d, family = form.domain_size, (form.field_order, form.dimension)
+
+        def forward(x: Floats) -> Floats:
+            return cells_of_values(np.concatenate([x, np.zeros(form.codes - d)]), *family)
+
+        def backward(scores: Floats) -> Floats:
+            return supports_of_codes(scores, *family)[:d]
+
+        sums = (forward, backward)
+        return two_levels(self.mechanism, form.public_choices, form.tally_size, sums)
+
     def held(self, weights: Counts) -> Counts:
         """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""
         form = self._form
@@ -51,6 +67,18 @@ class LocalHashingEstimator(Histogram):
         rows = np.concatenate([weights, unused], axis=-1).reshape(-1, form.codes)
         sums = [cells_of_values(row, form.field_order, form.dimension) for row in rows]
         return np.array(sums, dtype=np.int64).reshape(*weights.shape[:-1], form.tally_size)
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """A function each, and its cell told with p."""
+        form = self._form
+        g, tally = form.field_order, np.zeros(form.tally_size, dtype=np.int64)
+        for truth in senders(values, people):
+            functions = draws.integers(0, form.public_choices, len(truth))
+            cells = hashed(functions, truth, g, form.dimension)
+            lies = draws.random(len(truth)) >= float(self.mechanism.p)
+            cells = other_cells(cells, lies, g, draws)
+            tally += np.bincount(functions * g + cells, minlength=len(tally))
+        return tally
 
     def supports(self, tallies: Counts) -> Counts:
         return self.code_supports(tallies)[..., : self.mechanism.domain_size]

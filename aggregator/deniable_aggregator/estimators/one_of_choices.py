@@ -9,12 +9,15 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.reports import Payloads, checked_payloads
+from deniable_aggregator.estimate.sampling import Generator, sample_sets
 from deniable_aggregator.estimators.subset import SubsetEstimator
+from deniable_shared.chains import Renewed
 from deniable_shared.domain import bytes_for
 from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
 
-__all__ = ["supports_of", "tally_of"]
+__all__ = ["sample_tally_of", "supports_of", "tally_of"]
 
 
 def tally_of(payloads: Payloads, form: OneOfChoices) -> Counts:
@@ -50,3 +53,18 @@ def supports_of(tally: Counts, n: int, form: OneOfChoices) -> tuple[Counts, list
                 f"tally must hold {choice.subset_size} codes for each of {reports} reports"
             )
     return told, parts
+
+
+def sample_tally_of(
+    mechanism: Mechanism, form: OneOfChoices, values: Counts, people: Counts, draws: Generator
+) -> Counts:
+    """Each choice is told by those who tossed it."""
+    kept = float(mechanism.kept) if isinstance(mechanism, Renewed) else 1.0
+    choices = len(form.choices)
+    told = draws.multinomial(people, np.full(choices, 1 / choices))
+    parts = [np.asarray(told.sum(axis=0), dtype=np.int64)]
+    for place, choice in enumerate(form.choices):
+        codes = np.array([form.code(value, place) for value in values.tolist()], dtype=np.int64)
+        p = kept * float(choice.p) + (1 - kept) * choice.subset_size / choice.domain_size
+        parts.append(sample_sets(choice.structure, p, codes, told[:, place], draws))
+    return np.concatenate(parts)

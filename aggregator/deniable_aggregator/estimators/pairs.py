@@ -18,9 +18,10 @@ import numpy as np
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.reports import Payloads, checked_tally, form_of
+from deniable_aggregator.estimate.sampling import Generator
 from deniable_aggregator.estimate.sources import Kind, Pooled
 from deniable_aggregator.estimate.tables import Settings, one_way
-from deniable_aggregator.estimators.one_of_choices import supports_of, tally_of
+from deniable_aggregator.estimators.one_of_choices import sample_tally_of, supports_of, tally_of
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
@@ -52,6 +53,10 @@ class PairsEstimator:
 
     def tally(self, payloads: Payloads) -> Counts:
         return tally_of(payloads, self._form)
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """Each choice is told by those who tossed it."""
+        return sample_tally_of(self.mechanism, self._form, values, people, draws)
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)

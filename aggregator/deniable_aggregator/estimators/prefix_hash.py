@@ -24,6 +24,7 @@ import numpy.typing as npt
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.contract import Group
 from deniable_aggregator.estimate.reports import form_of
+from deniable_aggregator.estimate.sampling import Generator, other_cells, senders
 from deniable_aggregator.estimate.supporting import Histogram
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -84,6 +85,20 @@ class PrefixHashEstimator(Histogram):
                 added = [entry(table, place, byte) % form.codes for byte in known.tolist()]
                 codes[row, there] += np.array(added, dtype=np.int64)[where]
         return (codes % form.codes)[:, None, :]
+
+    def sample_texts(self, texts: Sequence[bytes], people: Counts, draws: Generator) -> Counts:
+        """A table and a point of it each, and the value there told with p."""
+        form, p = self.form, float(self.mechanism.p)
+        codes = np.concatenate([self.codes(group, texts)[:, 0] for group in range(form.groups)])
+        tally = np.zeros(form.tally_size, dtype=np.int64)
+        for truth in senders(np.arange(len(texts)), people):
+            position = draws.integers(0, form.public_choices, len(truth))
+            table, point = np.divmod(position, form.points)
+            told = sums(form, point, codes[table, truth])
+            lies = draws.random(len(truth)) >= p
+            told = other_cells(told, lies, form.base, draws)
+            tally += np.bincount(position * form.base + told, minlength=len(tally))
+        return tally
 
 
 def sums(form: PrefixHash, point: Counts, code: Counts) -> Counts:

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.correlation import shifted_sums, turned_back
+from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimate.correlation import shifted_shares, shifted_sums, turned_back
+from deniable_aggregator.estimate.sampling import Generator
 from deniable_aggregator.estimate.turns import circle
-from deniable_aggregator.estimators.geometric import GeometricEstimator
+from deniable_aggregator.estimators.geometric import GeometricEstimator, sample_distances
 
 __all__ = ["ProjectiveEstimator"]
 
@@ -39,6 +40,36 @@ class ProjectiveEstimator(GeometricEstimator):
     def sums_of_points(weights: Counts, q: int, t: int) -> Counts:
         point, value = circle(q, t)
         return _around(weights, value, point, (q, t))
+
+    @staticmethod
+    def shares_of_codes(scores: Floats, q: int, t: int) -> Floats:
+        point, value = circle(q, t)
+        sums = np.empty(scores.shape)
+        sums[..., value] = _turned_shares(scores[..., point], (q, t))
+        return sums
+
+    @staticmethod
+    def shares_of_points(shares: Floats, q: int, t: int) -> Floats:
+        point, value = circle(q, t)
+        sums = np.empty(len(shares))
+        sums[point] = _turned_shares(shares[value], (q, t))
+        return sums
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """As on the circle of `cyclic/1`, where a value of turn l is supported from −l on."""
+        form, p = self.form, float(self.mechanism.p)
+        point, value = circle(form.field_order, form.dimension)
+        turn, tally = np.empty_like(value), np.empty_like(point)
+        turn[value] = np.arange(form.symbols)
+        tally[point] = sample_distances(form, p, -turn[values] % form.symbols, people, draws)
+        return tally
+
+
+def _turned_shares(numbers: Floats, space: tuple[int, int]) -> Floats:
+    """Of turn i the Σ over the turns that D is away from −i."""
+    k = numbers.shape[-1]
+    sums: Floats = shifted_shares(numbers, *space)[..., -np.arange(k) % k]
+    return sums
 
 
 def _around(numbers: Counts, taken: _Numbers, put: _Numbers, space: tuple[int, int]) -> Counts:

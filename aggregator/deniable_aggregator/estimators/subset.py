@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.label_sums import LabelSums
+from deniable_aggregator.estimate.messages import TwoLevels, one_code
 from deniable_aggregator.estimate.reports import Payloads, checked_payloads, checked_tally, form_of
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 from deniable_shared.errors import DecodeError, ParameterError
@@ -49,6 +50,11 @@ class SubsetEstimator(LabelSums):
         for start in range(0, len(rows), _SLICE_ROWS):
             counts += _histogram(codes[start : start + _SLICE_ROWS], form.domain_size)
         return counts
+
+    def law(self) -> TwoLevels | None:
+        """Where a report holds one code, the counts of codes are those of messages."""
+        one = self._form.subset_size == 1
+        return one_code(self.mechanism, self.mechanism.tally_size) if one else None
 
     def supports(self, tallies: Counts) -> Counts:
         return tallies

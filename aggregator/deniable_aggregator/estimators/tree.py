@@ -27,8 +27,9 @@ import numpy as np
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.estimate.reports import Payloads, checked_tally, form_of
+from deniable_aggregator.estimate.sampling import Generator
 from deniable_aggregator.estimate.strata import Strata, Stratum
-from deniable_aggregator.estimators.one_of_choices import supports_of, tally_of
+from deniable_aggregator.estimators.one_of_choices import sample_tally_of, supports_of, tally_of
 from deniable_shared.chains import Renewed
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.subset import SubsetResponse
@@ -51,6 +52,10 @@ class TreeEstimator(HierarchyEstimator):
 
     def tally(self, payloads: Payloads) -> Counts:
         return tally_of(payloads, self._form)
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """Each choice is told by those who tossed it."""
+        return sample_tally_of(self.mechanism, self._form, values, people, draws)
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)

@@ -13,7 +13,7 @@ from deniable_aggregator.documents.estimates import SetDocument, WarningDocument
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.estimate.likelihood import fit
-from deniable_aggregator.estimate.messages import LIKELIHOODS, likeliest
+from deniable_aggregator.estimate.messages import counts_messages, likeliest
 from deniable_aggregator.estimate.set_laws import checked_set, of_set
 from deniable_aggregator.estimate.shape import Oddity, oddities
 from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
@@ -62,7 +62,7 @@ def accepted_projections(collection: Collection, *, tables: bool) -> tuple[str, 
     estimator = collection.estimator
     accepted = ["none", "simplex" if tables else estimator.default_projection]
     if estimator.tells == "labels" and not tables:
-        accepted += ["mle"] if collection.mechanism.id in LIKELIHOODS else []
+        accepted += ["mle"] if counts_messages(estimator) else []
         accepted += ["base-cut"]
     if isinstance(estimator, SquareWaveEstimator):
         accepted += ["mle", "ems"]
@@ -79,7 +79,7 @@ def presented(collection: Collection, reports: PooledTally, *, smooth: bool) -> 
             return Presented(estimator.fitted(reports.tally, reports.n, smooth=True).tolist())
         found = fit(estimator.law, reports.tally)
     else:
-        found = likeliest(collection.mechanism, reports.tally)
+        found = likeliest(estimator, reports.tally)
     return Presented(found.distribution.tolist(), found.short)
 
 

@@ -46,6 +46,7 @@ __all__ = [
     "for_type",
     "known",
     "pinned",
+    "released",
 ]
 
 Epsilon = str | int | Fraction
@@ -108,6 +109,11 @@ def for_type(domain_type: str) -> tuple[str, ...]:
     return tuple(
         mechanism_id for mechanism_id in known() if domain_type in _BY_ID[mechanism_id].domain_types
     )
+
+
+def released() -> tuple[str, ...]:
+    """Ids of the mechanisms whose reports central releases read, sorted."""
+    return tuple(each for each in known() if _BY_ID[each].released)
 
 
 def pinned(mechanism_id: str) -> tuple[str, ...]:

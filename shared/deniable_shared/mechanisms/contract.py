@@ -17,6 +17,9 @@ __all__ = ["Chain", "Kind", "Mechanism", "RecordKind", "Renewable", "check_radic
 class Mechanism(Protocol):
     """A randomizer with all its parameters fixed. Behaviour behind an id never changes."""
 
+    def __hash__(self) -> int:
+        """A mechanism is a value."""
+
     @property
     def id(self) -> str:
         """Name and version, like "rr/1"."""

@@ -19,7 +19,7 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.structure import IndependentBits
+from deniable_shared.mechanisms.structure import Window
 from deniable_shared.one_symbol import IndexValues, OneSymbol
 
 __all__ = ["MAX_VALUES", "OneBitMean"]
@@ -66,9 +66,9 @@ class OneBitMean(IndexValues, OneSymbol[int]):
         return Fraction(_SCALE - self.threshold, _SCALE)
 
     @property
-    def structure(self) -> IndependentBits:
+    def structure(self) -> Window:
         """Which of the two ends it is."""
-        return IndependentBits(1)
+        return Window(2, 1, _even_shares)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
@@ -85,3 +85,8 @@ class OneBitMean(IndexValues, OneSymbol[int]):
         share = Fraction(self._checked(value), self.domain_size - 1)
         up = self.q + (self.p - self.q) * share
         return {_PAYLOADS[0]: 1 - up, _PAYLOADS[1]: up}
+
+
+def _even_shares() -> tuple[Fraction, Fraction]:
+    """The shares of all values that round to each end."""
+    return Fraction(1, 2), Fraction(1, 2)

@@ -9,7 +9,7 @@ from math import comb
 
 import numpy as np
 
-from deniable_aggregator.central.aggregate.message_contract import Counts, LabelReach
+from deniable_aggregator.central.aggregate.message_contract import Counts
 from deniable_aggregator.central.aggregate.norms import (
     MOST_MESSAGES,
     Matrix,
@@ -17,6 +17,7 @@ from deniable_aggregator.central.aggregate.norms import (
     norms_of_bits,
     norms_of_images,
 )
+from deniable_shared.mechanisms.structure import IndependentBits, LabelReach, SampledBits
 
 __all__ = ["FreeBits", "ToldBits"]
 
@@ -36,8 +37,7 @@ class FreeBits:
 
     @property
     def labels(self) -> LabelReach:
-        m = self.size
-        return LabelReach(range=2 if m > 1 else 0, l1=m, l2_squared=m, linf=1, sets=m)
+        return IndependentBits(self.size).one_report_moves(self.size)
 
     def readings(self, counts: Counts) -> Counts:
         return counts
@@ -72,20 +72,8 @@ class ToldBits:
 
     @property
     def labels(self) -> LabelReach:
-        """A place that only one of two reports tells of moves a reading by unit − blank at most.
-
-        One that both tell of moves it by the unit. With u places of the second kind there are
-        2(t − u) of the first, so sums are largest at one end of u.
-        """
-        m, t, one, both = self.size, self.sampled, self.unit - self.blank, self.unit
-        ends = [(2 * (t - u), u) for u in (max(0, 2 * t - m), t)]
-        return LabelReach(
-            range=0 if m == 1 else 2 * (one if t == 1 else both),
-            l1=max(alone * one + shared * both for alone, shared in ends),
-            l2_squared=max(alone * one**2 + shared * both**2 for alone, shared in ends),
-            linf=both,
-            sets=t * both,
-        )
+        bits = SampledBits(self.size, self.sampled)
+        return bits.one_report_moves(self.size, self.unit, self.blank)
 
     def readings(self, counts: Counts) -> Counts:
         readings: Counts = self.unit * counts[self.size :] - self.blank * counts[: self.size]

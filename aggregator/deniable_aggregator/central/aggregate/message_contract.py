@@ -7,7 +7,6 @@ known for every frequency, so that a reading is debiased by a public constant.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
@@ -15,29 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.central.aggregate.norms import Matrix
+from deniable_shared.mechanisms.structure import LabelReach
 
-__all__ = ["Counts", "LabelReach", "Messages"]
+__all__ = ["Counts", "Messages"]
 
 Counts = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class LabelReach:
-    """How far one report replaced moves all readings: their range, L1, L2² and largest move.
-
-    `sets` is the most that it moves the sum of the readings of any set of labels.
-    """
-
-    range: int
-    l1: int
-    l2_squared: int
-    linf: int
-    sets: int
-
-    @classmethod
-    def of_supports(cls, apart: int, sets: int) -> LabelReach:
-        """Where two reports differ in at most `apart` labels, and each has some of its own."""
-        return cls(range=2, l1=apart, l2_squared=apart, linf=1, sets=sets)
 
 
 class Messages(Protocol):

@@ -1,84 +1,86 @@
 """Which tallies one report can add, by mechanism: what every sensitivity of this room is made of.
 
-    one of      one of K counts goes up by one                  grr/1
-    points      the same; labels are sums of counts             cyclic/1, projective/1, hadamard/1
-    sets        w of K counts go up by one                      subset/1, affine/1
-    free bits   any set of m counts goes up by one              rr/1, sue/1, oue/1
-    told bits   t of m places are told, any of them as ones     rr-sampled/1
+    one of      one of K counts goes up by one                  `OneOf`
+    points      the same; labels are sums of counts             `Design`, counted by message
+    sets        w of K counts go up by one                      `Subset`, `Design` by code
+    free bits   any set of m counts goes up by one              `IndependentBits`
+    told bits   t of m places are told, any of them as ones     `SampledBits`
 
 All messages a sender can make are possible whatever the value, so it does not matter which values
-are valid; a chain sends the messages of its first mechanism. A new mechanism is one more function
-in `_KNOWN`, and nothing else here or in `reach` changes. Messages of which nothing supports a label
-or not (means, waves, tables, texts) have no readings, and no releases.
+are valid; a chain sends the messages of its first mechanism. Messages of which nothing
+supports a label or not (means, waves, tables, texts) have no readings, and no releases.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 from deniable_aggregator.central.aggregate.bit_messages import FreeBits, ToldBits
-from deniable_aggregator.central.aggregate.message_contract import LabelReach, Messages
-from deniable_aggregator.central.aggregate.point_messages import OneOf, Points
-from deniable_aggregator.central.aggregate.set_messages import Arcs, Subsets
-from deniable_shared.chains import Renewed
+from deniable_aggregator.central.aggregate.message_contract import Messages
+from deniable_aggregator.central.aggregate.point_messages import Labels, Points
+from deniable_aggregator.central.aggregate.set_messages import DesignSets, Subsets
+from deniable_aggregator.estimate.contract import CodeSets
+from deniable_aggregator.estimate.reports import first_round
+from deniable_aggregator.estimators import for_mechanism
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms import released
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.structure import (
+    Design,
+    IndependentBits,
+    OneOf,
+    SampledBits,
+    Subset,
+)
 
-__all__ = ["LabelReach", "Messages", "known", "messages_of"]
+__all__ = ["Messages", "messages_of"]
 
 _UNIT_BITS = 16
 
 
-def known() -> tuple[str, ...]:
-    """The ids of the mechanisms whose messages this room knows, sorted."""
-    return tuple(sorted(_KNOWN))
-
-
 def messages_of(mechanism: Mechanism) -> Messages:
     """The messages of a mechanism or of a chain; ParameterError for one that is not known."""
-    if mechanism.id not in _KNOWN:
+    structure = mechanism.structure
+    if not mechanism.released or type(structure) not in _OF_STRUCTURE:
         raise ParameterError(
-            f"mechanism must be one of {', '.join(known())} for central releases, got "
+            f"mechanism must be one of {', '.join(released())} for central releases, got "
             f"{mechanism.id!r:.80}: estimates of this collection can be read, releases cannot; "
             "name one of these in a collection that is to be released from"
         )
-    return _KNOWN[mechanism.id](mechanism.first if isinstance(mechanism, Renewed) else mechanism)
+    return _OF_STRUCTURE[type(structure)](first_round(mechanism), structure)
 
 
-def _one_of(form: Any) -> Messages:
-    return OneOf(form.tally_size)
+def _one_of(_form: Mechanism, structure: OneOf) -> Messages:
+    return Labels(structure.codes)
 
 
-def _free_bits(form: Any) -> Messages:
-    return FreeBits(form.tally_size)
+def _free_bits(_form: Mechanism, structure: IndependentBits) -> Messages:
+    return FreeBits(structure.bits)
 
 
-def _told_bits(form: Any) -> Messages:
+def _told_bits(form: Mechanism, structure: SampledBits) -> Messages:
     unit = 1 << _UNIT_BITS
-    return ToldBits(form.domain_size, form.sampled, unit, round(form.q * unit))
+    return ToldBits(structure.bits, structure.sampled, unit, round(form.q * unit))
 
 
-def _subsets(form: Any) -> Messages:
-    return Subsets(form.domain_size, form.subset_size)
+def _subsets(_form: Mechanism, structure: Subset) -> Messages:
+    return Subsets(structure.codes, structure.held)
 
 
-def _arcs(form: Any) -> Messages:
-    return Arcs(form.domain_size, form.modulus, form.subset_size)
+def _design(form: Mechanism, structure: Design) -> Messages:
+    estimator = for_mechanism(form)
+    if isinstance(estimator, CodeSets):
+        return DesignSets(form.domain_size, structure, estimator)
+    return Points.of(form, structure)
 
 
-_KNOWN: Mapping[str, Callable[[Any], Messages]] = MappingProxyType(
+_OF_STRUCTURE: Mapping[type, Callable[..., Messages]] = MappingProxyType(
     {
-        "affine/1": _arcs,
-        "cyclic/1": Points.of_geometry,
-        "grr/1": _one_of,
-        "hadamard/1": Points.of_signs,
-        "oue/1": _free_bits,
-        "projective/1": Points.of_geometry,
-        "rr-sampled/1": _told_bits,
-        "rr/1": _free_bits,
-        "subset/1": _subsets,
-        "sue/1": _free_bits,
+        Design: _design,
+        IndependentBits: _free_bits,
+        OneOf: _one_of,
+        SampledBits: _told_bits,
+        Subset: _subsets,
     }
 )

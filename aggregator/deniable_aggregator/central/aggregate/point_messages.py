@@ -19,26 +19,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from deniable_aggregator.central.aggregate.message_contract import Counts, LabelReach
+from deniable_aggregator.central.aggregate.message_contract import Counts
 from deniable_aggregator.central.aggregate.norms import Matrix, norms_of_images
+from deniable_aggregator.estimate.contract import MessageCodes
 from deniable_aggregator.estimators import for_mechanism
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.geometric import GeometricResponse
-from deniable_shared.mechanisms.hadamard import HadamardResponse
-from deniable_shared.recurrences import codes_of
+from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.structure import Design, LabelReach, OneOf
 
-__all__ = ["OneOf", "Points"]
+__all__ = ["Labels", "Points"]
 
 _MOST_PRODUCTS = 1 << 29
-_ONE_LABEL = LabelReach.of_supports(2, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
+class Labels:
     """A histogram of K labels."""
 
     size: int
@@ -49,7 +47,7 @@ class OneOf:
 
     @property
     def labels(self) -> LabelReach:
-        return _ONE_LABEL
+        return OneOf(self.size).one_report_moves(self.size)
 
     def readings(self, counts: Counts) -> Counts:
         return counts
@@ -64,20 +62,11 @@ class OneOf:
         return norms_of_images(matrix.T)
 
 
-@runtime_checkable
-class Decoder(Protocol):
-    """What is needed of an estimator."""
-
-    def supports(self, tallies: Counts) -> Counts: ...
-
-    def held(self, weights: Counts) -> Counts: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Points:
     """A histogram of messages that support several labels each."""
 
-    decoder: Decoder
+    decoder: MessageCodes
     labels: LabelReach
     most: int
     unit: int = 1
@@ -85,15 +74,9 @@ class Points:
     told: Fraction = Fraction(1)
 
     @classmethod
-    def of_geometry(cls, form: GeometricResponse) -> Points:
-        labels = LabelReach.of_supports(*_apart(form))
-        return cls(_decoder(form), labels, min(form.favoured, form.domain_size))
-
-    @classmethod
-    def of_signs(cls, form: HadamardResponse) -> Points:
-        """(j, 0) and (j, 1) part all labels; for the first bit of an index, K/2 from the others."""
-        half = form.codes // 2
-        return cls(_decoder(form), LabelReach.of_supports(form.domain_size, half), half)
+    def of(cls, form: Mechanism, design: Design) -> Points:
+        """The messages of a design; `form` is the mechanism of one round."""
+        return cls(_decoder(form), _apart(form, design), min(design.held, form.domain_size))
 
     def readings(self, counts: Counts) -> Counts:
         return self.decoder.supports(counts)
@@ -108,9 +91,9 @@ class Points:
         return norms_of_images(matrix.T)
 
 
-def _decoder(form: GeometricResponse | HadamardResponse) -> Decoder:
+def _decoder(form: Mechanism) -> MessageCodes:
     estimator = for_mechanism(form)
-    if not isinstance(estimator, Decoder):
+    if not isinstance(estimator, MessageCodes):
         raise ParameterError(f"the messages of {form.id} must be summed by its estimator")
     return estimator
 
@@ -121,12 +104,15 @@ def _spread(matrix: Matrix) -> Counts:
 
 
 @lru_cache(maxsize=64)
-def _apart(form: GeometricResponse) -> tuple[int, int]:
-    """In how many labels two messages differ at most, and how many one has that the other lacks."""
-    d, own = form.domain_size, form.favoured - codes_of(form.field_order, form.dimension - 2)
-    if form.symbols**2 * d > _MOST_PRODUCTS:
-        return min(d, 2 * own), min(d, own)
+def _apart(form: Mechanism, design: Design) -> LabelReach:
+    """In how many labels two messages differ at most, and how many one has that the other lacks.
+
+    Two messages of one class, if there are several classes, have none in common: that is the bound.
+    """
+    d = form.domain_size
+    if design.classes > 1 or design.messages**2 * d > _MOST_PRODUCTS:
+        return design.one_report_moves(d)
     held = _decoder(form).held(np.eye(d, dtype=np.int64)).astype(np.float32)
     shared = held.T @ held
     lacked = np.diagonal(shared)[:, None] - shared
-    return int((lacked + lacked.T).max()), int(lacked.max())
+    return LabelReach.of_supports(int((lacked + lacked.T).max()), int(lacked.max()))

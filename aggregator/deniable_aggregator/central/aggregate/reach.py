@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.central.aggregate.messages import LabelReach, Messages, messages_of
+from deniable_aggregator.central.aggregate.messages import Messages, messages_of
 from deniable_aggregator.central.aggregate.norms import (
     MOST_STEPS,
     Matrix,
@@ -24,6 +24,7 @@ from deniable_aggregator.central.aggregate.norms import (
     checked_matrix,
 )
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.structure import LabelReach
 
 __all__ = ["Reach", "label_reach", "reach"]
 

@@ -16,7 +16,6 @@ w > K/2), as codes from d on are the last.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -24,7 +23,7 @@ from math import comb
 
 import numpy as np
 
-from deniable_aggregator.central.aggregate.message_contract import Counts, LabelReach
+from deniable_aggregator.central.aggregate.message_contract import Counts
 from deniable_aggregator.central.aggregate.norms import (
     MOST_MESSAGES,
     MOST_STEPS,
@@ -32,9 +31,10 @@ from deniable_aggregator.central.aggregate.norms import (
     affordable,
     norms_of_images,
 )
-from deniable_aggregator.estimate.arcs import arc_sums
+from deniable_aggregator.estimate.contract import CodeSets
+from deniable_shared.mechanisms.structure import Design, LabelReach, Subset
 
-__all__ = ["Arcs", "Subsets"]
+__all__ = ["DesignSets", "Subsets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Subsets:
 
     @property
     def labels(self) -> LabelReach:
-        return _reach(self.size, self.size, self.held)
+        return Subset(self.size, self.held).one_report_moves(self.size)
 
     def readings(self, counts: Counts) -> Counts:
         return counts
@@ -71,64 +71,52 @@ class Subsets:
 
 
 @dataclass(frozen=True, slots=True)
-class Arcs:
-    """Counts of `codes`, a prime, the first `size` of them labels; a report holds `held`."""
+class DesignSets:
+    """Counts of the codes of a design, the first `size` of them labels."""
 
     size: int
-    codes: int
-    held: int
+    design: Design
+    estimator: CodeSets
     unit: int = 1
     blank: int = 0
     told: Fraction = Fraction(1)
 
     @property
     def most(self) -> int:
-        return min(self.held, self.size)
+        return min(self.design.held, self.size)
 
     @property
     def labels(self) -> LabelReach:
-        return _reach(self.size, self.codes, self.held)
+        return self.design.one_report_moves(self.size)
 
     def readings(self, counts: Counts) -> Counts:
         return counts[: self.size]
 
     def on_tally(self, matrix: Matrix) -> Matrix:
-        unused = np.zeros((len(matrix), self.codes - self.size), dtype=np.int64)
+        unused = np.zeros((len(matrix), self.design.codes - self.size), dtype=np.int64)
         return np.concatenate([matrix, unused], axis=1)
 
     def spread(self, matrix: Matrix) -> Counts:
-        bound, found = _of_any_set(matrix, self.held), self._span(matrix, 1)
-        open_rows = np.flatnonzero(np.subtract(*found) < bound)
-        if len(open_rows) * self.codes * (self.codes >> 1) > MOST_STEPS or not len(open_rows):
+        bound = _of_any_set(matrix, self.design.held)
+        high, low = _span(next(self.estimator.held_blocks(matrix)))
+        open_rows = np.flatnonzero(high - low < bound)
+        if len(open_rows) * self.design.messages > MOST_STEPS or not len(open_rows):
             return bound
-        high, low = (end[open_rows] for end in found)
-        for multiplier in range(2, (self.codes >> 1) + 1):
-            highest, lowest = self._span(matrix[open_rows], multiplier)
+        high, low = high[open_rows], low[open_rows]
+        for block in self.estimator.held_blocks(matrix[open_rows]):
+            highest, lowest = _span(block)
             high, low = np.maximum(high, highest), np.minimum(low, lowest)
         bound[open_rows] = high - low
         return bound
 
     def norms(self, matrix: Matrix) -> tuple[int, int]:
-        affordable((self.codes >> 1) * self.codes, MOST_MESSAGES, "messages")
-        return norms_of_images(np.concatenate(list(self._images(matrix)), axis=1).T)
-
-    def _images(self, matrix: Matrix) -> Iterator[Matrix]:
-        for multiplier in range(1, (self.codes >> 1) + 1):
-            yield self._sums(matrix, multiplier)
-
-    def _span(self, matrix: Matrix, multiplier: int) -> tuple[Counts, Counts]:
-        sums = self._sums(matrix, multiplier)
-        return sums.max(axis=1), sums.min(axis=1)
-
-    def _sums(self, matrix: Matrix, multiplier: int) -> Matrix:
-        """row·s(y) of every message y = (multiplier, b): w neighbours among c·v mod K."""
-        order = np.arange(self.codes) * pow(multiplier, -1, self.codes) % self.codes
-        return arc_sums(matrix[:, order], self.held)
+        affordable(self.design.messages, MOST_MESSAGES, "messages")
+        blocks = list(self.estimator.held_blocks(matrix))
+        return norms_of_images(np.concatenate(blocks, axis=1).T)
 
 
-def _reach(size: int, codes: int, held: int) -> LabelReach:
-    own = min(held, codes - held)
-    return LabelReach.of_supports(min(size, 2 * own), min(size, own))
+def _span(sums: Matrix) -> tuple[Counts, Counts]:
+    return sums.max(axis=1), sums.min(axis=1)
 
 
 def _of_any_set(matrix: Matrix, held: int) -> Counts:
