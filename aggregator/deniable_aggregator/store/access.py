@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
 
 from deniable_aggregator.access.audit import AuditEntry, detailed
 from deniable_aggregator.access.rows import LinkRow, SessionRow, Token, User
 from deniable_aggregator.store import auditing
-from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.statements import Rows, Statements, named
 from deniable_aggregator.store.tables import Tables
 
 __all__ = ["AccessTables"]
@@ -29,6 +31,9 @@ _ADD_LINK = """
 insert into sign_in_links (hash, name, role, collections, expires) values (?, ?, ?, ?, ?)"""
 
 
+Scoped = TypeVar("Scoped", Token, User, SessionRow, LinkRow)
+
+
 class AccessTables(Tables):
     """See `protocols.Access`."""
 
@@ -42,7 +47,7 @@ class AccessTables(Tables):
 
     def tokens(self) -> list[Token]:
         with self._connections.read() as db:
-            return [_token(row) for row in db.execute(f"{_FIND_TOKEN} order by rowid").fetchall()]
+            return _scoped(Token, db.execute(f"{_FIND_TOKEN} order by rowid"))
 
     def revoke_token(self, token_id: str, now: float, *, audit: AuditEntry | None) -> bool:
         statement = "update tokens set revoked = coalesce(revoked, ?) where id = ?"
@@ -50,8 +55,8 @@ class AccessTables(Tables):
 
     def find_token(self, token_hash: bytes) -> Token | None:
         with self._connections.read() as db:
-            rows = db.execute(f"{_FIND_TOKEN} where hash = ?", (token_hash,)).fetchall()
-        return _token(rows[0]) if rows else None
+            rows = _scoped(Token, db.execute(f"{_FIND_TOKEN} where hash = ?", (token_hash,)))
+        return rows[0] if rows else None
 
     def add_user(self, user: User, *, audit: AuditEntry | None) -> bool:
         row = (user.name, user.role, _spelled(user.collections), user.password, user.created)
@@ -59,12 +64,12 @@ class AccessTables(Tables):
 
     def users(self) -> list[User]:
         with self._connections.read() as db:
-            return [_user(row) for row in db.execute(f"{_FIND_USER} order by rowid").fetchall()]
+            return _scoped(User, db.execute(f"{_FIND_USER} order by rowid"))
 
     def find_user(self, name: str) -> User | None:
         with self._connections.read() as db:
-            rows = db.execute(f"{_FIND_USER} where name = ?", (name,)).fetchall()
-        return _user(rows[0]) if rows else None
+            rows = _scoped(User, db.execute(f"{_FIND_USER} where name = ?", (name,)))
+        return rows[0] if rows else None
 
     def remove_user(self, name: str, *, audit: AuditEntry | None) -> bool:
         with self._connections.write() as db:
@@ -88,13 +93,13 @@ class AccessTables(Tables):
 
     def sessions(self) -> list[SessionRow]:
         with self._connections.read() as db:
-            rows = db.execute(f"{_FIND_SESSION} order by created, id").fetchall()
-        return [_session(row) for row in rows]
+            return _scoped(SessionRow, db.execute(f"{_FIND_SESSION} order by created, id"))
 
     def find_session(self, session_hash: bytes) -> SessionRow | None:
         with self._connections.read() as db:
-            rows = db.execute(f"{_FIND_SESSION} where hash = ?", (session_hash,)).fetchall()
-        return _session(rows[0]) if rows else None
+            statement = f"{_FIND_SESSION} where hash = ?"
+            rows = _scoped(SessionRow, db.execute(statement, (session_hash,)))
+        return rows[0] if rows else None
 
     def end_session(self, session_id: str, *, audit: AuditEntry | None) -> bool:
         return self._changes("delete from sessions where id = ?", (session_id,), audit)
@@ -107,8 +112,8 @@ class AccessTables(Tables):
 
     def find_link(self, link_hash: bytes) -> LinkRow | None:
         with self._connections.read() as db:
-            rows = db.execute(f"{_FIND_LINK} where hash = ?", (link_hash,)).fetchall()
-        return _link(rows[0]) if rows else None
+            rows = _scoped(LinkRow, db.execute(f"{_FIND_LINK} where hash = ?", (link_hash,)))
+        return rows[0] if rows else None
 
     def use_link(
         self, link_hash: bytes, session: SessionRow, *, now: float, audit: AuditEntry | None
@@ -152,29 +157,14 @@ def _add_session(db: Statements, row: SessionRow) -> None:
     )
 
 
-def _token(row: tuple[Any, ...]) -> Token:
-    token_id, role, label, token_hash, created, expires, revoked, scope = row
-    return Token(token_id, role, label, token_hash, created, expires, revoked, _read(scope))
-
-
-def _user(row: tuple[Any, ...]) -> User:
-    name, role, scope, password, created = row
-    return User(name, role, _read(scope), password, created)
-
-
-def _session(row: tuple[Any, ...]) -> SessionRow:
-    token_id, token_hash, name, role, scope, via, created, expires = row
-    return SessionRow(token_id, token_hash, name, role, _read(scope), via, created, expires)
-
-
-def _link(row: tuple[Any, ...]) -> LinkRow:
-    token_hash, name, role, scope, expires = row
-    return LinkRow(token_hash, name, role, _read(scope), expires)
+def _scoped(make: Callable[..., Scoped], rows: Rows) -> list[Scoped]:
+    """Rows of what is limited to collections."""
+    return [replace(row, collections=_read(row.collections)) for row in named(make, rows)]
 
 
 def _spelled(collections: tuple[str, ...] | None) -> str | None:
     return None if collections is None else " ".join(collections)
 
 
-def _read(spelled: str | None) -> tuple[str, ...] | None:
-    return None if spelled is None else tuple(spelled.split())
+def _read(spelled: object) -> tuple[str, ...] | None:
+    return None if spelled is None else tuple(str(spelled).split())

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.store import blocks, counted, counting, folding, redeeming
@@ -39,7 +40,7 @@ from deniable_aggregator.store.rows import (
     Verdict,
 )
 from deniable_aggregator.store.sessions import Lock, Session
-from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.statements import Row, Statements, named
 
 __all__ = [
     "CellRow",
@@ -63,14 +64,10 @@ _ALONE = "select pg_advisory_xact_lock(?::integer, (?::bigint - 2147483648)::int
 _CLOSED = """
 select collection, epoch from closed_epochs
 join unnest(?::integer[], ?::bigint[]) as wanted (collection, epoch) using (collection, epoch)"""
-_INSERT_IDS = """
-insert into seen (collection, epoch, id)
-select * from unnest(?::integer[], ?::bigint[], ?::bytea[])
-on conflict do nothing returning collection, epoch, id"""
-_REDEEM = """
-insert into vouchers (collection, epoch, serial)
-select * from unnest(?::integer[], ?::bigint[], ?::bytea[])
-on conflict do nothing returning collection, epoch, serial"""
+_KEYS = "select * from unnest(?::integer[], ?::bigint[], ?::bytea[]) on conflict do nothing"
+_SEEN, _VOUCHERS = "collection, epoch, id", "collection, epoch, serial"
+_INSERT_IDS = f"insert into seen ({_SEEN}) {_KEYS} returning {_SEEN}"
+_REDEEM = f"insert into vouchers ({_VOUCHERS}) {_KEYS} returning {_VOUCHERS}"
 _TAKE_BACK = """
 delete from seen using unnest(?::integer[], ?::bigint[], ?::bytea[]) as refused (c, e, i)
 where collection = c and epoch = e and id = i"""
@@ -78,18 +75,21 @@ _INSERT_CELL = """
 insert into cells (collection, epoch, manifest_version, cohort, tally_size, seal, body)
 values (?, ?, ?, ?, ?, ?, 0) on conflict do nothing"""
 _CELL = f"""
-select number, case {CELL_IS_SEALED} when 1 then tally_size end from cells
+select number, case {CELL_IS_SEALED} when 1 then tally_size end as tally_size from cells
 where collection = ? and epoch = ? and manifest_version = ? and cohort = ?"""  # noqa: S608
 _APPEND = """
 insert into deltas (cell, n, places, counts, seal, body)
 select * from unnest(
     ?::integer[], ?::bigint[], ?::bytea[], ?::bytea[], ?::bigint[], ?::bigint[])"""
 _DELTAS = f"""
-select epoch, manifest_version, cohort, deltas.n, places, counts, deltas.body, {DELTA_IS_SEALED}
+select epoch, manifest_version, cohort, deltas.n, places, counts, deltas.body,
+    {DELTA_IS_SEALED} as sealed
 from deltas join cells on cells.number = cell join collections on collections.number = collection
 where collections.id = ? and epoch between ? and ?"""  # noqa: S608
 _EPOCHS = f"""
-select epoch, sum(n * sealed)::bigint, max(closed_at), max(expired_at), min(sealed) from (
+select epoch, sum(n * sealed)::bigint as n, max(closed_at) as closed_at,
+    max(expired_at) as expired_at, min(sealed) as sealed
+from (
     select epoch, n, null::bigint as closed_at, null::bigint as expired_at,
         {CELL_IS_SEALED} as sealed
     from cells where collection = ?
@@ -119,6 +119,19 @@ class CellRow:
 
     number: int
     tally_size: int
+
+
+class _Delta(NamedTuple):
+    """What one transaction has added to a cell, not yet folded."""
+
+    epoch: int
+    manifest_version: int
+    cohort: int
+    n: int
+    places: bytes | None
+    counts: bytes
+    body: int
+    sealed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,19 +209,19 @@ def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) 
     rows = counted.folded(db, collection, first_epoch, last_epoch)
     found = {row.cell: row for row in rows}
     deltas = db.execute(_DELTAS, (collection, first_epoch, last_epoch))
-    for epoch, version, cohort, n, places, counts, more, sealed in deltas:
-        if not sealed:
-            raise DamagedError(collection, epoch)
-        row = found[Cell(collection, epoch, version, cohort)]
-        folding.add(row.tally, places, counts)
-        row.n += n
-        row.stored_body = (row.stored_body + more) & BODY_MASK
+    for delta in named(_Delta, deltas):
+        if not delta.sealed:
+            raise DamagedError(collection, delta.epoch)
+        row = found[Cell(collection, delta.epoch, delta.manifest_version, delta.cohort)]
+        folding.add(row.tally, delta.places, delta.counts)
+        row.n += delta.n
+        row.stored_body = (row.stored_body + delta.body) & BODY_MASK
     return [row.checked() for row in rows]
 
 
 def epochs(db: Statements, collection: str, number: int) -> list[EpochRow]:
     """Epochs with reports or closed, in order."""
-    return counted.epoch_rows(collection, db.execute(_EPOCHS, (number,) * 4).fetchall())
+    return counted.epoch_rows(collection, db.execute(_EPOCHS, (number,) * 4))
 
 
 def close(db: Session, number: int, epoch: int, now: float) -> bool:
@@ -233,7 +246,8 @@ def _share(db: Statements, epochs: Sequence[tuple[int, int]]) -> None:
 
 def _closed(db: Statements, epochs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
     """Those of the (collection, epoch) that are closed."""
-    return set(db.execute(_CLOSED, _columns(epochs, 2)))
+    found = db.execute(_CLOSED, _columns(epochs, 2))
+    return {(row["collection"], row["epoch"]) for row in named(Row, found)}
 
 
 def _insert_new(
@@ -299,5 +313,6 @@ def _cell(db: Statements, key: tuple[int, int, int, int], delta: Counts) -> Cell
     Where the row is damaged its size says nothing: reports are added, and the cell stays damaged.
     """
     db.execute(_INSERT_CELL, (*key, len(delta), seal(0, *key, len(delta))))
-    number, size = db.execute(_CELL, key).fetchone()
-    return CellRow(number, len(delta) if size is None else size)
+    [row] = named(Row, db.execute(_CELL, key))
+    size = row["tally_size"]
+    return CellRow(row["number"], len(delta) if size is None else size)

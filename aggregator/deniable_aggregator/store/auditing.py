@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from deniable_aggregator.access.audit import AuditEntry, link
 from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
-from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.journal import Head
+from deniable_aggregator.store.statements import Statements, named
 from deniable_aggregator.store.tables import Tables
 from deniable_shared.journal import GENESIS
 
@@ -26,10 +27,11 @@ def append(db: Statements, entry: AuditEntry | None) -> None:
     )
 
 
-def head(db: Statements) -> tuple[int, bytes]:
-    """(number of entries, head)."""
-    rows = db.execute("select position, head from audit order by position desc limit 1").fetchall()
-    return rows[0] if rows else (0, GENESIS)
+def head(db: Statements) -> Head:
+    """Of the whole chain."""
+    statement = "select position as size, head from audit order by position desc limit 1"
+    [*found] = named(Head, db.execute(statement))
+    return found[0] if found else Head(0, GENESIS)
 
 
 def entries(db: Statements, first: int) -> list[AuditRow]:
@@ -38,7 +40,7 @@ def entries(db: Statements, first: int) -> list[AuditRow]:
         "select entry, head from audit where position > ? order by position limit ?",
         (first, AUDIT_PAGE),
     )
-    return [AuditRow(*row) for row in rows]
+    return list(named(AuditRow, rows))
 
 
 class AuditTables(Tables):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deniable_aggregator.store.rows import CollectionRow, DeletedManifest, MayDelete
-from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.statements import Row, Statements, named
 
 __all__ = ["archive", "delete", "deleted", "rows"]
 
@@ -26,16 +26,15 @@ _DELETE = (
     "delete from collections where number = ?",
 )
 _DELETED = """
-select collection, version, body_hash from deleted_manifests join log using (position)
+select collection, version, body_hash as digest from deleted_manifests join log using (position)
 order by number"""
 
 
 def rows(db: Statements) -> dict[str, CollectionRow]:
     """By id."""
-    found = db.execute(_ROWS).fetchall()
     return {
-        collection_id: CollectionRow(number, closed == 1, hidden == 1)
-        for collection_id, number, closed, hidden in found
+        row["id"]: CollectionRow(row["number"], row["closed"] == 1, row["archived"] == 1)
+        for row in named(Row, db.execute(_ROWS))
     }
 
 
@@ -57,4 +56,4 @@ def delete(db: Statements, number: int, collection: str, may: MayDelete) -> None
 
 def deleted(db: Statements) -> list[DeletedManifest]:
     """In the order of deleting."""
-    return [DeletedManifest(*row) for row in db.execute(_DELETED)]
+    return list(named(DeletedManifest, db.execute(_DELETED)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,20 +11,22 @@ from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.estimators import Estimator
 from deniable_aggregator.store.checksums import CELL_IS_SEALED, body, is_sealed
 from deniable_aggregator.store.rows import PAGE_SIZE, Cell, CellTally, Counts, EpochRow
-from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.statements import Row, Rows, Statements, named
 from deniable_shared.errors import ParameterError
 
 __all__ = ["StoredTally", "epoch_rows", "epochs", "folded", "possible", "tallies", "unsealed_facts"]
 
 _TALLIES = f"""
 select cells.number, epoch, manifest_version, cohort, n, tally_size, body,
-    {CELL_IS_SEALED}, page, counts
+    {CELL_IS_SEALED} as sealed, page, counts
 from cells join collections on collections.number = cells.collection
 left join pages on pages.cell = cells.number
 where collections.id = ? and epoch between ? and ?
 order by epoch, manifest_version, cohort, page"""  # noqa: S608
 _EPOCHS = f"""
-select epoch, sum(n * sealed), max(closed_at), max(expired_at), min(sealed) from (
+select epoch, sum(n * sealed) as n, max(closed_at) as closed_at, max(expired_at) as expired_at,
+    min(sealed) as sealed
+from (
     select epoch, n, null as closed_at, null as expired_at, {CELL_IS_SEALED} as sealed
     from cells where collection = ?
     union all
@@ -41,6 +43,21 @@ select 1 from closed_epochs where {is_sealed("closed_at", "collection", "epoch")
 union all
 select 1 from expired_epochs where {is_sealed("expired_at", "collection", "epoch")} = 0
 limit 1"""  # noqa: S608
+
+
+class _Folded(NamedTuple):
+    """A page of a cell, or a cell that has none."""
+
+    number: int
+    epoch: int
+    manifest_version: int
+    cohort: int
+    n: int
+    tally_size: int
+    body: int
+    sealed: int
+    page: int
+    counts: object
 
 
 @dataclass(slots=True, eq=False)
@@ -80,22 +97,22 @@ def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) 
 def folded(db: Statements, collection: str, first_epoch: int, last_epoch: int) -> list[StoredTally]:
     """The cells with what their pages hold; raises DamagedError for a row that is not sealed."""
     cells: dict[int, StoredTally] = {}
-    for number, epoch, version, cohort, n, size, stored_body, sealed, page, counts in db.execute(
-        _TALLIES, (collection, first_epoch, last_epoch)
-    ):
-        if not sealed:  # before its size is believed
-            raise DamagedError(collection, epoch)
-        if number not in cells:
-            cell = Cell(collection, epoch, version, cohort)
-            cells[number] = StoredTally(cell, n, np.zeros(size, np.int64), stored_body)
-        if counts is not None:
-            cells[number].put(page, counts)
+    found = db.execute(_TALLIES, (collection, first_epoch, last_epoch))
+    for row in named(_Folded, found):
+        if not row.sealed:  # before its size is believed
+            raise DamagedError(collection, row.epoch)
+        if row.number not in cells:
+            cell = Cell(collection, row.epoch, row.manifest_version, row.cohort)
+            tally = np.zeros(row.tally_size, np.int64)
+            cells[row.number] = StoredTally(cell, row.n, tally, row.body)
+        if row.counts is not None:
+            cells[row.number].put(row.page, row.counts)
     return list(cells.values())
 
 
 def epochs(db: Statements, collection: str, number: int) -> list[EpochRow]:
     """Epochs with reports or closed, in order."""
-    return epoch_rows(collection, db.execute(_EPOCHS, (number,) * 3).fetchall())
+    return epoch_rows(collection, db.execute(_EPOCHS, (number,) * 3))
 
 
 def unsealed_facts(db: Statements) -> bool:
@@ -103,14 +120,13 @@ def unsealed_facts(db: Statements) -> bool:
     return bool(db.execute(_UNSEALED_FACTS).fetchall())
 
 
-def epoch_rows(
-    collection: str, rows: Sequence[tuple[int, int, int | None, int | None, int]]
-) -> list[EpochRow]:
-    """Of (epoch, n, closed_at, expired_at, whether every row is sealed)."""
-    damage = next(((collection, epoch) for epoch, *_, sealed in rows if not sealed), None)
+def epoch_rows(collection: str, found: Rows) -> list[EpochRow]:
+    """Of epoch, n, closed_at, expired_at, and whether every row is sealed."""
+    rows = list(named(Row, found))
+    damage = next(((collection, row["epoch"]) for row in rows if not row["sealed"]), None)
     return [
-        EpochRow(epoch, n, closed_at, expired_at, damage)
-        for epoch, n, closed_at, expired_at, _ in rows
+        EpochRow(row["epoch"], row["n"], row["closed_at"], row["expired_at"], damage)
+        for row in rows
     ]
 
 

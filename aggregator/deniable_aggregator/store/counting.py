@@ -34,7 +34,7 @@ from deniable_aggregator.store.rows import (
     Tally,
     Verdict,
 )
-from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.statements import Row, Statements, named
 
 __all__ = [
     "SWEEP_IDS",
@@ -83,7 +83,7 @@ _WRITE_PAGE = """
 insert into pages (cell, page, counts) values (?, ?, ?)
 on conflict (cell, page) do update set counts = excluded.counts"""
 _IS_SEALED = f"""
-select number, {CELL_IS_SEALED} from cells
+select number, {CELL_IS_SEALED} as sealed from cells
 where collection = ? and epoch = ? and manifest_version = ? and cohort = ?"""  # noqa: S608
 _LEFTOVERS = """
 select collection, epoch from closed_epochs where exists (
@@ -201,7 +201,7 @@ def require_closed(db: Statements, number: int, epoch: int) -> None:
 
 def leftovers(db: Statements) -> list[tuple[int, int]]:
     """(collection number, epoch) of closed epochs whose sweep was interrupted."""
-    return [(number, epoch) for number, epoch in db.execute(_LEFTOVERS)]
+    return [(row["collection"], row["epoch"]) for row in named(Row, db.execute(_LEFTOVERS))]
 
 
 def by_epoch(arrivals: Sequence[Arrival]) -> dict[tuple[str, int], list[int]]:
@@ -298,11 +298,11 @@ def _add(db: Statements, number: int, cell: Cell, n: int, delta: Counts) -> None
     row = (*key, n, len(delta), *sums)
     rows = db.execute(_ADD_TO_CELL, row).fetchall()
     if not rows:
-        [[kept, sealed]] = db.execute(_IS_SEALED, key).fetchall()
-        if sealed:
+        [kept] = named(Row, db.execute(_IS_SEALED, key))
+        if kept["sealed"]:
             raise length_changed(cell, len(delta))
         db.execute(_ADD_TO_DAMAGED_CELL, row)  # it stays damaged; other cells are counted
-        rows = [(kept,)]
+        rows = [(kept["number"],)]
     _add_pages(db, rows[0][0], pages)
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from deniable_aggregator.store.checksums import BODY_MASK, CELL_IS_SEALED, PRIME, seal
 from deniable_aggregator.store.counting import add_to_pages
 from deniable_aggregator.store.rows import Counts, Waiting
-from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.statements import Row, Rows, Statements, named
 
 __all__ = ["FOLD_DELTAS", "add", "fold", "fold_epoch", "spelled", "waiting"]
 
@@ -37,16 +38,26 @@ _TAKE_EPOCH = f"""
 delete from deltas where cell in (select number from cells where collection = ? and epoch = ?)
 {_TAKEN}"""  # noqa: S608
 _SIZES = f"""
-select number, case {CELL_IS_SEALED} when 1 then tally_size else 0 end
+select number, case {CELL_IS_SEALED} when 1 then tally_size else 0 end as tally_size
 from cells where number = any(?)"""  # noqa: S608
 _WAITING = """
-select count(*), coalesce(min(number), 0), coalesce(max(number), 0) from deltas"""
+select count(*) as batches, coalesce(min(number), 0) as oldest, coalesce(max(number), 0) as newest
+from deltas"""
 _ADD = f"""
 update cells set n = n + ?, seal = (seal + ?) % {PRIME},
     body = ((body & {BODY_MASK}) + ?) & {BODY_MASK}
 where number = ?"""  # noqa: S608
 
-Taken = tuple[int, int, bytes | None, bytes, int, int]
+
+class _Taken(NamedTuple):
+    """A delta that has left its table."""
+
+    cell: int
+    n: int
+    places: bytes | None
+    counts: bytes
+    seal: int
+    body: int
 
 
 def spelled(delta: Counts) -> tuple[bytes | None, bytes]:
@@ -72,17 +83,18 @@ def add(total: Counts, places: bytes | None, counts: bytes) -> None:
 
 def fold(db: Statements) -> int:
     """Fold the oldest deltas; how many they were. The caller holds FOLD."""
-    return _fold(db, db.execute(_TAKE, (FOLD_DELTAS, FOLD_BYTES)).fetchall())
+    return _fold(db, db.execute(_TAKE, (FOLD_DELTAS, FOLD_BYTES)))
 
 
 def fold_epoch(db: Statements, number: int, epoch: int) -> None:
     """Fold all of one epoch. The caller holds FOLD, and has locked writers of the epoch out."""
-    _fold(db, db.execute(_TAKE_EPOCH, (number, epoch)).fetchall())
+    _fold(db, db.execute(_TAKE_EPOCH, (number, epoch)))
 
 
 def waiting(db: Statements) -> Waiting:
     """Deltas that are not folded yet."""
-    return Waiting(*db.execute(_WAITING).fetchone())
+    [found] = named(Waiting, db.execute(_WAITING))
+    return found
 
 
 @dataclass(slots=True)
@@ -93,19 +105,24 @@ class _Sum:
     body: int = 0
 
 
-def _fold(db: Statements, taken: list[Taken]) -> int:
+def _fold(db: Statements, rows: Rows) -> int:
+    taken = list(named(_Taken, rows))
     for cell, total in sorted(_sums(db, taken).items()):
         db.execute(_ADD, (total.n, total.seal % PRIME, total.body & BODY_MASK, cell))
         add_to_pages(db, cell, total.tally)
     return len(taken)
 
 
-def _sums(db: Statements, taken: Iterable[Taken]) -> dict[int, _Sum]:
-    cells = sorted({cell for cell, *_ in taken})
-    sums = {cell: _Sum(np.zeros(size, np.int64)) for cell, size in db.execute(_SIZES, (cells,))}
-    for cell, n, places, counts, stored_seal, stored_body in taken:
-        sums[cell].n += n
-        sums[cell].seal += stored_seal - seal(0, cell)
-        sums[cell].body += stored_body
-        add(sums[cell].tally, places, counts)
+def _sums(db: Statements, taken: Iterable[_Taken]) -> dict[int, _Sum]:
+    cells = sorted({delta.cell for delta in taken})
+    sums = {
+        row["number"]: _Sum(np.zeros(row["tally_size"], np.int64))
+        for row in named(Row, db.execute(_SIZES, (cells,)))
+    }
+    for delta in taken:
+        total = sums[delta.cell]
+        total.n += delta.n
+        total.seal += delta.seal - seal(0, delta.cell)
+        total.body += delta.body
+        add(total.tally, delta.places, delta.counts)
     return sums

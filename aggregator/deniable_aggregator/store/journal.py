@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from deniable_aggregator.store.rows import KeyListRow, ManifestRow
-from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.statements import Statements, named
 from deniable_shared.journal import GENESIS, LOG_PAGE, LogEntry, extend
 
 __all__ = [
+    "Head",
     "add_key_list",
     "add_manifest",
     "append",
@@ -18,7 +21,15 @@ __all__ = [
     "manifests",
 ]
 
+_HEAD = "select position as size, head from log order by position desc limit 1"
 _KEY_LIST = "select version, issued, expires, digest, envelope from key_lists"
+
+
+class Head(NamedTuple):
+    """Number of entries of a chain, and what it ends in."""
+
+    size: int
+    head: bytes
 
 
 def append(db: Statements, entry: LogEntry) -> int:
@@ -31,10 +42,10 @@ def append(db: Statements, entry: LogEntry) -> int:
     return size + 1
 
 
-def head(db: Statements) -> tuple[int, bytes]:
-    """(number of entries, head)."""
-    rows = db.execute("select position, head from log order by position desc limit 1").fetchall()
-    return rows[0] if rows else (0, GENESIS)
+def head(db: Statements) -> Head:
+    """Of the whole log."""
+    [*found] = named(Head, db.execute(_HEAD))
+    return found[0] if found else Head(0, GENESIS)
 
 
 def head_at(db: Statements, size: int) -> bytes | None:
@@ -51,7 +62,7 @@ def entries(db: Statements, first: int) -> list[LogEntry]:
         "select type, body_hash from log where position > ? order by position limit ?",
         (first, LOG_PAGE),
     )
-    return [LogEntry(*row) for row in rows]
+    return list(named(LogEntry, rows))
 
 
 def add_manifest(db: Statements, row: ManifestRow) -> int:
@@ -70,10 +81,10 @@ def add_manifest(db: Statements, row: ManifestRow) -> int:
 def manifests(db: Statements) -> list[ManifestRow]:
     """Oldest first."""
     rows = db.execute(
-        "select id, version, name, digest, envelope from manifests"
+        "select id as collection, version, name, digest, envelope from manifests"
         " join collections on number = collection order by position"
     )
-    return [ManifestRow(*row) for row in rows]
+    return list(named(ManifestRow, rows))
 
 
 def add_key_list(db: Statements, row: KeyListRow) -> None:
@@ -88,11 +99,11 @@ def add_key_list(db: Statements, row: KeyListRow) -> None:
 
 def latest_key_list(db: Statements) -> KeyListRow | None:
     """The one of the highest version."""
-    rows = db.execute(f"{_KEY_LIST} order by version desc limit 1").fetchall()
-    return KeyListRow(*rows[0]) if rows else None
+    [*found] = named(KeyListRow, db.execute(f"{_KEY_LIST} order by version desc limit 1"))
+    return found[0] if found else None
 
 
 def key_list(db: Statements, version: int) -> KeyListRow | None:
     """The one of that version."""
-    rows = db.execute(f"{_KEY_LIST} where version = ?", (version,)).fetchall()
-    return KeyListRow(*rows[0]) if rows else None
+    [*found] = named(KeyListRow, db.execute(f"{_KEY_LIST} where version = ?", (version,)))
+    return found[0] if found else None

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from deniable_aggregator.store.statements import Connections
+from deniable_aggregator.store.statements import Connections, Row, named
 
 __all__ = ["Rejections"]
 
@@ -35,7 +35,8 @@ class Rejections:
         """By reason, those not yet written included."""
         # Under the lock that `flush` holds: a counter on its way to disk is seen once.
         with self._lock, self.connections.read() as db:
-            found = Counter(dict(db.execute(_READ, (number,)).fetchall()))
+            rows = named(Row, db.execute(_READ, (number,)))
+            found = Counter({row["reason"]: row["n"] for row in rows})
             for (owner, reason), n in self._waiting.items():
                 if owner == number:
                     found[reason] += n

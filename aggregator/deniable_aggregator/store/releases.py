@@ -5,7 +5,7 @@ Epochs are written as runs, "20000-20006,20008". SQL triggers refuse any change 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.store import checksums, journal
 from deniable_aggregator.store.rows import ChargeRow, Decide, ResultRow
-from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.statements import Row, Statements, named
 from deniable_shared.journal import release_entry
 
 __all__ = [
@@ -30,7 +30,8 @@ __all__ = [
 ]
 
 _LEDGER = """
-select id, release, request, terms, epochs, epsilon, rho, delta, adjacency, created, checksum
+select id as collection, release, request, terms, epochs, epsilon, rho, delta, adjacency, created,
+    checksum
 from charges join collections on number = collection"""
 _CHARGES = f"{_LEDGER} where collection = ?"
 _ADD_CHARGE = """
@@ -38,12 +39,13 @@ insert into charges (position, collection, release, request, terms,
                      epochs, epsilon, rho, delta, adjacency, created, checksum)
 select coalesce(max(position), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? from charges"""
 _RESULTS = """
-select results.release, results.position, salt, document, body_hash, coalesce(id, '')
+select results.release, results.position, salt, document, body_hash as logged,
+    coalesce(id, '') as collection
 from results left join log on log.position = results.position
 left join charges on charges.release = results.release
 left join collections on number = collection"""
 _RECORDS = """
-select id, session_records.number, record, session_records.checksum
+select id as collection, session_records.number, record, session_records.checksum
 from session_records join charges using (release)
 join collections on collections.number = collection
 where release = ? and session_records.number >= ? order by session_records.number"""
@@ -78,17 +80,18 @@ def charge(db: Statements, number: int, row: ChargeRow, decide: Decide) -> Charg
 
 def charges(db: Statements, number: int) -> list[ChargeRow]:
     """Of a collection, oldest first."""
-    return _rows(db.execute(f"{_CHARGES} order by position", (number,)))
+    return list(named(_charge, db.execute(f"{_CHARGES} order by position", (number,))))
 
 
 def ledger(db: Statements, first: int) -> list[ChargeRow]:
     """Of all collections from index `first` on, oldest first."""
-    return _rows(db.execute(f"{_LEDGER} where position > ? order by position", (first,)))
+    found = db.execute(f"{_LEDGER} where position > ? order by position", (first,))
+    return list(named(_charge, found))
 
 
 def charge_for(db: Statements, number: int, request: bytes) -> ChargeRow | None:
     """The charge for this request."""
-    found = _rows(db.execute(f"{_CHARGES} and request = ?", (number, request)))
+    [*found] = named(_charge, db.execute(f"{_CHARGES} and request = ?", (number, request)))
     return found[0] if found else None
 
 
@@ -109,14 +112,14 @@ def store_result(db: Statements, row: ResultRow, record: bytes | None) -> Result
 
 def result(db: Statements, release: str) -> ResultRow | None:
     """Of one release."""
-    found = db.execute(f"{_RESULTS} where results.release = ?", (release,)).fetchall()
-    return _result(*found[0]) if found else None
+    [*found] = named(_result, db.execute(f"{_RESULTS} where results.release = ?", (release,)))
+    return found[0] if found else None
 
 
 def results(db: Statements, number: int) -> list[ResultRow]:
     """Of a collection, in the order of the log."""
     found = db.execute(f"{_RESULTS}{_OF_COLLECTION} order by results.position", (number,))
-    return [_result(*row) for row in found.fetchall()]
+    return list(named(_result, found))
 
 
 def add_record(db: Statements, release: str, number: int, record: bytes) -> bool:
@@ -133,21 +136,27 @@ def add_record(db: Statements, release: str, number: int, record: bytes) -> bool
 
 def records(db: Statements, release: str, first: int) -> list[bytes]:
     """A session's records from `first` on; raises DamagedError for one that is not as written."""
-    rows = db.execute(_RECORDS, (release, first)).fetchall()
-    for collection, number, record, checksum in rows:
-        if checksum != checksums.of_record(release, number, record):
-            raise DamagedError(collection, what="answers of a session")
-    return [record for _, _, record, _ in rows]
+    rows = list(named(Row, db.execute(_RECORDS, (release, first))))
+    for row in rows:
+        if row["checksum"] != checksums.of_record(release, row["number"], row["record"]):
+            raise DamagedError(row["collection"], what="answers of a session")
+    return [row["record"] for row in rows]
 
 
 def session_sizes(db: Statements) -> dict[str, int]:
     """Release → number of its session's records."""
-    found = db.execute("select release, count(*) from session_records group by release")
-    return dict(found.fetchall())
+    found = db.execute("select release, count(*) as size from session_records group by release")
+    return {row["release"]: row["size"] for row in named(Row, found)}
 
 
 def _result(
-    release: str, position: int, salt: bytes, document: bytes, logged: bytes | None, collection: str
+    *,
+    release: str,
+    position: int,
+    salt: bytes,
+    document: bytes,
+    logged: bytes | None,
+    collection: str,
 ) -> ResultRow:
     """Raises DamagedError for another document than the log has the hash of."""
     if sha256(salt + document).digest() != logged:
@@ -155,15 +164,12 @@ def _result(
     return ResultRow(release, salt, document, position)
 
 
-def _rows(found: Iterable[tuple[Any, ...]]) -> list[ChargeRow]:
+def _charge(*, epochs: str, checksum: int, **columns: Any) -> ChargeRow:
     """Raises DamagedError for an entry that is not as it was written."""
-    rows = []
-    for collection, release, request, terms, spelled, *exact, checksum in found:
-        row = ChargeRow(collection, release, request, terms, (), *exact)
-        if checksums.of_charge(row, spelled) != checksum:
-            raise DamagedError(collection, what="the ledger")
-        rows.append(replace(row, epochs=tuple(epochs_in(spelled))))
-    return rows
+    row = ChargeRow(epochs=(), **columns)
+    if checksums.of_charge(row, epochs) != checksum:
+        raise DamagedError(row.collection, what="the ledger")
+    return replace(row, epochs=tuple(epochs_in(epochs)))
 
 
 def runs(epochs: Sequence[int]) -> str:

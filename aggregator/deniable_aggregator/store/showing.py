@@ -7,7 +7,7 @@ Called inside the store's transactions.
 from __future__ import annotations
 
 from deniable_aggregator.store.rows import ShownCollection, ShownEpoch
-from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.statements import Row, Statements, named
 
 __all__ = ["forget", "makers", "show_collection", "show_epoch", "shown_collection"]
 
@@ -34,8 +34,8 @@ _FORGET = (
 
 def shown_collection(db: Statements, number: int) -> ShownCollection | None:
     """What is shown of it."""
-    row = db.execute(_SHOWN, (number,)).fetchone()
-    return None if row is None else ShownCollection(*row)
+    [*found] = named(ShownCollection, db.execute(_SHOWN, (number,)))
+    return found[0] if found else None
 
 
 def show_collection(db: Statements, number: int, shown: ShownCollection) -> None:
@@ -45,7 +45,7 @@ def show_collection(db: Statements, number: int, shown: ShownCollection) -> None
 
 def makers(db: Statements, number: int) -> dict[int, str]:
     """Epoch → who made what is shown of it."""
-    return dict(db.execute(_MAKERS, (number,)).fetchall())
+    return {row["epoch"]: row["maker"] for row in named(Row, db.execute(_MAKERS, (number,)))}
 
 
 def show_epoch(db: Statements, number: int, shown: ShownEpoch) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.statements import Row, Statements, named
 
 __all__ = ["counted_at", "counted_until", "forget", "note"]
 
@@ -32,7 +32,7 @@ def note(db: Statements, place: str, until: int) -> None:
 
 def counted_until(db: Statements) -> dict[str, int]:
     """Place → moment, of every spool there is."""
-    return dict(db.execute(_COUNTED).fetchall())
+    return {row["place"]: row["counted_until"] for row in named(Row, db.execute(_COUNTED))}
 
 
 def forget(db: Statements, place: str) -> bool:

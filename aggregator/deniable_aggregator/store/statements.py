@@ -1,19 +1,30 @@
 """What the connections of both databases can do: one SQL text, `?` for each parameter.
 
-SQL that stays within what SQLite and PostgreSQL share is written once, for this interface.
+SQL that stays within what SQLite and PostgreSQL share is written once, for this interface. Rows of
+more than one column are read by the names of their columns: a statement or a table that has them in
+another order gives the same values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-__all__ = ["Connections", "Rows", "Statements"]
+__all__ = ["Connections", "Row", "Rows", "Statements", "named"]
+
+Made = TypeVar("Made")
+Row = dict[str, Any]
+"""What to make of a row that has no type of its own."""
 
 
 class Rows(Protocol):
     """What a statement gives: tuples, read once."""
+
+    @property
+    def description(self) -> Sequence[Sequence[Any]] | None:
+        """Of each column the name first; None where there are no rows to read."""
+        ...
 
     @property
     def rowcount(self) -> int:
@@ -41,3 +52,12 @@ class Connections(Protocol):
     def read(self) -> AbstractContextManager[Statements]:
         """One that cannot write."""
         ...
+
+
+def named(make: Callable[..., Made], rows: Rows) -> Iterator[Made]:
+    """`make(column=value, ...)` of each row, read one by one.
+
+    Raises TypeError for a column that `make` does not take or misses.
+    """
+    names = [column[0] for column in rows.description or ()]
+    return (make(**dict(zip(names, row, strict=True))) for row in rows)

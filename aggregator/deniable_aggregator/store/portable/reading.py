@@ -24,7 +24,7 @@ from deniable_aggregator.store import checksums, folding, schema
 from deniable_aggregator.store.opening import read_beside
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
 from deniable_aggregator.store.rows import PAGE_SIZE
-from deniable_aggregator.store.statements import Statements
+from deniable_aggregator.store.statements import Statements, named
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
@@ -123,11 +123,10 @@ class ServerRows:
 
     def _folded(self, cell: int) -> Iterator[Row]:
         total = self._waiting[cell].tally.copy()
-        for page, counts in self._session.execute(
-            "select page, counts from pages where cell = ?", (cell,)
-        ).fetchall():
-            part = np.frombuffer(counts, "<i8")
-            total[page * PAGE_SIZE : page * PAGE_SIZE + len(part)] += part
+        pages = self._session.execute("select page, counts from pages where cell = ?", (cell,))
+        for row in named(dict[str, Any], pages):
+            part, start = np.frombuffer(row["counts"], "<i8"), row["page"] * PAGE_SIZE
+            total[start : start + len(part)] += part
         for page, start in enumerate(range(0, len(total), PAGE_SIZE)):
             part = total[start : start + PAGE_SIZE]
             if part.any():
@@ -169,14 +168,13 @@ def _deltas(session: Session) -> dict[int, _Waiting]:
     found: dict[int, _Waiting] = {}
     with session.connection.cursor(name="deltas") as cursor:
         cursor.itersize = _AT_ONCE
-        for cell, size, n, places, counts, seal, body in cursor.execute(
-            _DELTAS.encode(), binary=True
-        ):
-            total = found.setdefault(cell, _Waiting(np.zeros(size, np.int64)))
-            total.n += n
-            total.seal += seal - checksums.seal(0, cell)
-            total.body += body
-            folding.add(total.tally, places, counts)
+        for row in named(dict[str, Any], cursor.execute(_DELTAS.encode(), binary=True)):
+            cell = row["cell"]
+            total = found.setdefault(cell, _Waiting(np.zeros(row["tally_size"], np.int64)))
+            total.n += row["n"]
+            total.seal += row["seal"] - checksums.seal(0, cell)
+            total.body += row["body"]
+            folding.add(total.tally, row["places"], row["counts"])
     return found
 
 
