@@ -16,6 +16,7 @@ from deniable_aggregator.keys import files as key_files
 from deniable_aggregator.keys import lists as key_lists
 from deniable_aggregator.keys import renew_delegation
 from deniable_aggregator.keys.files import read_private, read_seed, write_private
+from deniable_aggregator.keys.report_keys import ReportKeys
 from deniable_aggregator.keys.rotation import PENDING_SECONDS
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.service import Service
@@ -112,6 +113,23 @@ def test_the_entry_of_a_rotation_comes_with_the_list_that_has_the_new_key(world:
     world.service.keys.rotate(audit=entry)  # the one that is pending is the one
     [row] = store.audit(acts)
     assert parse(row) == entry
+
+
+def test_a_rotation_whose_key_another_process_lists_has_its_entry_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, make = world.service, ReportKeys.make
+    other = keys.Keys(service.settings.data, store=service.store, clock=world.clock)
+
+    def overtaken(files: ReportKeys, key_id: int, suite: int) -> None:
+        monkeypatch.undo()
+        make(files, key_id, suite)
+        assert other.renew()
+
+    monkeypatch.setattr(ReportKeys, "make", overtaken)
+    entry = AuditEntry.of("key-rotated", actor="ana", at=1)
+    assert service.keys.rotate(audit=entry).key.state == "pending"
+    assert parse(service.store.audit()[-1]) == entry
 
 
 def test_rotating_again_waits_for_the_key_that_is_pending(world: World) -> None:

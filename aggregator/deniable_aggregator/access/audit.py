@@ -6,8 +6,8 @@ The entry of an act is an argument of what does it. The store appends it in the 
 that does the act, so that neither is ever there without the other. What changes nothing leaves no
 entry. An entry holds names, ids and times: no token, no password, no address, no answer.
 
-A method that does a privileged act takes `audit=` without a default: None says that nobody is
-behind it, as where the service keeps house.
+A method that does a privileged act takes `audit=` without a default. It is None where no person is
+behind the act, as in housekeeping.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.errors import KeyFileError
@@ -28,7 +28,11 @@ from deniable_shared.errors import EnvelopeError
 from deniable_shared.keylist import PublicKey
 
 if TYPE_CHECKING:
-    from deniable_aggregator.store.protocols import Collections
+    from deniable_aggregator.store.protocols import Audit, Collections
+
+    class KeyStore(Audit, Collections, Protocol):
+        """What signed lists are kept in, and the acts that made them."""
+
 
 __all__ = ["Keys"]
 
@@ -45,7 +49,7 @@ class Keys:
         self,
         data: Path,
         *,
-        store: Collections,
+        store: KeyStore,
         clock: Clock = time.time,
         shared: bool = False,
         believed: Callable[[], bool] = lambda: True,
@@ -68,6 +72,7 @@ class Keys:
         self._files = ReportKeys(data / "keys")
         seed = read_seed(data / "keys" / "online.key")
         signer = Signer(self.trust, seed, read_public(self._delegation))
+        self._store = store
         self._lists = KeyLists(signer, store=store, clock=clock, believed=believed)
         self._openers: Mapping[int, Opener] = {}
         self._renew()
@@ -125,8 +130,10 @@ class Keys:
             found = rotation.newest(self._lists.standings, suite=suite, state="pending")
             key_id = self._make(suite) if found is None else found.key.id
             audit = None if self._renew(audit=audit) else audit
-            if at_once:
-                self._renew(at_once=key_id, audit=audit)
+            if at_once and self._renew(at_once=key_id, audit=audit):
+                audit = None
+            if found is None and audit is not None:  # another process has listed the key
+                self._store.record_act(audit)
             return next(each for each in self._lists.standings if each.key.id == key_id)
 
     def rotate_outlived(self, seconds: int) -> None:

@@ -1,11 +1,11 @@
 """What a store promises, as six small protocols; SQLite and PostgreSQL pass one test-suite.
 
-A store is one object that offers all six. Callers name the smallest they need, and join two where
-one transaction of theirs needs both. Every method is thread-safe. What writes is durable when it
-returns, or raises having changed nothing.
+A store is one object that offers all six. A caller names the smallest that it needs; one that needs
+two joins them. Every method is thread-safe. What writes is durable when it returns, or raises
+having changed nothing.
 
-What does a privileged act takes its entry as `audit` and appends it in the same transaction, if it
-changed anything. Nobody is behind what the service does by itself: None.
+A method that does a privileged act takes its entry as `audit`. It appends the entry in the same
+transaction if it changed anything. What the service does by itself is no act of a person: None.
 
 An operation that loses its connection while the database commits raises too, and may have been
 done: repeating it counts nothing twice and charges nothing twice.
