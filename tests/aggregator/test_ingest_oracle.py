@@ -69,7 +69,7 @@ class Draft:
 
 
 FAULTS: Mapping[str, Sequence[object]] = {
-    "epoch": [0, TODAY - 15, TODAY - 14, TODAY - 3, CLOSED, TODAY + 1, FEBRUARY, 2**32 - 1],
+    "epoch": [0, TODAY - 15, TODAY - 14, TODAY - 3, CLOSED, TODAY + 1, FEBRUARY - 1, FEBRUARY],
     "version": [0, 3, 65_535],
     "key_id": [0, 3, 255],
     "header": [(STRANGE,)],
@@ -313,6 +313,7 @@ def test_every_code_is_reached_by_both_paths(subject: Subject) -> None:
     late = subject.report("once", Draft(epoch=FEBRUARY))
     assert oracle.outcome(late, subject.context("once", None)) is ReportError.COLLECTION_EXPIRED
     subject.upload("once", [late], None)
+    subject.upload("once", [subject.report("once", Draft(epoch=FEBRUARY - 1))], None)
     for token in (ReportError.TOKEN_REQUIRED, ReportError.TOKEN_INVALID):
         subject.upload("once", [late, late], token)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from deniable_aggregator.ingest.checks import Upload, UploadContext, check_reports
 from deniable_aggregator.ingest.commit import GroupCommit
@@ -16,7 +16,7 @@ from deniable_aggregator.ingest.extensions import Verifier
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.spans import Tracer
-from deniable_aggregator.store.rows import Arrival, Tally, Verdict
+from deniable_aggregator.store.rows import Arrival, Verdict
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.keys.cohorts import Cohorts
     from deniable_aggregator.registry import Collection, Registry
     from deniable_aggregator.settings import Settings
+    from deniable_aggregator.store.protocols import Reports
 
 __all__ = ["Ingest"]
 
@@ -38,14 +39,6 @@ _REFUSED = {
 _ACCEPTED = (Verdict.COUNTED, Verdict.DUPLICATE)
 
 
-class Counting(Protocol):
-    """The part of a store that takes reports and notes refusals."""
-
-    def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]: ...
-
-    def count_rejections(self, collection: str, counts: Mapping[str, int]) -> None: ...
-
-
 class Ingest:
     """Takes uploads. Thread-safe; an upload returns once its reports are durable."""
 
@@ -53,7 +46,7 @@ class Ingest:
         self,
         settings: Settings,
         *,
-        store: Counting,
+        store: Reports,
         registry: Registry,
         keys: Keys,
         cohorts: Cohorts,
