@@ -24,7 +24,7 @@ from deniable_aggregator.estimate.difference import (
     halved,
 )
 from deniable_aggregator.problem import refuse
-from deniable_aggregator.queries.estimates import shown_of
+from deniable_aggregator.queries.labels import of_labels
 from deniable_aggregator.queries.numbers import asked_of_numbers, finite, of_numbers
 from deniable_aggregator.queries.pooled import PooledTally, Span, pooled
 from deniable_aggregator.queries.spans import span_of
@@ -100,7 +100,7 @@ def _of_labels(
         labels: Sequence[str] = collection.manifest.domain.labels
         values = [before.estimate.frequencies.tolist(), after.estimate.frequencies.tolist()]
         return _rows(labels, values, difference(before, after))
-    one, other = (shown_of(collection, reports, asked, axes) for reports in periods)
+    one, other = (of_labels(collection, reports, asked, axes) for reports in periods)
     earlier, later = one.estimate, other.estimate
     values = [earlier.frequencies.tolist(), later.frequencies.tolist()]
     return _rows(one.labels, values, apart(earlier, later))

@@ -30,6 +30,7 @@ from deniable_aggregator.queries.evidence import (
     presented,
     sets_asked,
 )
+from deniable_aggregator.queries.labels import of_labels
 from deniable_aggregator.queries.numbers import (
     Asked,
     asked_of_numbers,
@@ -39,15 +40,14 @@ from deniable_aggregator.queries.numbers import (
 )
 from deniable_aggregator.queries.pooled import PooledTally, Span, by_epoch, pooled
 from deniable_aggregator.queries.spans import moments_span
-from deniable_aggregator.queries.tables import Shown, shown_tables, tables_asked
-from deniable_aggregator.queries.texts import check_candidates, refuse_test_of_found, shown_texts
+from deniable_aggregator.queries.tables import Shown, tables_asked
+from deniable_aggregator.queries.texts import check_candidates, refuse_test_of_found
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
-from deniable_shared.domain import Text
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest
 
-__all__ = ["answer", "estimates", "estimates_by_epoch", "plain", "shown_of"]
+__all__ = ["answer", "estimates", "estimates_by_epoch", "plain"]
 
 
 def answer(
@@ -131,7 +131,7 @@ def _document(
     *,
     relay_batch: int,
 ) -> EstimatesDocument:
-    shown = shown_of(collection, reports, question, checked.axes)
+    shown = of_labels(collection, reports, question, checked.axes)
     projection = _projection(collection, reports, question.projection, shown)
     estimate = shown.estimate
     evidence = of_rows(estimate, question)
@@ -192,9 +192,9 @@ def _row(
     lower: float,
     upper: float,
     projected: float | UnsetType,
-    told_by: int | UnsetType,
-    reports: int,
-    devices: int,
+    reports: int | UnsetType,
+    reports_to_leave: int,
+    devices_to_leave: int,
     evidence: RowEvidence,
 ) -> LabelEstimate:
     return LabelEstimate(
@@ -205,11 +205,15 @@ def _row(
         lower=finite(lower),
         upper=finite(upper),
         projected=projected if isinstance(projected, UnsetType) else finite(projected),
-        reports=told_by,
-        reports_to_leave_interval=None if reports == UNREACHABLE else reports,
-        devices_to_leave_interval=None if devices == UNREACHABLE else devices,
+        reports=reports,
+        reports_to_leave_interval=_reachable(reports_to_leave),
+        devices_to_leave_interval=_reachable(devices_to_leave),
         **evidence,
     )
+
+
+def _reachable(fabricated: int) -> int | None:
+    return None if fabricated == UNREACHABLE else fabricated
 
 
 def _projection(collection: Collection, reports: PooledTally, kind: str, shown: Shown) -> Presented:
@@ -218,28 +222,6 @@ def _projection(collection: Collection, reports: PooledTally, kind: str, shown: 
     if kind in ("mle", "ems"):
         return presented(collection, reports, smooth=kind == "ems")
     return Presented(shown.projected("simplex" if kind == "top-down" else kind))
-
-
-def shown_of(
-    collection: Collection,
-    reports: PooledTally,
-    question: EstimatesArguments,
-    axes: Sequence[tuple[int, ...]] = (),
-) -> Shown:
-    """The estimates of these reports with their labels."""
-    if axes:
-        return shown_tables(collection, reports, question, axes)
-    if isinstance(collection.manifest.domain, Text):
-        return shown_texts(collection, reports, question)
-    estimate = collection.estimator.estimate(
-        reports.tally,
-        reports.n,
-        confidence=question.confidence,
-        epochs=len(reports.epochs),
-        family=question.family,
-    )
-    labels = () if collection.estimator.tells == "mean" else collection.manifest.domain.labels
-    return Shown((estimate,), labels)
 
 
 class _Holds(TypedDict, total=False):

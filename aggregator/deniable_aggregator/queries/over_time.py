@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
-from deniable_aggregator.queries.estimates import shown_of
+from deniable_aggregator.queries.labels import of_labels
 from deniable_aggregator.queries.numbers import finite, mean_of
 from deniable_aggregator.queries.pooled import PooledTally, Span, by_epoch, visible
 from deniable_aggregator.queries.spans import span_of
@@ -94,7 +94,7 @@ def _reader(
     axes, wanted = tables_asked(collection, question.marginal), frozenset(labels)
 
     def moments(reports: PooledTally) -> Mapping[str, Moment]:
-        shown = shown_of(collection, reports, question, axes)
+        shown = of_labels(collection, reports, question, axes)
         estimate = shown.estimate
         return {
             label: Moment(

@@ -11,7 +11,6 @@ from msgspec import UNSET, UnsetType
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments, SeriesArguments
 from deniable_aggregator.documents.estimates import (
     EstimatesDocument,
-    QuantityDocument,
     SeriesDocument,
     SeriesRow,
 )
@@ -70,7 +69,7 @@ def _refuse_unknown(
     if not documents or isinstance(collection.manifest.domain, Text):
         return
     first = documents[0]
-    known = [row.name for row in _quantities(first)] + [row.label for row in first.estimates]
+    known = [row.name for row in first.quantities] + [row.label for row in first.estimates]
     unknown = [label for label in labels if label not in known]
     if unknown:
         listed = ", ".join(known[:LISTED_LABELS])
@@ -104,7 +103,7 @@ def _rows(
 
 
 def _quantity_rows(document: EstimatesDocument, common: _Common) -> Iterator[SeriesRow]:
-    for each in _quantities(document):
+    for each in document.quantities:
         yield SeriesRow(
             label=each.name,
             frequency=None,
@@ -128,11 +127,3 @@ def _label_rows(document: EstimatesDocument, common: _Common) -> Iterator[Series
             std_error=each.std_error,
             **common,
         )
-
-
-def _quantities(document: EstimatesDocument) -> Iterator[QuantityDocument]:
-    """Mean and quantiles, where numbers have them."""
-    if not isinstance(document.mean, UnsetType):
-        yield document.mean
-    if not isinstance(document.quantiles, UnsetType):
-        yield from document.quantiles

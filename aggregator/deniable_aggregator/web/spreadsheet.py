@@ -39,7 +39,7 @@ def label_rows(document: EstimatesDocument) -> Iterator[Row]:
     numbers = not isinstance(document.clipped, UnsetType)
     projected = any(not isinstance(row.projected, UnsetType) for row in document.estimates)
     asked = _asked(document)
-    for quantity in _quantities(document):
+    for quantity in document.quantities:
         yield _quantity_row(quantity, projected=projected) | dict.fromkeys(asked) | rests_on
     for estimate in document.estimates:
         row: Row = {"label": estimate.label}
@@ -71,13 +71,6 @@ def _set_rows(document: EstimatesDocument, columns: Iterable[str], rests_on: Row
         row = dict.fromkeys(columns)
         row["label"] = f"{span.low} to {span.high}"
         yield row | {name: getattr(span, name) for name in _OF_A_LABEL} | rests_on
-
-
-def _quantities(document: EstimatesDocument) -> Iterator[QuantityDocument]:
-    if not isinstance(document.mean, UnsetType):
-        yield document.mean
-    if not isinstance(document.quantiles, UnsetType):
-        yield from document.quantiles
 
 
 def _quantity_row(quantity: QuantityDocument, *, projected: bool) -> Row:
