@@ -38,8 +38,6 @@ from deniable_aggregator.central.release import Release
 from deniable_aggregator.central.scores import Integers
 from deniable_aggregator.central.select.declaration import Epsilon
 from deniable_aggregator.central.uniform import uniform_order
-from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimators.grr import GeneralizedEstimator
 from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.contract import Mechanism
@@ -138,15 +136,15 @@ def allocate_locally(
     buyers, source = Buyers(worths, options), coins or Coins.system()
     mechanism = build("grr/1", domain_size=options.size, epsilon=epsilon)
     plan = CohortPlan(len(buyers), options, checked_supply(supply, options), rounds, mechanism)
-    course, tallies, prices = plan.course, list[Counts](), plan.course.start()
+    course, tallies, prices = plan.course, list[Integers](), plan.course.start()
     for cohort in np.array_split(uniform_order(len(buyers), source), rounds):
         tallies.append(_reported(buyers.choose(prices, only=cohort), mechanism, source))
         prices = course.next(prices, plan.demand(tallies[-1]))
     return settled(plan.release(tallies), buyers, rounds, source)
 
 
-def _reported(truths: Choices, mechanism: Mechanism, coins: Coins) -> Counts:
-    """The tally of one randomized report of each truth."""
-    reports = b"".join(mechanism.randomize(truth, coins) for truth in truths.tolist())
-    payloads = np.frombuffer(reports, dtype=np.uint8).reshape(len(truths), mechanism.payload_size)
-    return GeneralizedEstimator(mechanism).tally(payloads)
+def _reported(truths: Choices, mechanism: Mechanism, coins: Coins) -> Integers:
+    """The histogram of one randomized report of each truth; a payload is an option's number."""
+    reports = [mechanism.randomize(truth, coins) for truth in truths.tolist()]
+    options = np.array([int.from_bytes(report, "big") for report in reports], dtype=np.int64)
+    return np.bincount(options, minlength=mechanism.tally_size)
