@@ -39,7 +39,7 @@ from deniable_aggregator.central.scores import Integers
 from deniable_aggregator.central.select.declaration import Epsilon
 from deniable_aggregator.central.uniform import uniform_order
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimators.grr import GeneralizedEstimator
+from deniable_aggregator.estimators import for_mechanism
 from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.contract import Mechanism
@@ -149,4 +149,4 @@ def _reported(truths: Choices, mechanism: Mechanism, coins: Coins) -> Counts:
     """The tally of one randomized report of each truth."""
     reports = b"".join(mechanism.randomize(truth, coins) for truth in truths.tolist())
     payloads = np.frombuffer(reports, dtype=np.uint8).reshape(len(truths), mechanism.payload_size)
-    return GeneralizedEstimator(mechanism).tally(payloads)
+    return for_mechanism(mechanism).tally(payloads)
