@@ -17,7 +17,7 @@ from deniable_shared.lint_records import choice_for_record
 from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_rules import MAX_LINKAGE
 from deniable_shared.mechanisms.contract import Renewable
-from deniable_shared.mechanisms.dbitflip import BucketFlips
+from deniable_shared.mechanisms.structure import SampledBits
 from deniable_shared.recommendation import error_of, recommend_for
 from deniable_shared.record_choice import two_way_error
 
@@ -138,7 +138,8 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
         permanent=manifest.epsilon_permanent,
         linkable=True,
     ).mechanism
-    shares = manifest.mechanism_id == BucketFlips.id
+    structure = manifest.mechanism().structure
+    shares = isinstance(structure, SampledBits) and structure.exclusive
     if manifest.mechanism().domain_types < best.domain_types and not shares:
         return  # a mean and a frequency have no error in common
     times = error_of(manifest.mechanism()) / error_of(best)

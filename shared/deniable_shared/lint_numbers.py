@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import cast
 
+from deniable_shared import mechanisms
 from deniable_shared.chains import Renewed
 from deniable_shared.finding import Finding
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.mechanisms.haar import HaarResponse
-from deniable_shared.mechanisms.tree import TreeResponse
+from deniable_shared.mechanisms.contract import Renewable
 
 __all__ = ["levels_of", "range_variance"]
 
@@ -18,11 +19,11 @@ _AS_GOOD = Fraction(21, 20)
 
 def range_variance(mechanism: Mechanism) -> Fraction | None:
     """n times the mean variance of a range of values; None of what is not told level by level."""
-    form = mechanism.first if isinstance(mechanism, Renewed) else mechanism
-    if not isinstance(form, TreeResponse | HaarResponse):
-        return None
-    kept = mechanism.kept if isinstance(mechanism, Renewed) else Fraction(1)
-    return Fraction(form.range_error) / kept**2
+    first, kept = mechanism, Fraction(1)
+    if isinstance(mechanism, Renewed):
+        first, kept = mechanism.first, mechanism.kept
+    error = cast(Renewable, first).range_error
+    return None if error is None else Fraction(error) / kept**2
 
 
 def levels_of(mechanism: Mechanism, epsilon: Fraction) -> Iterator[Finding]:
@@ -34,14 +35,10 @@ def levels_of(mechanism: Mechanism, epsilon: Fraction) -> Iterator[Finding]:
         "quantiles have little error, single values much",
     )
     size, other = mechanism.domain_size, "haar/1" if mechanism.id == "tree/1" else "tree/1"
-    others: TreeResponse | HaarResponse
-    if other == "haar/1":
-        others = HaarResponse(size, epsilon)
-    else:
-        others = TreeResponse.create(size, epsilon, report=epsilon, given={})
     own = range_variance(mechanism)
-    if own is not None and own > _AS_GOOD * Fraction(others.range_error):
-        times = float(own) / others.range_error
+    least = range_variance(mechanisms.build(other, domain_size=size, epsilon=epsilon))
+    if own is not None and least is not None and own > _AS_GOOD * least:
+        times = float(own) / float(least)
         yield Finding(
             "note",
             "mechanism.id",

@@ -11,9 +11,7 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.finding import Finding
 from deniable_shared.manifest import Manifest
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.mechanisms.fourier import FourierMarginals
-from deniable_shared.mechanisms.pairs import SampledPairs
-from deniable_shared.record_choice import best_for_record, two_way_error
+from deniable_shared.record_choice import TellsSomeAttributes, best_for_record, two_way_error
 
 __all__ = ["choice_for_record"]
 
@@ -47,16 +45,8 @@ def _is_read(mechanism: Mechanism) -> bool:
 
 def _told(mechanism: Mechanism) -> str:
     first = mechanism.first if isinstance(mechanism, Renewed) else mechanism
-    if isinstance(first, SampledPairs):
-        return (
-            f"a report tells of one of {len(first.pairs):,} pairs of attributes, which one is "
-            "open; of three attributes together nothing is known"
-        )
-    if isinstance(first, FourierMarginals):
-        return (
-            f"a report tells one of {first.coefficients:,} parities, which one is open; tables of "
-            f"up to {first.ways} attributes follow, of more nothing is known"
-        )
+    if isinstance(first, TellsSomeAttributes):
+        return first.openly
     return "a report tells of all attributes together, so every table follows"
 
 

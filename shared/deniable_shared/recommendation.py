@@ -1,8 +1,8 @@
 """The mechanism of a collection that names none: the shortest reports at almost the least error.
 
-Of the registered mechanisms that answer for the domain, those whose total error is at most 1.05
-times the least that any mechanism can have, R*(d, ε) of `optimum`; or, if there are none, at most
-1.05 times the least among them. Of these
+Of the registered mechanisms that answer for the domain, but for the baselines, those whose total
+error is at most 1.05 times the least that any mechanism can have, R*(d, ε) of `optimum`; or, if
+there are none, at most 1.05 times the least among them. Of these
 
     the one of the fewest bytes a report,
     then of those that a server counts in fewer than 16 additions a report, if there are any,
@@ -39,8 +39,7 @@ from deniable_shared.linkage import linkage
 from deniable_shared.manifest_rules import MAX_LINKAGE
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.contract import Renewable
-from deniable_shared.mechanisms.dbitflip import BucketFlips
-from deniable_shared.mechanisms.prefix_hash import PrefixHash
+from deniable_shared.mechanisms.structure import SampledBits
 from deniable_shared.optimum import least_error, total_error
 from deniable_shared.record_choice import answering, best_for_record
 
@@ -134,11 +133,12 @@ def recommend(
 
 
 def _for_text(domain: Text, epsilon: Fraction, permanent: Fraction | None) -> Recommendation:
-    """The only mechanism for texts."""
+    """The only mechanism for texts that is no baseline."""
+    (only,) = mechanisms.recommendable(Text.type)
     if permanent is None:
-        best = mechanisms.for_domain(PrefixHash.id, domain, epsilon)
+        best = mechanisms.for_domain(only, domain, epsilon)
     else:
-        best = mechanisms.for_domain(PrefixHash.id, domain, epsilon, permanent=permanent)
+        best = mechanisms.for_domain(only, domain, epsilon, permanent=permanent)
     reason = f"the mechanism for texts that nobody listed, in {_bytes(best)}"
     return Recommendation(best.id, reason, None, best)
 
@@ -179,7 +179,8 @@ def error_of(mechanism: Mechanism) -> Fraction:
     some buckets of a number: where answers are uniform.
     """
     p, q, told = mechanism.p, mechanism.q, mechanism.told
-    if mechanism.id == BucketFlips.id:
+    structure = mechanism.structure
+    if isinstance(structure, SampledBits) and structure.exclusive:
         size = mechanism.domain_size
         return total_error(p, q, size) / told + (1 / told - 1) * (1 - Fraction(1, size))
     if "choice" in mechanism.domain_types:
@@ -225,7 +226,7 @@ def _able(
     decided: Mapping[str, int],
 ) -> Iterator[Mechanism]:
     """Every mechanism that takes these parameters."""
-    for mechanism_id in mechanisms.for_type(tells):
+    for mechanism_id in mechanisms.recommendable(tells):
         with suppress(ParameterError):  # too many labels for some
             if permanent is None:
                 yield mechanisms.build(mechanism_id, domain_size=size, epsilon=epsilon, **decided)

@@ -13,25 +13,36 @@ Product coding also tells every table of three attributes and more, so it is tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from itertools import combinations
+from typing import Protocol, runtime_checkable
 
 from deniable_shared.chains import Renewed
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms import Mechanism, for_domain
-from deniable_shared.mechanisms.fourier import FourierMarginals
-from deniable_shared.mechanisms.pairs import SampledPairs
 
-__all__ = ["answering", "best_for_record", "is_product", "two_way_error"]
+__all__ = ["TellsSomeAttributes", "answering", "best_for_record", "is_product", "two_way_error"]
 
 _PRODUCTS = ("grr/1", "subset/1", "hadamard/1")
 _SAMPLED = ("pairs/1", "fourier/1")
 _AS_GOOD = Fraction(21, 20)
 _TABLE = 2
+
+
+@runtime_checkable
+class TellsSomeAttributes(Protocol):
+    """A mechanism made for records, of which a report tells of some attributes."""
+
+    @property
+    def openly(self) -> str:
+        """What a report says of a record."""
+
+    def cell_errors(self, kept: Fraction) -> Mapping[int, Fraction]:
+        """n·Var of a cell of two attributes, by how many cells they have."""
 
 
 def best_for_record(
@@ -73,26 +84,13 @@ def two_way_error(mechanism: Mechanism, radices: tuple[int, ...]) -> Fraction:
     ParameterError for marginals of one attribute only, and for a mechanism without such an error.
     """
     sizes = [radices[i] * radices[j] for i, j in combinations(range(len(radices)), _TABLE)]
-    first = mechanism.first if isinstance(mechanism, Renewed) else mechanism
-    if isinstance(first, FourierMarginals):
-        if first.ways < _TABLE:
-            raise ParameterError("ways must be at least 2 to tell of two attributes, got 1")
-        return Fraction(3 * first.coefficients, 16) / (mechanism.p - mechanism.q) ** 2
-    if isinstance(first, SampledPairs):
-        kept = mechanism.kept if isinstance(mechanism, Renewed) else Fraction(1)
-        of_size = _of_pairs(first, kept)
+    first, kept = mechanism, Fraction(1)
+    if isinstance(mechanism, Renewed):
+        first, kept = mechanism.first, mechanism.kept
+    of_size: Mapping[int, Fraction]
+    if isinstance(first, TellsSomeAttributes):
+        of_size = first.cell_errors(kept)
     else:
         law, size = JointSupports.of(mechanism), mechanism.domain_size
         of_size = {each: law.variance(size // each, Fraction(1, each)) for each in {*sizes}}
     return sum((size * of_size[size] for size in sizes), Fraction()) / sum(sizes)
-
-
-def _of_pairs(first: SampledPairs, kept: Fraction) -> dict[int, Fraction]:
-    """By the number of joint codes: P times the error of a cell where all reports tell of it."""
-    return {
-        choice.domain_size: JointSupports.of(choice, kept=kept).variance(
-            1, Fraction(1, choice.domain_size)
-        )
-        / first.told
-        for choice in {*first.choices}
-    }

@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 
+from deniable_shared import mechanisms
 from deniable_shared.chains import Renewed
 from deniable_shared.domain import Bits, Choice, Number, Record
 from deniable_shared.errors import ParameterError
@@ -170,3 +171,19 @@ class TestInManifests:
         later = settings(text, previous=first)
         assert (later.mechanism_id, later.version) == ("oue/1", 2)
         assert settings(text).mechanism_id != "oue/1"
+
+
+@pytest.mark.parametrize("released", [False, True])
+@pytest.mark.parametrize("permanent", [False, True])
+@pytest.mark.parametrize("size", [2, 3, 8, 40, 300])
+def test_a_baseline_would_never_be_recommended(
+    size: int, permanent: bool, released: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that leaving baselines out changes no answer, nor what is said of it."""
+    for epsilon in map(Fraction, ("1/10", "1", "4", "8")):
+        whole = 2 * epsilon if permanent else None
+        without = recommend("choice", size, epsilon, permanent=whole, released=released)
+        with monkeypatch.context() as patched:
+            patched.setattr(mechanisms, "recommendable", mechanisms.for_type)
+            every = recommend("choice", size, epsilon, permanent=whole, released=released)
+        assert (every.id, every.reason) == (without.id, without.reason)

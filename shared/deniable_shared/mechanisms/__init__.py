@@ -41,11 +41,13 @@ from deniable_shared.mechanisms.tree import TreeResponse
 __all__ = [
     "Chain",
     "Mechanism",
+    "baselines",
     "build",
     "for_domain",
     "for_type",
     "known",
     "pinned",
+    "recommendable",
     "released",
 ]
 
@@ -109,6 +111,16 @@ def for_type(domain_type: str) -> tuple[str, ...]:
     return tuple(
         mechanism_id for mechanism_id in known() if domain_type in _BY_ID[mechanism_id].domain_types
     )
+
+
+def baselines() -> tuple[str, ...]:
+    """Ids of the mechanisms that are never recommended, sorted."""
+    return tuple(sorted(kind.id for kind in _BASELINES))
+
+
+def recommendable(domain_type: str) -> tuple[str, ...]:
+    """Those of `for_type` that are no baselines."""
+    return tuple(each for each in for_type(domain_type) if each not in baselines())
 
 
 def released() -> tuple[str, ...]:
@@ -244,28 +256,32 @@ _DECIDED: Mapping[frozenset[str], tuple[str, ...]] = MappingProxyType(
 _KINDS: tuple[Kind, ...] = (
     AffineResponse,
     BitwiseResponse,
-    BucketFlips,
-    CountMeanSketch,
     CyclicResponse,
     GeneralizedResponse,
     HaarResponse,
     HadamardResponse,
-    HadamardSketch,
     LocalHashing,
-    OneBitMean,
     OptimalMean,
-    OptimizedUnary,
     PiecewiseMean,
     PrefixHash,
     ProjectiveResponse,
-    Rappor,
     SampledResponse,
     SquareWave,
     SubsetResponse,
-    SymmetricUnary,
     TreeResponse,
 )
+_BASELINES: tuple[Kind, ...] = (
+    BucketFlips,
+    CountMeanSketch,
+    HadamardSketch,
+    OneBitMean,
+    OptimizedUnary,
+    Rappor,
+    SymmetricUnary,
+)
+"""Kept to compare with and to read what was collected by them: a better one always answers."""
+
 _RECORD_KINDS: tuple[RecordKind, ...] = (FourierMarginals, SampledPairs)
-_OF_INDICES: Mapping[str, Kind] = {kind.id: kind for kind in _KINDS}
+_OF_INDICES: Mapping[str, Kind] = {kind.id: kind for kind in (*_KINDS, *_BASELINES)}
 _OF_RECORDS: Mapping[str, RecordKind] = {kind.id: kind for kind in _RECORD_KINDS}
 _BY_ID: Mapping[str, Kind | RecordKind] = {**_OF_INDICES, **_OF_RECORDS}

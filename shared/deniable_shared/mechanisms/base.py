@@ -51,6 +51,11 @@ class MechanismBase:
         return Fraction(1)
 
     @property
+    def range_error(self) -> float | None:
+        """None: a report tells of no level of a scale."""
+        return None
+
+    @property
     def structure(self) -> MessageStructure | None:
         """A message of no known kind."""
         return None

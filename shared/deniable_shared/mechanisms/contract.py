@@ -113,6 +113,10 @@ class Renewable(Mechanism, Protocol):
     def differing(self) -> int:
         """The most symbols in which two inputs can differ: ε is split over so many."""
 
+    @property
+    def range_error(self) -> float | None:
+        """n times the mean variance of a range of values; None if no level of a scale is told."""
+
     def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         """Each symbol of a payload kept with probability keep/2^64, else uniform among all K."""
 

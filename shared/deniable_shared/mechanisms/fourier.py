@@ -122,6 +122,23 @@ class FourierMarginals(IndexSymbol):
         """A parity, even or odd."""
         return OneOfParts((OneOf(2),), self.coefficients)
 
+    @property
+    def openly(self) -> str:
+        """What a report says of a record."""
+        return (
+            f"a report tells one of {self.coefficients:,} parities, which one is open; tables of "
+            f"up to {self.ways} attributes follow, of more nothing is known"
+        )
+
+    def cell_errors(self, kept: Fraction) -> dict[int, Fraction]:
+        """n·Var of a cell of two attributes, by how many cells they have: three parities each.
+
+        ParameterError for marginals of one attribute only. `kept` is that of a chain, else 1.
+        """
+        if self.ways < _USUAL_WAYS:
+            raise ParameterError("ways must be at least 2 to tell of two attributes, got 1")
+        return {4: Fraction(3 * self.coefficients, 16) / (kept * (self.p - self.q)) ** 2}
+
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:

@@ -22,6 +22,7 @@ from typing import ClassVar, Self
 
 from deniable_shared.domain import split
 from deniable_shared.errors import ParameterError
+from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.contract import check_radices
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
 from deniable_shared.mechanisms.subset import MAX_SUBSET_DOMAIN
@@ -74,6 +75,27 @@ class SampledPairs(OneOfChoices):
         digits = split(index, self.radices)
         i, j = self.pairs[place]
         return digits[i] * self.radices[j] + digits[j]
+
+    @property
+    def openly(self) -> str:
+        """What a report says of a record."""
+        return (
+            f"a report tells of one of {len(self.pairs):,} pairs of attributes, which one is "
+            "open; of three attributes together nothing is known"
+        )
+
+    def cell_errors(self, kept: Fraction) -> dict[int, Fraction]:
+        """n·Var of a cell of two attributes, by how many cells they have.
+
+        P times the error of a cell where all reports tell of it. `kept` is that of a chain, else 1.
+        """
+        return {
+            choice.domain_size: JointSupports.of(choice, kept=kept).variance(
+                1, Fraction(1, choice.domain_size)
+            )
+            / self.told
+            for choice in {*self.choices}
+        }
 
 
 def _check_sizes(sizes: Sequence[int]) -> None:

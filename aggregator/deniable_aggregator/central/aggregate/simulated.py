@@ -22,11 +22,9 @@ import numpy as np
 from deniable_aggregator.central.aggregate.contract import Facts, TypicalError
 from deniable_aggregator.central.aggregate.readings import Readings
 from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.designs import design_of
-from deniable_aggregator.estimate.reports import first_round
+from deniable_aggregator.estimate.designs import design_of, unary
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Bits
-from deniable_shared.mechanisms.unary import UnaryEncoding
 
 __all__ = ["Population", "coins_of", "runs_for", "uniforms", "worst"]
 
@@ -113,7 +111,7 @@ def _chunks(text: bytes) -> list[bytes]:
 def _noise(facts: Facts, runs: int, coins: Coins) -> Floats:
     """Normal numbers of variance 1 a label; they add up to 0 over codes of which w are sent."""
     labels = facts.domain.size
-    if isinstance(facts.domain, Bits) or isinstance(first_round(facts.mechanism), UnaryEncoding):
+    if isinstance(facts.domain, Bits) or unary(facts.mechanism):
         return _normals((runs, labels), coins)
     codes = max(labels, design_of(facts.mechanism)[0])
     drawn = _normals((runs, codes), coins)
