@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from deniable_aggregator.access import users
 from deniable_aggregator.cli import main
 from deniable_aggregator.operations import changes
+from deniable_aggregator.queries.access import audit_rows
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from support.api_world import DSSE, TODAY, World, authored, opened
@@ -129,7 +130,7 @@ def test_a_change_of_settings_is_recorded_once_without_secrets(tmp_path: Path) -
         changed = Settings(data=settings.data, rotate_keys_days=days, oidc_client_secret=secret)
         service = Service.open(changed)
         changes.record(service.store, changed, service.clock())
-        rows = [row.entry.decode() for row in changes.every(service.store)]
+        rows = [row.entry.decode() for row in audit_rows(service.store)]
         service.close()
     assert sum('"settings-changed"' in row for row in rows) == 3
     assert not any("hidden" in row for row in rows)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,14 +31,6 @@ from support.api_world import NOON, TODAY, authored
 from support.data_directory import Moment, prepared
 
 BUDGET = 'central = { per_epoch = "1", per_installation = "2", delta = "0" }\n'
-NO_FLASK = """
-import importlib, pkgutil, sys
-import deniable_aggregator.queries as room
-for module in pkgutil.iter_modules(room.__path__):
-    importlib.import_module(f"{room.__name__}.{module.name}")
-import deniable_aggregator.access.acts, deniable_aggregator.releases
-sys.exit("flask" in sys.modules)
-"""
 
 
 @dataclass
@@ -80,10 +70,6 @@ def theme(reader: Reader) -> Collection:
         reader.count(made, 6, epoch)
     reader.service.store.close_epoch(made.id, TODAY - 4, NOON, audit=None)
     return made
-
-
-def test_no_query_and_no_act_needs_the_web_framework() -> None:
-    subprocess.run([sys.executable, "-c", NO_FLASK], check=True)
 
 
 def test_collections_are_listed_as_their_newest_manifests_define_them(

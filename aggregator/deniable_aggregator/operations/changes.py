@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import fields
 from hashlib import sha256
 
 from deniable_aggregator.access.audit import AuditEntry, parse
-from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
+from deniable_aggregator.queries.access import audit_rows
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.protocols import Audit
 
-__all__ = ["every", "last", "record", "record_confirmation"]
+__all__ = ["last", "record", "record_confirmation"]
 
 ACTOR = "deniable serve"
 _SETTINGS = "settings-changed"
@@ -36,20 +35,10 @@ def record_confirmation(store: Audit, at: float) -> None:
 def last(store: Audit, act: str) -> AuditEntry | None:
     """The newest entry of an act."""
     newest = None
-    for row in every(store):
+    for row in audit_rows(store):
         entry = parse(row)
         newest = entry if entry.act == act else newest
     return newest
-
-
-def every(store: Audit) -> Iterator[AuditRow]:
-    """The whole audit log, page by page."""
-    first = 0
-    while page := store.audit(first):
-        yield from page
-        first += len(page)
-        if len(page) < AUDIT_PAGE:
-            return
 
 
 def _spelled(settings: Settings) -> dict[str, str]:
