@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
+from psycopg.rows import class_row
+
 from deniable_aggregator.spool.contract import NOTICES, Stored
 from deniable_aggregator.store.sessions import (
     BEGIN,
@@ -17,7 +19,6 @@ from deniable_aggregator.store.sessions import (
     connected,
     refusals,
 )
-from deniable_aggregator.store.statements import named
 
 __all__ = ["SCHEMA", "Database"]
 
@@ -64,7 +65,8 @@ class Database:
         with self._transaction() as connection:
             if not _is_there(connection):
                 return []
-            return sorted(named(Stored, connection.execute(_FILES)))
+            files = connection.cursor(row_factory=class_row(Stored)).execute(_FILES)
+            return sorted(files)
 
     def get(self, name: str) -> bytes:
         """As `Spool.get`."""
