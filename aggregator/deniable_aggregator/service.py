@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-import math
 import time
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self
 
-from deniable_aggregator import retention
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.clock.watch import ClockWatch
 from deniable_aggregator.directory_lock import DirectoryLock
@@ -22,15 +19,14 @@ from deniable_aggregator.metrics import Metrics
 from deniable_aggregator.metrics.pace import Pace
 from deniable_aggregator.metrics.watch import Watch
 from deniable_aggregator.operations import changes
-from deniable_aggregator.queries.sql_views import publish
+from deniable_aggregator.operations.maintenance import ScheduledMaintenance
 from deniable_aggregator.readiness import Readiness
 from deniable_aggregator.registry import Applied, Collection, Registry
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spans import NO_TRACER, Tracer
 from deniable_aggregator.store.protocols import Store
-from deniable_aggregator.store.spooled import counted_at
 from deniable_aggregator.suspension import Suspension
-from deniable_shared.epochs import Clock, closes_at, epoch_at
+from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
     from deniable_aggregator.access.provider import Provider
@@ -46,10 +42,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.releases import Releases
 
 __all__ = ["Service"]
-
-logger = logging.getLogger(__name__)
-
-DAY_SECONDS = 86_400
 
 
 class Service:
@@ -115,6 +107,14 @@ class Service:
             clock=clock,
             clock_watch=self.clock_watch,
             suspension=self.suspension,
+        )
+        self._maintenance = ScheduledMaintenance(
+            store,
+            registry=self.registry,
+            keys=self.keys,
+            clock_watch=self.clock_watch,
+            close_epoch=partial(self.close_epoch, audit=None),
+            rotate_keys_days=settings.rotate_keys_days,
         )
 
     @classmethod
@@ -330,7 +330,7 @@ class Service:
         if leads:
             if confirmed is not None:
                 changes.record_confirmation(self.store, confirmed)
-            self._keep_house()
+            self._maintenance.run()
             self.metrics.led_at.set(self.clock())
         self.heads.follow()
 
@@ -348,50 +348,6 @@ class Service:
         if closed:
             self.metrics.epochs_closed.labels(collection.id).inc()
         return closed
-
-    def _keep_house(self) -> None:
-        self.store.roll_up()
-        counted = counted_at(self.now(), self.store.spools())
-        for collection in self.registry.all():
-            self._close_due_epochs(collection, counted)
-            self._delete_old_tallies(collection)
-            publish(self.store, collection, self.store.epochs(collection.id))
-        self._keep_keys(counted)
-        self.store.forget_access(self.now())
-
-    def _keep_keys(self, counted: float) -> None:
-        if self.settings.rotate_keys_days:
-            self.keys.rotate_outlived(self.settings.rotate_keys_days * DAY_SECONDS)
-        self.keys.destroy_expired(partial(self._is_over, now=counted))
-
-    def _is_over(self, moment: int, *, now: float) -> bool:
-        """Whether every epoch that was current in that second takes no reports any more."""
-        return all(now > _closes(found, moment) for found in self.registry.all())
-
-    def _close_due_epochs(self, collection: Collection, now: float) -> None:
-        manifest = collection.manifest
-        for row in self.store.epochs(collection.id):
-            due = now > closes_at(row.epoch, manifest.epoch_seconds, manifest.grace_seconds)
-            if due and row.closed_at is None:
-                self.close_epoch(collection, row.epoch, audit=None)
-
-    def _delete_old_tallies(self, collection: Collection) -> None:
-        """Those that were due a while ago: a clock that is wrong for minutes deletes nothing."""
-        settled = self.clock_watch.settled
-        for row in self.store.epochs(collection.id):
-            skipped = row.closed_at is None or row.expired_at is not None
-            if not skipped and retention.is_over(collection.manifest, row.epoch, settled):
-                self.store.expire_epoch(collection.id, row.epoch, self.now())
-                logger.info("the tallies of epoch %d of %s are deleted", row.epoch, collection.id)
-
-
-def _closes(collection: Collection, moment: int) -> float:
-    """When the epoch of that second closes; at once where no more reports are taken."""
-    newest = collection.manifest
-    epoch = min(epoch_at(moment, newest.epoch_seconds), collection.last_epoch)
-    if collection.state == "closed" or epoch < collection.first_epoch:
-        return -math.inf
-    return closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
 
 
 def _open_store(settings: Settings, *, actor: str, at: float, migrate: bool) -> Store:
