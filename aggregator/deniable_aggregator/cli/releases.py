@@ -17,7 +17,7 @@ from deniable_aggregator.cli.options import (
     service_options,
 )
 from deniable_aggregator.cli.output import plain_table, show
-from deniable_aggregator.releases.words import asked_words, cost_words, epochs_words, moment
+from deniable_aggregator.documents.describe import asked_words, cost_words, epochs_words, moment
 
 if TYPE_CHECKING:
     from deniable_aggregator.documents.releases import ReleaseSummary
