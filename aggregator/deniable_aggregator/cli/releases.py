@@ -48,7 +48,7 @@ def releases(
             show(client.release(collection, release), release_table, as_json=as_json)
             return
         answer = client.releases(collection, accept=media_type(as_csv=as_csv))
-    show(answer, lambda found: release_list(found.releases), as_json=as_json, as_csv=as_csv)
+    show(answer, lambda document: release_list(document.releases), as_json=as_json, as_csv=as_csv)
 
 
 def release_list(rows: Sequence[ReleaseSummary]) -> None:
