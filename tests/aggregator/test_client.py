@@ -107,7 +107,7 @@ def test_a_status_without_a_problem_document_is_said_as_it_is(stranger: str) -> 
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"<html>"])
-def test_a_command_without_a_token_is_told_to_set_one(body: bytes) -> None:
+def test_without_a_token_the_error_names_its_variable(body: bytes) -> None:
     client = answering(httpx.Response(401, content=body))
     with pytest.raises(ServiceError, match=r"^HTTP 401 Unauthorized \(set DENIABLE_TOKEN\)$"):
         client.tokens()
@@ -189,7 +189,7 @@ def test_a_name_is_one_step_of_the_address_whatever_is_in_it(name: str) -> None:
     assert (path.count(b"/"), query) == (3, b"")
 
 
-def test_what_is_not_given_is_not_sent() -> None:
+def test_arguments_that_are_none_are_not_sent() -> None:
     sent: list[httpx.Request] = []
 
     def respond(request: httpx.Request) -> httpx.Response:

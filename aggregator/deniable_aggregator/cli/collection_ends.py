@@ -21,7 +21,7 @@ def close(collection: str, yes: bool, target: Target, as_json: bool) -> None:
     require_yes(f"This ends {collection}: it takes no more reports", yes=yes)
     with target.connect() as client:
         answer = client.close_collection(collection)
-    show(answer, lambda found: click.echo(f"{found.collection} is closed"), as_json=as_json)
+    show(answer, lambda document: click.echo(f"{document.collection} is closed"), as_json=as_json)
 
 
 @click.command(
@@ -42,7 +42,7 @@ def archive(collection: str, undo: bool, target: Target, as_json: bool) -> None:
     with target.connect() as client:
         answer = client.archive(collection, undo=undo)
     where = "on the lists again" if undo else "archived: `collections list --archived` shows it"
-    show(answer, lambda found: click.echo(f"{found.collection} is {where}"), as_json=as_json)
+    show(answer, lambda document: click.echo(f"{document.collection} is {where}"), as_json=as_json)
 
 
 @click.command(epilog=example("deniable collections delete settings-4kqz0m"))

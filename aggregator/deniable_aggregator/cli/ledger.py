@@ -18,7 +18,7 @@ from deniable_aggregator.cli.options import (
     service_options,
 )
 from deniable_aggregator.cli.releases import release_list
-from deniable_aggregator.releases.words import cost_words, epochs_words
+from deniable_aggregator.documents.describe import cost_words, epochs_words
 
 if TYPE_CHECKING:
     from deniable_aggregator.documents.releases import (

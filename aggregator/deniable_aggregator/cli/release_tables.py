@@ -13,7 +13,7 @@ import click
 
 from deniable_aggregator.cli.bars import Scale, scale_over
 from deniable_aggregator.cli.output import console, escaped, plain_table, table
-from deniable_aggregator.releases.words import (
+from deniable_aggregator.documents.describe import (
     asked_words,
     cost_words,
     epochs_words,

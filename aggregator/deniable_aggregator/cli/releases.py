@@ -17,7 +17,7 @@ from deniable_aggregator.cli.options import (
     service_options,
 )
 from deniable_aggregator.cli.output import plain_table, show
-from deniable_aggregator.releases.words import asked_words, cost_words, epochs_words, moment
+from deniable_aggregator.documents.describe import asked_words, cost_words, epochs_words, moment
 
 if TYPE_CHECKING:
     from deniable_aggregator.documents.releases import ReleaseSummary
@@ -48,7 +48,7 @@ def releases(
             show(client.release(collection, release), release_table, as_json=as_json)
             return
         answer = client.releases(collection, accept=media_type(as_csv=as_csv))
-    show(answer, lambda found: release_list(found.releases), as_json=as_json, as_csv=as_csv)
+    show(answer, lambda document: release_list(document.releases), as_json=as_json, as_csv=as_csv)
 
 
 def release_list(rows: Sequence[ReleaseSummary]) -> None:

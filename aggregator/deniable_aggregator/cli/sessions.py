@@ -23,7 +23,7 @@ def list_sessions(target: Target, as_json: bool) -> None:
     """Show who is signed in, how, and until when."""
     with target.connect() as client:
         answer = client.sessions()
-    show(answer, lambda found: access_table(COLUMNS, found.sessions), as_json=as_json)
+    show(answer, lambda document: access_table(COLUMNS, document.sessions), as_json=as_json)
 
 
 @sessions.command(epilog=example("deniable sessions end 3f9a01c2b4de"))

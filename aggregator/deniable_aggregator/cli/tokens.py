@@ -53,7 +53,7 @@ def new(
     """Make a token; it is printed this once."""
     with target.connect() as client:
         made = client.make_token(role, label, collections=collections, expires_days=expires)
-    show(made, lambda found: click.echo(found.token), as_json=as_json)
+    show(made, lambda document: click.echo(document.token), as_json=as_json)
 
 
 @tokens.command("list", epilog=example("deniable tokens list", "deniable tokens list --all"))

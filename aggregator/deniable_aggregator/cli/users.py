@@ -44,8 +44,8 @@ def add(
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else _asked()
     with target.connect() as client:
         made = client.add_user(name, role, password=password, collections=collections)
-    said = f"Added {name}, who may sign in at /sign-in as {role}"
-    show(made, lambda _: click.echo(said), as_json=as_json)
+    added = f"Added {name}, who may sign in at /sign-in as {role}"
+    show(made, lambda _: click.echo(added), as_json=as_json)
 
 
 @users.command("list", epilog=example("deniable users list"))
@@ -55,7 +55,7 @@ def list_users(target: Target, as_json: bool) -> None:
     """Show who has a password."""
     with target.connect() as client:
         answer = client.users()
-    show(answer, lambda found: access_table(COLUMNS, found.users), as_json=as_json)
+    show(answer, lambda document: access_table(COLUMNS, document.users), as_json=as_json)
 
 
 @users.command(epilog=example("deniable users remove ana"))

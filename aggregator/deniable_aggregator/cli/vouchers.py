@@ -97,4 +97,4 @@ def issue_voucher(
     """Issue the voucher of one person, to try it out: a backend does this by itself."""
     with target.connect() as client:
         answer = client.issue_voucher(collection, person, epoch=epoch)
-    show(answer, lambda found: click.echo(found.voucher), as_json=as_json)
+    show(answer, lambda document: click.echo(document.voucher), as_json=as_json)

@@ -31,8 +31,8 @@ class ServiceError(QueryError):
     def __init__(
         self, title: str, detail: str, *, slug: str, status: int, retry: bool, cure: str = ""
     ) -> None:
-        said = f"{title}: {detail}" if detail else title
-        super().__init__(f"{said} ({cure})" if cure else said)
+        message = f"{title}: {detail}" if detail else title
+        super().__init__(f"{message} ({cure})" if cure else message)
         self.title = title
         self.detail = detail
         self.slug = slug
@@ -46,13 +46,13 @@ def refusal(answer: httpx.Response, cures: Mapping[str, str]) -> ServiceError:
         document = json.loads(answer.content)
     except ValueError:
         document = None
-    known = document if isinstance(document, dict) else {}
-    slug = str(known.get("type", "")).rpartition(":")[2]
+    problem = document if isinstance(document, dict) else {}
+    slug = str(problem.get("type", "")).rpartition(":")[2]
     return ServiceError(
-        str(known.get("title") or f"HTTP {answer.status_code} {answer.reason_phrase}"),
-        str(known.get("detail") or ""),
+        str(problem.get("title") or f"HTTP {answer.status_code} {answer.reason_phrase}"),
+        str(problem.get("detail") or ""),
         slug=slug,
         status=answer.status_code,
-        retry=known.get("retry") is True,
+        retry=problem.get("retry") is True,
         cure=cures.get("unauthorized" if answer.status_code == 401 else slug, ""),
     )

@@ -13,6 +13,7 @@ from flask import url_for
 from deniable_aggregator.dashboard.charts import Cell, Chart
 from deniable_aggregator.dashboard.release_charts import short_price
 from deniable_aggregator.dashboard.words import plural, when
+from deniable_aggregator.documents.describe import cost_words
 from deniable_aggregator.documents.releases import (
     AccountDocument,
     CostDocument,
@@ -20,7 +21,6 @@ from deniable_aggregator.documents.releases import (
     SpentEpochsDocument,
 )
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.words import cost_words
 from deniable_shared.epochs import epoch_start
 
 __all__ = ["left_of_installation", "left_over_time"]

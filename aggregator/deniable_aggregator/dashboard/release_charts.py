@@ -15,18 +15,18 @@ from deniable_aggregator.dashboard.addresses import Address
 from deniable_aggregator.dashboard.charts import Cell, Chart
 from deniable_aggregator.dashboard.filing import files_of
 from deniable_aggregator.dashboard.words import amount, chance, count, digits_for, share, when
+from deniable_aggregator.documents.describe import (
+    asked_words,
+    cost_words,
+    epoch_runs,
+    epochs_words,
+)
 from deniable_aggregator.documents.releases import (
     BarDocument,
     CostDocument,
     QuoteDocument,
     ReleaseDocument,
     RemainingDocument,
-)
-from deniable_aggregator.releases.words import (
-    asked_words,
-    cost_words,
-    epoch_runs,
-    epochs_words,
 )
 from deniable_shared.epochs import epoch_start
 

@@ -18,12 +18,12 @@ from msgspec import UNSET, Meta, UnsetType, field
 from deniable_aggregator.central.aggregate import FAMILIES, parameters
 from deniable_aggregator.central.aggregate.contract import Parameter
 from deniable_aggregator.dashboard.paging import PageNumber
+from deniable_aggregator.documents.describe import epochs_words
 from deniable_aggregator.documents.fields import Arguments, EpochOrDate
 from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.queries.spans import span_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request, Selection
-from deniable_aggregator.releases.words import epochs_words
 
 __all__ = [
     "Family",

@@ -1,1 +1,4 @@
-"""What the HTTP API takes and answers, field by field: one Struct a document."""
+"""What the HTTP API takes and answers, field by field: one Struct a document.
+
+`describe` says in sentences what documents of releases hold, for commands and pages.
+"""

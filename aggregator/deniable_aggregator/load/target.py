@@ -35,8 +35,8 @@ class Target:
 def target_of(client: ServiceClient, collection: str) -> Target:
     """Ask for the manifest and the keys. Believes whoever signed the manifest: answers are made up.
 
-    ServiceError for a collection the service does not know, LoadError for one whose reports nobody
-    can make up.
+    Raises ServiceError if the service has no such collection, LoadError if reports of it cannot be
+    made up.
     """
     envelope = client.manifest(collection)
     signers = [each.keyid for each in dsse.decode(envelope, payload_type=MANIFEST_TYPE).signatures]

@@ -5,7 +5,6 @@ facts      what is public about the epochs it reads; their tallies
 office     the order of things: validate, look up, charge, draw, keep, show
 sessions   questions to a release that opened a conversation
 document   what is shown and kept
-words      the same in sentences
 """
 
 from __future__ import annotations

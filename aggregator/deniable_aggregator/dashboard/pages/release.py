@@ -30,11 +30,11 @@ from deniable_aggregator.dashboard.release_charts import (
     facts_of,
     tables_of,
 )
+from deniable_aggregator.documents.describe import promise_words, typical_words
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.queries.releases import release
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.words import promise_words, typical_words
 from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.formats import as_table
 

@@ -29,11 +29,11 @@ from deniable_aggregator.dashboard.releasing import (
     hidden,
     priced,
 )
+from deniable_aggregator.documents.describe import promise_words, typical_words
 from deniable_aggregator.documents.releases import QuoteDocument
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.releases import releases
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.words import promise_words, typical_words
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.arguments import from_given
 
