@@ -21,6 +21,6 @@ X-CSRF-Token): `guard.register(app)` refuses it otherwise, whatever the view say
     guard.py       the current identity, require       csrf.py       tokens of forms
     signin.py      the pages that let people in        oidc.py       sign-in with a provider
     throttle.py    slow down who guesses               audit.py      privileged acts, chained
-    rows.py        what is kept of all this            changes.py    what the settings were before
+    rows.py        what is kept of all this            acts.py       what an administrator does
     provider.py    OpenID Connect, over discovery.py and claims.py
 """

@@ -1,4 +1,4 @@
-"""What the reports say: frozen documents from a store, a collection and a question.
+"""What is read: frozen documents of reports, collections, releases, the ledger, logs and access.
 
 Nothing here changes anything or knows the web framework.
 """
