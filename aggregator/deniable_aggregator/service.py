@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self
@@ -30,7 +29,7 @@ from deniable_aggregator.spans import NO_TRACER, Tracer
 from deniable_aggregator.store.protocols import Store
 from deniable_aggregator.store.spooled import counted_at
 from deniable_aggregator.suspension import Suspension
-from deniable_shared.epochs import Clock, closes_at, epoch_at
+from deniable_shared.epochs import Clock, closes_at
 
 if TYPE_CHECKING:
     from deniable_aggregator.access.provider import Provider
@@ -366,7 +365,7 @@ class Service:
 
     def _is_over(self, moment: int, *, now: float) -> bool:
         """Whether every epoch that was current in that second takes no reports any more."""
-        return all(now > _closes(found, moment) for found in self.registry.all())
+        return all(now > found.closes(moment) for found in self.registry.all())
 
     def _close_due_epochs(self, collection: Collection, now: float) -> None:
         manifest = collection.manifest
@@ -383,15 +382,6 @@ class Service:
             if not skipped and retention.is_over(collection.manifest, row.epoch, settled):
                 self.store.expire_epoch(collection.id, row.epoch, self.now())
                 logger.info("the tallies of epoch %d of %s are deleted", row.epoch, collection.id)
-
-
-def _closes(collection: Collection, moment: int) -> float:
-    """When the epoch of that second closes; at once where no more reports are taken."""
-    newest = collection.manifest
-    epoch = min(epoch_at(moment, newest.epoch_seconds), collection.last_epoch)
-    if collection.state == "closed" or epoch < collection.first_epoch:
-        return -math.inf
-    return closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
 
 
 def _open_store(settings: Settings, *, actor: str, at: float, migrate: bool) -> Store:
