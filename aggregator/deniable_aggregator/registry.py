@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from deniable_aggregator.problem import Problem, jittered
 from deniable_aggregator.store.protocols import Collections
 from deniable_aggregator.store.rows import Cell, CollectionRow, ManifestRow
 from deniable_shared import dsse
-from deniable_shared.epochs import Clock, epoch_start
+from deniable_shared.epochs import Clock, closes_at, epoch_at, epoch_start
 from deniable_shared.errors import DeniableError, ManifestError
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest_parser import parse_manifest
@@ -102,6 +103,14 @@ class Collection:
             versions={**self.versions, manifest.version: manifest},
             last_epoch=manifest.last_epoch,
         )
+
+    def closes(self, moment: int) -> float:
+        """When the epoch of that second closes; at once where no more reports are taken."""
+        newest = self.manifest
+        epoch = min(epoch_at(moment, newest.epoch_seconds), self.last_epoch)
+        if self.state == "closed" or epoch < self.first_epoch:
+            return -math.inf
+        return closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
 
 
 class Registry:

@@ -6,7 +6,6 @@ This module decides when; the store, the keys and the SQL views do it.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 from deniable_aggregator import retention
 from deniable_aggregator.queries.sql_views import publish
 from deniable_aggregator.store.spooled import counted_at
-from deniable_shared.epochs import closes_at, epoch_at
+from deniable_shared.epochs import closes_at
 
 if TYPE_CHECKING:
     from deniable_aggregator.clock.watch import ClockWatch
@@ -68,7 +67,7 @@ class ScheduledMaintenance:
 
     def _is_over(self, moment: int, *, now: float) -> bool:
         """Whether every epoch that was current in that second takes no reports any more."""
-        return all(now > _closes(collection, moment) for collection in self._registry.all())
+        return all(now > collection.closes(moment) for collection in self._registry.all())
 
     def _close_due_epochs(self, collection: Collection, now: float) -> None:
         manifest = collection.manifest
@@ -85,12 +84,3 @@ class ScheduledMaintenance:
             if not skipped and retention.is_over(collection.manifest, row.epoch, settled):
                 self._store.expire_epoch(collection.id, row.epoch, self._clock_watch.now())
                 logger.info("the tallies of epoch %d of %s are deleted", row.epoch, collection.id)
-
-
-def _closes(collection: Collection, moment: int) -> float:
-    """When the epoch of that second closes; at once where no more reports are taken."""
-    newest = collection.manifest
-    epoch = min(epoch_at(moment, newest.epoch_seconds), collection.last_epoch)
-    if collection.state == "closed" or epoch < collection.first_epoch:
-        return -math.inf
-    return closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
