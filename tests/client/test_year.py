@@ -335,9 +335,7 @@ MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "a key that is not overwritten": ((keychain, "step", stays),),
     "a key that is not stepped to its hold": ((keychain, "advance", wherever_it_is),),
     "an answer that costs nothing": ((recorder, "_CHARGE", free),),
-    "an answer that anybody can pay": (
-        (recorder._Standing, "_affordable", lambda *anything: True),
-    ),
+    "an answer that anybody can pay": ((recorder._Standing, "affordable", lambda *anything: True),),
 }
 
 

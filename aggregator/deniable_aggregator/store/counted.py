@@ -11,7 +11,7 @@ from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.estimators import Estimator
 from deniable_aggregator.store.checksums import CELL_IS_SEALED, body, is_sealed
 from deniable_aggregator.store.rows import PAGE_SIZE, Cell, CellTally, Counts, EpochRow
-from deniable_aggregator.store.statements import Row, Rows, Statements, named
+from deniable_aggregator.store.statements import Rows, Statements, named
 from deniable_shared.errors import ParameterError
 
 __all__ = ["StoredTally", "epoch_rows", "epochs", "folded", "possible", "tallies", "unsealed_facts"]
@@ -58,6 +58,16 @@ class _Folded(NamedTuple):
     sealed: int
     page: int
     counts: object
+
+
+class _Epoch(NamedTuple):
+    """What all rows of an epoch say together."""
+
+    epoch: int
+    n: int
+    closed_at: int | None
+    expired_at: int | None
+    sealed: int
 
 
 @dataclass(slots=True, eq=False)
@@ -122,12 +132,9 @@ def unsealed_facts(db: Statements) -> bool:
 
 def epoch_rows(collection: str, found: Rows) -> list[EpochRow]:
     """Of epoch, n, closed_at, expired_at, and whether every row is sealed."""
-    rows = list(named(Row, found))
-    damage = next(((collection, row["epoch"]) for row in rows if not row["sealed"]), None)
-    return [
-        EpochRow(row["epoch"], row["n"], row["closed_at"], row["expired_at"], damage)
-        for row in rows
-    ]
+    rows = list(named(_Epoch, found))
+    damage = next(((collection, row.epoch) for row in rows if not row.sealed), None)
+    return [EpochRow(row.epoch, row.n, row.closed_at, row.expired_at, damage) for row in rows]
 
 
 def possible(estimator: Estimator, row: CellTally) -> CellTally:
