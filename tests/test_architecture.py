@@ -20,6 +20,8 @@ ROOT = Path(__file__).parent.parent
 MEMBERS = ["aggregator", "client", "shared"]
 LONGEST_MODULE = 400
 MOST_EXCEPTIONS = 8
+MECHANISMS = ROOT / "shared" / "deniable_shared" / "mechanisms"
+ESTIMATORS = ROOT / "aggregator" / "deniable_aggregator" / "estimators"
 
 
 def normalize(name: str) -> str:
@@ -47,6 +49,12 @@ def top_level(source: str) -> set[str]:
 
 def modules(member: str) -> list[Path]:
     return sorted((ROOT / member / f"deniable_{member}").rglob("*.py"))
+
+
+def single_modules(folder: Path) -> set[str]:
+    """The modules of single mechanisms, or of what a few of them share."""
+    common = {"__init__", "base", "contract", "structure"}
+    return {path.stem for path in folder.glob("*.py")} - common
 
 
 def test_the_contracts_of_imports_get_no_new_exception() -> None:
@@ -84,13 +92,27 @@ def test_only_tracing_knows_what_is_under_way_without_being_handed_it() -> None:
 
 
 def test_a_local_mechanism_is_two_files_of_one_name() -> None:
-    common = {"__init__", "base", "contract", "structure"}
+    assert single_modules(MECHANISMS) == single_modules(ESTIMATORS)
 
-    def names(folder: Path) -> set[str]:
-        return {path.stem for path in folder.glob("*.py")} - common
 
-    shared = names(ROOT / "shared" / "deniable_shared" / "mechanisms")
-    assert shared == names(ROOT / "aggregator" / "deniable_aggregator" / "estimators")
+def test_only_registries_and_estimators_know_single_mechanisms() -> None:
+    """A contract of imports would have to name every mechanism once more."""
+    rooms = {folder.name: single_modules(folder) for folder in (MECHANISMS, ESTIMATORS)}
+    outside = [
+        path
+        for member in MEMBERS
+        for path in modules(member)
+        if not {MECHANISMS, ESTIMATORS} & {*path.parents}
+    ]
+    imports = [
+        f"{path.stem} imports {node.module}"
+        for path in outside
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module
+        for room, _, name in [node.module.rpartition(".")]
+        if name in rooms.get(room.rpartition(".")[2], ())
+    ]
+    assert imports == []
 
 
 @pytest.mark.parametrize("member", MEMBERS)

@@ -44,6 +44,12 @@ class TellsSomeAttributes(Protocol):
     def cell_errors(self, kept: Fraction) -> Mapping[int, Fraction]:
         """n·Var of a cell of two attributes, by how many cells they have."""
 
+    def gap_of_cell(self, gap: float) -> float:
+        """p − q of what a report tells of a cell of two attributes, by p − q of the report."""
+
+    def pull_of_cell(self, gap: float) -> float:
+        """How far one report pulls n times the frequency of such a cell, by p − q of the report."""
+
 
 def best_for_record(
     domain: Record, epsilon: Fraction, *, fits: Sequence[Callable[[Mechanism], bool]] = ()

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_aggregator.estimate.likelihood import Law
 from deniable_aggregator.estimate.reports import Payloads
 from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
@@ -19,9 +20,11 @@ __all__ = [
     "CodeSets",
     "Codes",
     "Estimator",
+    "FitsDistribution",
     "Group",
     "MessageCodes",
     "OfMechanism",
+    "PrefixForm",
     "TextEstimator",
     "TextForm",
     "checked_repeat",
@@ -137,6 +140,18 @@ class CodeSets(Codes, Protocol):
         """
 
 
+@runtime_checkable
+class FitsDistribution(Protocol):
+    """An estimator of reports that say where people are, of which distributions are fitted."""
+
+    @property
+    def law(self) -> Law:
+        """The chance of each output by value."""
+
+    def fitted(self, tally: Counts, n: int, *, smooth: bool) -> Floats:
+        """The likeliest distribution, or its smoothed form; ParameterError at n = 0."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """The reports of one group of tables: `trials` by table, `supports` by table and code."""
@@ -182,6 +197,25 @@ class TextForm(Protocol):
 
     def tables_of(self, group: int) -> range:
         """The tables of a group."""
+
+
+@runtime_checkable
+class PrefixForm(TextForm, Protocol):
+    """The same where the code of a prefix leads to those of longer ones, byte by byte."""
+
+    @property
+    def q(self) -> Fraction:
+        """The chance that a report supports one given other code."""
+
+    @property
+    def tables(self) -> int:
+        """Of each group of the search."""
+
+    def code(self, table: int, prefix: Sequence[int]) -> int:
+        """The code of a prefix in a table."""
+
+    def entry(self, table: int, place: int, byte: int) -> int:
+        """What a byte at a place adds to the code."""
 
 
 class TextEstimator(Estimator, Protocol):

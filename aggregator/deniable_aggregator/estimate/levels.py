@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.contract import Group
+from deniable_aggregator.estimate.contract import Group, PrefixForm
 from deniable_aggregator.estimate.spelling import (
     Bytes,
     Midway,
@@ -32,7 +32,6 @@ from deniable_aggregator.estimate.spelling import (
 )
 from deniable_aggregator.estimate.texts import Evidence
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry
 
 __all__ = ["Family", "Level"]
 
@@ -91,10 +90,10 @@ class Level:
             odds_now = family.prior + self._likelihood(counts[end - len(family.tails) : end])
             yield Family(family.prefix, family.tails, odds_now, family.full)
 
-    @property
-    def _form(self) -> PrefixHash:
+    @cached_property
+    def _form(self) -> PrefixForm:
         form = self.evidence.form
-        if not isinstance(form, PrefixHash):
+        if not isinstance(form, PrefixForm):
             raise ParameterError("form must be that of prefix-hash/1: others have no search")
         return form
 
@@ -179,7 +178,7 @@ class Level:
         return np.array(
             [
                 [
-                    [entry(r, place, byte) % form.codes for byte in range(256)]
+                    [form.entry(r, place, byte) % form.codes for byte in range(256)]
                     for place in range(self._start, form.length(self.group))
                 ]
                 for r in form.tables_of(self.group)

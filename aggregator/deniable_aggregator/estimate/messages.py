@@ -39,7 +39,7 @@ _Sums = Callable[[Floats], Floats]
 class HasLaw(Protocol):
     """An estimator that may know the law of its messages."""
 
-    def law(self) -> TwoLevels | None:
+    def message_law(self) -> TwoLevels | None:
         """M of one report; None where a tally does not hold messages."""
 
 
@@ -92,7 +92,7 @@ def counts_messages(estimator: OfMechanism) -> bool:
 
 def law_of_messages(estimator: OfMechanism) -> TwoLevels:
     """M of one report; ParameterError for a mechanism whose tally does not hold messages."""
-    law = estimator.law() if isinstance(estimator, HasLaw) else None
+    law = estimator.message_law() if isinstance(estimator, HasLaw) else None
     if law is None:
         raise ParameterError(
             f'projection must not be "mle" for {estimator.mechanism.id}: its tally holds how many '

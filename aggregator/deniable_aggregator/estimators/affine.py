@@ -69,7 +69,7 @@ class AffineEstimator(LabelSums):
             counts += _by_code(messages[start : start + _SLICE_ROWS], form)
         return counts
 
-    def law(self) -> TwoLevels | None:
+    def message_law(self) -> TwoLevels | None:
         """Where a report holds one code, the counts of codes are those of messages."""
         one = self._form.subset_size == 1
         return one_code(self.mechanism, self.mechanism.tally_size) if one else None

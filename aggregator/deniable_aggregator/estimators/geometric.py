@@ -65,7 +65,7 @@ class GeometricEstimator(MessageSums):
     def shares_of_points(shares: Floats, q: int, t: int) -> Floats:
         """`sums_of_points` of the floats of one row, but for rounding."""
 
-    def law(self) -> TwoLevels:
+    def message_law(self) -> TwoLevels:
         """By Fourier transform."""
         form = self.form
         d, k, space = form.domain_size, form.symbols, (form.field_order, form.dimension)

@@ -37,7 +37,7 @@ class GeneralizedEstimator(Histogram):
     mechanism: Mechanism
     repeat: str = "once"
 
-    def law(self) -> TwoLevels:
+    def message_law(self) -> TwoLevels:
         """A message is the choice that it supports."""
         codes = self.mechanism.tally_size
         return two_levels(self.mechanism, 1, codes, (np.copy, np.copy))

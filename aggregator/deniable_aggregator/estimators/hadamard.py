@@ -35,7 +35,7 @@ class HadamardEstimator(MessageSums):
     mechanism: Mechanism
     repeat: str = "once"
 
-    def law(self) -> TwoLevels:
+    def message_law(self) -> TwoLevels:
         """By Walsh–Hadamard transform."""
         d, messages = self.mechanism.domain_size, self.mechanism.tally_size
         k = 1 + messages // 2

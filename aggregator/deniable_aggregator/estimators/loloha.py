@@ -46,7 +46,7 @@ class LocalHashingEstimator(Histogram):
         sums = [supports_of_codes(row, form.field_order, form.dimension) for row in rows]
         return np.array(sums, dtype=np.int64).reshape(*tallies.shape[:-1], form.codes)
 
-    def law(self) -> TwoLevels:
+    def message_law(self) -> TwoLevels:
         """Digit by digit."""
         form = self._form
         d, family = form.domain_size, (form.field_order, form.dimension)

@@ -51,7 +51,7 @@ class SubsetEstimator(LabelSums):
             counts += _histogram(codes[start : start + _SLICE_ROWS], form.domain_size)
         return counts
 
-    def law(self) -> TwoLevels | None:
+    def message_law(self) -> TwoLevels | None:
         """Where a report holds one code, the counts of codes are those of messages."""
         one = self._form.subset_size == 1
         return one_code(self.mechanism, self.mechanism.tally_size) if one else None

@@ -11,12 +11,12 @@ Ranges are those of answers that spread evenly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 from types import MappingProxyType
-from typing import cast
+from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -26,9 +26,7 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.lint_numbers import range_variance
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.mechanisms.fourier import FourierMarginals
-from deniable_shared.mechanisms.windowed import WindowedMean, moments, worst_variance
-from deniable_shared.record_choice import is_product, two_way_error
+from deniable_shared.record_choice import TellsSomeAttributes, two_way_error
 
 __all__ = ["AIMS", "CANDIDATES", "EQUAL_FROM", "Aim", "worst_mean"]
 
@@ -37,6 +35,27 @@ EQUAL_FROM: Mapping[str, Fraction] = MappingProxyType({"discrete-piecewise/1": F
 
 CANDIDATES = 1_000
 """Texts among which one is to show up."""
+
+
+@runtime_checkable
+class _Scores(Protocol):
+    """A mechanism whose outputs stand for scores; a `window` of them is likelier."""
+
+    @property
+    def scores(self) -> Sequence[int]: ...
+
+    @property
+    def outputs(self) -> int: ...
+
+    @property
+    def window(self) -> int: ...
+
+    @property
+    def domain_size(self) -> int: ...
+
+    def moments(self, p: Fraction) -> Sequence[tuple[Fraction, Fraction]]: ...
+
+    def worst_variance(self, p: Fraction) -> Fraction: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +75,7 @@ class _OfMean(Scored):
 
     def half_width(self, reports: int, confidence: float) -> float:
         """See `Precision`; where a report is one bit, limits are exact."""
-        if not self.population or isinstance(_form(self.mechanism), WindowedMean):
+        if not self.population or isinstance(_form(self.mechanism), _Scores):
             return Scored.half_width(self, reports, confidence)
         return Precision(self.mechanism, 0.5).half_width(reports, confidence)
 
@@ -64,7 +83,7 @@ class _OfMean(Scored):
     def _gap(self) -> float:
         form = _form(self.mechanism)
         gap = float(self.mechanism.p - self.mechanism.q)
-        if not isinstance(form, WindowedMean):
+        if not isinstance(form, _Scores):
             return gap
         last = sum(form.scores[form.outputs - form.window :])
         return gap * last / form.window / max(form.scores)
@@ -114,10 +133,9 @@ class _OfTables(Scored):
 
     @property
     def _pull(self) -> float:
-        if isinstance(_form(self.mechanism), FourierMarginals):
-            return cast(FourierMarginals, _form(self.mechanism)).coefficients / 2
-        if not is_product(self.mechanism):
-            return 1 / (2 * self._gap * float(self.mechanism.told))
+        form = _form(self.mechanism)
+        if isinstance(form, TellsSomeAttributes):
+            return form.pull_of_cell(float(self.mechanism.p - self.mechanism.q))
         of_cell = self.mechanism.domain_size // min(self._cells)
         together = min(of_cell, JointSupports.of(self.mechanism).together)
         return together / (2 * float(self.mechanism.p - self.mechanism.q))
@@ -126,10 +144,9 @@ class _OfTables(Scored):
     def _gap(self) -> float:
         """One report supports some of a cell's combinations, or tells one of three parities."""
         gap = float(self.mechanism.p - self.mechanism.q)
-        if isinstance(_form(self.mechanism), FourierMarginals):
-            return 2 * gap
-        if not is_product(self.mechanism):
-            return gap
+        form = _form(self.mechanism)
+        if isinstance(form, TellsSomeAttributes):
+            return form.gap_of_cell(gap)
         of_cell = self.mechanism.domain_size // min(self._cells)
         return gap / min(of_cell, JointSupports.of(self.mechanism).most)
 
@@ -156,9 +173,9 @@ class _OfTexts(Precision):
 def _square(mechanism: Mechanism) -> float:
     """E s² of what a report says of a mean on [−1, 1], where answers spread evenly."""
     form = _form(mechanism)
-    if not isinstance(form, WindowedMean):
+    if not isinstance(form, _Scores):
         return 1 / float(mechanism.p - mechanism.q) ** 2
-    starts = moments(form.scores, form.window, mechanism.p)
+    starts = form.moments(mechanism.p)
     places, squares = zip(*((float(at), float(square)) for at, square in starts), strict=True)
     values = np.linspace(-1.0, 1.0, form.domain_size)
     return float(np.interp(values, places, squares).mean())
@@ -167,8 +184,8 @@ def _square(mechanism: Mechanism) -> float:
 def worst_mean(mechanism: Mechanism) -> Fraction:
     """n·Var of a mean given who answered, as a share of the range, at its worst answer."""
     form = _form(mechanism)
-    if isinstance(form, WindowedMean):
-        return worst_variance(form.scores, form.window, mechanism.p) / 4
+    if isinstance(form, _Scores):
+        return form.worst_variance(mechanism.p) / 4
     return 1 / (4 * (mechanism.p - mechanism.q) ** 2)
 
 

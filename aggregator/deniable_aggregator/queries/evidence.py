@@ -11,12 +11,12 @@ from msgspec import UNSET, UnsetType
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import SetDocument, WarningDocument
 from deniable_aggregator.estimate import Estimate
+from deniable_aggregator.estimate.contract import FitsDistribution
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.estimate.likelihood import fit
 from deniable_aggregator.estimate.messages import counts_messages, likeliest
 from deniable_aggregator.estimate.set_laws import checked_set, of_set
 from deniable_aggregator.estimate.shape import Oddity, oddities
-from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
 from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_aggregator.queries.numbers import finite
 from deniable_aggregator.queries.pooled import PooledTally
@@ -64,7 +64,7 @@ def accepted_projections(collection: Collection, *, tables: bool) -> tuple[str, 
     if estimator.tells == "labels" and not tables:
         accepted += ["mle"] if counts_messages(estimator) else []
         accepted += ["base-cut"]
-    if isinstance(estimator, SquareWaveEstimator):
+    if isinstance(estimator, FitsDistribution):
         accepted += ["mle", "ems"]
     if isinstance(estimator, HierarchyEstimator):
         accepted += ["top-down"]
@@ -74,7 +74,7 @@ def accepted_projections(collection: Collection, *, tables: bool) -> tuple[str, 
 def presented(collection: Collection, reports: PooledTally, *, smooth: bool) -> Presented:
     """The likeliest distribution, or its smoothed form."""
     estimator = collection.estimator
-    if isinstance(estimator, SquareWaveEstimator):
+    if isinstance(estimator, FitsDistribution):
         if smooth:
             return Presented(estimator.fitted(reports.tally, reports.n, smooth=True).tolist())
         found = fit(estimator.law, reports.tally)

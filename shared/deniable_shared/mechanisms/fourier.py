@@ -130,6 +130,14 @@ class FourierMarginals(IndexSymbol):
             f"up to {self.ways} attributes follow, of more nothing is known"
         )
 
+    def gap_of_cell(self, gap: float) -> float:
+        """One report tells one of three parities."""
+        return 2 * gap
+
+    def pull_of_cell(self, gap: float) -> float:
+        """The skew of a parity is at most twice its mean, C/n, and a cell has a quarter of each."""
+        return self.coefficients / 2
+
     def cell_errors(self, kept: Fraction) -> dict[int, Fraction]:
         """n·Var of a cell of two attributes, by how many cells they have: three parities each.
 

@@ -84,6 +84,14 @@ class SampledPairs(OneOfChoices):
             "open; of three attributes together nothing is known"
         )
 
+    def gap_of_cell(self, gap: float) -> float:
+        """A report that tells of the pair tells of its cells."""
+        return gap
+
+    def pull_of_cell(self, gap: float) -> float:
+        """Half of what a report that tells of the pair adds to one of its cells."""
+        return 1 / (2 * gap * float(self.told))
+
     def cell_errors(self, kept: Fraction) -> dict[int, Fraction]:
         """n·Var of a cell of two attributes, by how many cells they have.
 

@@ -174,6 +174,10 @@ class PrefixHash(OneSymbol[Sequence[int]]):
         """The group of a table."""
         return max(0, table // self.tables - HELD_OUT + 1)
 
+    def entry(self, table: int, place: int, byte: int) -> int:
+        """What a byte at a place adds to the code, modulo `codes`."""
+        return entry(table, place, byte)
+
     def code(self, table: int, prefix: Sequence[int]) -> int:
         """h(prefix); the prefix is already cut."""
         return sum(entry(table, *each) for each in enumerate(prefix)) % self.codes

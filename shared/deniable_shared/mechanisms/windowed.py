@@ -124,6 +124,14 @@ class WindowedMean(IndexValues, OneSymbol[int], ABC):
             for output in range(self.outputs)
         }
 
+    def moments(self, p: Fraction) -> tuple[tuple[Fraction, Fraction], ...]:
+        """For each start: see `moments`; `p` is that of one report."""
+        return moments(self.scores, self.window, p)
+
+    def worst_variance(self, p: Fraction) -> Fraction:
+        """See `worst_variance`; `p` is that of one report."""
+        return worst_variance(self.scores, self.window, p)
+
     def _likelihood(self, output: int, start: int) -> Fraction:
         if start <= output < start + self.window:
             return self.p / self.window
