@@ -13,7 +13,11 @@ from click.testing import CliRunner
 from deniable_aggregator.cli import main
 from deniable_aggregator.cli.lazy import LazyGroup
 
-HEAVY = ("cryptography", "flask", "granian", "httpx", "numpy", "rich", "sqlite3", "sqlite_utils")
+HEAVY = (
+    *("cryptography", "flask", "granian", "httpx", "msgspec", "numpy", "rich", "sqlite3"),
+    "sqlite_utils",
+)
+READING = ("audit", "collections", "epochs", "estimates", "ledger", "releases", "report", "tokens")
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -86,7 +90,9 @@ def test_the_commands_are_those_of_the_design() -> None:
     }
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], *([command, "--help"] for command in READING)], ids=str
+)
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     code = (
         "import sys\nfrom deniable_aggregator.cli import main\n"
