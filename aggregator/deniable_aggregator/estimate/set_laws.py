@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import reduce
 from typing import cast
 
 import numpy as np
@@ -126,8 +127,7 @@ def _of_pairs(mechanism: Mechanism, members: _Members) -> tuple[Fraction, Fracti
 def _of_messages(estimator: MessageCodes, mechanism: Mechanism, members: _Members) -> _Moments:
     """Over the messages, each of which is one of those that go with what is told openly."""
     held = estimator.held(_indicator(members, int(members.max(initial=0)) + 1))
-    classes = held.reshape(mechanism.public_choices, -1)
-    reach = int((classes.max(axis=1) - classes.min(axis=1)).max())
+    reach = _widest(held.reshape(mechanism.public_choices, -1))
     structure = mechanism.structure
     if isinstance(structure, Design) and structure.triples is not None:
         return *_of_pairs(mechanism, members), reach, int(held.min()), 0
@@ -136,6 +136,14 @@ def _of_messages(estimator: MessageCodes, mechanism: Mechanism, members: _Member
     supporting = estimator.code_supports(squares)
     moments = _of_squares(mechanism, supporting, int(squares.sum()), members, levels)
     return *moments, reach, int(held.min()), 0
+
+
+def _widest(classes: Counts) -> int:
+    """The largest range of a row, where rows may be many and short."""
+    if len(classes) < classes.shape[1]:
+        return int((classes.max(axis=1) - classes.min(axis=1)).max())
+    high, low = (reduce(limit, classes.T) for limit in (np.maximum, np.minimum))
+    return int((high - low).max())
 
 
 def _of_codes(

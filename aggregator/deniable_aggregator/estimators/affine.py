@@ -38,6 +38,7 @@ __all__ = ["AffineEstimator"]
 _SLICE_ROWS = 16_384  # what the steps of a slice touch stays in cache
 _MOST_MESSAGES = 1 << 22  # of 8 bytes each, where messages are counted
 _AT_ONCE = 1 << 20  # numbers of the prefix sums that are held together
+_IN_CACHE = 1 << 18  # numbers of the sums of some multipliers
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +85,22 @@ class AffineEstimator(LabelSums):
     def held_blocks(self, rows: Numbers) -> Iterator[Numbers]:
         """Σ of the weights of the codes that each message supports, for some multipliers each."""
         form, count = self._form, len(rows)
-        for _, _, arcs in _blocks(rows, form):
+        for _, arcs in _blocks(rows, form):
             yield arcs.reshape(count, -1)
 
     def squares(self, rows: Numbers) -> tuple[Numbers, Numbers]:
         """Σ of their squares over all messages, and over those that support each code."""
         form, count = self._form, len(rows)
+        codes, size = form.modulus, form.subset_size
         total = np.zeros(count, dtype=rows.dtype)
-        supporting = np.zeros((count, form.modulus), dtype=rows.dtype)
-        for order, places, arcs in _blocks(rows, form):
+        supporting = np.zeros((count, codes), dtype=rows.dtype)
+        for multipliers, arcs in _blocks(rows, form):
             squares = arcs**2
             total += squares.reshape(count, -1).sum(axis=1)
-            up_to = np.roll(arc_sums(squares, form.subset_size), form.subset_size - 1, axis=1)
-            turned = up_to.reshape(count, len(order), form.modulus)
-            supporting += turned[:, order[:, None], places].sum(axis=1)
+            up_to = arc_sums(squares, size).reshape(count, -1)
+            first = (multipliers[:, None] * np.arange(codes) - (size - 1)) % codes
+            first += codes * np.arange(len(multipliers))[:, None]
+            supporting += up_to.take(first, axis=1).sum(axis=1)
         return total, supporting
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
@@ -130,21 +133,20 @@ def _payloads(messages: Counts, form: AffineResponse) -> Payloads:
     return wide[:, 8 - form.payload_size :]
 
 
-def _blocks(rows: Numbers, form: AffineResponse) -> Iterator[tuple[Counts, Counts, Numbers]]:
-    """For some multipliers c at a time: their order, c·v mod K, and the sums of w neighbours.
+def _blocks(rows: Numbers, form: AffineResponse) -> Iterator[tuple[Counts, Numbers]]:
+    """For some multipliers c at a time: these, and the sums of w neighbours among c·v mod K.
 
-    A message (c, b) is the window of w neighbouring c·v mod K from −b on.
+    A message (c, b) is the window of w neighbours from −b on.
     """
     codes, count = form.modulus, len(rows)
     unused = np.zeros((count, codes - rows.shape[1]), dtype=rows.dtype)
     padded = np.concatenate([rows, unused], axis=1)
-    step = max(1, _AT_ONCE // padded.size)
+    step = max(1, _IN_CACHE // padded.size)
     for first in range(1, form.multipliers + 1, step):
-        some = np.arange(first, min(first + step, form.multipliers + 1))
-        order, places = np.arange(len(some)), some[:, None] * np.arange(codes) % codes
-        around = np.empty((count, len(some), codes), dtype=rows.dtype)
-        around[:, order[:, None], places] = padded[:, None]
-        yield order, places, arc_sums(around.reshape(-1, codes), form.subset_size)
+        multipliers = np.arange(first, min(first + step, form.multipliers + 1))
+        there = _inverses(codes)[multipliers][:, None] * np.arange(codes) % codes
+        around: Numbers = padded.take(there, axis=1).reshape(-1, codes)
+        yield multipliers, arc_sums(around, form.subset_size)
 
 
 def _messages(rows: Payloads) -> Counts:
