@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
     from deniable_aggregator.store.protocols import Store
 
-__all__ = ["SECURITY_HEADERS", "create_app", "upload_endpoint"]
-
 UPLOAD_RULE = "/v1/collections/<collection>/reports"
 
 SECURITY_HEADERS = {

@@ -9,8 +9,6 @@ from deniable_aggregator.problem import Problem
 from deniable_shared.epochs import epoch_start
 from deniable_shared.manifest import Manifest
 
-__all__ = ["problem_of", "sentence"]
-
 
 def sentence(error: DamagedError, newest: Manifest | None) -> str:
     """What is damaged, by its date where the collection is known, and what to do."""

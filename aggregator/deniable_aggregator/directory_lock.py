@@ -14,8 +14,6 @@ from typing import Self
 
 from deniable_aggregator.errors import DataDirectoryError, LockedError
 
-__all__ = ["DirectoryLock"]
-
 NAME = "lock"
 
 

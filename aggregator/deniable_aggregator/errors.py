@@ -20,23 +20,6 @@ from __future__ import annotations
 
 from deniable_shared.errors import DeniableError
 
-__all__ = [
-    "AggregatorError",
-    "DamagedError",
-    "DataDirectoryError",
-    "ExtraError",
-    "KeyFileError",
-    "LockedError",
-    "ProviderUnavailableError",
-    "ScaleError",
-    "SettingsError",
-    "SignInError",
-    "SpoolError",
-    "StoreError",
-    "StoreReplacedError",
-    "StoreUnavailableError",
-]
-
 
 class AggregatorError(DeniableError):
     """The root of the tree."""

@@ -11,8 +11,6 @@ from multiprocessing.util import Finalize
 
 from deniable_aggregator.main_thread import wake_main_thread_to_end
 
-__all__ = ["LOOK_SECONDS", "Housekeeping", "ended_at_once", "keep_house"]
-
 TICK_SECONDS = 5.0
 LOOK_SECONDS = 1.0
 """How often a server looks for bodies that come too slowly."""

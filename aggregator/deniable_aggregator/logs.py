@@ -20,8 +20,6 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from deniable_aggregator.errors import AggregatorError
 
-__all__ = ["formatter", "request_formatter", "told"]
-
 LONGEST_TRACE = 12
 """Frames of one exception, the innermost ones."""
 

@@ -18,8 +18,6 @@ import threading
 import time
 from multiprocessing import parent_process
 
-__all__ = ["wake_main_thread_to_end"]
-
 ENDING = (signal.SIGTERM, signal.SIGINT)
 WAKING = signal.SIGURG
 """One that does nothing where nobody handles it."""

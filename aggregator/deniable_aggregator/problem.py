@@ -7,8 +7,6 @@ import secrets
 
 from deniable_shared.problems import PROBLEMS, ProblemType, problem_document
 
-__all__ = ["SHOWN_CHARACTERS", "Problem", "jittered", "refuse"]
-
 SHOWN_CHARACTERS = 80
 """Most characters of a given value that a refusal repeats."""
 

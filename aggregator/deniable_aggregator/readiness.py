@@ -23,14 +23,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.store.protocols import Maintenance
     from deniable_aggregator.suspension import Suspension
 
-__all__ = [
-    "LEAST_FREE_BYTES",
-    "Readiness",
-    "can_be_written",
-    "free_bytes",
-    "places",
-]
-
 LEAST_FREE_BYTES = 32 * 1024 * 1024
 """Below that the next checkpoint or key list may not fit."""
 

@@ -25,8 +25,6 @@ from deniable_shared.manifest_parser import parse_manifest
 from deniable_shared.manifest_rules import check_successor
 from deniable_shared.mechanisms import Mechanism
 
-__all__ = ["Applied", "Collection", "Registry", "UnknownCollection"]
-
 SHOWN_CHARACTERS = 100
 LOST = (
     "a collection that was registered here is not in the database any more: its operator restores "

@@ -13,8 +13,6 @@ import math
 from deniable_shared.epochs import epoch_end
 from deniable_shared.manifest import Manifest
 
-__all__ = ["first_kept", "is_over"]
-
 _DAY_SECONDS = 86_400
 
 

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.metrics.state import State
     from deniable_aggregator.releases import Releases
 
-__all__ = ["Service"]
-
 
 class Service:
     """Store, registry, keys, tokens and ingest of one data directory. Use `open`, then `close`."""

@@ -15,8 +15,6 @@ from urllib.parse import urlsplit
 from deniable_aggregator.access.roles import PEOPLE
 from deniable_aggregator.errors import SettingsError
 
-__all__ = ["FILE_NAME", "PREFIX", "Settings", "keep"]
-
 PREFIX = "DENIABLE_"
 FILE_NAME = "deniable.toml"
 

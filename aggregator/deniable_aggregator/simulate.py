@@ -40,8 +40,6 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism, Renewable
 from deniable_shared.mechanisms.structure import IndependentBits, OneOf, Subset
 
-__all__ = ["generator", "simulated_tally", "simulated_texts"]
-
 Kernel = Callable[[Mechanism, Counts, Counts, Generator], Counts]
 
 

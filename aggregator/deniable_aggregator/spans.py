@@ -10,8 +10,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
-__all__ = ["FAILED", "NO_TRACER", "Act", "Span", "Tracer"]
-
 Act = Literal["upload", "commit", "estimate", "release"]
 
 FAILED = "failed"

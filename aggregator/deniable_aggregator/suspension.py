@@ -10,8 +10,6 @@ import threading
 
 from deniable_aggregator.problem import Problem, jittered
 
-__all__ = ["RETRY_SECONDS", "Suspension"]
-
 RETRY_SECONDS = 20.0
 """Devices and relays come back after one to two times this: within a minute."""
 

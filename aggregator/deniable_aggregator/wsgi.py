@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from deniable_aggregator.service import Service
 
-__all__ = ["app", "kept"]
-
 
 @cache
 def app() -> Flask:

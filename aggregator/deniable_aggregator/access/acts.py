@@ -21,8 +21,6 @@ from deniable_aggregator.documents.access import (
 )
 from deniable_aggregator.problem import Problem, refuse
 
-__all__ = ["add_user", "end_session", "make_link", "make_token", "remove_user", "revoke_token"]
-
 DAY_SECONDS = 86_400
 _NOT_IN_PATHS = frozenset("/\\%")
 

@@ -21,8 +21,6 @@ from deniable_shared.canonical import canonical_json, strict_json
 from deniable_shared.errors import DecodeError, ForkError
 from deniable_shared.journal import GENESIS, LogEntry, extend
 
-__all__ = ["ACTS", "AuditEntry", "continues", "detailed", "link", "parse", "verify"]
-
 ACTS = (
     "clock-confirmed",
     "collection-archived",

@@ -13,8 +13,6 @@ from deniable_aggregator.errors import SignInError
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
 
-__all__ = ["Person", "checked", "person_of"]
-
 LEEWAY_SECONDS = 60
 OLDEST_SECONDS = 600
 """A token is made while the browser waits: an older one is not of this sign-in."""

@@ -12,8 +12,6 @@ import base64
 import hashlib
 import hmac
 
-__all__ = ["FIELD", "HEADER", "matches", "same_origin", "token"]
-
 FIELD = "csrf_token"
 HEADER = "X-CSRF-Token"
 

@@ -13,8 +13,6 @@ from deniable_shared.epochs import Clock
 if TYPE_CHECKING:
     from joserfc.jwk import KeySet
 
-__all__ = ["Discovery"]
-
 KEPT_SECONDS = 3_600
 LEAST_SECONDS = 60
 """A token signed with an unknown key makes us look again, but no more often than that."""

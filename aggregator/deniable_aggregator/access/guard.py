@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.access.rows import SessionRow
     from deniable_aggregator.service import Service
 
-__all__ = [
-    "cookie_name",
-    "csrf_token",
-    "current_identity",
-    "current_session",
-    "register",
-    "require",
-    "see_other",
-    "set_cookie",
-]
-
 API = "/v1/"
 FORM_COOKIE = "form"
 SESSION_COOKIE = "session"

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from deniable_aggregator.errors import ProviderUnavailableError, SignInError
 from deniable_shared.epochs import Clock
 
-__all__ = ["REMEMBERED_SECONDS", "Outage"]
-
 REMEMBERED_SECONDS = 60
 BUSY_SECONDS = 5
 """When to come back while others' requests are under way."""

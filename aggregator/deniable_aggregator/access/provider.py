@@ -26,8 +26,6 @@ from deniable_shared.epochs import Clock
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
 
-__all__ = ["DONE", "Provider"]
-
 DONE = "/sign-in/provider/done"
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 """None of them is "none", and none has a key that both sides know."""

@@ -10,17 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = [
-    "PEOPLE",
-    "RELAY",
-    "ROLES",
-    "Identity",
-    "allows",
-    "checked_name",
-    "checked_role",
-    "scope_of",
-]
-
 RELAY = "relay"
 ROLES = ("viewer", "analyst", "admin", RELAY, "metrics")
 PEOPLE = ("viewer", "analyst", "admin")

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from deniable_aggregator.access.roles import PEOPLE, Identity, checked_name, checked_role
 
-__all__ = ["AUDIT_PAGE", "AuditRow", "LinkRow", "SessionRow", "Token", "User"]
-
 AUDIT_PAGE = 1_000
 """Most entries of the audit log in one page."""
 

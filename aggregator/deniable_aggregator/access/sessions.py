@@ -15,8 +15,6 @@ from deniable_aggregator.access.roles import Identity, scope_of
 from deniable_aggregator.access.rows import LinkRow, SessionRow
 from deniable_shared.epochs import Clock
 
-__all__ = ["LINK_SECONDS", "SECRET_CHARACTERS", "SessionStore", "Sessions"]
-
 LINK_SECONDS = 900
 """How long a one-time link holds."""
 

@@ -18,8 +18,6 @@ from deniable_aggregator.access.guard import (
     set_cookie,
 )
 
-__all__ = ["begun", "blueprint", "link_path", "local_path", "shown"]
-
 blueprint = Blueprint("signin", __name__)
 
 WRONG = "This name and password do not go together."

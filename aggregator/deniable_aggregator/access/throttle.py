@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from deniable_aggregator.ingest.limiter import Limiter, network_prefix
 from deniable_shared.epochs import Clock
 
-__all__ = ["AT_ONCE", "OF_ALL", "OF_NAME", "OF_NETWORK", "WINDOW_SECONDS", "SignInLimiter"]
-
 OF_NETWORK, OF_NAME, OF_ALL = 20, 10, 300
 """Attempts in a window, of one process; what it can compute in a minute is about as many."""
 

@@ -18,8 +18,6 @@ from deniable_aggregator.access.roles import scope_of
 from deniable_aggregator.access.rows import Token
 from deniable_shared.epochs import Clock
 
-__all__ = ["TokenStore", "Tokens", "presented"]
-
 PREFIX = "dn_"
 _LONGEST_HEADER = 128  # "Bearer dn_" and 43 characters: anything longer is not ours
 

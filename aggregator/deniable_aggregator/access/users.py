@@ -22,8 +22,6 @@ from deniable_aggregator.access.roles import scope_of
 from deniable_aggregator.access.rows import User
 from deniable_shared.epochs import Clock
 
-__all__ = ["LONGEST_PASSWORD", "SHORTEST_PASSWORD", "UserStore", "Users"]
-
 SHORTEST_PASSWORD = 12
 LONGEST_PASSWORD = 256
 """In characters."""

@@ -11,15 +11,6 @@ from deniable_shared.manifest import MANIFEST_TYPE
 from deniable_shared.problems import PROBLEM_MEDIA_TYPE, PROBLEMS
 from deniable_shared.report import ERRORS_MEDIA_TYPE, MAX_REPORTS, MAX_UPLOAD_BYTES, MEDIA_TYPE
 
-__all__ = [
-    "BODY_SCHEMAS",
-    "PATH_PARAMETERS",
-    "UPLOAD_PATH",
-    "Document",
-    "refused",
-    "upload_operation",
-]
-
 Document = dict[str, Any]
 
 UPLOAD_PATH = "/v1/collections/{collection}/reports"

@@ -19,8 +19,6 @@ from deniable_shared.errors import ManifestError
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest_parser import parse_manifest
 
-__all__ = ["Signed", "read_signed", "render"]
-
 CHUNK_BYTES = 76
 DOCSTRING_WIDTH = 84
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from deniable_shared.manifest import Manifest
 from deniable_shared.recommendation import over_least, ratio_text, recommend_for
 
-__all__ = ["why"]
-
 
 def why(manifest: Manifest) -> Mapping[str, object]:
     """What speaks for the mechanism, and its total error over the least there is."""

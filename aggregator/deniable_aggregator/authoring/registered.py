@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.settings import Settings
 
-__all__ = ["Ceiling", "device_origin", "next_manifest", "registered", "sign"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:

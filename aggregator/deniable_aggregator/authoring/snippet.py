@@ -10,8 +10,6 @@ from deniable_shared.domain import Bits, Choice, Number, Record
 from deniable_shared.domain.number import decimal_text
 from deniable_shared.manifest import Manifest
 
-__all__ = ["client_snippet", "example_answer"]
-
 _WIDTH = 60
 
 _SNIPPET = """\

@@ -30,8 +30,6 @@ from deniable_aggregator.store.portable.reading import Digest, Snapshot
 from deniable_aggregator.store.portable.soundness import require_sound
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
 
-__all__ = ["Archive", "Manifest", "file_in", "opened", "write"]
-
 SPEC = "deniable/backup/1"
 LONGEST_FILE = 1 << 24
 _TRUST, _KEYS, _MANIFEST = "trust", "keys.sealed", "manifest.json"

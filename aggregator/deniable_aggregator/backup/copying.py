@@ -31,8 +31,6 @@ from deniable_aggregator.store.portable.soundness import require_sound
 from deniable_aggregator.store.portable.writing import Source, fill
 from deniable_shared.epochs import Clock
 
-__all__ = ["Restored", "back_up", "copy_store", "restore"]
-
 _MAY_LIE_THERE = {
     *("trust", "keys", "deniable.toml", "lock", "lost+found"),
     *(heads_file.NAME, "heads.lock", "deniable.db.filling"),

@@ -17,8 +17,6 @@ import msgspec
 from deniable_aggregator.errors import DataDirectoryError, KeyFileError
 from deniable_aggregator.keys.files import make_directory
 
-__all__ = ["LEAST_CHARACTERS", "put_back", "sealed"]
-
 SPEC = b"deniable/keys/1"
 LEAST_CHARACTERS = 12
 _N, _R, _P = 1 << 17, 8, 1

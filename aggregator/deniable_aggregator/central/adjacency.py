@@ -13,8 +13,6 @@ from enum import StrEnum
 
 from deniable_aggregator.central.errors import AdjacencyError
 
-__all__ = ["Adjacency", "parse_adjacency"]
-
 
 class Adjacency(StrEnum):
     """The neighbours a guarantee speaks of."""

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 from deniable_shared.errors import DeniableError
 
-__all__ = ["AdjacencyError", "CentralError", "ScoresError", "SensitivityError"]
-
 
 class CentralError(DeniableError):
     """A central release that was not made."""

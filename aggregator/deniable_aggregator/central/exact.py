@@ -22,15 +22,6 @@ from deniable_shared.coins import Coins
 from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import ParameterError
 
-__all__ = [
-    "Bracket",
-    "Uniform",
-    "bernoulli_exp",
-    "decay_bracket",
-    "discrete_gaussian",
-    "two_sided_geometric",
-]
-
 Integers = npt.NDArray[np.int64]
 Bracket = Callable[[int], tuple[int, int]]
 """Maps bits to integers low ≤ 2^bits · bound ≤ high."""

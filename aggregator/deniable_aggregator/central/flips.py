@@ -22,8 +22,6 @@ from deniable_aggregator.central.scores import Integers
 from deniable_aggregator.central.weighted import CHUNK, Floats, Weights
 from deniable_shared.coins import Coins
 
-__all__ = ["draw_among_heads", "flip"]
-
 Bytes = npt.NDArray[np.uint8]
 Depths = npt.NDArray[np.uint64]
 Heads = npt.NDArray[np.bool_]

@@ -20,8 +20,6 @@ from deniable_aggregator.central.adjacency import Adjacency
 from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Guarantee", "bounded_range_rho", "pure_rho", "round_up"]
-
 _CONTEXT = Context(prec=60)
 _SLACK = Fraction(1, 10**40)  # the four roundings below are each under 10^-50
 _GRID_BITS = 96

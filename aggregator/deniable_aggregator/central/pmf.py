@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Pmf"]
-
 Outcome = TypeVar("Outcome")
 
 

@@ -15,8 +15,6 @@ from deniable_aggregator.central.adjacency import Adjacency
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_shared.errors import ParameterError
 
-__all__ = ["ErrorBar", "Release"]
-
 Result = TypeVar("Result")
 
 ONE_ROW = "one row of the data"

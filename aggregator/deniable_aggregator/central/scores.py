@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from deniable_aggregator.central.errors import ScoresError
 
-__all__ = ["Integers", "OnGrid", "Scores", "checked_scores", "on_grid"]
-
 Integers = npt.NDArray[np.int64]
 _LARGEST_LEVEL = 2.0**62
 _LARGEST_STEP_POWER = 62

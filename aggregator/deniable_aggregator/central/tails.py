@@ -11,8 +11,6 @@ from fractions import Fraction
 from deniable_aggregator.central.exact import decay_bracket
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Bounds", "at", "reach", "tail"]
-
 Bounds = tuple[Fraction, Fraction]
 
 BITS = 192

@@ -8,8 +8,6 @@ import numpy.typing as npt
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 
-__all__ = ["uniform_integers", "uniform_multisets", "uniform_order"]
-
 Integers = npt.NDArray[np.int64]
 
 _WORDS = ((8, ">u1"), (16, ">u2"), (32, ">u4"), (64, ">u8"))

@@ -24,8 +24,6 @@ from deniable_aggregator.central.exact import WORD_BITS, Uniform, decay_bracket
 from deniable_aggregator.central.scores import Integers
 from deniable_shared.coins import Coins
 
-__all__ = ["Decision", "Weights", "decide_exactly", "decide_in_floats", "draw_index"]
-
 Floats = npt.NDArray[np.float64]
 
 BLOCK = 1024

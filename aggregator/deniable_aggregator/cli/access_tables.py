@@ -13,8 +13,6 @@ from deniable_aggregator.cli.output import plain_table
 if TYPE_CHECKING:
     from msgspec import Struct
 
-__all__ = ["access_table", "collection_option", "moment"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -10,8 +10,6 @@ import click
 if TYPE_CHECKING:
     from deniable_aggregator.inspection.checkup import Check
 
-__all__ = ["documents", "failed", "show"]
-
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 

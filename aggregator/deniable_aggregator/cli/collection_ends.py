@@ -8,8 +8,6 @@ from deniable_aggregator.cli.confirming import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import show
 
-__all__ = ["archive", "close", "delete"]
-
 
 @click.command(epilog=example("deniable collections close settings-4kqz0m"))
 @click.argument("collection")

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
 
-__all__ = ["connect", "local"]
-
 IN_PROCESS = "http://deniable.localhost"
 
 

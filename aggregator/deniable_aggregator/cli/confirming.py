@@ -10,8 +10,6 @@ import click
 
 from deniable_aggregator.cli.lazy import CommandFailed
 
-__all__ = ["require_yes", "yes_option"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

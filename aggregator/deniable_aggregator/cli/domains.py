@@ -11,8 +11,6 @@ from deniable_shared.domain import Domain, parse_domain
 from deniable_shared.domain.number import decimal_text
 from deniable_shared.errors import DomainError
 
-__all__ = ["domain_of"]
-
 Members = dict[str, object]
 """Of a domain, as TOML has them."""
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
         SetDocument,
     )
 
-__all__ = ["cells_of", "columns_of", "lies_table", "sentences_of"]
-
 _WARNED = {
     "unused-code": "A code that stands for no label was supported",
     "unused-codes": "The codes that stand for no label were supported",

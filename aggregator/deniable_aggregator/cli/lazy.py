@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 import click
 
-__all__ = ["NOT_READY", "CommandFailed", "DefaultGroup", "Entry", "LazyGroup", "MainGroup"]
-
 FAILED = 1
 NOT_READY = 75
 """EX_TEMPFAIL: nothing is wrong, the same command can succeed later."""

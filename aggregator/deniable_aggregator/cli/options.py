@@ -15,22 +15,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.settings import Settings
 
-__all__ = [
-    "Target",
-    "checked_epsilon",
-    "csv_option",
-    "data_option",
-    "epsilon_option",
-    "example",
-    "json_option",
-    "media_type",
-    "one_form",
-    "operator_seed",
-    "service_options",
-    "settings_for",
-    "spool_option",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -16,18 +16,6 @@ if TYPE_CHECKING:
 
     from deniable_aggregator.client.answers import Answer
 
-__all__ = [
-    "console",
-    "emit",
-    "escaped",
-    "plain_table",
-    "say",
-    "show",
-    "speaks_unicode",
-    "table",
-    "visible",
-]
-
 PIPE_WIDTH = 100
 
 Document = TypeVar("Document", bound="Struct")

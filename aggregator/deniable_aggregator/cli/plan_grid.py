@@ -13,8 +13,6 @@ from deniable_aggregator.cli.output import console, emit, table
 if TYPE_CHECKING:
     from deniable_aggregator.planning.explore import Choice
 
-__all__ = ["explored"]
-
 
 def explored(
     domain_type: str, asked: Mapping[str, Any], plot: Path | None, *, as_json: bool

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
         QuantityDocument,
     )
 
-__all__ = ["plotted", "plotted_by_epoch"]
-
 NARROWEST, WIDEST = 16, 100
 LONGEST_NAME = 28
 MARK = "bold cyan"

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from deniable_aggregator.simulation.run import Watcher
 
-__all__ = ["watcher"]
-
 
 class Bar:
     """Shows the stage, and how much of it is done: people, requests or blocks."""

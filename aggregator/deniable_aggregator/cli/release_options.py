@@ -16,8 +16,6 @@ from deniable_aggregator.central.aggregate import FAMILIES, parameters
 from deniable_aggregator.central.aggregate.arguments import nearest
 from deniable_aggregator.central.aggregate.contract import Parameter
 
-__all__ = ["argument_options", "arguments_of", "read_labels", "read_value"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
         RemainingDocument,
     )
 
-__all__ = ["answer_table", "quote_table", "release_table"]
-
 Row = Mapping[str, Any]
 """Of a table in a result: its columns depend on the mechanism."""
 

@@ -12,8 +12,6 @@ from deniable_aggregator.cli.tables import truth_table
 if TYPE_CHECKING:
     from deniable_aggregator.simulation.run import Outcome
 
-__all__ = ["show"]
-
 
 def show(outcome: Outcome, *, as_json: bool) -> None:
     """The document, or a table a collection and a line about the reports."""

@@ -23,15 +23,6 @@ if TYPE_CHECKING:
     )
     from deniable_aggregator.simulation.run import CollectionResult
 
-__all__ = [
-    "estimates_by_epoch_table",
-    "estimates_table",
-    "percent",
-    "quantities_table",
-    "title_of",
-    "truth_table",
-]
-
 NARROWEST, WIDEST = 12, 40
 LONGEST_LABEL = 24
 NUMBERS = frozenset({"truth", "estimate", "frequency", "projected", "± 1 se", "to leave"})

@@ -10,8 +10,6 @@ import msgspec
 
 from deniable_aggregator.client.errors import UnreachableError
 
-__all__ = ["Answer"]
-
 Document = TypeVar("Document", bound=msgspec.Struct)
 
 

@@ -14,8 +14,6 @@ from deniable_aggregator.client.errors import UnreachableError, refusal
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["JSON", "Argument", "Arguments", "Connection"]
-
 Argument = str | int | float | Sequence[str] | None
 Arguments = Mapping[str, Argument]
 """Of a query, by the names at the address; None is left out, a sequence is given once for each."""

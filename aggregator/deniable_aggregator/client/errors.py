@@ -11,8 +11,6 @@ from deniable_aggregator.errors import AggregatorError
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["COMMAND_CURES", "QueryError", "ServiceError", "UnreachableError", "refusal"]
-
 COMMAND_CURES = {"unauthorized": "set DENIABLE_TOKEN"}
 """Problem → what helps at the command line, where the words of the service do not say it."""
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from deniable_aggregator.client.errors import COMMAND_CURES, UnreachableError
 from deniable_aggregator.client.service_client import ServiceClient
 
-__all__ = ["remote"]
-
 TIMEOUT_SECONDS = 60.0
 
 

@@ -52,8 +52,6 @@ from deniable_shared.dsse import MEDIA_TYPE as ENVELOPE
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["ServiceClient"]
-
 
 class ServiceClient:
     """Requests to one service. Use as a context manager.

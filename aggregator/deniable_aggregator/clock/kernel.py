@@ -10,8 +10,6 @@ import ctypes
 import sys
 from functools import cache
 
-__all__ = ["synchronised"]
-
 STA_UNSYNC = 0x0040
 TIME_ERROR = 5
 MOST_APART_SECONDS = 300

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["Reading", "age_of", "boot_id", "boot_time", "step_since"]
-
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 

@@ -16,8 +16,6 @@ from pathlib import Path
 
 from deniable_aggregator.clock.reading import Reading
 
-__all__ = ["CONFIRMED", "NAME", "Record", "confirmed", "read", "write", "write_confirmed"]
-
 NAME = "clock.json"
 CONFIRMED = "clock-confirmed.json"
 OWNER_ONLY = 0o600

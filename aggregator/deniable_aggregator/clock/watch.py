@@ -26,8 +26,6 @@ from deniable_aggregator.problem import Problem, jittered
 from deniable_aggregator.suspension import RETRY_SECONDS, Suspension
 from deniable_shared.epochs import Clock
 
-__all__ = ["LIMIT_SECONDS", "REASON", "SETTLING_SECONDS", "ClockWatch"]
-
 REASON = "clock"
 """The name of its reason in `Suspension`."""
 

@@ -6,8 +6,6 @@ from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.registry import Collection, UnknownCollection
 from deniable_aggregator.web.application import service
 
-__all__ = ["collection_of", "may"]
-
 
 def collection_of(name: str) -> Collection:
     """The collection of an id or a name; UnknownCollection, too, for one that is not theirs."""

@@ -21,8 +21,6 @@ from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.arguments import from_given
 
-__all__ = ["ACT", "Deed", "administrator", "done", "form"]
-
 ACT = "act"
 """The field of a form that says which of the page's acts it is for."""
 

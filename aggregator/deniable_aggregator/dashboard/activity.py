@@ -15,8 +15,6 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import EpochRow
 from deniable_shared.epochs import closes_at, day_start, epoch_at, epoch_end
 
-__all__ = ["Activity", "Alert", "activity", "alerts", "today"]
-
 DAY_SECONDS = 86_400
 RECENT = 30
 """Epochs in the small picture."""

@@ -10,8 +10,6 @@ from msgspec.structs import fields
 
 from deniable_aggregator.documents.fields import Arguments
 
-__all__ = ["Address", "here"]
-
 Address = Callable[..., str]
 
 

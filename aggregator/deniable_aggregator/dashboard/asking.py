@@ -13,8 +13,6 @@ from deniable_aggregator.documents.fields import Arguments, Confidence, EpochOrD
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Record
 
-__all__ = ["ALL", "MOST_LINES", "CollectionArguments", "can_test", "estimates_asked", "usual_show"]
-
 MOST_LINES = 5
 ALL = "all"
 """The `table` of all combinations of a record."""

@@ -19,8 +19,6 @@ from flask import Response, request, url_for
 
 from deniable_aggregator.problem import Problem
 
-__all__ = ["address", "serve"]
-
 STATIC = Path(__file__).parent / "static"
 KEPT = "public, max-age=31536000, immutable"
 _HASH_CHARACTERS = 16

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Cell", "Chart", "Drawing"]
-
 Drawing = Mapping[str, object]
 Kind = Literal["bars", "columns", "heat", "lines"]
 

@@ -22,8 +22,6 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import EpochRow
 from deniable_shared.domain import Record
 
-__all__ = ["CompareArguments", "Spans", "asked", "differences", "periods", "signed", "tables_of"]
-
 DAY_SECONDS = 86_400
 USUAL_DAYS = 7
 CHOICES = ((1, "Newest epoch against the one before"), (7, "7 days"), (30, "30 days"))

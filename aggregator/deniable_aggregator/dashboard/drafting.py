@@ -25,8 +25,6 @@ from deniable_shared.linter import Finding, lint
 from deniable_shared.manifest import Manifest
 from deniable_shared.templates import Wanted
 
-__all__ = ["Draft", "DraftError", "SetUpArguments", "drafted"]
-
 MOST_PEOPLE = 10**9
 MOST_EPOCHS = 10_000
 

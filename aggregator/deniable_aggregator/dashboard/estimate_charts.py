@@ -16,8 +16,6 @@ from deniable_aggregator.documents.estimates import (
 from deniable_aggregator.queries.over_time import OverTime
 from deniable_shared.domain import Record
 
-__all__ = ["bars", "crossed", "lines", "quantity_rows"]
-
 Follow = Callable[[str], str | None]
 
 RAW = ("Estimate", "Interval", "People", "Made-up reports that would move it")

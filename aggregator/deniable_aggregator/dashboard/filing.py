@@ -10,8 +10,6 @@ from msgspec import Meta
 
 from deniable_aggregator.dashboard.addresses import Address
 
-__all__ = ["Format", "attached", "files_of"]
-
 Format = Annotated[Literal["html", "json", "csv"], Meta(description="html, json or csv")]
 """A page's argument `format`."""
 

@@ -17,8 +17,6 @@ from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest
 from deniable_shared.recommendation import over_least, ratio_text
 
-__all__ = ["fakes", "hidden", "over_optimum", "revealed"]
-
 _LARGE = 1e6
 _HARDLY = 0.0005
 

@@ -24,8 +24,6 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow, Verdict
 
-__all__ = ["WORDS", "Health", "Oddness", "health_of", "oddness_of", "turned_away"]
-
 NEWEST = 30
 """Epochs whose reports are looked at for what is odd."""
 

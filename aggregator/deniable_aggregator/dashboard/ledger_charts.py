@@ -23,8 +23,6 @@ from deniable_aggregator.documents.releases import (
 from deniable_aggregator.registry import Collection
 from deniable_shared.epochs import epoch_start
 
-__all__ = ["left_of_installation", "left_over_time"]
-
 MOST_DRAWN = 200
 
 

@@ -16,8 +16,6 @@ from flask import Response
 
 from deniable_aggregator.documents.fields import Arguments
 
-__all__ = ["Context", "Page", "Post", "View"]
-
 Context = Mapping[str, object]
 View = Callable[..., Context | Response]
 

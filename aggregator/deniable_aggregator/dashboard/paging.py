@@ -8,8 +8,6 @@ from typing import Annotated, Generic, TypeVar
 
 from msgspec import Meta
 
-__all__ = ["PageNumber", "Part", "paged"]
-
 Item = TypeVar("Item")
 
 PageNumber = Annotated[int, Meta(ge=1, le=100_000, description="a page from 1 to 100000")]

@@ -17,8 +17,6 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import service
 
-__all__ = ["MOST_BOXES", "Told", "answer_to", "labels_of", "still_takes", "told"]
-
 MOST_BOXES = 60
 """Labels that have a box each; of more the form takes lines of text."""
 

@@ -30,17 +30,6 @@ from deniable_aggregator.documents.releases import (
 )
 from deniable_shared.epochs import epoch_start
 
-__all__ = [
-    "FILTERS",
-    "charts_of",
-    "days_of",
-    "expected_rows",
-    "facts_of",
-    "left_rows",
-    "short_price",
-    "tables_of",
-]
-
 SHARES = frozenset({"frequency", "lower", "upper", "projected", "std_error", "share"})
 FIRST = ("epoch", "good", "label", "labels", "price", "prices", "frequency", "share")
 CURRENCIES = (("ε", "epsilon"), ("ρ", "rho"), ("δ", "delta"))

@@ -25,18 +25,6 @@ from deniable_aggregator.queries.spans import span_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request, Selection
 
-__all__ = [
-    "Family",
-    "ReleasesArguments",
-    "ReleasesQuery",
-    "confirmed",
-    "families",
-    "fields_of",
-    "given",
-    "hidden",
-    "priced",
-]
-
 USUAL = "histogram"
 MOST_EPOCHS = 1_000
 _LONGEST = 1 << 16

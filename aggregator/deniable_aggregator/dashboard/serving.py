@@ -21,8 +21,6 @@ from deniable_aggregator.web.application import service
 from deniable_aggregator.web.arguments import from_given
 from deniable_aggregator.web.errors import damage_problem, on_not_found
 
-__all__ = ["blueprint", "nothing_here"]
-
 logger = logging.getLogger(__name__)
 
 HTML = "text/html; charset=utf-8"

@@ -19,8 +19,6 @@ from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEsti
 from deniable_aggregator.queries.over_time import MEAN
 from deniable_aggregator.registry import Collection
 
-__all__ = ["MOST_COLUMNS", "Asked", "chips_of", "fitting", "in_order", "leading", "lines_of"]
-
 MOST_CHIPS = 12
 MOST_COLUMNS = 1_000
 USUAL_LINES = 3

@@ -13,8 +13,6 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_shared.epochs import epoch_start
 
-__all__ = ["Choice", "choices", "day_of"]
-
 DAY_SECONDS = 86_400
 _DAYS = (7, 30, 90)
 

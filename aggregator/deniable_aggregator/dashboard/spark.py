@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["HEIGHT", "WIDTH", "points"]
-
 WIDTH = 120
 HEIGHT = 24
 _EDGE = 2

@@ -6,18 +6,6 @@ import math
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-__all__ = [
-    "FILTERS",
-    "amount",
-    "chance",
-    "count",
-    "digits_for",
-    "moment",
-    "plural",
-    "share",
-    "when",
-]
-
 NOTHING = "–"
 _MINUS = "−"
 _NARROW = "\u202f"

@@ -10,16 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from deniable_aggregator.documents.releases import CostDocument, PlannedDocument, ReleaseSummary
 
-__all__ = [
-    "asked_words",
-    "cost_words",
-    "epoch_runs",
-    "epochs_words",
-    "moment",
-    "promise_words",
-    "typical_words",
-]
-
 
 def cost_words(cost: CostDocument) -> str:
     """ε, ρ and δ as they were written; what is null or zero beside others is left out."""

@@ -26,8 +26,6 @@ from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.projection import onto_simplex
 from deniable_aggregator.estimate.sources import Source
 
-__all__ = ["MAX_TABLE", "Association", "Undecided", "association"]
-
 MAX_TABLE = 1_024
 """Most cells of a table that is tested: their covariance has as many rows."""
 

@@ -28,8 +28,6 @@ from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["CellSums"]
-
 _AT_ONCE = 1 << 21
 _MOST = 1 << 28
 _ELSE = "grr/1, subset/1, hadamard/1 or pairs/1"

@@ -20,8 +20,6 @@ import numpy.typing as npt
 
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Channel", "Counts", "Floats", "Spread", "independent"]
-
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Spread = Callable[[Floats], Floats]

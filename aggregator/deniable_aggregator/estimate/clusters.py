@@ -42,8 +42,6 @@ from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.intervals import distinct
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Clusters"]
-
 _LEAST_Z = 0.05  # r* is 0/0 at its centre: asked for less confidence than 4%, we give 4%
 _STEPS = 150
 _CLOSE = 1e-12

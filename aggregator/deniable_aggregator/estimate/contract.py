@@ -15,21 +15,6 @@ from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = [
-    "REPEATS",
-    "CodeSets",
-    "Codes",
-    "Estimator",
-    "FitsDistribution",
-    "Group",
-    "MessageCodes",
-    "OfMechanism",
-    "PrefixForm",
-    "TextEstimator",
-    "TextForm",
-    "checked_repeat",
-]
-
 Numbers = TypeVar("Numbers", Counts, Floats)
 
 REPEATS = ("once", "fresh", "memoized")

@@ -22,8 +22,6 @@ import numpy.typing as npt
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_shared.difference_sets import codes_of, difference_set, size_of
 
-__all__ = ["shifted_shares", "shifted_sums", "spectrum_of", "turned_back"]
-
 _SMALL = 64
 _LIMB = 24
 _TRUSTED = 1 << 40

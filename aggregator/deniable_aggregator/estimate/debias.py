@@ -27,8 +27,6 @@ from deniable_aggregator.estimate.trust import (
 )
 from deniable_shared.errors import ParameterError
 
-__all__ = ["FAMILIES", "PROJECTIONS", "Estimate", "check_epochs", "debias", "tail_of"]
-
 FAMILIES = ("each", "all")
 PROJECTIONS = ("simplex", "clip", "base-cut")
 

@@ -25,8 +25,6 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.structure import Design
 
-__all__ = ["covariance_of_sums", "within_reach"]
-
 _MOST_PRODUCTS = 1 << 31  # sums times sums times messages: about a second
 _MOST_HELD = 1 << 23  # numbers of 8 bytes
 

@@ -17,8 +17,6 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.structure import Design, IndependentBits, OneOf, Subset
 
-__all__ = ["design_of", "largest_variance", "spread_within", "unary"]
-
 
 def design_of(mechanism: Mechanism) -> tuple[int, int]:
     """K and w; ParameterError for a mechanism whose supports are none of this kind."""

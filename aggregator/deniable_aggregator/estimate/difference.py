@@ -41,8 +41,6 @@ from deniable_aggregator.estimate.intervals import clopper_pearson
 from deniable_aggregator.estimate.significance import Evidence
 from deniable_shared.errors import ParameterError
 
-__all__ = ["MANY", "Differences", "Period", "apart", "difference", "halved"]
-
 _Limits = tuple[Floats, Floats]
 
 MANY = 1_000

@@ -25,8 +25,6 @@ from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_shared.fields import field_of
 from deniable_shared.recurrences import codes_of
 
-__all__ = ["cells_of_values", "hashed", "supports_of_codes"]
-
 _Numbers = TypeVar("_Numbers", Counts, Floats)
 
 

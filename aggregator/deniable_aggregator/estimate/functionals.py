@@ -33,17 +33,6 @@ from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = [
-    "Cumulative",
-    "Functionals",
-    "Linear",
-    "Moments",
-    "Repeated",
-    "checked_weights",
-    "limited",
-    "untold",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Functionals:

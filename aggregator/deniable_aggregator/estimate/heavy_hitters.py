@@ -29,8 +29,6 @@ from deniable_aggregator.estimate.spelling import Bytes
 from deniable_aggregator.estimate.texts import Evidence, Texts, tell
 from deniable_shared.domain import is_text
 
-__all__ = ["BEAM", "FINALISTS", "found", "search"]
-
 BEAM = 256
 """Prefixes that are extended, and texts that are kept, at each step."""
 

@@ -29,8 +29,6 @@ from deniable_aggregator.estimate.scored import estimate_of_scores
 from deniable_aggregator.estimate.strata import Strata
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["HierarchyEstimator"]
-
 _AT_ONCE = 1 << 20  # numbers of a block of functionals
 
 

@@ -23,8 +23,6 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 
-__all__ = ["EXACT_BELOW", "clopper_pearson", "distinct"]
-
 EXACT_BELOW = 1000
 _Quantile = Callable[[Floats, Floats, float], Floats]
 

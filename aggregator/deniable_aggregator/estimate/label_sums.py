@@ -40,8 +40,6 @@ from deniable_aggregator.estimate.second_moments import (
 from deniable_aggregator.estimate.supporting import Histogram, Supporting
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["LabelSums", "MessageSums", "moments_of_messages", "moments_of_supports"]
-
 _MOST_PLACES = 256
 _LEAST_PLACES = 16
 _AT_ONCE = 1 << 18  # numbers of a block that fit a cache

@@ -33,8 +33,6 @@ from deniable_aggregator.estimate.spelling import (
 from deniable_aggregator.estimate.texts import Evidence
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Family", "Level"]
-
 _LOOKED_FOR = 3.0  # standard errors: the least frequency that is worth a place in the beam
 _STANDS_OUT = 4.5  # standard errors: less, and taking it out would add noise of its own
 _MOST_TAKEN_OUT = 1_000

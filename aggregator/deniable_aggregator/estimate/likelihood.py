@@ -27,8 +27,6 @@ import numpy as np
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Fit", "Law", "ascent", "fit", "smoothed"]
-
 _MOST_STEPS = 20_000
 _STILL = 1e-3  # nats
 

@@ -28,8 +28,6 @@ from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.structure import Design
 
-__all__ = ["MAX_CELLS", "Product", "axes_of", "labels_of", "tabular"]
-
 MAX_CELLS = 65_536
 """Most cells of one table."""
 

@@ -21,16 +21,6 @@ from deniable_aggregator.estimate.supporting import Histogram
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = [
-    "HasLaw",
-    "TwoLevels",
-    "counts_messages",
-    "law_of_messages",
-    "likeliest",
-    "one_code",
-    "two_levels",
-]
-
 _TOLERANCE = 0.02  # standard errors of the gradient: a few nats, in twice the steps of half of one
 _Sums = Callable[[Floats], Floats]
 

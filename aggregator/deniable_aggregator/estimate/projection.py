@@ -6,8 +6,6 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Floats
 
-__all__ = ["onto_box", "onto_simplex", "top_down"]
-
 
 def onto_box(frequencies: Floats) -> Floats:
     """Each frequency clipped to [0, 1]."""

@@ -27,8 +27,6 @@ from deniable_aggregator.estimate.functionals import Cumulative, Linear
 from deniable_shared.domain import Number
 from deniable_shared.errors import ParameterError
 
-__all__ = ["LEVELS", "Quantity", "isotonic", "mean", "quantiles", "ranges"]
-
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 """The quantiles of a document."""
 

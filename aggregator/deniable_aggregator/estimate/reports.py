@@ -16,16 +16,6 @@ from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = [
-    "Payloads",
-    "checked_histogram",
-    "checked_payloads",
-    "checked_tally",
-    "clusters_of",
-    "first_round",
-    "form_of",
-]
-
 Payloads = npt.NDArray[np.uint8]
 
 _Form = TypeVar("_Form")

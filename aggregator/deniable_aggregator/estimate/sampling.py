@@ -11,16 +11,6 @@ import numpy.typing as npt
 from deniable_aggregator.estimate.channel import Counts
 from deniable_shared.mechanisms.structure import Subset
 
-__all__ = [
-    "Generator",
-    "Samples",
-    "SamplesTexts",
-    "counted",
-    "other_cells",
-    "sample_sets",
-    "senders",
-]
-
 Generator = np.random.Generator  # noqa: TID251  # planning and tests: nothing drawn here is sent
 
 _AT_ONCE = 1 << 18

@@ -22,8 +22,6 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Floats
 
-__all__ = ["distances", "limits"]
-
 
 def limits(
     values: Floats, variances: Floats, below: Floats, above: Floats, tail: float

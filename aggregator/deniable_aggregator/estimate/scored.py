@@ -15,8 +15,6 @@ from deniable_aggregator.estimate.debias import Estimate
 from deniable_aggregator.estimate.functionals import Functionals
 from deniable_aggregator.estimate.trust import influence, reports_to_leave
 
-__all__ = ["estimate_of_scores"]
-
 
 def estimate_of_scores(
     each: Functionals,

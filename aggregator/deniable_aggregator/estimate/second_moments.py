@@ -23,14 +23,6 @@ from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.structure import Design
 
-__all__ = [
-    "numbers_of_a_row",
-    "permanent_variances",
-    "scores_range",
-    "second_moments",
-    "uniform_moments",
-]
-
 _MOST_NUMBERS = 1 << 27
 
 

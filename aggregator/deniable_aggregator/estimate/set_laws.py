@@ -30,8 +30,6 @@ from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.contract import Mechanism, Renewable
 from deniable_shared.mechanisms.structure import Design, IndependentBits, OneOf, Subset
 
-__all__ = ["checked_set", "kept_of", "law_of", "of_set"]
-
 _MOST_MESSAGES = 1 << 20  # of affine/1: 20 ms
 _Members = npt.NDArray[np.int64]
 _Moments = tuple[Fraction, Fraction, int, int, int]

@@ -29,8 +29,6 @@ from deniable_aggregator.estimate.projection import onto_box
 from deniable_aggregator.estimate.score_limits import limits
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Kept", "SetEstimate", "SetLaw", "estimate_set", "tail_of_known"]
-
 
 @dataclass(frozen=True, slots=True)
 class SetLaw:

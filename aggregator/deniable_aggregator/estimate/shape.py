@@ -29,8 +29,6 @@ from deniable_aggregator.estimate.sets import tail_of_known
 from deniable_aggregator.estimate.significance import Evidence, tails_of_nobody
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["FALSE_ALARMS", "Oddity", "oddities"]
-
 FALSE_ALARMS = 1e-6
 """The most honest estimates in which anything odd is found."""
 

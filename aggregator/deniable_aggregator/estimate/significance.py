@@ -29,8 +29,6 @@ from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.clusters import Clusters
 from deniable_shared.errors import ParameterError
 
-__all__ = ["METHODS", "Evidence", "rejected", "tails_of_nobody"]
-
 METHODS = ("holm", "bonferroni")
 Flags = npt.NDArray[np.bool_]
 

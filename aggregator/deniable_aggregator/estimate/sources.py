@@ -26,8 +26,6 @@ import numpy as np
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_shared.joint_supports import JointSupports
 
-__all__ = ["Kind", "Pooled", "Source"]
-
 
 class Source(Protocol):
     """Estimates of the cells of one table."""

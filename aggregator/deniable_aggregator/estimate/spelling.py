@@ -20,8 +20,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["BETWEEN", "Midway", "Run", "continuations", "log_chances", "midway", "run_of"]
-
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
 

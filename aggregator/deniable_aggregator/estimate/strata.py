@@ -28,8 +28,6 @@ from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.debias import tail_of
 from deniable_aggregator.estimate.functionals import Functionals, Repeated, limited, untold
 
-__all__ = ["Strata", "Stratum"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stratum:

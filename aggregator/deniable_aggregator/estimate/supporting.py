@@ -24,8 +24,6 @@ from deniable_aggregator.estimate.reports import (
 from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["Histogram", "Supporting", "histogram"]
-
 _SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes: half a megabyte stays in cache
 
 

@@ -27,8 +27,6 @@ from deniable_aggregator.estimate.score_limits import distances
 from deniable_aggregator.estimate.sources import Kind, Pooled, Source
 from deniable_aggregator.estimate.trust import UNREACHABLE
 
-__all__ = ["Settings", "Tabular", "joined", "one_way", "table"]
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:

@@ -38,8 +38,6 @@ from deniable_aggregator.estimate.contract import Group, TextEstimator, TextForm
 from deniable_aggregator.estimate.projection import onto_box
 from deniable_shared.chains import Renewed
 
-__all__ = ["MOST_TEXTS", "Evidence", "Texts", "tell"]
-
 MOST_TEXTS = 1_000
 """Texts that can be told together."""
 

@@ -15,15 +15,6 @@ import numpy as np
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_shared.errors import ParameterError
 
-__all__ = [
-    "UNREACHABLE",
-    "influence",
-    "liars_to_zero",
-    "limits_under_lies",
-    "reports_to_leave",
-    "worst_share",
-]
-
 UNREACHABLE = int(np.iinfo(np.int64).max)
 _ROUNDINGS = 8 * float(np.finfo(np.float64).eps)  # above what three operations can lose, relatively
 

@@ -18,8 +18,6 @@ from deniable_shared.fields import field_of
 from deniable_shared.inner_products import logarithms
 from deniable_shared.recurrences import codes_of, recurrence_of, sequence_of
 
-__all__ = ["circle"]
-
 _Numbers = npt.NDArray[np.int64]
 
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 
-__all__ = ["walsh"]
-
 Numbers = TypeVar("Numbers", Counts, Floats)
 
 

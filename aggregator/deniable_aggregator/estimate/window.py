@@ -14,8 +14,6 @@ import numpy as np
 from deniable_aggregator.estimate.channel import Floats
 from deniable_shared.errors import ParameterError
 
-__all__ = ["WindowLaw"]
-
 
 @dataclass(frozen=True, slots=True)
 class WindowLaw:

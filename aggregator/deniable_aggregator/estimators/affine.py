@@ -33,8 +33,6 @@ from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["AffineEstimator"]
-
 _SLICE_ROWS = 16_384  # what the steps of a slice touch stays in cache
 _MOST_MESSAGES = 1 << 22  # of 8 bytes each, where messages are counted
 _AT_ONCE = 1 << 20  # numbers of the prefix sums that are held together

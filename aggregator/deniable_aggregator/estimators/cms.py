@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from deniable_aggregator.estimators.sketched import SketchEstimator
 
-__all__ = ["CountMeanSketchEstimator"]
-
 
 @dataclass(frozen=True, slots=True)
 class CountMeanSketchEstimator(SketchEstimator):

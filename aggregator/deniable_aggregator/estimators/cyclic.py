@@ -19,8 +19,6 @@ from deniable_aggregator.estimate.correlation import (
 from deniable_aggregator.estimate.sampling import Generator
 from deniable_aggregator.estimators.geometric import GeometricEstimator, sample_distances
 
-__all__ = ["CyclicEstimator"]
-
 
 @dataclass(frozen=True, slots=True)
 class CyclicEstimator(GeometricEstimator):

@@ -17,8 +17,6 @@ from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.sampling import Generator, counted, senders
 from deniable_aggregator.estimators.rr_sampled import SampledEstimator
 
-__all__ = ["BucketFlipsEstimator"]
-
 
 @dataclass(frozen=True, slots=True)
 class BucketFlipsEstimator(SampledEstimator):

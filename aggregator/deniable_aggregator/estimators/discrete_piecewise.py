@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from deniable_aggregator.estimators.windowed import WindowedMeanEstimator
 
-__all__ = ["PiecewiseMeanEstimator"]
-
 
 @dataclass(frozen=True, slots=True)
 class PiecewiseMeanEstimator(WindowedMeanEstimator):

@@ -25,8 +25,6 @@ from deniable_aggregator.estimate.reports import (
 from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["OneBitMeanEstimator"]
-
 
 @dataclass(frozen=True, slots=True)
 class OneBitMeanEstimator:

@@ -37,8 +37,6 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.fourier import FourierMarginals, place_of
 
-__all__ = ["FourierEstimator", "Parities"]
-
 
 @dataclass(frozen=True, slots=True)
 class FourierEstimator:

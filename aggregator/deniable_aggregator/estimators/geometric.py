@@ -25,8 +25,6 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.geometric import GeometricResponse
 
-__all__ = ["GeometricEstimator", "sample_distances"]
-
 
 @dataclass(frozen=True, slots=True)
 class GeometricEstimator(MessageSums):

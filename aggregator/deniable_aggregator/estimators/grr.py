@@ -25,8 +25,6 @@ from deniable_aggregator.estimate.quantity import isotonic
 from deniable_aggregator.estimate.supporting import Histogram
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["GeneralizedEstimator"]
-
 
 @dataclass(frozen=True, slots=True)
 class GeneralizedEstimator(Histogram):

@@ -29,8 +29,6 @@ from deniable_aggregator.estimate.supporting import histogram
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared.mechanisms.haar import HaarResponse
 
-__all__ = ["HaarEstimator"]
-
 _HALVES = 2
 
 

@@ -23,8 +23,6 @@ from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["HadamardEstimator"]
-
 
 @dataclass(frozen=True, slots=True)
 class HadamardEstimator(MessageSums):

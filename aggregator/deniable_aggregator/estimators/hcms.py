@@ -21,8 +21,6 @@ from deniable_aggregator.estimators.sketched import SketchForm, cells_of
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.hcms import HadamardSketch
 
-__all__ = ["HadamardSketchEstimator"]
-
 
 @dataclass(frozen=True, slots=True)
 class HadamardSketchEstimator(Histogram):

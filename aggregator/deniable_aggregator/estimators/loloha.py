@@ -22,8 +22,6 @@ from deniable_aggregator.estimate.supporting import Histogram
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.loloha import LocalHashing
 
-__all__ = ["LocalHashingEstimator"]
-
 
 @dataclass(frozen=True, slots=True)
 class LocalHashingEstimator(Histogram):

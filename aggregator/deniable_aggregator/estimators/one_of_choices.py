@@ -17,8 +17,6 @@ from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
 
-__all__ = ["sample_tally_of", "supports_of", "tally_of"]
-
 
 def tally_of(payloads: Payloads, form: OneOfChoices) -> Counts:
     """The tally of these payloads; DecodeError for one that no sender can make."""

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from deniable_aggregator.estimators.unary import UnaryEstimator
 
-__all__ = ["OptimizedUnaryEstimator"]
-
 
 @dataclass(frozen=True, slots=True)
 class OptimizedUnaryEstimator(UnaryEstimator):

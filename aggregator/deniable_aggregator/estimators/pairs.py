@@ -28,8 +28,6 @@ from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.pairs import SampledPairs
 
-__all__ = ["PairsEstimator"]
-
 _PAIR = 2
 
 

@@ -30,8 +30,6 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry
 
-__all__ = ["PrefixHashEstimator", "sums"]
-
 _ROUNDING = 0.25  # of a report: a count is an integer, and this far off it is none
 
 

@@ -23,8 +23,6 @@ from deniable_aggregator.estimate.sampling import Generator
 from deniable_aggregator.estimate.turns import circle
 from deniable_aggregator.estimators.geometric import GeometricEstimator, sample_distances
 
-__all__ = ["ProjectiveEstimator"]
-
 _Numbers = npt.NDArray[np.int64]
 
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from deniable_aggregator.estimators.sketched import SketchEstimator
 
-__all__ = ["RapporEstimator"]
-
 
 @dataclass(frozen=True, slots=True)
 class RapporEstimator(SketchEstimator):

@@ -21,8 +21,6 @@ from deniable_aggregator.estimate.supporting import Supporting
 from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["BitwiseEstimator", "column_sums"]
-
 _Words = npt.NDArray[np.uint64]
 _BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.int64)
 _HISTOGRAM_BYTES = 4  # above, the adder tree is faster

@@ -28,8 +28,6 @@ from deniable_shared.domain import bytes_for
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["SampledEstimator"]
-
 _SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes: half a megabyte stays in cache
 
 

@@ -29,8 +29,6 @@ from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.sketched import SketchedBits
 
-__all__ = ["SketchEstimator", "SketchForm", "cells_of"]
-
 
 class Sketch(Protocol):
     """What `SketchForm` needs of a mechanism."""

@@ -47,8 +47,6 @@ from deniable_aggregator.estimate.window import WindowLaw
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.square_wave import SquareWave
 
-__all__ = ["SquareWaveEstimator"]
-
 _PLACES = 32  # of the band at which ramps are compared
 
 

@@ -22,8 +22,6 @@ from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.subset import SubsetResponse
 
-__all__ = ["SubsetEstimator"]
-
 _SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from deniable_aggregator.estimators.unary import UnaryEstimator
 
-__all__ = ["SymmetricUnaryEstimator"]
-
 
 @dataclass(frozen=True, slots=True)
 class SymmetricUnaryEstimator(UnaryEstimator):

@@ -35,8 +35,6 @@ from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.tree import TreeResponse
 
-__all__ = ["TreeEstimator", "coefficients"]
-
 
 @dataclass(frozen=True, slots=True)
 class TreeEstimator(HierarchyEstimator):

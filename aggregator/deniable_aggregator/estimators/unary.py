@@ -15,8 +15,6 @@ from typing import ClassVar
 from deniable_aggregator.estimate.label_sums import LabelSums
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 
-__all__ = ["UnaryEstimator"]
-
 
 @dataclass(frozen=True, slots=True)
 class UnaryEstimator(BitwiseEstimator, LabelSums):

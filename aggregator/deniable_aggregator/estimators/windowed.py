@@ -30,8 +30,6 @@ from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.windowed import WindowedMean, moments
 
-__all__ = ["WindowedMeanEstimator"]
-
 
 @dataclass(frozen=True, slots=True)
 class WindowedMeanEstimator:

@@ -25,8 +25,6 @@ from deniable_aggregator.store.releases import epochs_in, runs
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_aggregator.store.statements import Statements
 
-__all__ = ["RECENT", "Charged", "Heads", "heads_of", "parse"]
-
 SPEC = "deniable/heads/1"
 RECENT = 256
 """Charges that are kept whole: at least two, the last one and the head before it."""

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from deniable_aggregator.heads.document import Heads, parse
 
-__all__ = ["NAME", "exclusive", "read", "remove", "write"]
-
 NAME = "heads.json"
 _LOCK = "heads.lock"
 

@@ -13,8 +13,6 @@ from deniable_aggregator.suspension import RETRY_SECONDS, Suspension
 if TYPE_CHECKING:
     from deniable_aggregator.store.protocols import Maintenance
 
-__all__ = ["NAME", "REPLACED", "UNREADABLE", "DatabaseGuard"]
-
 NAME = "database"
 """Of the reason why uploads are suspended."""
 

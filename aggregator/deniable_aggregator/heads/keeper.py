@@ -27,20 +27,6 @@ from deniable_aggregator.store.ledger_chain import End, extended, head_of
 from deniable_aggregator.store.protocols import Audit, Collections, Ledger
 from deniable_shared.journal import GENESIS
 
-__all__ = [
-    "BEHIND",
-    "UNWATCHED",
-    "HeadStore",
-    "Keeper",
-    "Witness",
-    "begun",
-    "followed",
-    "has_audit",
-    "is_behind",
-    "is_owed",
-    "without_deleted",
-]
-
 logger = logging.getLogger(__name__)
 
 BEHIND = (

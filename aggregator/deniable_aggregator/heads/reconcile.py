@@ -41,8 +41,6 @@ from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.canonical import canonical_json
 from deniable_shared.epochs import epoch_at
 
-__all__ = ["Gap", "reconcile"]
-
 MOST_RECORDS = 1 << 53
 """More than any session has: a session of this length takes no more questions."""
 

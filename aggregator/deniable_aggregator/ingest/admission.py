@@ -15,8 +15,6 @@ import threading
 
 from deniable_aggregator.problem import Problem, jittered
 
-__all__ = ["Admission"]
-
 RETRY_SECONDS = 5.0
 PATIENCE_SECONDS = 1.0
 

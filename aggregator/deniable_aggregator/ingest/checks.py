@@ -32,8 +32,6 @@ from deniable_shared.report import (
     split_upload,
 )
 
-__all__ = ["Upload", "UploadContext", "check_reports"]
-
 _LENGTH_BYTES = 2
 
 

@@ -16,8 +16,6 @@ from typing import Generic, TypeVar
 
 from deniable_aggregator.problem import Problem, jittered
 
-__all__ = ["Gather", "GroupCommit"]
-
 A = TypeVar("A")
 V = TypeVar("V")
 

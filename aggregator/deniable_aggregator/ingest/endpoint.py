@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.spans import Tracer
     from deniable_aggregator.suspension import Suspension
 
-__all__ = ["UploadEndpoint"]
-
 logger = logging.getLogger(__name__)
 
 

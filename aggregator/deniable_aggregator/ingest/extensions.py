@@ -15,8 +15,6 @@ from deniable_shared.problems import ReportError
 from deniable_shared.report import Extension
 from deniable_shared.voucher import serial_of
 
-__all__ = ["Verifier", "Vouchers", "checked_serial"]
-
 
 class Verifier(Protocol):
     """Checks one kind of extension. `missing` and `invalid` are the codes of its refusals."""

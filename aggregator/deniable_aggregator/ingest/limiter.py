@@ -19,8 +19,6 @@ from limits.strategies import FixedWindowRateLimiter
 from deniable_aggregator.problem import Problem, jittered
 from deniable_shared.epochs import Clock
 
-__all__ = ["WINDOW_SECONDS", "CollectionLimiter", "Limiter", "PrefixLimiter", "network_prefix"]
-
 WINDOW_SECONDS = 10
 """A burst may use up one window's reports at once: short windows keep bursts short."""
 

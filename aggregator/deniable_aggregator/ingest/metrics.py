@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-__all__ = ["IngestMetrics"]
-
 
 class IngestMetrics(Protocol):
     """Counts and times what happens to uploads. Thread-safe."""

@@ -14,8 +14,6 @@ from deniable_aggregator.problem import Problem
 if TYPE_CHECKING:
     from wsgiref.types import WSGIEnvironment
 
-__all__ = ["require_normal_path"]
-
 _UNUSUAL = re.compile(r"//|\\|/\.|%")
 """In none of the usual paths: one search is all that an upload costs."""
 

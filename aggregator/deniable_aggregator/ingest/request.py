@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from deniable_aggregator.ingest.stalls import Bodies
 
-__all__ = ["Headers", "body_of", "collection_of", "length_of", "refusal"]
-
 BEFORE, AFTER = "/v1/collections/", "/reports"
 
 Headers = list[tuple[str, str]]

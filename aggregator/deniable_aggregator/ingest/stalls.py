@@ -18,8 +18,6 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Bodies", "shut_down"]
-
 _DESCRIPTORS = Path("/proc/self/fd")
 _TCP_INFO = getattr(socket, "TCP_INFO", None)
 _LAST_DATA_SENT = struct.Struct("=44xI")  # milliseconds since, or since the connection was made

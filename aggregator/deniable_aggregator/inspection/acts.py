@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from deniable_aggregator.settings import Settings
 
-__all__ = ["audit_check", "known_end", "require_end"]
-
 CURE = "`deniable ledger reconcile` lets it go on from here, and says so in it"
 _FIRST_WITH_AUDIT = "0004"
 _ROWS = "select entry, head from audit order by position"

@@ -19,8 +19,6 @@ from deniable_shared.origins import is_loopback
 if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient
 
-__all__ = ["ask", "checks", "collecting", "findings"]
-
 TIMEOUT_SECONDS = 10.0
 MAX_BYTES = 1 << 20
 SILENT = "does not answer with a key list"

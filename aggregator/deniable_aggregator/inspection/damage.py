@@ -21,8 +21,6 @@ from deniable_shared.manifest import MANIFEST_TYPE
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
 
-__all__ = ["damage_checks"]
-
 _QUICK = "pragma quick_check(1)"
 MOST_NAMED = 20
 

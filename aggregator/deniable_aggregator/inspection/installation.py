@@ -19,17 +19,6 @@ from deniable_aggregator.store.spooled import counted_until
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
 
-__all__ = [
-    "SQLITE_FAULTS",
-    "Fault",
-    "key_age",
-    "proxies",
-    "schema_check",
-    "spools",
-    "sqlite_checks",
-    "versions",
-]
-
 Version = tuple[int, ...]
 
 SHOWN = ("deniable-aggregator", "granian", "cryptography", "flask")

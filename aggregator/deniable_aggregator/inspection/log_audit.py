@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.settings import Settings
 
-__all__ = ["Chain", "compared", "of_database", "of_service", "read_database", "read_service"]
-
 _LOG = "select position, type, body_hash, head from log order by position"
 _MANIFESTS = """
 select position, id, version, digest, envelope from manifests

@@ -19,8 +19,6 @@ from pathlib import Path
 
 from deniable_aggregator.keys import files as key_files
 
-__all__ = ["Cohorts"]
-
 FILE_NAME = "cohorts.key"
 
 _LABEL = b"deniable/1 cohorts"

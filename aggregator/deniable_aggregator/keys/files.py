@@ -17,21 +17,6 @@ from pathlib import Path
 from deniable_aggregator.errors import DataDirectoryError, KeyFileError
 from deniable_shared import dsse
 
-__all__ = [
-    "COHORTS",
-    "SECRET_BYTES",
-    "SEED",
-    "VOUCHERS",
-    "destroy",
-    "make_directory",
-    "read_private",
-    "read_public",
-    "read_seed",
-    "read_trust",
-    "write_private",
-    "write_public",
-]
-
 SEED = "ed25519-seed"
 COHORTS = "cohort-secret"
 VOUCHERS = "voucher-secret"

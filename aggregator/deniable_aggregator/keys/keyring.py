@@ -34,8 +34,6 @@ if TYPE_CHECKING:
         """What signed lists are kept in, and the acts that made them."""
 
 
-__all__ = ["Keys"]
-
 STEPS = 3
 """Lists that take a key all the way."""
 

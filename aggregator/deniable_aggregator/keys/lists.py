@@ -32,8 +32,6 @@ from deniable_shared.keylist import (
     verify_key_list,
 )
 
-__all__ = ["LIFE_SECONDS", "LOG_MOVED_SECONDS", "KeyLists", "Signer"]
-
 LIFE_SECONDS = 14 * 86_400
 """How long devices take a list."""
 

@@ -17,8 +17,6 @@ from deniable_aggregator.keys import files as key_files
 from deniable_shared import envelope
 from deniable_shared.envelope import Opener
 
-__all__ = ["HIGHEST_ID", "ReportKey", "ReportKeys"]
-
 HIGHEST_ID = 255
 """A report's header has one byte for it."""
 

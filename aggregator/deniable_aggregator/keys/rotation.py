@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 
 from deniable_shared.keylist import PublicKey
 
-__all__ = ["PENDING_SECONDS", "Standing", "advanced", "newest", "next_id", "outlived"]
-
 PENDING_SECONDS = 86_400
 """How long a new key is listed before it is used."""
 

@@ -24,8 +24,6 @@ from pathlib import Path
 from deniable_aggregator.keys import files as key_files
 from deniable_shared.epochs import EARLY_SECONDS, epoch_at
 
-__all__ = ["Spell", "VoucherKeys", "next_first"]
-
 FILE_NAME = "vouchers.key"
 CLOCKS_APART_SECONDS = 300
 """How far the clocks of machines that serve one database may differ."""

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Outcome", "percentile"]
-
 STATUS_BYTES = 17
 ACCEPTED = 200
 

@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 from deniable_aggregator.errors import AggregatorError
 from deniable_shared.report import MAX_REPORTS
 
-__all__ = ["MOST_REPORTS", "LoadError", "Plan", "require_this_machine"]
-
 MOST_REPORTS = 1_000_000
 MOST_RATE = 20_000
 MOST_CONNECTIONS = 512

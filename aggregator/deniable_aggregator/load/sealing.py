@@ -14,8 +14,6 @@ from deniable_shared.envelope import seal
 from deniable_shared.manifest_parser import parse_manifest
 from deniable_shared.report import Plaintext, Report, ReportHeader, padded_size, seal_info
 
-__all__ = ["bodies", "sealed"]
-
 INPUTS = 64
 SHARE = 1_000
 INLINE = 2_000

@@ -18,8 +18,6 @@ from deniable_aggregator.load.outcome import Outcome
 from deniable_aggregator.load.plan import LoadError, Plan
 from deniable_shared.report import MEDIA_TYPE
 
-__all__ = ["Address", "send"]
-
 ANSWER_SECONDS = 30.0
 MOST_HEAD_BYTES = 65_536
 

@@ -13,8 +13,6 @@ from deniable_shared.keylist import verify_key_list
 from deniable_shared.manifest import MANIFEST_TYPE
 from deniable_shared.manifest_parser import parse_manifest
 
-__all__ = ["Target", "target_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Target:

@@ -16,8 +16,6 @@ from deniable_shared.epochs import Clock
 if TYPE_CHECKING:
     from deniable_aggregator.metrics.measures import Metrics
 
-__all__ = ["WINDOW_SECONDS", "Pace"]
-
 WINDOW_SECONDS = 120.0
 
 Outcome = tuple[str, str]

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.metrics.watch import Watch
     from deniable_aggregator.registry import Registry
 
-__all__ = ["State"]
-
 
 @dataclass(frozen=True, eq=False)
 class State(Collector):

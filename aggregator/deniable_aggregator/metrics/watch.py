@@ -14,8 +14,6 @@ from deniable_shared.epochs import Clock
 if TYPE_CHECKING:
     from deniable_aggregator.store.protocols import Maintenance
 
-__all__ = ["Watch"]
-
 
 class Watch:
     """`look` is called by one thread; the rest may be read from any."""

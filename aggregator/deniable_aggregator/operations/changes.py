@@ -11,8 +11,6 @@ from deniable_aggregator.queries.access import audit_rows
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.protocols import Audit
 
-__all__ = ["last", "record", "record_confirmation"]
-
 ACTOR = "deniable serve"
 _SETTINGS = "settings-changed"
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.registry import Collection, Registry
     from deniable_aggregator.store.protocols import Store
 
-__all__ = ["ScheduledMaintenance"]
-
 logger = logging.getLogger(__name__)
 
 DAY_SECONDS = 86_400

@@ -28,8 +28,6 @@ from deniable_shared.lint_numbers import range_variance
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.record_choice import TellsSomeAttributes, two_way_error
 
-__all__ = ["AIMS", "CANDIDATES", "EQUAL_FROM", "Aim", "worst_mean"]
-
 EQUAL_FROM: Mapping[str, Fraction] = MappingProxyType({"discrete-piecewise/1": Fraction(9)})
 """Mechanisms that are never best at an ε of one report up to this, and take long to set up."""
 

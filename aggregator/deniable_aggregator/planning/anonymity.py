@@ -23,8 +23,6 @@ from deniable_aggregator.planning.blanket import Blanket
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism
 
-__all__ = ["DELTA", "LIARS", "Anonymity", "among", "shuffled_epsilon"]
-
 DELTA = "0.000001"
 LIARS = 0.5
 """The share of a batch that is taken for made up where nobody says another."""

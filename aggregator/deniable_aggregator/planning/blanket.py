@@ -31,8 +31,6 @@ from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism, Renewable
 
-__all__ = ["MOST_REPORTS", "Blanket"]
-
 Floats = npt.NDArray[np.float64]
 
 MOST_REPORTS = 10**7

@@ -18,18 +18,6 @@ from deniable_shared.domain import Record
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 
-__all__ = [
-    "EPSILONS",
-    "RECORDS",
-    "SIZES",
-    "Choice",
-    "Radices",
-    "decisions",
-    "named",
-    "record_of",
-    "sizes_of",
-]
-
 Radices = tuple[int, ...]
 
 SIZES = (2, 5, 16, 64, 100, 256, 1_000, 10_000, 60_000)

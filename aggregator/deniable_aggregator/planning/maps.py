@@ -7,8 +7,6 @@ from fractions import Fraction
 
 from deniable_aggregator.planning.explore import RECORDS, Radices, decisions, named
 
-__all__ = ["drawn"]
-
 _COLUMNS = tuple(Fraction(round(100 * 60 ** (step / 30)), 1000) for step in range(31))
 _COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#999933", "#cc6622")
 _INK = "#808080"

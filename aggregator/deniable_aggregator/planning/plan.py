@@ -19,8 +19,6 @@ from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.linkage import linkage
 
-__all__ = ["Plan", "Repeat", "permanent_of", "plan", "usual_frequency"]
-
 REPEATS = ("once", "fresh", "memoized")
 _LARGEST = Fraction(20)
 _THOUSANDTHS = 1000

@@ -22,8 +22,6 @@ import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Floats
 
-__all__ = ["LabelTest", "critical_counts"]
-
 _MOST_TRIALS = 512
 _DEVIATIONS = 8
 _HALVINGS = 50

@@ -22,8 +22,6 @@ from deniable_shared.recommendation import (
     recommend_for,
 )
 
-__all__ = ["ASKS", "Question"]
-
 ASKS = ("labels", "mean", "ranges")
 """What a number can be asked for."""
 

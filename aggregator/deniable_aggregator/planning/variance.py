@@ -29,8 +29,6 @@ from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["Precision", "Scored", "Shown"]
-
 
 @dataclass(frozen=True, slots=True)
 class Shown:

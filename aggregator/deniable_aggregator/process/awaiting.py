@@ -15,8 +15,6 @@ from typing import TypeVar
 
 from deniable_aggregator.errors import StoreUnavailableError
 
-__all__ = ["FIRST_PAUSE_SECONDS", "LONGEST_PAUSE_SECONDS", "once_available"]
-
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 5.0
 """As often as housekeeping tries again; the pauses before are doubled until then."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.process.serving import Server
     from deniable_aggregator.settings import Settings
 
-__all__ = ["NAME", "shown"]
-
 NAME = "sign-in-link"
 OWNER_ONLY = 0o600
 

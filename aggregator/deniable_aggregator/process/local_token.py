@@ -12,8 +12,6 @@ from deniable_aggregator.access.tokens import Tokens, TokenStore
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service
 
-__all__ = ["admit"]
-
 LABEL = "command line"
 
 

@@ -12,8 +12,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-__all__ = ["NAME", "LiveServer", "find", "read", "remove", "write"]
-
 NAME = "server.json"
 OWNER_ONLY = 0o600
 ANSWER_SECONDS = 2.0

@@ -30,16 +30,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
 
-__all__ = [
-    "ACCESS_LOG_FORMAT",
-    "Server",
-    "ServingError",
-    "free_port",
-    "granian_arguments",
-    "running",
-    "signals_as_interrupt",
-]
-
 SERVICE = "deniable_aggregator.wsgi:app"
 READY_SECONDS = 90.0
 DRAIN_SECONDS = 20.0

@@ -23,8 +23,6 @@ from deniable_aggregator.documents.access import (
 )
 from deniable_aggregator.store.protocols import Access, Audit
 
-__all__ = ["audit", "audit_rows", "sessions", "tokens", "user", "users"]
-
 
 def tokens(kept: Tokens) -> TokensDocument:
     """Every token ever made, oldest first, without the tokens themselves."""

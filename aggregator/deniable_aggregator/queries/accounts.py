@@ -16,15 +16,6 @@ from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import ChargeRow
 
-__all__ = [
-    "account_of",
-    "budget_of",
-    "charge_of",
-    "guarantee_of",
-    "is_substitute",
-    "substitute_request",
-]
-
 
 def budget_of(collection: Collection) -> Budget:
     """Of the newest manifest."""

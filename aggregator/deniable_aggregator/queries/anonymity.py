@@ -11,8 +11,6 @@ from deniable_aggregator.documents.estimates import AnonymityDocument
 from deniable_aggregator.planning.anonymity import LIARS, among
 from deniable_aggregator.registry import Collection
 
-__all__ = ["of_relay"]
-
 
 def of_relay(
     collection: Collection, batch: int, liars: float | UnsetType

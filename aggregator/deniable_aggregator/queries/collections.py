@@ -10,8 +10,6 @@ from deniable_aggregator.documents.collections import CollectionDocument, Collec
 from deniable_aggregator.registry import Collection
 from deniable_shared.dyadic import format_epsilon
 
-__all__ = ["collection", "collections"]
-
 
 def collections(listed: Iterable[Collection]) -> CollectionsDocument:
     """Each of them, as its newest manifest defines it."""

@@ -34,8 +34,6 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_shared.domain import Number, Text
 
-__all__ = ["comparison"]
-
 
 def comparison(
     store: Reports, collection: Collection, question: ComparisonArguments

@@ -10,8 +10,6 @@ from deniable_aggregator.central.account.decimals import at_least, at_most
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.documents.releases import CostDocument, RemainingDocument
 
-__all__ = ["guaranteed", "limit_of", "remaining", "spent_of"]
-
 
 def guaranteed(guarantee: Guarantee) -> CostDocument:
     """ε, ρ and δ; null where the mechanism claims none."""

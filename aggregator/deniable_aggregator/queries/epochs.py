@@ -19,8 +19,6 @@ from deniable_aggregator.store.spooled import counted_at
 from deniable_shared.epochs import closes_at, epoch_at, epoch_end, epoch_start
 from deniable_shared.manifest import Manifest
 
-__all__ = ["closable", "epochs"]
-
 MOST_LISTED = 1000
 """Most epochs listed where only releases may be read; the newest."""
 

@@ -47,8 +47,6 @@ from deniable_aggregator.store.protocols import Reports
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest
 
-__all__ = ["answer", "estimates", "estimates_by_epoch", "plain"]
-
 
 def answer(
     store: Reports, collection: Collection, question: EstimatesArguments, *, relay_batch: int = 0

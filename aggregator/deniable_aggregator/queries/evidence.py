@@ -23,17 +23,6 @@ from deniable_aggregator.queries.pooled import PooledTally
 from deniable_aggregator.registry import Collection
 from deniable_shared.errors import ParameterError
 
-__all__ = [
-    "Presented",
-    "RowEvidence",
-    "accepted_projections",
-    "of_rows",
-    "of_sets",
-    "of_shape",
-    "presented",
-    "sets_asked",
-]
-
 _MEANING = (
     "At most one honest estimate in a million shows this, whatever people answered: reports were "
     "made up, or come from a program that does not follow the mechanism."

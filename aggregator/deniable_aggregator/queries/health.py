@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from deniable_aggregator.documents.collections import ReadyDocument
 from deniable_aggregator.problem import Problem
 
-__all__ = ["ready"]
-
 RETRY_SECONDS = 5
 
 

@@ -11,8 +11,6 @@ from deniable_aggregator.queries.texts import shown_texts
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Text
 
-__all__ = ["of_labels"]
-
 
 def of_labels(
     collection: Collection,

@@ -17,8 +17,6 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Ledger
 from deniable_aggregator.store.rows import ChargeRow
 
-__all__ = ["accounts", "reconciled_charges"]
-
 
 def accounts(store: Ledger, collections: Iterable[Collection]) -> list[AccountDocument]:
     """The ledger of each collection."""

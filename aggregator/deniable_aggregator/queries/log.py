@@ -10,8 +10,6 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Collections, Store
 from deniable_shared.journal import LogEntry
 
-__all__ = ["LoggedEntry", "explained", "log"]
-
 
 @dataclass(frozen=True, slots=True)
 class LoggedEntry:

@@ -26,8 +26,6 @@ from deniable_shared.domain import Number
 from deniable_shared.domain.number import decimal_text
 from deniable_shared.errors import DeniableError
 
-__all__ = ["Asked", "asked_of_numbers", "finite", "influence_of", "mean_of", "of_numbers"]
-
 _TELLS_BOTH = "tree/1, haar/1 and square-wave/1 tell ranges and quantiles"
 
 

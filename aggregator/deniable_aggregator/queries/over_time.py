@@ -19,8 +19,6 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_shared.domain import Number
 
-__all__ = ["MEAN", "Moment", "OverTime", "over_time"]
-
 MEAN = "mean"
 MOST_EPOCHS = 400
 ENTRIES = 200_000

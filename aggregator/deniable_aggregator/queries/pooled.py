@@ -16,20 +16,6 @@ from deniable_aggregator.store.counted import possible
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import CellTally, EpochRow
 
-__all__ = [
-    "LAST_EPOCH",
-    "MAX_ROWS",
-    "Page",
-    "PooledTally",
-    "Span",
-    "by_epoch",
-    "cells_of",
-    "page_of",
-    "pooled",
-    "refuse_releases_only",
-    "visible",
-]
-
 LAST_EPOCH = 2**32 - 1
 
 INTEGERS_AT_ONCE = 1 << 21

@@ -20,8 +20,6 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Ledger
 from deniable_aggregator.store.rows import ChargeRow, ResultRow
 
-__all__ = ["charge_named", "document_of", "release", "releases", "summaries"]
-
 
 def charge_named(store: Ledger, collection: Collection, release_id: str) -> ChargeRow:
     """Of this collection; raises not-found."""

@@ -23,8 +23,6 @@ from deniable_aggregator.store.protocols import Reports
 from deniable_shared.domain import Text
 from deniable_shared.epochs import epoch_start
 
-__all__ = ["MOST_EPOCHS", "MOST_ROWS", "series"]
-
 MOST_EPOCHS = 366
 """Of one page."""
 

@@ -19,8 +19,6 @@ from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow, ShownCollection, ShownEpoch, ShownEstimate
 from deniable_shared.domain import Text
 
-__all__ = ["EPOCHS_AT_ONCE", "MOST_LABELS", "publish"]
-
 MOST_LABELS = 1_000
 """Of wider collections nothing is shown: ask the API."""
 

@@ -20,8 +20,6 @@ from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 
-__all__ = ["MAX_ROWS", "Shown", "shown_tables", "tables_asked"]
-
 MAX_ROWS = 200_000
 """Most cells of all tables of one answer."""
 

@@ -18,8 +18,6 @@ from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Text
 from deniable_shared.errors import DomainError, ParameterError
 
-__all__ = ["check_candidates", "refuse_test_of_found", "shown_texts"]
-
 
 def check_candidates(collection: Collection, candidates: Sequence[str]) -> None:
     """Raise invalid-argument unless they are answers of a collection of texts."""

@@ -9,8 +9,6 @@ from deniable_aggregator.registry import Collection
 from deniable_shared.errors import ParameterError
 from deniable_shared.voucher import MAX_PERSON_BYTES, VOUCHER, format_key, issue
 
-__all__ = ["require_vouchers", "voucher", "voucher_key"]
-
 
 def require_vouchers(collection: Collection) -> None:
     """Raises Problem("conflict") where reports carry no voucher."""

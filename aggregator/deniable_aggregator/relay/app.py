@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.relay.intake import Intake
     from deniable_aggregator.suspension import Suspension
 
-__all__ = ["IsRelay", "RelayApp"]
-
 DSSE = "application/vnd.dsse.envelope+json"
 JSON = "application/json"
 BODY_SECONDS = 10

@@ -25,8 +25,6 @@ from deniable_shared.problems import ReportError
 from deniable_shared.replies import field_of, read_problem, read_statuses
 from deniable_shared.report import MAX_REPORTS, MAX_UPLOAD_BYTES, ReportStatus
 
-__all__ = ["Answer", "Forwarder", "Post"]
-
 BASE_SECONDS, CAP_SECONDS = 5.0, 900.0
 GONE = "collection-closed"
 UNKNOWN = "unknown-collection"

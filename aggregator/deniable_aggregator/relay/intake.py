@@ -26,8 +26,6 @@ from deniable_shared.report import (
     decode_upload,
 )
 
-__all__ = ["Intake"]
-
 RETRY_SECONDS = 30.0
 MOST_WAITING = 5_000_000
 """Reports kept at a time: what bounds the disk while the aggregator cannot be reached."""

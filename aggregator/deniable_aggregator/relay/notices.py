@@ -17,8 +17,6 @@ from deniable_shared.keylist import KEYS_TYPE
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest_parser import parse_manifest
 
-__all__ = ["Collected", "Fetch", "Notices", "fetched"]
-
 LOG_PAGE = 1_000
 
 Fetch = Callable[[str], bytes]

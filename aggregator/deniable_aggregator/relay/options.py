@@ -12,8 +12,6 @@ from urllib.parse import urlsplit
 
 from deniable_aggregator.errors import SettingsError
 
-__all__ = ["LEAST_BATCH", "VARIABLE", "Options"]
-
 VARIABLE = "DENIABLE_RELAY"
 LEAST_BATCH = 2
 _MOST_BATCH = 1_000_000

@@ -21,8 +21,6 @@ from typing import Any
 from deniable_aggregator.errors import StoreError
 from deniable_shared.report import Report
 
-__all__ = ["NAME", "Group", "Queue", "Sealed", "counts_in"]
-
 NAME = "relay.db"
 
 _SCHEMA = (

@@ -12,8 +12,6 @@ from deniable_shared.report import MEDIA_TYPE
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Upstream", "UpstreamError"]
-
 USER_AGENT = "deniable-relay/1"
 TIMEOUT_SECONDS = 30.0
 _LONGEST_TOKEN = 200

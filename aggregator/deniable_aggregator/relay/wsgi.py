@@ -35,8 +35,6 @@ from deniable_shared.errors import DeniableError
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Relay", "app"]
-
 TICK_SECONDS = 30.0
 NOTICES_SECONDS = 60.0
 

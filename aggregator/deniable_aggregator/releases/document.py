@@ -31,8 +31,6 @@ from deniable_aggregator.queries.costs import guaranteed, remaining
 from deniable_aggregator.releases.request import opens_session, simulates
 from deniable_shared.canonical import canonical_json
 
-__all__ = ["answered", "budget_left", "kept", "priced", "public", "released"]
-
 READERS = "readers who are not the operator"
 EVERYBODY = "everybody who may read, the operator included"
 

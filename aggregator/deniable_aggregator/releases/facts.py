@@ -26,17 +26,6 @@ from deniable_aggregator.store.rows import EpochRow
 from deniable_aggregator.store.spooled import counted_at
 from deniable_shared.epochs import closes_at, epoch_at
 
-__all__ = [
-    "MOST_EPOCHS",
-    "MOST_INTEGERS",
-    "EpochSet",
-    "epochs_of",
-    "facts_of",
-    "require_enough",
-    "settled",
-    "tallies_of",
-]
-
 MOST_EPOCHS = 1_000
 """Each of them is charged, inside the one transaction that writes."""
 

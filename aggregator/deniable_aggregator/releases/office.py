@@ -56,8 +56,6 @@ from deniable_aggregator.spans import NO_TRACER, Tracer
 from deniable_aggregator.store.rows import ChargeRow, ResultRow
 from deniable_shared.epochs import Clock
 
-__all__ = ["Releases", "Shown"]
-
 logger = logging.getLogger(__name__)
 
 ID_BYTES = 8

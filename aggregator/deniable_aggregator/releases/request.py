@@ -25,18 +25,6 @@ from deniable_aggregator.store.rows import CellTally
 from deniable_shared.canonical import canonical_json
 from deniable_shared.errors import DeniableError
 
-__all__ = [
-    "Planner",
-    "Request",
-    "Selection",
-    "opens_session",
-    "planned",
-    "request_digest",
-    "simulates",
-    "tally_digest",
-    "terms",
-]
-
 Planner = Callable[[str, Mapping[str, object], Facts], Plan]
 """`central.aggregate.plan`: reads no tally, raises a DeniableError for what it refuses."""
 

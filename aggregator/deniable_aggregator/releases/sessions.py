@@ -32,8 +32,6 @@ from deniable_aggregator.store.protocols import Ledger, Reports
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 
-__all__ = ["ReleaseStore", "Sessions"]
-
 logger = logging.getLogger(__name__)
 
 MOST_OPEN = 8

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.documents.estimates import EstimatesDocument, SeriesRow
 
-__all__ = ["MOST_COURSES", "Facts", "gathered"]
-
 MOST_COURSES = 12
 """Labels whose course over time is drawn: those with the largest frequencies."""
 

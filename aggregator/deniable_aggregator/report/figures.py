@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from deniable_aggregator.report.markup import Element, element
 
-__all__ = ["Axis", "Point", "axis_over", "axis_row", "band", "interval"]
-
 MOST_TICKS = 6
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 INTERVAL_HEIGHT = 22

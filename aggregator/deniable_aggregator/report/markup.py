@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-__all__ = ["Child", "Element", "element", "written"]
-
 Element = ET.Element
 Child = Element | str | None
 

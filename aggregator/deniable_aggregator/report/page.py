@@ -16,8 +16,6 @@ from deniable_shared.epochs import epoch_end, epoch_start
 from deniable_shared.manifest import Manifest
 from deniable_shared.recommendation import over_least, ratio_text
 
-__all__ = ["page"]
-
 
 def page(facts: Facts, *, now: float) -> str:
     """HTML with everything in it."""

@@ -22,8 +22,6 @@ from deniable_aggregator.report.figures import (
 )
 from deniable_aggregator.report.markup import Child, Element, element
 
-__all__ = ["MOST_LABELS", "courses", "label_table", "quantity_table"]
-
 MOST_LABELS = 500
 MOST_DIGITS = 4
 FABRICATED = "reports_to_leave_interval"

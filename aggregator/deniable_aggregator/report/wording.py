@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from math import ceil, floor, log10
 
-__all__ = ["moved"]
-
 
 def moved(influence: float, *, shares: bool) -> str:
     """What one device can do to an estimate, whatever it sends."""

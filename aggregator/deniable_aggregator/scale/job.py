@@ -29,8 +29,6 @@ from deniable_shared.problems import ReportError
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service
 
-__all__ = ["Engine", "Summary", "tally_spool"]
-
 Engine: TypeAlias = Callable[[Callable[[str], bytes], Sequence[str]], Iterator[bytes]]
 """Runs a function on every name, anywhere, and gives the results in the order of the names."""
 

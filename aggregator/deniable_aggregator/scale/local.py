@@ -13,8 +13,6 @@ from multiprocessing import connection, get_context, parent_process
 
 from deniable_aggregator.errors import ScaleError
 
-__all__ = ["LocalEngine"]
-
 AHEAD = 2
 """Blocks a process on their way at a time: none waits, and results do not pile up."""
 

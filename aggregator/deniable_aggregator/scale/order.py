@@ -22,8 +22,6 @@ from deniable_shared.manifest_parser import parse_manifest
 if TYPE_CHECKING:
     from deniable_aggregator.service import Service
 
-__all__ = ["Bench", "Order", "bench", "order_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Order:

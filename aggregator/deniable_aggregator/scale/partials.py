@@ -26,8 +26,6 @@ from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Frame, split_report
 
-__all__ = ["Partial", "open_block", "partial", "read_partial"]
-
 ID_BYTES = 16
 UNKNOWN = "unknown-collection"
 

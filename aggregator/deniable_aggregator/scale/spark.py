@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
     from pyspark.sql import SparkSession
 
-__all__ = ["SparkEngine"]
-
 AHEAD = 2
 """Spark jobs on their way at a time: the last task of one keeps no executor idle."""
 

@@ -22,8 +22,6 @@ from typing import IO
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.simulation.study import Answers
 
-__all__ = ["FleetError", "Orders", "Uploads", "require_client", "upload"]
-
 CLIENT = "deniable_client"
 THREADS_PER_PROCESS = 8
 LOG_CHARACTERS = 400

@@ -26,8 +26,6 @@ from deniable_aggregator.simulation import fleet
 from deniable_aggregator.simulation.study import Question, Study
 from deniable_shared.authoring import manifest_from_toml
 
-__all__ = ["CollectionResult", "Outcome", "Row", "Silent", "Simulation", "Watcher", "simulated"]
-
 PROCESSES = 2
 CONFIDENCE = 0.95
 UNLIMITED_REPORTS_A_MINUTE = 10_000_000

@@ -11,8 +11,6 @@ from secrets import SystemRandom
 
 from deniable_aggregator.errors import AggregatorError
 
-__all__ = ["Answers", "Question", "Study", "StudyError", "draw"]
-
 Answers = Mapping[str, object]
 """One person's answers: the question's name → {label: bool} for bits, a label for a choice."""
 

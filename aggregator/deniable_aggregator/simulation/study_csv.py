@@ -11,8 +11,6 @@ from typing import Protocol
 
 from deniable_aggregator.simulation.study import Question, Study, StudyError
 
-__all__ = ["MAX_CHOICES", "read_study"]
-
 MAX_CHOICES = 1_000
 """More distinct values than this are identifiers or free text: no estimate tells them apart."""
 

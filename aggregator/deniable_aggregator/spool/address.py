@@ -14,8 +14,6 @@ from deniable_aggregator.spool.contract import Spool
 from deniable_aggregator.spool.directory import Directory
 from deniable_aggregator.spool.objects import objects_at, without_credentials
 
-__all__ = ["open_spool", "opened"]
-
 POSTGRES = ("postgresql", "postgres")
 
 

@@ -16,14 +16,6 @@ from hashlib import sha256
 from deniable_aggregator.errors import SpoolError
 from deniable_shared.codec import opaque
 
-__all__ = [
-    "MAX_RECORDS",
-    "UNRELAYED",
-    "Spooled",
-    "decode_block",
-    "encode_block",
-]
-
 MAGIC = b"deniable spool/1\n"
 MAX_RECORDS = 100_000
 """Most records of one block."""

@@ -19,8 +19,6 @@ from deniable_aggregator.spool.columns import decode_parquet, encode_parquet
 from deniable_aggregator.spool.contract import Spool, Stored
 from deniable_aggregator.spool.objects import require_pyarrow
 
-__all__ = ["announced", "blocks", "read_block", "require_format", "write_block"]
-
 FORMATS: Mapping[str, Callable[[Sequence[Spooled]], bytes]] = {
     "block": encode_block,
     "parquet": encode_parquet,

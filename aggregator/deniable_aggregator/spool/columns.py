@@ -23,8 +23,6 @@ from deniable_shared.report import split_upload
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["decode_parquet", "encode_parquet"]
-
 CHECKSUM = b"deniable.sha256"
 ROWS = 1_024
 """Rows that are decoded at a time."""

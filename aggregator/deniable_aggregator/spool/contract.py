@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-__all__ = ["DAMAGED", "NOTICES", "Spool", "Stored", "is_file_of_spool"]
-
 NOTICES = "notices.json"
 """Where files have names, that of what `publish` writes."""
 

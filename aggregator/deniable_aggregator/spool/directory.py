@@ -14,8 +14,6 @@ from pathlib import Path
 from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.spool.contract import DAMAGED, NOTICES, Stored, is_file_of_spool
 
-__all__ = ["DRAFT_SECONDS", "Directory"]
-
 DRAFT_SECONDS = 86_400
 """A draft that is older was left by a process that was killed: writing one takes seconds."""
 

@@ -41,8 +41,6 @@ from deniable_aggregator.suspension import Suspension
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
 
-__all__ = ["FACTORY", "VARIABLE", "Door", "app", "require_no_key", "without_secrets"]
-
 VARIABLE = "DENIABLE_SPOOL"
 FACTORY = "deniable_aggregator.spool.door:app"
 TICK_SECONDS = 5.0

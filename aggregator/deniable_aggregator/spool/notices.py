@@ -16,8 +16,6 @@ from deniable_aggregator.relay.notices import Fetch, fetched
 from deniable_aggregator.spool.contract import NOTICES, Spool
 from deniable_aggregator.spool.relays import Relays
 
-__all__ = ["CLOSED", "RELAYS", "Closed", "closed_of", "publish", "reader"]
-
 RELAYS = "relays"
 """What `reader` is asked for instead of a path: `Relays.encode()`."""
 CLOSED = "closed"

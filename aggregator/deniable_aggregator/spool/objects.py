@@ -20,8 +20,6 @@ from deniable_aggregator.spool.contract import DAMAGED, NOTICES, Stored, is_file
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
-__all__ = ["Objects", "objects_at", "require_pyarrow", "without_credentials"]
-
 PUT_WHOLE = frozenset({"s3", "gcs"})
 """File systems of pyarrow, by `type_name`, that show a file only when it is complete."""
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from deniable_aggregator.service import Service
 
-__all__ = ["MARGIN_SECONDS", "Opening"]
-
 MARGIN_SECONDS = 60.0
 """How far the door's clock may be behind this one, and the time it takes to spool a report."""
 

@@ -16,8 +16,6 @@ from typing import Any, Self
 from deniable_aggregator.access.tokens import presented
 from deniable_aggregator.errors import SpoolError
 
-__all__ = ["NOBODY", "RelayToken", "Relays"]
-
 
 @dataclass(frozen=True, slots=True)
 class RelayToken:

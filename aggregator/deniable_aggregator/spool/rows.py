@@ -20,8 +20,6 @@ from deniable_aggregator.store.sessions import (
     refusals,
 )
 
-__all__ = ["SCHEMA", "Database"]
-
 SCHEMA = b"""
 create schema if not exists deniable_spool;
 create table if not exists deniable_spool.blocks (

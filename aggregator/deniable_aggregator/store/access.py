@@ -12,8 +12,6 @@ from deniable_aggregator.store import auditing
 from deniable_aggregator.store.statements import Rows, Statements, named
 from deniable_aggregator.store.tables import Tables
 
-__all__ = ["AccessTables"]
-
 _FIND_TOKEN = "select id, role, label, hash, created, expires, revoked, collections from tokens"  # noqa: S105
 _FIND_USER = "select name, role, collections, password, created from users"
 _FIND_SESSION = "select id, hash, name, role, collections, via, created, expires from sessions"

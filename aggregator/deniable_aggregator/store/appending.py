@@ -42,17 +42,6 @@ from deniable_aggregator.store.rows import (
 from deniable_aggregator.store.sessions import Lock, Session
 from deniable_aggregator.store.statements import Row, Statements, named
 
-__all__ = [
-    "CellRow",
-    "Committed",
-    "close",
-    "commit",
-    "commit_blocks",
-    "epochs",
-    "sweep",
-    "tallies",
-]
-
 IDS_AT_ONCE = 20_000
 """Ids of blocks in one statement: arrays in memory, here and there."""
 

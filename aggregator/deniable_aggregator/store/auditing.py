@@ -9,8 +9,6 @@ from deniable_aggregator.store.statements import Statements, named
 from deniable_aggregator.store.tables import Tables
 from deniable_shared.journal import GENESIS
 
-__all__ = ["AuditTables", "append", "entries", "head"]
-
 
 def append(db: Statements, entry: AuditEntry | None) -> None:
     """Add an entry to the chain; None adds nothing.

@@ -17,8 +17,6 @@ from itertools import chain
 from deniable_aggregator.store.rows import Block, Cell, Counts, Part, Tally, Verdict
 from deniable_aggregator.store.statements import Statements
 
-__all__ = ["Group", "Place", "done"]
-
 Place = tuple[int, int]
 """(number of a collection, epoch): what ids are told apart in, and what closes."""
 

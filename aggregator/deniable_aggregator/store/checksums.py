@@ -28,19 +28,6 @@ from deniable_aggregator.store.rows import PAGE_SIZE
 if TYPE_CHECKING:
     from deniable_aggregator.store.rows import ChargeRow, Counts
 
-__all__ = [
-    "BODY_MASK",
-    "CELL_IS_SEALED",
-    "DELTA_IS_SEALED",
-    "PRIME",
-    "added_seal",
-    "body",
-    "is_sealed",
-    "of_charge",
-    "of_record",
-    "seal",
-]
-
 BODY_MASK = (1 << 62) - 1
 """Sums of two bodies fit into the 64-bit integers of both databases."""
 

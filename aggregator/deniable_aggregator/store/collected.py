@@ -5,8 +5,6 @@ from __future__ import annotations
 from deniable_aggregator.store.rows import CollectionRow, DeletedManifest, MayDelete
 from deniable_aggregator.store.statements import Row, Statements, named
 
-__all__ = ["archive", "delete", "deleted", "rows"]
-
 _ROWS = "select id, number, closed, archived from collections"
 _ARCHIVE = "update collections set archived = ? where number = ? and archived <> ?"
 _USED = """

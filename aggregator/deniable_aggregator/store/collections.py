@@ -14,8 +14,6 @@ from deniable_aggregator.store.rows import (
 from deniable_aggregator.store.tables import Tables
 from deniable_shared.journal import LogEntry
 
-__all__ = ["CollectionTables"]
-
 
 class CollectionTables(Tables):
     """See `protocols.Collections`."""

@@ -17,8 +17,6 @@ from sqlite_utils import Database
 from deniable_aggregator.errors import StoreError, StoreReplacedError
 from deniable_aggregator.store.statements import Statements
 
-__all__ = ["INDEXED", "Connections", "read_file", "require_whole"]
-
 WRITER_CACHE_KIB = 32_768
 CHECKPOINT_PAGES = 8_000
 """32 MB of log: random ids write the same pages again and again, a longer log merges more of it."""

@@ -14,8 +14,6 @@ from deniable_aggregator.store.rows import PAGE_SIZE, Cell, CellTally, Counts, E
 from deniable_aggregator.store.statements import Rows, Statements, named
 from deniable_shared.errors import ParameterError
 
-__all__ = ["StoredTally", "epoch_rows", "epochs", "folded", "possible", "tallies", "unsealed_facts"]
-
 _TALLIES = f"""
 select cells.number, epoch, manifest_version, cohort, n, tally_size, body,
     {CELL_IS_SEALED} as sealed, page, counts

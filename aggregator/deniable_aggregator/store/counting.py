@@ -36,23 +36,6 @@ from deniable_aggregator.store.rows import (
 )
 from deniable_aggregator.store.statements import Row, Statements, named
 
-__all__ = [
-    "SWEEP_IDS",
-    "add_to_pages",
-    "by_epoch",
-    "close",
-    "commit",
-    "commit_blocks",
-    "expire",
-    "is_closed",
-    "leftovers",
-    "length_changed",
-    "refuse_spent",
-    "require_closed",
-    "sweep",
-    "tallied",
-]
-
 IDS_AT_ONCE = 128
 """Ids in one statement; there is one prepared statement for each number up to it."""
 

@@ -19,8 +19,6 @@ from deniable_aggregator.store.counting import add_to_pages
 from deniable_aggregator.store.rows import Counts, Waiting
 from deniable_aggregator.store.statements import Row, Rows, Statements, named
 
-__all__ = ["FOLD_DELTAS", "add", "fold", "fold_epoch", "spelled", "waiting"]
-
 FOLD_DELTAS = 2_000
 FOLD_BYTES = 1 << 26
 """At most so much is folded in one transaction, but at least one delta."""

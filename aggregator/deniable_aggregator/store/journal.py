@@ -8,19 +8,6 @@ from deniable_aggregator.store.rows import KeyListRow, ManifestRow
 from deniable_aggregator.store.statements import Statements, named
 from deniable_shared.journal import GENESIS, LOG_PAGE, LogEntry, extend
 
-__all__ = [
-    "Head",
-    "add_key_list",
-    "add_manifest",
-    "append",
-    "entries",
-    "head",
-    "head_at",
-    "key_list",
-    "latest_key_list",
-    "manifests",
-]
-
 _HEAD = "select position as size, head from log order by position desc limit 1"
 _KEY_LIST = "select version, issued, expires, digest, envelope from key_lists"
 

@@ -15,8 +15,6 @@ import psycopg
 
 from deniable_aggregator.store.sessions import Connection, Lock, connected, refusals
 
-__all__ = ["Leadership"]
-
 _ASK = b"select pg_try_advisory_lock(%s)"
 
 

@@ -7,8 +7,6 @@ from deniable_aggregator.store import auditing, releases
 from deniable_aggregator.store.rows import ChargeRow, Decide, ResultRow
 from deniable_aggregator.store.tables import Tables
 
-__all__ = ["LedgerTables"]
-
 
 class LedgerTables(Tables):
     """See `protocols.Ledger`."""

@@ -16,8 +16,6 @@ from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.canonical import canonical_json
 from deniable_shared.journal import GENESIS
 
-__all__ = ["End", "extended", "head_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class End:

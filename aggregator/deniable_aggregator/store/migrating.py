@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
     from deniable_aggregator.store.protocols import Store
 
-__all__ = ["migrated", "opened", "require_current", "revision"]
-
 
 def migrated(settings: Settings, clock: Clock = time.time) -> tuple[str | None, str]:
     """(schema before, schema after). LockedError where a service runs; StoreError."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
     from deniable_aggregator.store.protocols import Store
 
-__all__ = ["driver_is_there", "open_store", "read_beside"]
-
 
 def open_store(settings: Settings) -> Store:
     """SQLite or PostgreSQL, brought up to date. StoreError where it cannot be opened."""

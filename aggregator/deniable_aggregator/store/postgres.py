@@ -27,8 +27,6 @@ from deniable_aggregator.store.rows import (
 )
 from deniable_aggregator.store.sessions import Factory, Lock, Sessions
 
-__all__ = ["PostgresStore"]
-
 MOST_KNOWN_CELLS = 100_000
 PING_SECONDS = 3.0
 

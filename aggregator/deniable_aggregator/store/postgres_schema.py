@@ -16,8 +16,6 @@ from deniable_aggregator.store.sessions import (
     refusals,
 )
 
-__all__ = ["LEAST_POSTGRES", "migrate", "revision_of"]
-
 LEAST_POSTGRES = 15
 
 _TABLE = b"select to_regclass('alembic_version') is not null"

@@ -43,8 +43,6 @@ from deniable_aggregator.store.rows import (
 )
 from deniable_shared.journal import LogEntry
 
-__all__ = ["Access", "Audit", "Collections", "Ledger", "Maintenance", "Reports", "Store"]
-
 
 class Reports(Protocol):
     """Counts and never a report. Ids and counts change in one transaction or not at all."""

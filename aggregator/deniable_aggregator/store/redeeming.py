@@ -14,8 +14,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from deniable_aggregator.store.rows import Arrival
 
-__all__ = ["Key", "turned_away"]
-
 Key = tuple[int, int, bytes]
 """(collection number, epoch, id or serial)."""
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 
 from deniable_aggregator.store.statements import Connections, Row, named
 
-__all__ = ["Rejections"]
-
 _ADD = """
 insert into rejections (collection, reason, n)
 select number, ?, ? from collections where number = ?

@@ -16,19 +16,6 @@ from deniable_aggregator.store.rows import ChargeRow, Decide, ResultRow
 from deniable_aggregator.store.statements import Row, Statements, named
 from deniable_shared.journal import release_entry
 
-__all__ = [
-    "add_record",
-    "charge",
-    "charge_for",
-    "charges",
-    "ledger",
-    "records",
-    "result",
-    "results",
-    "session_sizes",
-    "store_result",
-]
-
 _LEDGER = """
 select id as collection, release, request, terms, epochs, epsilon, rho, delta, adjacency, created,
     checksum

@@ -9,8 +9,6 @@ from deniable_aggregator.store import blocks, counted, counting, showing, spoole
 from deniable_aggregator.store.rows import ShownCollection, ShownEpoch
 from deniable_aggregator.store.tables import Tables
 
-__all__ = ["ReportTables"]
-
 
 class ReportTables(Tables):
     """Most of `protocols.Reports`."""

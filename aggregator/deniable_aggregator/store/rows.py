@@ -12,31 +12,6 @@ import numpy.typing as npt
 
 from deniable_aggregator.errors import DamagedError
 
-__all__ = [
-    "PAGE_SIZE",
-    "Arrival",
-    "Block",
-    "Cell",
-    "CellTally",
-    "ChargeRow",
-    "CollectionRow",
-    "Counts",
-    "Decide",
-    "DeletedManifest",
-    "EpochRow",
-    "KeyListRow",
-    "ManifestRow",
-    "MayDelete",
-    "Part",
-    "ResultRow",
-    "ShownCollection",
-    "ShownEpoch",
-    "ShownEstimate",
-    "Tally",
-    "Verdict",
-    "Waiting",
-]
-
 PAGE_SIZE = 4096
 """Integers in one page of a tally: one report in a long vector rewrites 32 KiB, not all of it."""
 

@@ -16,8 +16,6 @@ from deniable_aggregator.errors import StoreError
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-__all__ = ["HEAD", "LEAST_SQLITE", "migrate", "refuse_newer", "revision_of", "upgrade"]
-
 HEAD = "0010"
 """The newest revision in migrations/versions."""
 

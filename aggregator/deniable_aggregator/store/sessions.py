@@ -22,21 +22,6 @@ from psycopg_pool import ConnectionPool, PoolClosed
 from deniable_aggregator.errors import StoreError, StoreUnavailableError
 from deniable_aggregator.store.statements import Rows
 
-__all__ = [
-    "BEGIN",
-    "Connection",
-    "Factory",
-    "Lock",
-    "Session",
-    "Sessions",
-    "connected",
-    "conninfo",
-    "make_durable",
-    "read_once",
-    "refusals",
-    "write_once",
-]
-
 MOST_CONNECTIONS = 12
 """Of one process. Uploads share one commit at a time; the others serve readers."""
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from deniable_aggregator.store.rows import ShownCollection, ShownEpoch
 from deniable_aggregator.store.statements import Row, Statements, named
 
-__all__ = ["forget", "makers", "show_collection", "show_epoch", "shown_collection"]
-
 _SHOW_COLLECTION = """
 insert into shown_collections (collection, name, read, epoch_seconds) values (?, ?, ?, ?)
 on conflict (collection) do update

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 
 from deniable_aggregator.store.statements import Row, Statements, named
 
-__all__ = ["counted_at", "counted_until", "forget", "note"]
-
 _NOTE = """
 insert into spools (place, counted_until) values (?, ?)
 on conflict (place) do update set counted_until = excluded.counted_until

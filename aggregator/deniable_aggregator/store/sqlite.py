@@ -27,8 +27,6 @@ from deniable_aggregator.store.rows import (
     Waiting,
 )
 
-__all__ = ["SqliteStore"]
-
 
 class SqliteReports(ReportTables):
     """Counts are added in place, by one writer."""

@@ -12,8 +12,6 @@ from contextlib import AbstractContextManager
 from operator import itemgetter
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["Connections", "Row", "Rows", "Statements", "named"]
-
 Made = TypeVar("Made")
 Row = dict[str, Any]
 """What to make of a row that has no type of its own."""

@@ -8,8 +8,6 @@ from deniable_aggregator.store.rejections import Rejections
 from deniable_aggregator.store.rows import CollectionRow
 from deniable_aggregator.store.statements import Connections
 
-__all__ = ["Tables"]
-
 
 class Tables:
     """Connections, the numbers of collections, and rejections that are not yet written.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace.export import SpanExporter
 
-__all__ = ["chosen", "tracer_from_environment"]
-
 DISTRIBUTION = "deniable-aggregator"
 KNOWN = ("otlp", "console")
 PROTOCOL = "http/protobuf"

@@ -28,8 +28,6 @@ from deniable_aggregator.spans import FAILED, Act, Span
 from deniable_shared.epochs import Clock
 from deniable_shared.problems import PROBLEMS
 
-__all__ = ["ATTRIBUTES", "OpenTelemetryTracer"]
-
 OUTCOME, COLLECTION, REPORTS = "deniable.outcome", "deniable.collection", "deniable.reports"
 ATTRIBUTES = frozenset({OUTCOME, COLLECTION, REPORTS})
 """Every attribute that a span may have."""

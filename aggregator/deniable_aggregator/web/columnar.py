@@ -12,8 +12,6 @@ from typing import Any
 
 from deniable_aggregator.web.spreadsheet import Row
 
-__all__ = ["CURE", "arrow_bytes", "is_installed", "parquet_bytes"]
-
 CURE = 'install the extra where the service runs: pip install "deniable-aggregator[arrow]"'
 
 _TEXTS = (

@@ -18,8 +18,6 @@ from deniable_aggregator.web import columnar
 from deniable_aggregator.web.application import ARROW, CSV, JSON, PARQUET, Answers, answer
 from deniable_aggregator.web.spreadsheet import Row, csv_text, epoch_rows, label_rows
 
-__all__ = ["answered", "as_table", "estimates_as", "linked", "negotiated", "tables"]
-
 COLUMNAR = (ARROW, PARQUET)
 _WRITERS: Mapping[str, Callable[[Iterable[Row], Sequence[str], Mapping[str, str]], bytes]] = {
     ARROW: columnar.arrow_bytes,

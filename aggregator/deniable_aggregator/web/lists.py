@@ -19,21 +19,6 @@ from deniable_aggregator.documents.releases import (
 )
 from deniable_aggregator.web.spreadsheet import Row
 
-__all__ = [
-    "AUDIT_COLUMNS",
-    "COMPARISON_COLUMNS",
-    "EPOCH_COLUMNS",
-    "LEDGER_COLUMNS",
-    "RELEASE_COLUMNS",
-    "SERIES_COLUMNS",
-    "audit_rows",
-    "compared_rows",
-    "listed_epochs",
-    "listed_releases",
-    "series_rows",
-    "spent_rows",
-]
-
 COSTS = ("epsilon", "rho", "delta")
 EPOCH_COLUMNS = ("epoch", "start", "end", "closes", "state", "expired", "n", "fewer_than")
 RELEASE_COLUMNS = (

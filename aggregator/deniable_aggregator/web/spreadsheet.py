@@ -19,8 +19,6 @@ from deniable_aggregator.documents.estimates import (
     QuantityDocument,
 )
 
-__all__ = ["Row", "csv_text", "epoch_rows", "label_rows"]
-
 Row = dict[str, object]
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")

@@ -21,8 +21,6 @@ from deniable_aggregator.central.account.refusal import Request, refused
 from deniable_aggregator.central.account.spending import NOTHING, Limit, Spending
 from deniable_aggregator.central.guarantee import Guarantee
 
-__all__ = ["Account", "Budget", "Charge"]
-
 
 @dataclass(frozen=True, slots=True)
 class Budget:

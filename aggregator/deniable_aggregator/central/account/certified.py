@@ -9,8 +9,6 @@ from fractions import Fraction
 from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Bounds", "exp", "ln", "one_minus", "sqrt", "tanh"]
-
 Bounds = tuple[Fraction, Fraction]
 
 _BITS = 160

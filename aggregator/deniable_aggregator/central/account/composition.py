@@ -28,14 +28,6 @@ from deniable_aggregator.central.account.parameters import (
 )
 from deniable_aggregator.central.guarantee import Guarantee, bounded_range_rho, pure_rho, round_up
 
-__all__ = [
-    "advanced_epsilon",
-    "basic",
-    "bounded_range_epsilon",
-    "optimal_delta",
-    "optimal_epsilon",
-]
-
 _MOST_WORK = 20_000
 _BITS = 192
 

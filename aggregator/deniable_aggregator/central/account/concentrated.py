@@ -23,8 +23,6 @@ from deniable_aggregator.central.account.errors import AccountError
 from deniable_aggregator.central.account.parameters import Delta, read_delta, read_rho
 from deniable_aggregator.central.guarantee import round_up
 
-__all__ = ["Truncated", "delta_of", "epsilon_at", "epsilon_of", "simple_epsilon_of"]
-
 _STEPS = 80
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _ORDER_BITS = 40

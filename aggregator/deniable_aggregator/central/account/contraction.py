@@ -21,8 +21,6 @@ from deniable_aggregator.central.account.parameters import Epsilon, read_epsilon
 from deniable_aggregator.central.adjacency import Adjacency
 from deniable_aggregator.central.guarantee import Guarantee, pure_rho, round_up
 
-__all__ = ["contracted"]
-
 
 def contracted(central: Guarantee, *, local: Epsilon) -> Guarantee:
     """What the release guarantees a true value that passed through ε0 = `local`; rounded up.

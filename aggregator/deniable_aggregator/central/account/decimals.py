@@ -8,8 +8,6 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
-__all__ = ["at_least", "at_most"]
-
 _EXACT_DIGITS, _DIGITS = 12, 6
 _PLAIN = Decimal("0.0001")
 

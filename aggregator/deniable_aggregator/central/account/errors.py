@@ -13,8 +13,6 @@ from fractions import Fraction
 
 from deniable_aggregator.central.errors import CentralError
 
-__all__ = ["AccountError", "BudgetError", "HoldoutError", "Shortage"]
-
 
 class AccountError(CentralError, ValueError):
     """A bound that cannot be stated."""

@@ -16,8 +16,6 @@ from deniable_aggregator.central.account.parameters import read_count
 from deniable_aggregator.central.adjacency import Adjacency
 from deniable_aggregator.central.guarantee import Guarantee, pure_rho, round_up
 
-__all__ = ["grouped", "replaced", "total_variation"]
-
 
 def grouped(guarantee: Guarantee, rows: int) -> Guarantee:
     """The same release as a promise to `rows` rows together; AccountError where δ reaches 1."""

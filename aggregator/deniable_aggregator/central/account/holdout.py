@@ -27,8 +27,6 @@ from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.tails import reach
 from deniable_shared.coins import Coins
 
-__all__ = ["Holdout", "HoldoutAnswer", "HoldoutPlan", "plan_holdout"]
-
 Row = TypeVar("Row")
 
 _GRID = 1 << 40

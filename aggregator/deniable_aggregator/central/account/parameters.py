@@ -8,8 +8,6 @@ from fractions import Fraction
 from deniable_aggregator.central.account.errors import AccountError
 from deniable_shared.dyadic import parse_epsilon
 
-__all__ = ["Delta", "Epsilon", "read_count", "read_delta", "read_epsilon", "read_rho"]
-
 Epsilon = str | int | Fraction
 Delta = str | Fraction
 

@@ -22,8 +22,6 @@ from deniable_aggregator.central.account.parameters import Epsilon, read_count, 
 from deniable_aggregator.central.adjacency import Adjacency
 from deniable_aggregator.central.guarantee import Guarantee
 
-__all__ = ["Installation", "Promise", "promise"]
-
 READABLE = ("live", "closed", "releases")
 
 

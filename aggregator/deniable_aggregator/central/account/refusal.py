@@ -11,8 +11,6 @@ from deniable_aggregator.central.account.errors import BudgetError, Shortage
 from deniable_aggregator.central.account.spending import Limit, Spending
 from deniable_aggregator.central.guarantee import bounded_range_rho, pure_rho
 
-__all__ = ["Request", "refused"]
-
 _NAMED = 5
 _LARGEST = Fraction(100)
 _STEPS = 40

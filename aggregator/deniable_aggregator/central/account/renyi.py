@@ -30,8 +30,6 @@ from deniable_aggregator.central.account.parameters import (
 )
 from deniable_aggregator.central.guarantee import Guarantee, round_up
 
-__all__ = ["ORDERS", "RenyiCurve"]
-
 ORDERS = tuple(
     Fraction(tenths, 10)
     for tenths in (

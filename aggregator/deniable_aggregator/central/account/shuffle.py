@@ -33,8 +33,6 @@ from deniable_aggregator.central.account.parameters import (
     read_epsilon,
 )
 
-__all__ = ["Crowd", "shuffled_delta", "shuffled_epsilon"]
-
 Floats = npt.NDArray[np.float64]
 
 LARGEST_LOCAL = Fraction(20)

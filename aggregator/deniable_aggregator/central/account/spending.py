@@ -21,8 +21,6 @@ from deniable_aggregator.central.account.errors import AccountError
 from deniable_aggregator.central.account.group import grouped, replaced
 from deniable_aggregator.central.guarantee import Guarantee
 
-__all__ = ["NOTHING", "Limit", "Spending", "largest_rho"]
-
 _STEPS = 64
 
 

@@ -24,8 +24,6 @@ from deniable_aggregator.central.account.group import replaced
 from deniable_aggregator.central.account.parameters import Epsilon, read_epsilon
 from deniable_aggregator.central.guarantee import Guarantee, round_up
 
-__all__ = ["population_error", "transfer_gap"]
-
 
 def transfer_gap(epsilon: Epsilon) -> Fraction:
     """How far the population is from the rows on average, in any f in [0, 1] chosen under ε-DP."""

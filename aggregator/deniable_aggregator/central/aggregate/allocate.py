@@ -46,8 +46,6 @@ from deniable_aggregator.estimate.channel import Floats
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 
-__all__ = ["PARAMETERS", "AllocationRelease", "plan"]
-
 PARAMETERS = (
     Parameter("none", "the label of who takes nothing", "none"),
     Parameter("supply", "units of every good alike, or a list of one number a good"),

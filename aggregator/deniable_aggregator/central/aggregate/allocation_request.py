@@ -22,8 +22,6 @@ from deniable_aggregator.estimate.channel import Floats
 from deniable_shared.domain import Choice
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Goods", "read_goods"]
-
 MOST_GOODS = 1024
 MOST_PEOPLE = 10**9
 _PRICE = re.compile(r"[0-2](\.[0-9]{1,6})?")

@@ -24,8 +24,6 @@ from deniable_aggregator.central.aggregate.limits import NoisyFrequency
 from deniable_aggregator.central.aggregate.readings import Readings
 from deniable_aggregator.estimate.channel import Floats
 
-__all__ = ["Round", "limits"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:

@@ -17,18 +17,6 @@ from deniable_aggregator.central.select.declaration import SMALLEST_EPSILON
 from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError
 
-__all__ = [
-    "EPSILON",
-    "completed",
-    "nearest",
-    "read_epsilon",
-    "read_name",
-    "read_share",
-    "read_whole",
-    "spelled",
-    "spelled_delta",
-]
-
 EPSILON = Parameter("epsilon", 'a decimal text like "0.5", from 0.000001 to 20')
 _DIGITS = Context(prec=60)
 _SHARE = re.compile(r"[01](\.[0-9]{1,6})?")

@@ -22,8 +22,6 @@ from deniable_aggregator.central.aggregate.scores import Score
 from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.estimate.channel import Floats
 
-__all__ = ["CONFIDENCE", "combined_half_widths", "normal_laplace_tail", "selection_bars"]
-
 CONFIDENCE = 0.95
 _HALVINGS = 44
 

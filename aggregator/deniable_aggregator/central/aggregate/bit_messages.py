@@ -19,8 +19,6 @@ from deniable_aggregator.central.aggregate.norms import (
 )
 from deniable_shared.mechanisms.structure import IndependentBits, LabelReach, SampledBits
 
-__all__ = ["FreeBits", "ToldBits"]
-
 
 @dataclass(frozen=True, slots=True)
 class FreeBits:

@@ -29,20 +29,6 @@ from deniable_shared.domain import Domain
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = [
-    "Counts",
-    "Drawn",
-    "Facts",
-    "Parameter",
-    "Part",
-    "Plan",
-    "Session",
-    "SessionPlan",
-    "SimulatedPlan",
-    "Tallies",
-    "TypicalError",
-]
-
 Counts = npt.NDArray[np.int64]
 
 

@@ -24,8 +24,6 @@ from deniable_aggregator.central.aggregate.selection import (
 )
 from deniable_aggregator.central.select import Exponential, shortfall
 
-__all__ = ["PARAMETERS", "plan"]
-
 PARAMETERS = (*SCORE_PARAMETERS, EPSILON)
 VERSION = 1
 

@@ -39,8 +39,6 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import Bits
 from deniable_shared.errors import ParameterError
 
-__all__ = ["PARAMETERS", "Histogram", "plan"]
-
 PARAMETERS = (EPSILON,)
 VERSION = 1
 _MOST_OUTCOMES = 1 << 16

@@ -20,8 +20,6 @@ from deniable_aggregator.central.linear import Workload, intervals, points, pref
 from deniable_shared.domain import Domain, Record
 from deniable_shared.errors import ParameterError
 
-__all__ = ["MOST_ENTRIES", "WORKLOAD", "LabelSets", "read_label_set", "read_workload"]
-
 MOST_ENTRIES = 1 << 22
 WORKLOAD = Parameter(
     "workload", 'points, prefixes, intervals, or a list of {"labels": [...]}, at most 4,096 of them'

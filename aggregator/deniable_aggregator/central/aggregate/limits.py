@@ -26,8 +26,6 @@ from deniable_aggregator.central.aggregate.bars import normal_laplace_tail
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.projection import onto_box
 
-__all__ = ["NoisyFrequency"]
-
 _HALVINGS = 30
 _MOST_SOLVED = 256
 _LEAST_SUPPORT = 1e-9

@@ -30,8 +30,6 @@ from deniable_aggregator.central.ptr.budget import read_delta
 from deniable_aggregator.central.release import ErrorBar
 from deniable_shared.coins import Coins
 
-__all__ = ["PARAMETERS", "Median", "plan"]
-
 PARAMETERS = (
     Parameter("quantile", 'a share in (0, 1), like "0.9"', "0.5"),
     EPSILON,

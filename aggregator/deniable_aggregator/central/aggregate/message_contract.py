@@ -16,8 +16,6 @@ import numpy.typing as npt
 from deniable_aggregator.central.aggregate.norms import Matrix
 from deniable_shared.mechanisms.structure import LabelReach
 
-__all__ = ["Counts", "Messages"]
-
 Counts = npt.NDArray[np.int64]
 
 

@@ -52,8 +52,6 @@ from deniable_aggregator.central.select.declaration import SMALLEST_EPSILON
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 
-__all__ = ["PARAMETERS", "Synthesizing", "plan"]
-
 PARAMETERS = (
     WORKLOAD,
     Parameter("rounds", f"best, or a whole number from 1 to {MOST_ROUNDS:,}", "best"),

@@ -29,8 +29,6 @@ from deniable_aggregator.central.select import Declaration, Noise, NoisyMax, sho
 from deniable_aggregator.central.select.accuracy import geometric_tail_length
 from deniable_shared.errors import ParameterError
 
-__all__ = ["PARAMETERS", "plan"]
-
 PARAMETERS = (
     *SCORE_PARAMETERS,
     Parameter("noise", "geometric, exponential or gumbel", "exponential"),

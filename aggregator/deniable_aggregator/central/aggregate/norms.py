@@ -16,16 +16,6 @@ import numpy.typing as npt
 
 from deniable_shared.errors import ParameterError
 
-__all__ = [
-    "MOST_MESSAGES",
-    "MOST_STEPS",
-    "Matrix",
-    "affordable",
-    "checked_matrix",
-    "norms_of_bits",
-    "norms_of_images",
-]
-
 Matrix = npt.NDArray[np.int64]
 
 MOST_STEPS = 1 << 28

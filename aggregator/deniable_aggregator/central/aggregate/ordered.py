@@ -37,16 +37,6 @@ from deniable_aggregator.central.ptr import Proposal
 from deniable_shared.domain import Choice, Number
 from deniable_shared.errors import ParameterError
 
-__all__ = [
-    "MOST_ORDERED",
-    "MOST_PRICES",
-    "Quantile",
-    "Revenue",
-    "first_crossing",
-    "prices_of",
-    "widest_share",
-]
-
 MOST_ORDERED = 4096
 MOST_PRICES = 512
 _CHUNK = 1 << 22

@@ -30,8 +30,6 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.structure import Design, LabelReach, OneOf
 
-__all__ = ["Labels", "Points"]
-
 _MOST_PRODUCTS = 1 << 29
 
 

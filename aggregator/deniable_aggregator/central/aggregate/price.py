@@ -38,8 +38,6 @@ from deniable_aggregator.central.market import misreport_gain
 from deniable_aggregator.central.select import Exponential, shortfall
 from deniable_shared.errors import ParameterError
 
-__all__ = ["PARAMETERS", "Grid", "money", "plan"]
-
 PARAMETERS = (
     Parameter("lowest", 'the least price that may be drawn, like "0.99", or any', "any"),
     Parameter("highest", 'the highest price that may be drawn, like "19.99", or any', "any"),

@@ -63,8 +63,6 @@ from deniable_aggregator.central.release import ErrorBar
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Domain
 
-__all__ = ["PARAMETERS", "OpenQueries", "Questions", "plan"]
-
 _MOST_QUESTIONS = 1_000_000
 PARAMETERS = (
     Parameter("questions", f"how many may be asked, from 1 to {_MOST_QUESTIONS:,}", "100"),

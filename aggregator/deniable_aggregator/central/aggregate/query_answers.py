@@ -13,8 +13,6 @@ from deniable_aggregator.central.aggregate.label_sets import LabelSets
 from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.estimate.channel import Floats
 
-__all__ = ["HALF", "QueryError", "shown_answers", "shown_distribution"]
-
 HALF = (1 - CONFIDENCE) / 2
 """How often the devices' noise may miss its part, and the release its own."""
 

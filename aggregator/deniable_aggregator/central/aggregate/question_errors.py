@@ -24,8 +24,6 @@ from deniable_aggregator.central.linear.online_weights import STEP
 from deniable_aggregator.estimate.channel import Floats
 from deniable_shared.coins import Coins
 
-__all__ = ["question_errors"]
-
 _STEEPNESS = (0, 1, 2)
 _MOST_ASKED = 100
 

@@ -29,8 +29,6 @@ from deniable_shared.domain import Bits
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["RandomizedCounts", "check_joint", "local_error", "moves_of"]
-
 _AT_ONCE = 1 << 22  # numbers of a block of queries
 _LARGEST_ROWS = (1 << 31) - 1  # times the rows of a small database stays exact in a float
 

@@ -26,8 +26,6 @@ from deniable_aggregator.central.aggregate.norms import (
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.structure import LabelReach
 
-__all__ = ["Reach", "label_reach", "reach"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reach:

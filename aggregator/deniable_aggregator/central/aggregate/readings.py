@@ -30,8 +30,6 @@ from deniable_aggregator.estimate.reports import clusters_of
 from deniable_shared.domain import Bits
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Readings"]
-
 _LARGEST = 1 << 60
 
 

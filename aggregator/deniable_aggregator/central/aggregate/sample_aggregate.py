@@ -58,8 +58,6 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import Choice, Number
 from deniable_shared.errors import ParameterError
 
-__all__ = ["PARAMETERS", "CohortAgreement", "plan"]
-
 PARAMETERS = (
     Parameter("answer", "what each cohort is asked for: mode or quantile", "mode"),
     Parameter("quantile", 'with answer quantile: a share in (0, 1), like "0.9"', "0.5"),

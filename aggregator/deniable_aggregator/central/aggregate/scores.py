@@ -25,8 +25,6 @@ from deniable_aggregator.central.aggregate.contract import Counts, Facts
 from deniable_aggregator.central.aggregate.readings import Readings
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Mode", "Score", "Threshold"]
-
 
 class Score(Protocol):
     """Integers of which a selection draws a high one; its best is the answer without noise."""

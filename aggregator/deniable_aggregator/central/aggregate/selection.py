@@ -30,16 +30,6 @@ from deniable_aggregator.central.select import Declaration, declare
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 
-__all__ = [
-    "SCORES",
-    "SCORE_PARAMETERS",
-    "Selecting",
-    "Selector",
-    "declared",
-    "named",
-    "read_score",
-]
-
 Choice = TypeVar("Choice")
 
 SCORES = ("mode", "quantile", "revenue", "threshold")

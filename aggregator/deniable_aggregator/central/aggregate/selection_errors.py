@@ -37,8 +37,6 @@ from deniable_aggregator.central.select import Exponential, Noise, NoisyMax, Top
 from deniable_aggregator.estimate.channel import Floats
 from deniable_shared.coins import Coins
 
-__all__ = ["Pick", "pick_of", "populations_of", "selection_errors"]
-
 _STEPS = tuple(2.0**power for power in range(-12, 0))
 
 

@@ -34,8 +34,6 @@ from deniable_aggregator.central.aggregate.norms import (
 from deniable_aggregator.estimate.contract import CodeSets
 from deniable_shared.mechanisms.structure import Design, LabelReach, Subset
 
-__all__ = ["DesignSets", "Subsets"]
-
 
 @dataclass(frozen=True, slots=True)
 class Subsets:

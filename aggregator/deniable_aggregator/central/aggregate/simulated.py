@@ -26,8 +26,6 @@ from deniable_aggregator.estimate.designs import design_of, unary
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Bits
 
-__all__ = ["Population", "coins_of", "runs_for", "uniforms", "worst"]
-
 MOST_RUNS, FEWEST_RUNS = 200, 20
 _WORK = 25_000_000
 """Array elements of all runs together: about half a second."""

@@ -54,8 +54,6 @@ from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.release import ErrorBar
 from deniable_shared.coins import Coins
 
-__all__ = ["PARAMETERS", "SmallDatabasePlan", "plan"]
-
 PARAMETERS = (
     WORKLOAD,
     Parameter("alpha", 'how far off the best database may be, a share in (0, 1], like "0.2"'),

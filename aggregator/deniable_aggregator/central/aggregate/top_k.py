@@ -17,8 +17,6 @@ from deniable_aggregator.central.aggregate.scores import Mode
 from deniable_aggregator.central.aggregate.selection import Selecting, declared
 from deniable_aggregator.central.select import TopK, shortfall
 
-__all__ = ["PARAMETERS", "plan"]
-
 MOST_PICKS = 1000
 PARAMETERS = (
     Parameter("k", f"how many labels, from 1 to {MOST_PICKS:,} or all there are"),

@@ -20,8 +20,6 @@ from deniable_aggregator.central.linear.mwem import STEP
 from deniable_aggregator.estimate.channel import Floats
 from deniable_shared.coins import Coins
 
-__all__ = ["workload_errors"]
-
 _STEEPNESS = (0, 1, 2)
 _STEPS = 16
 """So many steps of a matrix product take as long as one array element."""

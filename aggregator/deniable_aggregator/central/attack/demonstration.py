@@ -19,8 +19,6 @@ from deniable_aggregator.central.select.declaration import Epsilon
 from deniable_aggregator.central.uniform import uniform_integers
 from deniable_shared.coins import Coins
 
-__all__ = ["QUERIES_PER_ROW", "Attempt", "Demonstration", "demonstrate"]
-
 QUERIES_PER_ROW = 4
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from deniable_aggregator.central.errors import CentralError
 
-__all__ = ["SubsetsError"]
-
 
 class SubsetsError(CentralError, ValueError):
     """Subsets, secrets or answers of another shape than the attack needs."""

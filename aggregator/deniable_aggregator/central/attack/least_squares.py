@@ -19,8 +19,6 @@ import numpy.typing as npt
 from deniable_aggregator.central.attack.errors import SubsetsError
 from deniable_aggregator.central.attack.subsets import Integers, Subsets
 
-__all__ = ["least_squares", "reconstruct"]
-
 Floats = npt.NDArray[np.float64]
 
 _MOST_STEPS = 5_000

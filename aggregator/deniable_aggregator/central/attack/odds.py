@@ -15,8 +15,6 @@ from deniable_aggregator.central.account import total_variation
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_shared.errors import ParameterError
 
-__all__ = ["best_share", "guessing_range"]
-
 
 def best_share(guarantee: Guarantee) -> Fraction:
     """(1 + TV)/2, rounded up: no attack recovers more of uniform bits, on average."""

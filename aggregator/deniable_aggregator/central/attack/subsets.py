@@ -27,8 +27,6 @@ from deniable_aggregator.central.tails import reach
 from deniable_aggregator.central.uniform import uniform_integers
 from deniable_shared.coins import Coins
 
-__all__ = ["Integers", "PrivateCounts", "Subsets", "checked_bits"]
-
 Integers = npt.NDArray[np.int64]
 
 CONFIDENCE = 0.95

@@ -18,8 +18,6 @@ import numpy.typing as npt
 from deniable_aggregator.central.linear.errors import CountsError
 from deniable_aggregator.central.linear.workload import Integers, checked_integers
 
-__all__ = ["Counts", "Data"]
-
 LARGEST_ROWS = (1 << 31) - 1
 
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from deniable_aggregator.central.errors import CentralError
 
-__all__ = ["CountsError", "EnumerationError", "SessionError"]
-
 
 class CountsError(CentralError, ValueError):
     """Counts or queries of a type, shape or size that cannot be answered from."""

@@ -10,8 +10,6 @@ from deniable_aggregator.central.linear.sizes import Accuracy
 from deniable_aggregator.central.linear.theorems import closed_form_rows, laplace_rows
 from deniable_aggregator.central.select.declaration import Epsilon, declare
 
-__all__ = ["RowsNeeded", "rows_needed"]
-
 
 @dataclass(frozen=True, slots=True)
 class RowsNeeded:

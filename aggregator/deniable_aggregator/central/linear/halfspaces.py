@@ -14,8 +14,6 @@ import numpy as np
 from deniable_aggregator.central.linear.errors import EnumerationError
 from deniable_aggregator.central.linear.workload import Workload
 
-__all__ = ["halfspaces"]
-
 _LARGEST_WEIGHT = 3
 _MOST_BITS = 4
 

@@ -19,8 +19,6 @@ from deniable_aggregator.central.linear.workload import Floats, Integers, Worklo
 from deniable_aggregator.central.uniform import uniform_multisets
 from deniable_shared.coins import Coins
 
-__all__ = ["AllMultisets", "Candidates", "DrawnMultisets", "ScoreOf", "multisets"]
-
 ScoreOf = Callable[[Floats], Floats]
 """Scores of answers whose last axis is the queries; exact integers below 2^53 in floats."""
 

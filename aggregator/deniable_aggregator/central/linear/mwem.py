@@ -31,8 +31,6 @@ from deniable_aggregator.central.select.exponential import Exponential
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Course", "Measurement", "Mwem", "Synthesis", "mwem"]
-
 CONFIDENCE = 0.95
 STEP = 4
 

@@ -19,8 +19,6 @@ from deniable_aggregator.central.linear.sizes import Accuracy, read_accuracy
 from deniable_aggregator.central.linear.theorems import fewest, selection_error
 from deniable_aggregator.central.tails import reach
 
-__all__ = ["MOST_ROUNDS", "best_rounds", "mwem_error", "mwem_rows"]
-
 MOST_ROUNDS = 1000
 _LADDER = tuple(dict.fromkeys(round(1.05**power) for power in range(142)))
 

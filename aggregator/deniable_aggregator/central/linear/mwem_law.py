@@ -11,8 +11,6 @@ from deniable_aggregator.central.linear.workload import Integers
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.tails import Bounds, at
 
-__all__ = ["mwem_pmf"]
-
 _Path = tuple[tuple[Measurement, ...], Bounds]
 
 

@@ -43,8 +43,6 @@ from deniable_aggregator.central.linear.workload import Floats, Integers, checke
 from deniable_aggregator.central.release import ErrorBar
 from deniable_shared.coins import Coins
 
-__all__ = ["Answer", "Journal", "OnlineSession"]
-
 Journal = Callable[[bytes], None]
 """Keeps a record for good before it returns, or raises."""
 

@@ -17,8 +17,6 @@ from deniable_aggregator.central.linear.online_plan import Demand, OnlinePlan
 from deniable_aggregator.central.select.declaration import Epsilon, declare
 from deniable_shared.errors import ParameterError
 
-__all__ = ["guessed_plan"]
-
 _MOST_UPDATES = 32
 _UNITS_A_LESSON = 64
 _LEAST_THRESHOLD = 0.2

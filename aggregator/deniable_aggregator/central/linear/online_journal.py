@@ -18,8 +18,6 @@ from deniable_aggregator.central.linear.errors import SessionError
 from deniable_aggregator.central.linear.online_plan import Demand, OnlinePlan
 from deniable_aggregator.central.linear.workload import Integers
 
-__all__ = ["Answered", "Opening", "query_key", "read_journal"]
-
 FORMAT = "deniable-online/1"
 
 

@@ -20,8 +20,6 @@ from deniable_aggregator.central.linear.online_weights import OnlineWeights
 from deniable_aggregator.central.linear.workload import Floats, Integers, checked_integers
 from deniable_aggregator.central.pmf import Pmf
 
-__all__ = ["ThresholdTest", "Transcript", "online_pmf"]
-
 Transcript = tuple[int | None, ...]
 _EXPONENT = 64.0  # threshold noise beyond e^−64 is left out
 _RELATIVE = Fraction(1, 10**11)

@@ -35,8 +35,6 @@ from deniable_aggregator.central.select.declaration import Epsilon, declare
 from deniable_aggregator.central.tails import reach
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Demand", "OnlinePlan", "online_rows", "plan_online"]
-
 _GRID = 1 << 40
 _MOST_UPDATES = 1 << 20
 

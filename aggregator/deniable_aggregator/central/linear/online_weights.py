@@ -15,8 +15,6 @@ from deniable_aggregator.central.linear.online_plan import OnlinePlan
 from deniable_aggregator.central.linear.weights import softmax
 from deniable_aggregator.central.linear.workload import Floats, Integers
 
-__all__ = ["OnlineWeights"]
-
 STEP = 4
 
 

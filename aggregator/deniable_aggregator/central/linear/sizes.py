@@ -17,8 +17,6 @@ from fractions import Fraction
 
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Accuracy", "least_error", "read_accuracy", "sampling_size", "vc_sampling_size"]
-
 Accuracy = str | float | Fraction
 _CONTEXT = Context(prec=60)
 

@@ -41,8 +41,6 @@ from deniable_aggregator.central.select.exponential import Exponential
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 
-__all__ = ["MOST_CANDIDATES", "SmallDatabase", "SmallDb", "small_db"]
-
 MOST_CANDIDATES = 1 << 24
 _MOST_DRAWN_ROWS = 1 << 27
 _PRINTABLE = 10**15

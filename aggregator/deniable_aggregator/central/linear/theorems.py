@@ -26,18 +26,6 @@ from deniable_aggregator.central.linear.sizes import (
 )
 from deniable_shared.errors import ParameterError
 
-__all__ = [
-    "SmallDbPlan",
-    "closed_form_rows",
-    "fewest",
-    "laplace_rows",
-    "log_multisets",
-    "plan_small_db",
-    "selection_error",
-    "small_db_error",
-    "useful_rows",
-]
-
 _UP = 1 + 1e-12
 _MOST_ROWS = 1 << 40
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from deniable_aggregator.central.linear.workload import Floats
 
-__all__ = ["softmax"]
-
 
 def softmax(exponents: Floats) -> Floats:
     """e^exponents, divided by their sum."""

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from deniable_aggregator.central.linear.errors import CountsError
 
-__all__ = ["Floats", "Integers", "Workload", "checked_integers", "intervals", "points", "prefixes"]
-
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 

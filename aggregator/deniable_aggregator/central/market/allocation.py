@@ -34,8 +34,6 @@ from deniable_aggregator.central.select.declaration import Epsilon
 from deniable_aggregator.central.uniform import uniform_integers
 from deniable_shared.coins import Coins
 
-__all__ = ["Allocation", "AllocationPlan", "allocate", "settled"]
-
 ROUNDS = 400
 
 

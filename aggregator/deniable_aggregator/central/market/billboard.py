@@ -27,8 +27,6 @@ from deniable_aggregator.central.release import Release
 from deniable_aggregator.central.scores import Integers
 from deniable_shared.coins import Coins
 
-__all__ = ["Billboard", "Board", "Floats", "Respond", "Update"]
-
 Floats = npt.NDArray[np.float64]
 Board = Floats
 Respond = Callable[[Board], Choices]

@@ -14,8 +14,6 @@ from deniable_aggregator.central.market.errors import MarketError
 from deniable_aggregator.central.market.menu import Choices, Menu
 from deniable_aggregator.central.scores import Integers
 
-__all__ = ["Buyers"]
-
 Singles = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
 

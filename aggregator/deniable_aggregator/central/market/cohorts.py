@@ -42,8 +42,6 @@ from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["CohortPlan", "allocate_locally"]
-
 PROTECTS = "all that one buyer would ever report"
 READERS = "everyone, the server included"
 ROUNDS = 100

@@ -28,8 +28,6 @@ from deniable_aggregator.central.market.errors import MarketError
 from deniable_aggregator.central.market.menu import Menu
 from deniable_aggregator.central.scores import Integers
 
-__all__ = ["HIGHEST", "Course", "checked_supply"]
-
 HIGHEST = 2.0
 
 

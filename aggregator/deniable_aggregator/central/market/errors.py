@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from deniable_aggregator.central.errors import CentralError
 
-__all__ = ["MarketError", "PricesError"]
-
 
 class MarketError(CentralError, ValueError):
     """Bids, values or a menu of a type or shape that cannot be worked with."""

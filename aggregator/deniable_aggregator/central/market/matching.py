@@ -27,8 +27,6 @@ from deniable_aggregator.central.scores import Integers
 from deniable_aggregator.central.select.declaration import Epsilon
 from deniable_shared.coins import Coins
 
-__all__ = ["Matching", "Students", "match"]
-
 _NEVER = -np.inf
 
 

@@ -18,8 +18,6 @@ import numpy.typing as npt
 from deniable_aggregator.central.market.errors import MarketError
 from deniable_aggregator.central.scores import Integers
 
-__all__ = ["Choices", "Menu"]
-
 Choices = npt.NDArray[np.int16]
 
 MOST_OPTIONS = 4096

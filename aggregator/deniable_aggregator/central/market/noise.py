@@ -29,8 +29,6 @@ from deniable_aggregator.central.select.declaration import SMALLEST_EPSILON, Eps
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon
 
-__all__ = ["MOST_ROUNDS", "GaussianNoise", "GeometricNoise", "Noise", "drawn", "noise_within"]
-
 MOST_ROUNDS = 100_000
 SMALLEST_RHO = Fraction(1, 10**9)
 

@@ -34,8 +34,6 @@ from deniable_aggregator.central.select.declaration import Declaration, Epsilon,
 from deniable_aggregator.central.select.exponential import Exponential
 from deniable_shared.coins import Coins
 
-__all__ = ["Pricing", "price", "revenue", "revenue_offsets", "revenue_queries"]
-
 REVENUE = "revenue below that of the best of the prices"
 _MOST_BIDS = 1 << 31
 

@@ -18,8 +18,6 @@ import numpy as np
 from deniable_aggregator.central.market.errors import PricesError
 from deniable_aggregator.central.scores import Integers
 
-__all__ = ["Prices"]
-
 LARGEST_PRICE = (1 << 31) - 1
 MOST_PRICES = 10**6
 

@@ -18,8 +18,6 @@ import numpy.typing as npt
 from deniable_aggregator.central.market.errors import MarketError
 from deniable_aggregator.central.market.menu import MOST_OPTIONS, Menu
 
-__all__ = ["Roads", "Trip"]
-
 Trip = tuple[str, str]
 Path = tuple[int, ...]
 

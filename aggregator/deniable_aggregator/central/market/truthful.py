@@ -17,8 +17,6 @@ from deniable_aggregator.central.account.group import grouped, replaced, total_v
 from deniable_aggregator.central.guarantee import Guarantee, round_up
 from deniable_aggregator.central.market.errors import MarketError
 
-__all__ = ["misreport_gain"]
-
 
 def misreport_gain(
     guarantee: Guarantee,

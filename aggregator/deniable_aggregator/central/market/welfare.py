@@ -40,8 +40,6 @@ from deniable_aggregator.central.select.exponential import Exponential
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon
 
-__all__ = ["WelfareLottery"]
-
 PAYMENT_BITS = 64
 _MOST_SCALE = 1 << 20
 _NOISE_BITS = 32  # noisy payments are whole numbers of 2^−32

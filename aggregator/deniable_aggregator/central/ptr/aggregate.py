@@ -33,8 +33,6 @@ from deniable_aggregator.central.release import Release
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 
-__all__ = ["BlockAnswer", "Query", "SampleAggregate", "agreement", "ask", "sample_aggregate"]
-
 BlockAnswer = int | str
 Table = npt.NDArray[np.generic]
 Query = Callable[[Table], object]

@@ -12,8 +12,6 @@ from deniable_aggregator.central.uniform import uniform_order
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Blocks"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:

@@ -8,8 +8,6 @@ from fractions import Fraction
 from deniable_aggregator.central.ptr.errors import DeltaError
 from deniable_shared.dyadic import parse_epsilon
 
-__all__ = ["Delta", "Epsilon", "read_delta", "read_epsilon"]
-
 Epsilon = str | int | Fraction
 Delta = str | Fraction
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from deniable_aggregator.central.errors import CentralError
 
-__all__ = ["DeltaError", "RowsError"]
-
 
 class DeltaError(CentralError, ValueError):
     """A δ that is no δ, or that no parameters of this mechanism reach."""

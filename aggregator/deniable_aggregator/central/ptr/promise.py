@@ -9,8 +9,6 @@ from itertools import product
 from deniable_aggregator.central.adjacency import Adjacency, parse_adjacency
 from deniable_shared.errors import ParameterError
 
-__all__ = ["BrokenPromise", "broken_promise"]
-
 Small = tuple[int, ...]
 _MOST_PAIRS = 10**7
 

@@ -26,17 +26,6 @@ from deniable_aggregator.central.errors import SensitivityError
 from deniable_aggregator.central.ptr.errors import RowsError
 from deniable_shared.errors import ParameterError
 
-__all__ = [
-    "Answer",
-    "Integers",
-    "Proposal",
-    "Rows",
-    "checked_rows",
-    "propose_argmax",
-    "propose_mode",
-    "propose_quantile",
-]
-
 Answer = TypeVar("Answer")
 Integers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.integer] | Sequence[int]

@@ -30,8 +30,6 @@ from deniable_aggregator.central.tails import Bounds, tail
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 
-__all__ = ["StabilityTest"]
-
 _LARGEST_DISTANCE = 1 << 60  # noise stays below: a farther answer is certain to pass
 
 

@@ -27,14 +27,6 @@ from deniable_aggregator.central.ptr.proposals import (
 from deniable_aggregator.central.ptr.stability import StabilityTest
 from deniable_aggregator.central.release import Release
 
-__all__ = [
-    "propose_test_release",
-    "stable_argmax",
-    "stable_median",
-    "stable_mode",
-    "stable_quantile",
-]
-
 Data = TypeVar("Data")
 
 

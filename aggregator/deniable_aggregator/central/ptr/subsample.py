@@ -34,8 +34,6 @@ from deniable_aggregator.central.tails import Bounds, tail
 from deniable_aggregator.central.uniform import uniform_integers
 from deniable_shared.coins import Coins
 
-__all__ = ["Subsample", "subsample_aggregate"]
-
 MOST_SUBSAMPLES = 1 << 24
 _UP = Context(prec=50, rounding=ROUND_CEILING)
 _SLACK = Decimal(10) ** -45

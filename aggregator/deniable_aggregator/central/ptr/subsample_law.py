@@ -13,8 +13,6 @@ from deniable_aggregator.central.ptr.aggregate import BlockAnswer, Query, Table,
 from deniable_aggregator.central.ptr.subsample import Subsample
 from deniable_shared.errors import ParameterError
 
-__all__ = ["subsample_pmf"]
-
 _MOST = 10**5
 
 

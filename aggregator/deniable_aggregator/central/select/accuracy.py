@@ -18,14 +18,6 @@ from fractions import Fraction
 from deniable_aggregator.central.select.declaration import Declaration
 from deniable_shared.errors import ParameterError
 
-__all__ = [
-    "epsilon_for",
-    "mean_shortfall",
-    "mean_shortfall_by_measure",
-    "shortfall",
-    "tail_by_measure",
-]
-
 _UP = 1 + 1e-12
 
 

@@ -7,8 +7,6 @@ from fractions import Fraction
 
 from deniable_aggregator.central.release import ErrorBar
 
-__all__ = ["CONFIDENCE", "SHORTFALL", "selection_bar"]
-
 CONFIDENCE = 0.95
 SHORTFALL = "score below the best"
 

@@ -25,8 +25,6 @@ from deniable_aggregator.central.adjacency import Adjacency, parse_adjacency
 from deniable_aggregator.central.errors import SensitivityError
 from deniable_shared.dyadic import parse_epsilon
 
-__all__ = ["Declaration", "Declared", "Epsilon", "Sensitivity", "declare"]
-
 Epsilon = str | int | Fraction
 Sensitivity = int | Fraction
 

@@ -34,8 +34,6 @@ from deniable_aggregator.central.select.measure import BaseMeasure, checked_meas
 from deniable_aggregator.central.weighted import Weights, draw_index
 from deniable_shared.coins import Coins
 
-__all__ = ["Exponential", "exponential"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exponential:

@@ -28,8 +28,6 @@ from deniable_aggregator.central.select.declaration import (
 from deniable_aggregator.central.select.laws import flip_law
 from deniable_shared.coins import Coins
 
-__all__ = ["PermuteAndFlip", "permute_and_flip"]
-
 
 @dataclass(frozen=True, slots=True)
 class PermuteAndFlip:

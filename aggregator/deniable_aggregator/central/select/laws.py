@@ -18,8 +18,6 @@ from deniable_aggregator.central.scores import Integers
 from deniable_aggregator.central.weighted import Weights
 from deniable_shared.errors import ParameterError
 
-__all__ = ["exponential_law", "flip_law", "geometric_law", "peeled_law"]
-
 Interval = tuple[int, int]
 Outcome = TypeVar("Outcome")
 

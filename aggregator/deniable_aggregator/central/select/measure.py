@@ -12,8 +12,6 @@ import numpy.typing as npt
 from deniable_aggregator.central.errors import ScoresError
 from deniable_aggregator.central.scores import Integers
 
-__all__ = ["BaseMeasure", "checked_measure"]
-
 BaseMeasure = npt.NDArray[np.integer] | Sequence[int] | Sequence[Fraction]
 
 _LARGEST = (1 << 63) - 1

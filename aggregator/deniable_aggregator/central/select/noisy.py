@@ -35,8 +35,6 @@ from deniable_aggregator.central.select.laws import geometric_law
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 
-__all__ = ["Noise", "NoisyMax", "noisy_max"]
-
 _OUT_OF_REACH = np.uint64(1 << 62)  # noise stays below 2^60, so nothing deeper can come first
 
 

@@ -31,8 +31,6 @@ from deniable_aggregator.central.weighted import Weights, draw_index
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 
-__all__ = ["TopK", "top_k"]
-
 
 @dataclass(frozen=True, slots=True)
 class TopK:

@@ -13,8 +13,6 @@ from sqlalchemy import Connection, text
 from deniable_aggregator.store.checksums import BODY_MASK, body, of_charge, of_record, seal
 from deniable_aggregator.store.rows import ChargeRow
 
-__all__ = ["fill"]
-
 _FILLED = ("cells", "deltas", "closed_epochs", "expired_epochs", "charges", "session_records")
 _TRIGGERS = """
 select tbl_name, name, sql from sqlite_master where type = 'trigger' and sql is not null"""

@@ -9,8 +9,6 @@ from typing import Any
 
 from alembic import op
 
-__all__ = ["run", "statements"]
-
 FOLDER = Path(__file__).parent
 
 

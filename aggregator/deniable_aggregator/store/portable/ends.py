@@ -10,8 +10,6 @@ from deniable_aggregator.store.ledger_chain import End, head_of
 from deniable_aggregator.store.statements import Statements
 from deniable_shared.journal import GENESIS, LOG_PAGE, extend
 
-__all__ = ["Ends", "ends_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ends:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
     from deniable_aggregator.store.sessions import Session
 
-__all__ = ["Digest", "FileRows", "ServerRows", "Snapshot", "digests", "snapshot"]
-
 _AT_ONCE = 5_000
 _DELTAS = """
 select cell, tally_size, deltas.n, places, counts, deltas.seal, deltas.body

@@ -21,8 +21,6 @@ from deniable_shared.errors import DeniableError
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.manifest_parser import parse_manifest
 
-__all__ = ["damages", "require_sound"]
-
 _TABLES = {table.name: table for table in TABLES}
 _FACTS = (("closed_epochs", "closed_at"), ("expired_epochs", "expired_at"))
 

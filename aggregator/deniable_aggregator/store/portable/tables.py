@@ -11,8 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import GenericAlias
 
-__all__ = ["TABLES", "Row", "Table"]
-
 Row = tuple[int | str | bytes | None, ...]
 
 

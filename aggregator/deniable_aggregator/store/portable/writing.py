@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
     from deniable_aggregator.store.sessions import Session
 
-__all__ = ["Check", "Rows", "Source", "fill"]
-
 Check = Callable[[Snapshot], None]
 """Looks at a database that has been filled, before it counts; raises to undo it."""
 
