@@ -24,7 +24,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED
 from deniable_shared.dyadic import threshold
 from deniable_shared.mechanisms.structure import OneOf
-from deniable_shared.one_symbol import IndexSymbol
+from deniable_shared.mechanisms.one_symbol import IndexSymbol
 
 
 @dataclass(frozen=True, slots=True)

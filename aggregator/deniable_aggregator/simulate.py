@@ -35,9 +35,9 @@ from deniable_aggregator.estimate.sampling import (
     counted,
     sample_sets,
 )
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism, Renewable
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.mechanisms.structure import IndependentBits, OneOf, Subset
 
 Kernel = Callable[[Mechanism, Counts, Counts, Generator], Counts]

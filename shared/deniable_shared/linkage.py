@@ -30,9 +30,9 @@ summed over classes of outputs that are as likely.
 
 from __future__ import annotations
 
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 
 __all__ = ["linkage"]
 

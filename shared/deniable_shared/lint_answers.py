@@ -7,7 +7,6 @@ from contextlib import suppress
 from fractions import Fraction
 
 from deniable_shared import mechanisms
-from deniable_shared.chains import Renewed
 from deniable_shared.domain import Bits, Record, Text
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.errors import ParameterError
@@ -17,6 +16,7 @@ from deniable_shared.lint_records import choice_for_record
 from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_rules import MAX_LINKAGE
 from deniable_shared.mechanisms.contract import Renewable
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.mechanisms.structure import SampledBits
 from deniable_shared.recommendation import error_of, recommend_for
 from deniable_shared.record_choice import two_way_error

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import cast
 
 from deniable_shared import mechanisms
-from deniable_shared.chains import Renewed
 from deniable_shared.finding import Finding
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.contract import Renewable
+from deniable_shared.mechanisms.memoization import Renewed
 
 __all__ = ["levels_of", "range_variance"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from deniable_shared.chains import Renewed
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.finding import Finding
 from deniable_shared.manifest import Manifest
 from deniable_shared.mechanisms import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.record_choice import TellsSomeAttributes, best_for_record, two_way_error
 
 __all__ = ["choice_for_record"]

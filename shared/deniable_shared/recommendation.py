@@ -31,7 +31,6 @@ from types import MappingProxyType
 from typing import cast
 
 from deniable_shared import mechanisms
-from deniable_shared.chains import Renewed
 from deniable_shared.domain import Bits, Domain, Record, Text
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
@@ -39,6 +38,7 @@ from deniable_shared.linkage import linkage
 from deniable_shared.manifest_rules import MAX_LINKAGE
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.contract import Renewable
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.mechanisms.structure import SampledBits
 from deniable_shared.optimum import least_error, total_error
 from deniable_shared.record_choice import answering, best_for_record

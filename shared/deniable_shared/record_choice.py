@@ -19,11 +19,11 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Protocol, runtime_checkable
 
-from deniable_shared.chains import Renewed
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms import Mechanism, for_domain
+from deniable_shared.mechanisms.memoization import Renewed
 
 __all__ = ["TellsSomeAttributes", "answering", "best_for_record", "is_product", "two_way_error"]
 

@@ -11,9 +11,9 @@ from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.design_covariance import covariance_of_sums, within_reach
 from deniable_aggregator.estimate.tables import Settings, table
 from deniable_aggregator.estimators import for_mechanism
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import build
+from deniable_shared.mechanisms.memoization import Renewed
 from support.records import RecordLaw, floats, independent, law, table_of, uneven
 
 CHAINS = [law("cyclic/1", 2, 3, permanent="2"), law("affine/1", 2, 3, permanent="2")]

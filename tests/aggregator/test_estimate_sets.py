@@ -16,9 +16,9 @@ from deniable_aggregator.estimate import set_laws as known_sets
 from deniable_aggregator.estimate.set_laws import checked_set, kept_of, law_of, of_set
 from deniable_aggregator.estimate.sets import SetLaw, estimate_set, tail_of_known
 from deniable_shared import mechanisms
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 from support.message_laws import MessageLaw
 
 IDS = [

@@ -13,8 +13,8 @@ from deniable_aggregator.estimate import label_sums, second_moments
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.functionals import Linear
 from deniable_aggregator.estimate.quantity import mean, quantiles, ranges
-from deniable_shared.chains import Renewed
 from deniable_shared.mechanisms import Mechanism, build
+from deniable_shared.mechanisms.memoization import Renewed
 from support.central_collections import CHOICES
 from support.message_laws import MessageLaw, generator
 from support.number_laws import SHAPES, scale

@@ -13,9 +13,9 @@ from deniable_aggregator.estimate.marginals import axes_of, labels_of
 from deniable_aggregator.estimate.tables import Settings, one_way, table
 from deniable_aggregator.estimators.fourier import FourierEstimator, Parities
 from deniable_aggregator.estimators.pairs import PairsEstimator
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.fourier import FourierMarginals, set_at
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.mechanisms.pairs import SampledPairs
 from support.record_domains import record
 from support.records import RecordLaw, floats, law, table_of, uneven

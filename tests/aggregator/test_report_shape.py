@@ -10,8 +10,8 @@ import pytest
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate.shape import FALSE_ALARMS, Oddity, oddities
 from deniable_shared import mechanisms
-from deniable_shared.chains import Renewed
 from deniable_shared.coins import Coins
+from deniable_shared.mechanisms.memoization import Renewed
 from support.message_laws import MessageLaw, generator
 
 CODED = ["affine/1", "cyclic/1", "hadamard/1", "projective/1"]

@@ -11,8 +11,8 @@ import pytest
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate.functionals import Linear
 from deniable_aggregator.planning.variance import Precision
-from deniable_shared.chains import Renewed
 from deniable_shared.mechanisms import Mechanism, build, known
+from deniable_shared.mechanisms.memoization import Renewed
 
 EPOCHS = (1, 2, 3)
 LABELS: dict[str, tuple[int, dict[str, object]]] = {

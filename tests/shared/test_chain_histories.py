@@ -12,11 +12,11 @@ from fractions import Fraction
 
 import pytest
 
-from deniable_shared.chains import Renewed
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import at_most_exp
 from deniable_shared.mechanisms import Chain, Mechanism, build
 from deniable_shared.mechanisms.grr import GeneralizedResponse
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from support.histories import (
     Device,

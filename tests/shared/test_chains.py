@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_shared.chains import Renewed
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Domain
 from deniable_shared.dyadic import at_most_exp, renewal_threshold, threshold
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms import Chain, build, for_domain
+from deniable_shared.mechanisms.memoization import Renewed
 from support.privacy import (
     Encoded,
     bits,

@@ -10,10 +10,10 @@ from math import comb, prod
 
 import pytest
 
-from deniable_shared.chains import Renewed
 from deniable_shared.linkage import linkage
 from deniable_shared.mechanisms import Chain, build
 from deniable_shared.mechanisms.affine import AffineResponse
+from deniable_shared.mechanisms.memoization import Renewed
 
 
 def by_enumeration(chain: Chain) -> float:

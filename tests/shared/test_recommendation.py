@@ -8,12 +8,12 @@ from itertools import product
 import pytest
 
 from deniable_shared import mechanisms
-from deniable_shared.chains import Renewed
 from deniable_shared.domain import Bits, Choice, Number, Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.linkage import linkage
 from deniable_shared.manifest_rules import MAX_LINKAGE
 from deniable_shared.mechanisms import build, for_type
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.optimum import least_error, total_error
 from deniable_shared.recommendation import (
     AS_GOOD,

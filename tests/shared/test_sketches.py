@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from deniable_shared.chains import Renewed
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Text
 from deniable_shared.dyadic import at_most_exp
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms import Mechanism, build
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.mechanisms.sketched import SketchedBits
 from deniable_shared.recommendation import recommend_for
 from support.privacy import (

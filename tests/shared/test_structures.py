@@ -10,12 +10,12 @@ from math import comb
 import pytest
 
 from deniable_shared import mechanisms
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.linkage import linkage
 from deniable_shared.mechanisms import Mechanism, build
 from deniable_shared.mechanisms.grr import GeneralizedResponse
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.mechanisms.structure import (
     Design,
     IndependentBits,

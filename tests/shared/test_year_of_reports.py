@@ -15,10 +15,10 @@ from math import prod
 
 import pytest
 
-from deniable_shared.chains import Renewed
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import at_most_exp
 from deniable_shared.mechanisms import build, known
+from deniable_shared.mechanisms.memoization import Renewed
 from support.attacker import likelihood, likelihood_by_definition, likelihood_of_vectors
 from support.histories import Values, fresh_device, memoized_device, spans_of
 from support.privacy import Encoded

@@ -21,9 +21,9 @@ from deniable_aggregator.estimate.sets import estimate_set
 from deniable_aggregator.estimate.tables import Settings, table
 from deniable_aggregator.estimators import for_mechanism
 from deniable_aggregator.simulate import simulated_tally
-from deniable_shared.chains import Renewed
 from deniable_shared.domain import Record
 from deniable_shared.mechanisms import Mechanism, build, for_domain
+from deniable_shared.mechanisms.memoization import Renewed
 from support.message_laws import generator
 from support.number_laws import pmf_matrix, scale
 

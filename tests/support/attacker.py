@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
 
-from deniable_shared.chains import Renewed
 from deniable_shared.mechanisms.contract import Renewable
+from deniable_shared.mechanisms.memoization import Renewed
 from support.privacy import Encoded
 
 __all__ = ["likelihood", "likelihood_by_definition", "likelihood_of_vectors"]

@@ -10,9 +10,9 @@ import numpy as np
 from deniable_aggregator.central.account import Installation
 from deniable_aggregator.central.aggregate.contract import Facts, Part, Tallies
 from deniable_shared import mechanisms
-from deniable_shared.chains import Renewed
 from deniable_shared.domain import Bits, Choice, Domain
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 from support.message_laws import MessageLaw
 
 Vector = tuple[int, ...]

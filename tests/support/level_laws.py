@@ -14,8 +14,8 @@ from deniable_aggregator import estimators
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.simulate import simulated_tally
-from deniable_shared.chains import Renewed
 from deniable_shared.mechanisms import Mechanism, build
+from deniable_shared.mechanisms.memoization import Renewed
 from support.message_laws import generator
 
 __all__ = ["SMALL", "a_long_time", "every_level_once", "expected_tally", "hierarchy"]

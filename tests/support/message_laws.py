@@ -13,9 +13,9 @@ import numpy as np
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate.channel import Channel, Counts
 from deniable_shared import mechanisms
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 from support.privacy import by_size
 
 Value = int | tuple[int, ...]

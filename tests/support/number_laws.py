@@ -10,9 +10,9 @@ from typing import cast
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_shared.chains import Renewed
 from deniable_shared.domain import Number
 from deniable_shared.mechanisms import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 from support.message_laws import generator
 
 __all__ = ["SHAPES", "a_month", "drawn_tally", "pmf_matrix", "scale"]

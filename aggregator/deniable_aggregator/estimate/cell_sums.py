@@ -24,9 +24,9 @@ from deniable_aggregator.estimate.designs import design_of
 from deniable_aggregator.estimate.functionals import Functionals
 from deniable_aggregator.estimate.label_sums import LabelSums
 from deniable_aggregator.estimate.scored import estimate_of_scores
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 
 _AT_ONCE = 1 << 21
 _MOST = 1 << 28

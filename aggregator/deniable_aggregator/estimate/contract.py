@@ -11,9 +11,9 @@ from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.likelihood import Law
 from deniable_aggregator.estimate.reports import Payloads
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 
 Numbers = TypeVar("Numbers", Counts, Floats)
 

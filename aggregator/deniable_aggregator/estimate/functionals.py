@@ -29,9 +29,9 @@ import numpy as np
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.debias import check_epochs, tail_of
 from deniable_aggregator.estimate.score_limits import limits
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,11 +21,11 @@ from deniable_aggregator.estimate.label_sums import LabelSums
 from deniable_aggregator.estimate.reports import checked_tally
 from deniable_aggregator.estimate.sources import Kind, Pooled
 from deniable_aggregator.estimate.tables import Tabular
-from deniable_shared.chains import Renewed
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.mechanisms.structure import Design
 
 MAX_CELLS = 65_536

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.clusters import Clusters
 from deniable_aggregator.estimate.debias import check_epochs
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 
 Payloads = npt.NDArray[np.uint8]
 

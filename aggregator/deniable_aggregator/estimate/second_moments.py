@@ -18,9 +18,9 @@ import numpy as np
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.contract import CodeSets, OfMechanism
 from deniable_aggregator.estimate.designs import design_of, unary
-from deniable_shared.chains import Renewed
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.mechanisms.structure import Design
 
 _MOST_NUMBERS = 1 << 27

@@ -24,10 +24,10 @@ from deniable_aggregator.estimate.contract import CodeSets, Estimator, MessageCo
 from deniable_aggregator.estimate.designs import spread_within
 from deniable_aggregator.estimate.reports import first_round
 from deniable_aggregator.estimate.sets import Kept, SetEstimate, SetLaw, estimate_set
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.contract import Mechanism, Renewable
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.mechanisms.structure import Design, IndependentBits, OneOf, Subset
 
 _MOST_MESSAGES = 1 << 20  # of affine/1: 20 ms

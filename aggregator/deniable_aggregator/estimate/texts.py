@@ -36,7 +36,7 @@ from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.clusters import Clusters
 from deniable_aggregator.estimate.contract import Group, TextEstimator, TextForm
 from deniable_aggregator.estimate.projection import onto_box
-from deniable_shared.chains import Renewed
+from deniable_shared.mechanisms.memoization import Renewed
 
 MOST_TEXTS = 1_000
 """Texts that can be told together."""

@@ -32,10 +32,10 @@ from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_aggregator.estimate.supporting import histogram
 from deniable_aggregator.estimate.tables import Settings, one_way
 from deniable_aggregator.estimate.walsh import walsh
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.fourier import FourierMarginals, place_of
+from deniable_shared.mechanisms.memoization import Renewed
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.reports import Payloads, checked_payloads
 from deniable_aggregator.estimate.sampling import Generator, sample_sets
 from deniable_aggregator.estimators.subset import SubsetEstimator
-from deniable_shared.chains import Renewed
 from deniable_shared.domain import bytes_for
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
 
 

@@ -22,10 +22,10 @@ from deniable_aggregator.estimate.sampling import Generator
 from deniable_aggregator.estimate.sources import Kind, Pooled
 from deniable_aggregator.estimate.tables import Settings, one_way
 from deniable_aggregator.estimators.one_of_choices import sample_tally_of, supports_of, tally_of
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.mechanisms.pairs import SampledPairs
 
 _PAIR = 2

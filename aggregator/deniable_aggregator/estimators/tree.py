@@ -30,8 +30,8 @@ from deniable_aggregator.estimate.reports import Payloads, checked_tally, form_o
 from deniable_aggregator.estimate.sampling import Generator
 from deniable_aggregator.estimate.strata import Strata, Stratum
 from deniable_aggregator.estimators.one_of_choices import sample_tally_of, supports_of, tally_of
-from deniable_shared.chains import Renewed
 from deniable_shared.joint_supports import JointSupports
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.mechanisms.subset import SubsetResponse
 from deniable_shared.mechanisms.tree import TreeResponse
 

@@ -25,9 +25,9 @@ from deniable_aggregator.estimate.debias import tail_of
 from deniable_aggregator.estimate.functionals import Moments, Repeated
 from deniable_aggregator.estimate.reports import Payloads, checked_histogram, checked_payloads
 from deniable_aggregator.estimate.scored import estimate_of_scores
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.mechanisms.windowed import WindowedMean, moments
 
 

@@ -21,11 +21,11 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 
 from deniable_aggregator.planning.variance import Precision, Scored
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.lint_numbers import range_variance
 from deniable_shared.mechanisms import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.record_choice import TellsSomeAttributes, two_way_error
 
 EQUAL_FROM: Mapping[str, Fraction] = MappingProxyType({"discrete-piecewise/1": Fraction(9)})

@@ -27,9 +27,9 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism, Renewable
+from deniable_shared.mechanisms.memoization import Renewed
 
 Floats = npt.NDArray[np.float64]
 

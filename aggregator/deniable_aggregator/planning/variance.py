@@ -25,9 +25,9 @@ from deniable_aggregator.estimate.intervals import clopper_pearson
 from deniable_aggregator.estimate.score_limits import distances
 from deniable_aggregator.estimate.trust import worst_share
 from deniable_aggregator.planning.power import LabelTest
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 
 
 @dataclass(frozen=True, slots=True)

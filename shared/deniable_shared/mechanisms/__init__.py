@@ -8,7 +8,6 @@ from math import prod
 from types import MappingProxyType
 from typing import overload
 
-from deniable_shared.chains import Renewed
 from deniable_shared.domain import Domain
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
@@ -25,6 +24,7 @@ from deniable_shared.mechanisms.haar import HaarResponse
 from deniable_shared.mechanisms.hadamard import HadamardResponse
 from deniable_shared.mechanisms.hcms import HadamardSketch
 from deniable_shared.mechanisms.loloha import LocalHashing
+from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.mechanisms.optimal_mean import OptimalMean
 from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.pairs import SampledPairs

@@ -30,8 +30,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.one_symbol import IndexSymbol
 from deniable_shared.mechanisms.structure import Design
-from deniable_shared.one_symbol import IndexSymbol
 from deniable_shared.optimum import best_size
 
 __all__ = ["MAX_AFFINE_DOMAIN", "AffineResponse", "prime_from"]

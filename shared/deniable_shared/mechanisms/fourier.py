@@ -29,8 +29,8 @@ from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import check_radices
+from deniable_shared.mechanisms.one_symbol import IndexSymbol
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
-from deniable_shared.one_symbol import IndexSymbol
 
 __all__ = ["MAX_COEFFICIENTS", "FourierMarginals", "place_of", "set_at"]
 

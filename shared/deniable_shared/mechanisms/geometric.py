@@ -34,8 +34,8 @@ from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.fields import prime_power
+from deniable_shared.mechanisms.one_symbol import IndexSymbol
 from deniable_shared.mechanisms.structure import Design
-from deniable_shared.one_symbol import IndexSymbol
 from deniable_shared.optimum import design_error
 
 __all__ = ["GeometricResponse", "best_space"]

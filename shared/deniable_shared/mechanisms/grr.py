@@ -17,8 +17,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.one_symbol import IndexSymbol
 from deniable_shared.mechanisms.structure import OneOf
-from deniable_shared.one_symbol import IndexSymbol
 
 __all__ = ["GeneralizedResponse"]
 

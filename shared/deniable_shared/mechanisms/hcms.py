@@ -21,9 +21,9 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Text, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
+from deniable_shared.mechanisms.one_symbol import OneSymbol
 from deniable_shared.mechanisms.sketched import cell_of, check_shape, checked_text
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
-from deniable_shared.one_symbol import OneSymbol
 
 __all__ = ["HadamardSketch"]
 

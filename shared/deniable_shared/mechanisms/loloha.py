@@ -39,8 +39,8 @@ from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.fields import prime_power
 from deniable_shared.inner_products import inner_products
+from deniable_shared.mechanisms.one_symbol import IndexSymbol
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
-from deniable_shared.one_symbol import IndexSymbol
 from deniable_shared.optimum import design_error
 from deniable_shared.recurrences import codes_of
 

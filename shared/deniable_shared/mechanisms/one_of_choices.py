@@ -27,9 +27,9 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.mechanisms.one_symbol import IndexValues
 from deniable_shared.mechanisms.structure import OneOfParts
 from deniable_shared.mechanisms.subset import SubsetResponse
-from deniable_shared.one_symbol import IndexValues
 
 __all__ = ["OneOfChoices"]
 

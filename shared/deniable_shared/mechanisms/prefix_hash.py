@@ -40,8 +40,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_LABEL_BYTES, Text, bytes_for
 from deniable_shared.dyadic import at_most_exp, parse_epsilon, threshold
 from deniable_shared.errors import DomainError, ParameterError
+from deniable_shared.mechanisms.one_symbol import OneSymbol
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
-from deniable_shared.one_symbol import OneSymbol
 
 __all__ = ["PrefixHash", "best_base", "entry"]
 

@@ -29,8 +29,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.one_symbol import IndexSymbol
 from deniable_shared.mechanisms.structure import Window
-from deniable_shared.one_symbol import IndexSymbol
 
 __all__ = ["MAX_CELLS", "SquareWave", "best_reach"]
 

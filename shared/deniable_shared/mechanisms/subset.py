@@ -28,8 +28,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.mechanisms.one_symbol import IndexValues
 from deniable_shared.mechanisms.structure import Subset
-from deniable_shared.one_symbol import IndexValues
 from deniable_shared.optimum import best_size
 
 __all__ = ["MAX_SUBSET_DOMAIN", "SubsetResponse"]

@@ -21,8 +21,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, MAX_BITS
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.mechanisms.one_symbol import IndexValues
 from deniable_shared.mechanisms.structure import IndependentBits
-from deniable_shared.one_symbol import IndexValues
 
 __all__ = ["SCALE", "UnaryEncoding"]
 

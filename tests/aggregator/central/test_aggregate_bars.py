@@ -10,8 +10,8 @@ import pytest
 
 from deniable_aggregator.central.aggregate import plan
 from deniable_aggregator.central.aggregate.bars import CONFIDENCE, combined_half_widths
-from deniable_shared.chains import Renewed
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 from support.central_checks import FALSE_ALARM
 from support.central_collections import chain, facts, mechanism, tallies
 from support.central_linear import binomial_tail

@@ -18,9 +18,9 @@ from deniable_aggregator.central.aggregate.randomized_counts import (
 )
 from deniable_aggregator.central.linear import intervals
 from deniable_shared import mechanisms
-from deniable_shared.chains import Renewed
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.memoization import Renewed
 from support.central_checks import FALSE_ALARM
 from support.central_collections import CHOICES, SMALL, facts, mechanism, neighbours, tallies
 from support.central_linear import Integers, binomial_tail
