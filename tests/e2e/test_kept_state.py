@@ -1,6 +1,6 @@
 """What the program before this one left opens in this one, and says the same.
 
-The state in `tests/fixtures/before-rows-by-name` was made by `support.keep_state` on commit
+The state in `tests/fixtures/kept_state` was made by `support.keep_state` on commit
 5340146, and the answers in its `expected.json` are those of that program.
 """
 

@@ -39,7 +39,7 @@ __all__ = [
     "standing",
 ]
 
-FOLDER = Path(__file__).parents[1] / "fixtures" / "before-rows-by-name"
+FOLDER = Path(__file__).parents[1] / "fixtures" / "kept_state"
 PASSPHRASE = "correct horse battery"
 ORIGIN = "http://127.0.0.1:8000"
 
