@@ -19,12 +19,12 @@ from deniable_client.ceiling import Ceiling
 from deniable_client.consent import Consent
 from deniable_client.errors import ClientError, ClosedError, ConfigurationError, StorageError
 from deniable_client.installation import Gate
+from deniable_client.known_collections import KnownCollections
 from deniable_client.outbox import waiting_count
 from deniable_client.outcome import Outcome
 from deniable_client.recorder import Recorder
 from deniable_client.refresher import Refresher
 from deniable_client.results import FlushResult, RefreshResult
-from deniable_client.shelf import Shelf
 from deniable_client.state import State
 from deniable_client.transport import HttpTransport, Transport
 from deniable_client.uploader import Uploader
@@ -99,7 +99,7 @@ class Client:
         self._wanted: set[str] = set()
         self._state = State(state)
         self._gate = Gate(self._state)
-        self._shelf = Shelf(
+        self._collections = KnownCollections(
             self._state,
             trust=keys,
             origins=tuple(address.origin for address in addresses),
@@ -108,10 +108,14 @@ class Client:
             clock=clock,
         )
         self._recorder = Recorder(
-            self._state, gate=self._gate, shelf=self._shelf, ceiling=ceiling, clock=clock
+            self._state,
+            gate=self._gate,
+            collections=self._collections,
+            ceiling=ceiling,
+            clock=clock,
         )
         self._refresher = Refresher(
-            self._shelf, line, calls=self._calls, addresses=addresses, gate=self._gate
+            self._collections, line, calls=self._calls, addresses=addresses, gate=self._gate
         )
         self._uploader = Uploader(
             self._state,
@@ -175,7 +179,7 @@ class Client:
     def budget(self) -> Budget:
         """The ε spent and left, in all and by name. StorageError if the state cannot be read."""
         with self._state.reading() as db:
-            return budget_of(db, self._ceiling.epsilon_lifetime, self._shelf.lifetimes)
+            return budget_of(db, self._ceiling.epsilon_lifetime, self._collections.lifetimes)
 
     def explain(self) -> Explanation:
         """What this client reveals and has revealed, in numbers and in words to show to a person.
@@ -192,7 +196,7 @@ class Client:
                 denied_by=policy.denial(),
                 budget=budget,
                 ceiling=self._ceiling,
-                questions=self._shelf.questions,
+                collections=self._collections.prepared,
             )
 
     def refresh(self, timeout: float = 10.0, *, names: Sequence[str] = ()) -> RefreshResult:
@@ -268,8 +272,8 @@ class Client:
 
     def _start(self, manifests: Sequence[str | os.PathLike[str] | bytes]) -> None:
         try:
-            self._shelf.ship(manifests)
-            self._take_stock()
+            self._collections.ship(manifests)
+            self._load_collections()
             self._gate.look()
             with self._state.reading() as db:
                 unsent = waiting_count(db)
@@ -286,7 +290,7 @@ class Client:
     def _record(self, collection: str, value: object) -> Outcome:
         if self._state.closed:
             return Outcome.CLOSED
-        self._take_stock()
+        self._load_collections()
         outcome = self._recorder.record(collection, value)
         if outcome is Outcome.UNKNOWN_COLLECTION:
             self._want(collection)
@@ -296,9 +300,9 @@ class Client:
         if isinstance(name, str) and len(self._wanted) < _MOST_WANTED:
             self._wanted.add(name)
 
-    def _take_stock(self) -> None:
-        if not self._shelf.stocked:
-            self._notes.extend(self._shelf.stock())
+    def _load_collections(self) -> None:
+        if not self._collections.loaded:
+            self._notes.extend(self._collections.load())
 
     def _grant(self) -> None:
         with self._state.transaction(durable=True) as db:
@@ -317,7 +321,7 @@ class Client:
 
     def _speak(self) -> None:
         """Start the thread where a device speaks even if its app never does."""
-        if self._gate.consent is Consent.GRANTED and self._shelf.always(self._clock()):
+        if self._gate.consent is Consent.GRANTED and self._collections.always(self._clock()):
             self._ensure_background()
 
     def _ensure_background(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from deniable_client.budget import Budget
 from deniable_client.ceiling import Ceiling
 from deniable_client.consent import Consent
-from deniable_client.question import Question
+from deniable_client.prepared_collection import PreparedCollection
 from deniable_shared.certainty import certainty, certainty_percent
 from deniable_shared.domain import Bits
 from deniable_shared.dyadic import format_epsilon
@@ -117,14 +117,14 @@ def explain(
     denied_by: str | None,
     budget: Budget,
     ceiling: Ceiling,
-    questions: Iterable[Question],
+    collections: Iterable[PreparedCollection],
 ) -> Explanation:
     """Read the state and put it into words."""
     row = db.execute(
         "SELECT consent, forked, log_size, log_head, keys_version FROM installation"
     ).fetchone()
     consent, forked, head = Consent(row["consent"]), row["forked"], row["log_head"]
-    collections = tuple(_asked(question, budget) for question in questions)
+    explanations = tuple(_asked(prepared, budget) for prepared in collections)
     reports = tuple(_reports(db))
     log = LogHead(row["log_size"], head, row["keys_version"]) if head else None
     return Explanation(
@@ -134,12 +134,12 @@ def explain(
         forked=forked,
         log=log,
         budget=budget,
-        collections=collections,
+        collections=explanations,
         reports=reports,
         text="\n\n".join(
             [
                 _standing(url, consent, denied_by, forked),
-                *(asked.text for asked in collections),
+                *(asked.text for asked in explanations),
                 _in_all(budget, ceiling),
                 _left(reports),
                 _log(log),
@@ -148,9 +148,9 @@ def explain(
     )
 
 
-def _asked(question: Question, total: Budget) -> Asked:
-    manifest, mechanism = question.manifest, question.mechanism
-    lifetime = question.schedule.lifetime
+def _asked(prepared: PreparedCollection, total: Budget) -> Asked:
+    manifest, mechanism = prepared.manifest, prepared.mechanism
+    lifetime = prepared.schedule.lifetime
     untouched = Budget(lifetime, Fraction(0), min(lifetime, total.left))
     budget = total.collections.get(manifest.name, untouched)
     return Asked(
@@ -168,13 +168,13 @@ def _asked(question: Question, total: Budget) -> Asked:
         epsilon_lifetime=lifetime,
         told=mechanism.p,
         sure=certainty(manifest.epsilon_report),
-        sure_in_all=certainty(question.schedule.spends),
+        sure_in_all=certainty(prepared.schedule.spends),
         linkage=manifest.linkage,
         identified=manifest.identified,
-        schedule=question.schedule.words,
+        schedule=prepared.schedule.words,
         budget=budget,
-        admitted=question.admitted,
-        text=_words(question, budget),
+        admitted=prepared.admitted,
+        text=_words(prepared, budget),
     )
 
 
@@ -191,15 +191,15 @@ def _sent(*, request_digest: bytes | None, **columns: Any) -> Sent:
     return Sent(request_sha256=digest, **columns)
 
 
-def _words(question: Question, budget: Budget) -> str:
-    manifest = question.manifest
+def _words(prepared: PreparedCollection, budget: Budget) -> str:
+    manifest = prepared.manifest
     lines = [
         f"{manifest.name}: {manifest.purpose}",
         f"  Asked by {manifest.owner}, about: {_labels(manifest.domain.topics)}.",
     ]
-    if not question.admitted:
+    if not prepared.admitted:
         return "\n".join([*lines, "  It asks for more than this app gives. It gets nothing."])
-    return "\n".join([*lines, *_reveals(question), *_circumstances(manifest), _spent(budget)])
+    return "\n".join([*lines, *_reveals(prepared), *_circumstances(manifest), _spent(budget)])
 
 
 def _labels(labels: tuple[str, ...]) -> str:
@@ -207,9 +207,9 @@ def _labels(labels: tuple[str, ...]) -> str:
     return ", ".join(labels[:_MOST_LABELS]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _reveals(question: Question) -> Iterable[str]:
-    manifest, most = question.manifest, question.schedule.spends
-    yield f"  {_noise(question)}: any answer could have led to any report."
+def _reveals(prepared: PreparedCollection) -> Iterable[str]:
+    manifest, most = prepared.manifest, prepared.schedule.spends
+    yield f"  {_noise(prepared)}: any answer could have led to any report."
     yield (
         f"  One report: ε = {format_epsilon(manifest.epsilon_report)}. Who thought two answers "
         f"equally likely can be at most {certainty_percent(manifest.epsilon_report)} % sure "
@@ -217,13 +217,13 @@ def _reveals(question: Question) -> Iterable[str]:
     )
     yield (
         f"  All that this device ever tells: ε = {format_epsilon(most)}, at most "
-        f"{certainty_percent(most)} % sure. It {question.schedule.words}."
+        f"{certainty_percent(most)} % sure. It {prepared.schedule.words}."
     )
 
 
-def _noise(question: Question) -> str:
+def _noise(prepared: PreparedCollection) -> str:
     """What a report says of the answer: it names one, or points to several at once."""
-    mechanism, domain = question.mechanism, question.manifest.domain
+    mechanism, domain = prepared.mechanism, prepared.manifest.domain
     true, other = _percent(mechanism.p), _percent(mechanism.q)
     if isinstance(domain, Bits):
         return f"In a report each yes or no is true with a chance of {true} and wrong otherwise"

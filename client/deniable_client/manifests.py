@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 
-from deniable_client import course
+from deniable_client import collection_state
 from deniable_client.budget import join_account
 from deniable_client.errors import LogForkedError, RefusedError
 from deniable_shared.errors import DeniableError, ManifestError
@@ -89,7 +89,7 @@ def enroll(db: sqlite3.Connection, offer: Offer, trust: bytes, now: float) -> No
         )
     _store(db, offer, trust)
     join_account(db, manifest.name, manifest.ledger_group)
-    course.join(db, manifest, now)
+    collection_state.join(db, manifest, now)
 
 
 def newest(db: sqlite3.Connection, trust: bytes, origins: Collection[str]) -> list[Manifest]:

@@ -11,16 +11,16 @@ import sqlite3
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from deniable_client import course, outbox
+from deniable_client import collection_state, outbox
 from deniable_client.budget import join_account, millionths
 from deniable_client.ceiling import Ceiling
+from deniable_client.collection_state import CollectionState
 from deniable_client.consent import Consent
-from deniable_client.course import Course
 from deniable_client.installation import Gate
+from deniable_client.known_collections import KnownCollections
 from deniable_client.outcome import Outcome
-from deniable_client.question import Encoded, Question
+from deniable_client.prepared_collection import Encoded, PreparedCollection
 from deniable_client.repeats import Turn
-from deniable_client.shelf import Shelf
 from deniable_client.state import State
 from deniable_client.toss import Tossed, toss, tosses
 from deniable_shared.coins import Coins
@@ -39,7 +39,7 @@ _FINAL = frozenset({Outcome.ALREADY_ANSWERED, Outcome.NOT_SAMPLED})
 
 
 class _Standing(NamedTuple):
-    """Where this installation stands towards one question. ε in millionths."""
+    """Where this installation stands towards one collection. ε in millionths."""
 
     consent: str
     forked: str | None
@@ -47,36 +47,38 @@ class _Standing(NamedTuple):
     spent: int | None
     waiting: int
     waiting_here: int
-    course: Course
+    collection_state: CollectionState
 
-    def refusal(self, question: Question, turn: Turn, most: int) -> Outcome | None:
+    def refusal(self, prepared: PreparedCollection, turn: Turn, most: int) -> Outcome | None:
         """Why the epoch gets no report, or None."""
         if self.consent != Consent.GRANTED:
             return Outcome.NO_CONSENT
         if self.forked is not None:
             return Outcome.LOG_FORKED
-        refusal = question.repeat.refusal(self.course, turn)
+        refusal = prepared.repeat.refusal(self.collection_state, turn)
         if refusal is not None:
             return refusal
-        if not self.served(question, turn, most):
+        if not self.served(prepared, turn, most):
             return Outcome.BUDGET_EXHAUSTED
         return Outcome.QUEUE_FULL if self._full() else None
 
-    def served(self, question: Question, turn: Turn, most: int) -> bool:
+    def served(self, prepared: PreparedCollection, turn: Turn, most: int) -> bool:
         """Whether there is an answer to send, or budget for one."""
-        free = not tosses(self.course, turn) or self.course.permanent is not None
-        return free or self.affordable(question, most)
+        free = (
+            not tosses(self.collection_state, turn) or self.collection_state.permanent is not None
+        )
+        return free or self.affordable(prepared, most)
 
-    def affordable(self, question: Question, most: int) -> bool:
+    def affordable(self, prepared: PreparedCollection, most: int) -> bool:
         account, everything = self.account_spent or 0, self.spent or 0
-        return account + question.cost <= question.limit and everything + question.cost <= most
+        return account + prepared.cost <= prepared.limit and everything + prepared.cost <= most
 
     def _full(self) -> bool:
         return self.waiting >= outbox.MAX_WAITING or self.waiting_here >= outbox.MAX_WAITING_HERE
 
 
 _COLUMNS = {
-    **{name: f"c.{name}" for name in Course._fields},
+    **{name: f"c.{name}" for name in CollectionState._fields},
     "consent": "i.consent",
     "forked": "i.forked",
     "account_spent": "(SELECT sum(spent) FROM name WHERE account = n.account)",
@@ -90,7 +92,7 @@ _COLUMNS = {
 
 _OWN = _Standing._fields[:-1]
 _STANDING = f"""
-    SELECT {", ".join(_COLUMNS[name] for name in (*_OWN, *Course._fields))}
+    SELECT {", ".join(_COLUMNS[name] for name in (*_OWN, *CollectionState._fields))}
     FROM installation i LEFT JOIN name n ON n.name = ?2 LEFT JOIN course c ON c.collection = ?1
 """  # noqa: S608
 
@@ -99,25 +101,31 @@ _STANDING = f"""
 class Draft:
     """A value in its encoded form, on its way to the coins and no further."""
 
-    question: Question
+    prepared: PreparedCollection
     answer: tuple[Encoded, bytes]
     now: float
 
     @property
     def turn(self) -> Turn:
         """The epoch it belongs to."""
-        return self.question.turn(self.question.epoch(self.now))
+        return self.prepared.turn(self.prepared.epoch(self.now))
 
 
 class Recorder:
     """Records answers of one installation. Every thread and process may have its own."""
 
     def __init__(
-        self, state: State, *, gate: Gate, shelf: Shelf, ceiling: Ceiling, clock: Clock
+        self,
+        state: State,
+        *,
+        gate: Gate,
+        collections: KnownCollections,
+        ceiling: Ceiling,
+        clock: Clock,
     ) -> None:
         self._state = state
         self._gate = gate
-        self._shelf = shelf
+        self._collections = collections
         self._clock = clock
         self._most = millionths(ceiling.epsilon_lifetime)
         self._settled_in: dict[str, int] = {}
@@ -130,130 +138,130 @@ class Recorder:
         examined = self.examine(name_or_id, value)
         if isinstance(examined, Outcome):
             return examined
-        collection = examined.question.manifest.collection
-        if self._settled_in.get(collection) == _when(examined.question, examined.turn):
+        collection = examined.prepared.manifest.collection
+        if self._settled_in.get(collection) == _when(examined.prepared, examined.turn):
             settled = self._settled(examined)
             if settled is not None:
                 return settled
         return self._answer(examined)
 
     def examine(self, name_or_id: str, value: object) -> Draft | Outcome:
-        """The value in its encoded form, or what is wrong with it or with the question."""
+        """The value in its encoded form, or what is wrong with it or with the collection."""
         now = self._clock()
-        question = self._shelf.find(name_or_id, now)
-        if isinstance(question, Outcome):
-            return question
+        prepared = self._collections.find(name_or_id, now)
+        if isinstance(prepared, Outcome):
+            return prepared
         try:
-            answer = question.encode(value)
+            answer = prepared.encode(value)
         except Exception:  # a host's own Mapping may raise anything, with the value in its text
             return Outcome.INVALID_VALUE
-        return Draft(question, answer, now)
+        return Draft(prepared, answer, now)
 
     def speak_for_the_silent(self) -> None:
         """Answer by default what `presence = "always"` asks of those who recorded nothing."""
-        for question in self._shelf.always(self._clock()):
-            if self._overdue(question):
+        for prepared in self._collections.always(self._clock()):
+            if self._overdue(prepared):
                 with self._state.transaction() as db:
-                    self._fill(db, question, _stand(db, question), self._clock())
+                    self._fill(db, prepared, _stand(db, prepared), self._clock())
 
     def _settled(self, draft: Draft) -> Outcome | None:
         """The refusal, found without the write lock that other processes may be waiting for."""
         with self._state.reading() as db:
-            standing = _stand(db, draft.question)
-        refusal = standing.refusal(draft.question, draft.turn, self._most)
-        if refusal is Outcome.QUEUE_FULL or (draft.question.always and refusal not in _FINAL):
+            standing = _stand(db, draft.prepared)
+        refusal = standing.refusal(draft.prepared, draft.turn, self._most)
+        if refusal is Outcome.QUEUE_FULL or (draft.prepared.always and refusal not in _FINAL):
             return None
         return refusal
 
-    def _overdue(self, question: Question) -> bool:
+    def _overdue(self, prepared: PreparedCollection) -> bool:
         with self._state.reading() as db:
-            standing = _stand(db, question)
-        now, begun = self._clock(), standing.course
+            standing = _stand(db, prepared)
+        now, begun = self._clock(), standing.collection_state
         if begun.joined is None:
-            return question.live(now)
-        turns = map(question.turn, question.overdue(begun, now))
-        return any(standing.refusal(question, turn, self._most) is None for turn in turns)
+            return prepared.live(now)
+        turns = map(prepared.turn, prepared.overdue(begun, now))
+        return any(standing.refusal(prepared, turn, self._most) is None for turn in turns)
 
     def _answer(self, draft: Draft) -> Outcome:
-        question, turn = draft.question, draft.turn
+        prepared, turn = draft.prepared, draft.turn
         with self._state.transaction() as db:
-            standing = _stand(db, question)
-            if standing.course.key is None and standing.consent == Consent.GRANTED:
-                standing = _late(db, question, draft.now)
-            if question.always:
-                standing = self._fill(db, question, standing, draft.now)
-            if standing.refusal(question, turn, self._most) is Outcome.QUEUE_FULL:
+            standing = _stand(db, prepared)
+            if standing.collection_state.key is None and standing.consent == Consent.GRANTED:
+                standing = _late(db, prepared, draft.now)
+            if prepared.always:
+                standing = self._fill(db, prepared, standing, draft.now)
+            if standing.refusal(prepared, turn, self._most) is Outcome.QUEUE_FULL:
                 outbox.drop_closed(db, draft.now)
-                standing = _stand(db, question)
-            outcome = self._turn(db, question, standing, turn, draft.answer, draft.now)
+                standing = _stand(db, prepared)
+            outcome = self._turn(db, prepared, standing, turn, draft.answer, draft.now)
         if outcome is not Outcome.QUEUE_FULL:
-            self._settled_in[question.manifest.collection] = _when(question, turn)
+            self._settled_in[prepared.manifest.collection] = _when(prepared, turn)
         return outcome
 
     def _fill(
-        self, db: sqlite3.Connection, question: Question, standing: _Standing, now: float
+        self, db: sqlite3.Connection, prepared: PreparedCollection, standing: _Standing, now: float
     ) -> _Standing:
         """Let the default speak for epochs that ended in silence; where that leaves us."""
-        if standing.consent != Consent.GRANTED or standing.forked or question.default is None:
+        if standing.consent != Consent.GRANTED or standing.forked or prepared.default is None:
             return standing
-        if standing.course.joined is None:
-            joined = standing.course._replace(joined=question.epoch(now))
-            course.save(db, question.manifest.collection, joined)
-            return standing._replace(course=joined)
-        for epoch in question.overdue(standing.course, now):
-            self._turn(db, question, standing, question.turn(epoch), question.default, now)
-            standing = _stand(db, question)
+        if standing.collection_state.joined is None:
+            joined = standing.collection_state._replace(joined=prepared.epoch(now))
+            collection_state.save(db, prepared.manifest.collection, joined)
+            return standing._replace(collection_state=joined)
+        for epoch in prepared.overdue(standing.collection_state, now):
+            self._turn(db, prepared, standing, prepared.turn(epoch), prepared.default, now)
+            standing = _stand(db, prepared)
         return standing
 
     def _turn(
         self,
         db: sqlite3.Connection,
-        question: Question,
+        prepared: PreparedCollection,
         standing: _Standing,
         turn: Turn,
         answer: tuple[Encoded, bytes],
         now: float,
     ) -> Outcome:
-        refusal = standing.refusal(question, turn, self._most)
+        refusal = standing.refusal(prepared, turn, self._most)
         if refusal is not None:
             return refusal
-        pays = standing.affordable(question, self._most)
-        tossed = toss(question, standing.course, turn, answer, pays=pays)
-        _write(db, question, turn, tossed, now)
+        pays = standing.affordable(prepared, self._most)
+        tossed = toss(prepared, standing.collection_state, turn, answer, pays=pays)
+        _write(db, prepared, turn, tossed, now)
         return tossed.outcome
 
 
-def _stand(db: sqlite3.Connection, question: Question) -> _Standing:
-    manifest = question.manifest
+def _stand(db: sqlite3.Connection, prepared: PreparedCollection) -> _Standing:
+    manifest = prepared.manifest
     row = db.execute(_STANDING, (manifest.collection, manifest.name)).fetchone()
-    begun = Course(*row[len(_OWN) :])
+    begun = CollectionState(*row[len(_OWN) :])
     return _Standing._make((*row[: len(_OWN)], begun))
 
 
 def _write(
-    db: sqlite3.Connection, question: Question, turn: Turn, tossed: Tossed, now: float
+    db: sqlite3.Connection, prepared: PreparedCollection, turn: Turn, tossed: Tossed, now: float
 ) -> None:
     """Charge, queue, overwrite the keys."""
-    manifest = question.manifest
-    course.save(db, manifest.collection, tossed.course)
+    manifest = prepared.manifest
+    collection_state.save(db, manifest.collection, tossed.state)
     if tossed.paid:
-        db.execute(_CHARGE, (question.cost, manifest.name))
+        db.execute(_CHARGE, (prepared.cost, manifest.name))
     if tossed.payload is not None:
         place = (manifest.collection, turn.epoch, manifest.version)
-        times = (question.closes_at(turn.epoch), _spread(*question.window(turn.epoch, now)))
+        times = (prepared.closes_at(turn.epoch), _spread(*prepared.window(turn.epoch, now)))
         db.execute(_QUEUE, (*place, tossed.report_id, tossed.payload, *times))
 
 
-def _late(db: sqlite3.Connection, question: Question, now: float) -> _Standing:
+def _late(db: sqlite3.Connection, prepared: PreparedCollection, now: float) -> _Standing:
     """Keys for a collection that lost its row: the file was replaced under a running app."""
-    join_account(db, question.manifest.name, question.manifest.ledger_group)
-    course.join(db, question.manifest, now)
-    return _stand(db, question)
+    join_account(db, prepared.manifest.name, prepared.manifest.ledger_group)
+    collection_state.join(db, prepared.manifest, now)
+    return _stand(db, prepared)
 
 
-def _when(question: Question, turn: Turn) -> int:
+def _when(prepared: PreparedCollection, turn: Turn) -> int:
     """What a refusal holds for: an epoch, or for ever."""
-    return 0 if question.manifest.repeat == "once" else turn.epoch
+    return 0 if prepared.manifest.repeat == "once" else turn.epoch
 
 
 def _spread(earliest: float, latest: float) -> float:

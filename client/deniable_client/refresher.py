@@ -9,9 +9,9 @@ from deniable_client.address import Address, route
 from deniable_client.calls import Calls
 from deniable_client.errors import ClientError, HaltedError, LogForkedError, RefusedError
 from deniable_client.installation import Gate
+from deniable_client.known_collections import KnownCollections
 from deniable_client.line import Line
 from deniable_client.results import RefreshResult
-from deniable_client.shelf import Shelf
 from deniable_client.transport import Transport
 
 __all__ = ["Refresher"]
@@ -20,18 +20,18 @@ _NAME = re.compile(r"[a-z0-9-]{1,64}")
 
 
 class Refresher:
-    """Asks the aggregator for manifests and lets the shelf judge them."""
+    """Asks the aggregator for manifests and lets the known collections judge them."""
 
     def __init__(
         self,
-        shelf: Shelf,
+        collections: KnownCollections,
         transport: Transport,
         *,
         calls: Calls,
         addresses: Sequence[Address],
         gate: Gate,
     ) -> None:
-        self._shelf = shelf
+        self._collections = collections
         self._calls = calls
         self._transport = transport
         self._addresses = addresses
@@ -41,11 +41,11 @@ class Refresher:
         """Ask for every collection known here and for these names."""
         line = Line(self._transport, self._permit, calls=self._calls, seconds=timeout)
         problems: list[ClientError] = []
-        for name in sorted({*self._shelf.names, *names}):
+        for name in sorted({*self._collections.names, *names}):
             problem = self.fetch(name, line)
             if problem is not None:
                 problems.append(problem)
-        return RefreshResult(self._shelf.names, tuple(problems))
+        return RefreshResult(self._collections.names, tuple(problems))
 
     def fetch(
         self, name_or_id: str, line: Line, *, tried: Address | None = None
@@ -67,13 +67,13 @@ class Refresher:
 
     def _places(self, name_or_id: str) -> tuple[Address, ...]:
         """All addresses, first those where the collection is as far as this device knows."""
-        known = [each.manifest for each in self._shelf.questions]
-        found = [each for each in known if name_or_id in (each.name, each.collection)]
-        return route(self._addresses, [origin for each in found for origin in each.ingest])
+        manifests = [each.manifest for each in self._collections.prepared]
+        named = [each for each in manifests if name_or_id in (each.name, each.collection)]
+        return route(self._addresses, [origin for each in named for origin in each.ingest])
 
     def _fetch_at(self, address: Address, name_or_id: str, line: Line) -> ClientError | None:
         try:
-            return self._shelf.add(line.get(address.manifest(name_or_id)), name_or_id)
+            return self._collections.add(line.get(address.manifest(name_or_id)), name_or_id)
         except ClientError as error:
             return error
 

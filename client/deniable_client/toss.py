@@ -1,6 +1,6 @@
-"""The coins of one epoch's report: from a course and a value to the next course and a payload.
+"""The coins of one epoch's report: from a state and a value to the next state and a payload.
 
-A pure function: nothing is read or written here, and the same course, question and value give the
+A pure function: nothing is read or written here, and the same state, collection and value give the
 same report, on this device, its clone or its restored backup.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple, cast
 
 from deniable_client import keychain
-from deniable_client.course import Course
+from deniable_client.collection_state import CollectionState
 from deniable_client.outcome import Outcome
-from deniable_client.question import Encoded, Question
+from deniable_client.prepared_collection import Encoded, PreparedCollection
 from deniable_client.repeats import Turn
 from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import Chain
@@ -23,89 +23,104 @@ class Tossed(NamedTuple):
     """What one epoch came to: `paid` if there was a toss, a report unless the outcome says so."""
 
     outcome: Outcome
-    course: Course
+    state: CollectionState
     paid: bool = False
     payload: bytes | None = None
     report_id: bytes = b""
 
 
-def tosses(course: Course, turn: Turn) -> bool:
+def tosses(state: CollectionState, turn: Turn) -> bool:
     """Whether the turn begins a hold; otherwise its permanent answer is there."""
-    return course.permanent is None or course.hold != turn.hold
+    return state.permanent is None or state.hold != turn.hold
 
 
 def toss(
-    question: Question, course: Course, turn: Turn, answer: tuple[Encoded, bytes], *, pays: bool
+    prepared: PreparedCollection,
+    state: CollectionState,
+    turn: Turn,
+    answer: tuple[Encoded, bytes],
+    *,
+    pays: bool,
 ) -> Tossed:
     """The report of an epoch that the rule of repetition does not refuse.
 
     Where the budget does not pay (`pays`), the last permanent answer serves.
     """
-    if not tosses(course, turn):
-        outcome = Outcome.HELD if course.tossed == turn.hold else Outcome.REPEATED
-        return _renewed(question, course, turn, outcome)
-    key = keychain.advance(course.key or b"", turn.hold - course.at)
-    settled = course._replace(
+    if not tosses(state, turn):
+        outcome = Outcome.HELD if state.tossed == turn.hold else Outcome.REPEATED
+        return _renewed(prepared, state, turn, outcome)
+    key = keychain.advance(state.key or b"", turn.hold - state.at)
+    settled = state._replace(
         key=keychain.step(key),
         at=turn.hold + 1,
-        first=turn.epoch if course.first is None else course.first,
+        first=turn.epoch if state.first is None else state.first,
         hold=turn.hold,
-        asked=int(_asked(question, key, turn)),
+        asked=int(_asked(prepared, key, turn)),
     )
     if not settled.asked:
         return Tossed(Outcome.NOT_SAMPLED, settled)
-    if question.manifest.repeat != "memoized":
-        return _tossed(question, settled, turn, answer, key)
+    if prepared.manifest.repeat != "memoized":
+        return _tossed(prepared, settled, turn, answer, key)
     if not pays:
-        return _renewed(question, settled, turn, Outcome.REPEATED)
-    return _permanent(question, settled, turn, answer, key)
+        return _renewed(prepared, settled, turn, Outcome.REPEATED)
+    return _permanent(prepared, settled, turn, answer, key)
 
 
-def _asked(question: Question, key: bytes, turn: Turn) -> bool:
-    if question.sampling is None:
+def _asked(prepared: PreparedCollection, key: bytes, turn: Turn) -> bool:
+    if prepared.sampling is None:
         return True
-    coins = keychain.sampling_coins(key, identity=question.identity, hold=turn.hold)
-    return coins.bernoulli(question.sampling)
+    coins = keychain.sampling_coins(key, identity=prepared.identity, hold=turn.hold)
+    return coins.bernoulli(prepared.sampling)
 
 
 def _tossed(
-    question: Question, course: Course, turn: Turn, answer: tuple[Encoded, bytes], key: bytes
+    prepared: PreparedCollection,
+    state: CollectionState,
+    turn: Turn,
+    answer: tuple[Encoded, bytes],
+    key: bytes,
 ) -> Tossed:
     encoded, canonical = answer
-    payload = question.mechanism.randomize(encoded, *_coins(question, key, turn, canonical))
-    report_id = keychain.report_id(key, collection=question.manifest.collection, epoch=turn.epoch)
-    return Tossed(Outcome.QUEUED, course, True, payload, report_id)
+    payload = prepared.mechanism.randomize(encoded, *_coins(prepared, key, turn, canonical))
+    report_id = keychain.report_id(key, collection=prepared.manifest.collection, epoch=turn.epoch)
+    return Tossed(Outcome.QUEUED, state, True, payload, report_id)
 
 
 def _permanent(
-    question: Question, course: Course, turn: Turn, answer: tuple[Encoded, bytes], key: bytes
+    prepared: PreparedCollection,
+    state: CollectionState,
+    turn: Turn,
+    answer: tuple[Encoded, bytes],
+    key: bytes,
 ) -> Tossed:
     encoded, canonical = answer
-    chain = cast(Chain, question.mechanism)
-    permanent = chain.permanent(encoded, *_coins(question, key, turn, canonical))
-    course = course._replace(tossed=turn.hold, permanent=permanent)
-    return _renewed(question, course, turn, Outcome.QUEUED)._replace(paid=True)
+    chain = cast(Chain, prepared.mechanism)
+    permanent = chain.permanent(encoded, *_coins(prepared, key, turn, canonical))
+    state = state._replace(tossed=turn.hold, permanent=permanent)
+    return _renewed(prepared, state, turn, Outcome.QUEUED)._replace(paid=True)
 
 
 def _coins(
-    question: Question, key: bytes, turn: Turn, canonical: bytes
+    prepared: PreparedCollection, key: bytes, turn: Turn, canonical: bytes
 ) -> tuple[Coins, Coins | None]:
     """Those of the value, and those of what is told openly if anything is."""
-    identity, hold = question.identity, turn.hold
+    identity, hold = prepared.identity, turn.hold
     coins = keychain.coins(key, identity=identity, hold=hold, value=canonical)
-    if not question.open:
+    if not prepared.open:
         return coins, None
     return coins, keychain.public_coins(key, identity=identity, hold=hold)
 
 
-def _renewed(question: Question, course: Course, turn: Turn, outcome: Outcome) -> Tossed:
-    epoch, permanent = turn.epoch, course.permanent or b""
-    begun = epoch if course.epoch_at is None else course.epoch_at
-    key = keychain.advance(course.epoch_key or b"", epoch - begun)
+def _renewed(
+    prepared: PreparedCollection, state: CollectionState, turn: Turn, outcome: Outcome
+) -> Tossed:
+    epoch, permanent = turn.epoch, state.permanent or b""
+    begun = epoch if state.epoch_at is None else state.epoch_at
+    key = keychain.advance(state.epoch_key or b"", epoch - begun)
     coins = keychain.renewal_coins(
-        key, identity=question.identity, epoch=epoch, permanent=permanent
+        key, identity=prepared.identity, epoch=epoch, permanent=permanent
     )
-    payload = cast(Chain, question.mechanism).renew(permanent, coins)
-    report_id = keychain.report_id(key, collection=question.manifest.collection, epoch=epoch)
-    course = course._replace(epoch_key=keychain.step(key), epoch_at=epoch + 1)
-    return Tossed(outcome, course, False, payload, report_id)
+    payload = cast(Chain, prepared.mechanism).renew(permanent, coins)
+    report_id = keychain.report_id(key, collection=prepared.manifest.collection, epoch=epoch)
+    state = state._replace(epoch_key=keychain.step(key), epoch_at=epoch + 1)
+    return Tossed(outcome, state, False, payload, report_id)

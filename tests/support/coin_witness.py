@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from unittest.mock import patch
 
 from deniable_client import recorder
-from deniable_client.course import Course
-from deniable_client.question import Encoded, Question
+from deniable_client.collection_state import CollectionState
+from deniable_client.prepared_collection import Encoded, PreparedCollection
 from deniable_client.repeats import Turn
 from deniable_client.toss import Tossed
 from deniable_client.toss import toss as real_toss
@@ -38,12 +38,18 @@ class Witness:
     using: list[bytes] = field(default_factory=list)
 
     def toss(
-        self, question: Question, course: Course, turn: Turn, answer: Answer, *, pays: bool
+        self,
+        prepared: PreparedCollection,
+        state: CollectionState,
+        turn: Turn,
+        answer: Answer,
+        *,
+        pays: bool,
     ) -> Tossed:
         """The real toss, noted."""
-        tossed = real_toss(question, course, turn, answer, pays=pays)
-        who, after = question.manifest.collection, tossed.course
-        if course.hold != turn.hold:
+        tossed = real_toss(prepared, state, turn, answer, pays=pays)
+        who, after = prepared.manifest.collection, tossed.state
+        if state.hold != turn.hold:
             self._note(after.asked, "asked", who, turn.hold)
         if tossed.paid:
             result = after.permanent or tossed.payload

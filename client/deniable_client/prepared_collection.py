@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from deniable_client.budget import millionths
 from deniable_client.ceiling import Ceiling
-from deniable_client.course import Course
-from deniable_client.repeats import REPEATS, Once, Repeat, Turn
+from deniable_client.collection_state import CollectionState
+from deniable_client.repeats import REPEATS, Repeat, Turn
 from deniable_shared.domain import encode
 from deniable_shared.epochs import closes_at, day_start, epoch_at, epoch_end
 from deniable_shared.manifest import Manifest
@@ -16,7 +16,7 @@ from deniable_shared.manifest_rules import epochs_open
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.schedule import Schedule
 
-__all__ = ["Encoded", "Once", "Question", "prepare"]
+__all__ = ["Encoded", "PreparedCollection", "prepare"]
 
 Encoded = int | Sequence[int]
 
@@ -26,7 +26,7 @@ _SHORTEST_WINDOW = 3_600
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PreparedCollection:
     """One collection, ready. Millionths of ε: cost of a toss, limit. Unix seconds: starts, ends.
 
     `sampling` is of 2^64, None if everybody is asked; `open`: part of an answer is told openly.
@@ -90,14 +90,14 @@ class Question:
         earliest = self.settles_at(epoch) if self.always else now
         return earliest, max(earliest, self.latest_send(epoch))
 
-    def overdue(self, course: Course, now: float) -> Sequence[int]:
+    def overdue(self, state: CollectionState, now: float) -> Sequence[int]:
         """Epochs for which the default should have spoken and still can."""
-        if course.joined is None:
+        if state.joined is None:
             return ()
         manifest, newest = self.manifest, self.epoch(now)
-        lowest = max(course.joined, self.schedule.first_epoch)
-        if course.highest is not None:
-            lowest = max(lowest, course.highest + 1)
+        lowest = max(state.joined, self.schedule.first_epoch)
+        if state.highest is not None:
+            lowest = max(lowest, state.highest + 1)
         lowest = max(lowest, newest - epochs_open(manifest.epoch_seconds, manifest.grace_seconds))
         return [
             epoch
@@ -106,11 +106,11 @@ class Question:
         ]
 
 
-def prepare(manifest: Manifest, ceiling: Ceiling) -> Question:
+def prepare(manifest: Manifest, ceiling: Ceiling) -> PreparedCollection:
     """Work out a manifest under the app's ceiling."""
     threshold = manifest.sampling_threshold
     schedule = manifest.schedule_under(ceiling.epsilon_lifetime)
-    return Question(
+    return PreparedCollection(
         manifest=manifest,
         mechanism=manifest.mechanism(),
         repeat=REPEATS[manifest.repeat],
