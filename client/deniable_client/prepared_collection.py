@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from deniable_client.budget import millionths
 from deniable_client.ceiling import Ceiling
 from deniable_client.collection_state import CollectionState
-from deniable_client.repeats import REPEATS, Repeat, Turn
+from deniable_client.repeat_rules import REPEAT_RULES, RepeatRule, ReportingPeriod
 from deniable_shared.domain import encode
 from deniable_shared.epochs import closes_at, day_start, epoch_at, epoch_end
 from deniable_shared.manifest import Manifest
@@ -27,14 +27,14 @@ _SHORTEST_WINDOW = 3_600
 
 @dataclass(frozen=True, slots=True)
 class PreparedCollection:
-    """One collection, ready. Millionths of ε: cost of a toss, limit. Unix seconds: starts, ends.
+    """One collection, ready. Millionths of ε: cost of an answer, limit. Unix seconds: starts, ends.
 
-    `sampling` is of 2^64, None if everybody is asked; `open`: part of an answer is told openly.
+    `sampling` is of 2^64, None if every device is; `open`: part of an answer is public.
     """
 
     manifest: Manifest
     mechanism: Mechanism
-    repeat: Repeat
+    repeat_rule: RepeatRule
     schedule: Schedule
     identity: bytes
     admitted: bool
@@ -64,9 +64,9 @@ class PreparedCollection:
         """The epoch a report of this moment belongs to."""
         return epoch_at(now, self.manifest.epoch_seconds)
 
-    def turn(self, epoch: int) -> Turn:
+    def period(self, epoch: int) -> ReportingPeriod:
         """The epoch as the rules of repetition see it."""
-        return Turn(epoch, self.schedule.hold_at(epoch), self.paid)
+        return ReportingPeriod(epoch, self.schedule.hold_at(epoch), self.paid)
 
     def closes_at(self, epoch: int) -> int:
         """When reports of the epoch are no longer taken."""
@@ -113,7 +113,7 @@ def prepare(manifest: Manifest, ceiling: Ceiling) -> PreparedCollection:
     return PreparedCollection(
         manifest=manifest,
         mechanism=manifest.mechanism(),
-        repeat=REPEATS[manifest.repeat],
+        repeat_rule=REPEAT_RULES[manifest.repeat],
         schedule=schedule,
         identity=manifest.identity,
         admitted=ceiling.admits(manifest.epsilon_report, manifest.epsilon_permanent),

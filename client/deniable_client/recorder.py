@@ -1,6 +1,6 @@
-"""From a value to a randomized payload in the queue: the only place where coins are tossed.
+"""From a value to a randomized payload in the queue: the only place that randomizes.
 
-One transaction looks, tosses, charges, queues and overwrites the keys; whatever interrupts it,
+One transaction reads, randomizes, charges, queues and overwrites the keys; whatever interrupts it,
 either all of that happened or nothing did. The value itself is never stored, logged or put into an
 error.
 """
@@ -20,9 +20,9 @@ from deniable_client.installation import Gate
 from deniable_client.known_collections import KnownCollections
 from deniable_client.outcome import Outcome
 from deniable_client.prepared_collection import Encoded, PreparedCollection
-from deniable_client.repeats import Turn
+from deniable_client.randomize import EpochResult, begins_hold, randomize
+from deniable_client.repeat_rules import ReportingPeriod
 from deniable_client.state import State
-from deniable_client.toss import Tossed, toss, tosses
 from deniable_shared.coins import Coins
 from deniable_shared.epochs import Clock
 
@@ -49,23 +49,26 @@ class _Standing(NamedTuple):
     waiting_here: int
     collection_state: CollectionState
 
-    def refusal(self, prepared: PreparedCollection, turn: Turn, most: int) -> Outcome | None:
+    def refusal(
+        self, prepared: PreparedCollection, period: ReportingPeriod, most: int
+    ) -> Outcome | None:
         """Why the epoch gets no report, or None."""
         if self.consent != Consent.GRANTED:
             return Outcome.NO_CONSENT
         if self.forked is not None:
             return Outcome.LOG_FORKED
-        refusal = prepared.repeat.refusal(self.collection_state, turn)
+        refusal = prepared.repeat_rule.refusal(self.collection_state, period)
         if refusal is not None:
             return refusal
-        if not self.served(prepared, turn, most):
+        if not self.served(prepared, period, most):
             return Outcome.BUDGET_EXHAUSTED
         return Outcome.QUEUE_FULL if self._full() else None
 
-    def served(self, prepared: PreparedCollection, turn: Turn, most: int) -> bool:
+    def served(self, prepared: PreparedCollection, period: ReportingPeriod, most: int) -> bool:
         """Whether there is an answer to send, or budget for one."""
         free = (
-            not tosses(self.collection_state, turn) or self.collection_state.permanent is not None
+            not begins_hold(self.collection_state, period)
+            or self.collection_state.permanent is not None
         )
         return free or self.affordable(prepared, most)
 
@@ -106,9 +109,9 @@ class Draft:
     now: float
 
     @property
-    def turn(self) -> Turn:
+    def period(self) -> ReportingPeriod:
         """The epoch it belongs to."""
-        return self.prepared.turn(self.prepared.epoch(self.now))
+        return self.prepared.period(self.prepared.epoch(self.now))
 
 
 class Recorder:
@@ -139,7 +142,7 @@ class Recorder:
         if isinstance(examined, Outcome):
             return examined
         collection = examined.prepared.manifest.collection
-        if self._settled_in.get(collection) == _when(examined.prepared, examined.turn):
+        if self._settled_in.get(collection) == _when(examined.prepared, examined.period):
             settled = self._settled(examined)
             if settled is not None:
                 return settled
@@ -168,7 +171,7 @@ class Recorder:
         """The refusal, found without the write lock that other processes may be waiting for."""
         with self._state.reading() as db:
             standing = _stand(db, draft.prepared)
-        refusal = standing.refusal(draft.prepared, draft.turn, self._most)
+        refusal = standing.refusal(draft.prepared, draft.period, self._most)
         if refusal is Outcome.QUEUE_FULL or (draft.prepared.always and refusal not in _FINAL):
             return None
         return refusal
@@ -179,23 +182,23 @@ class Recorder:
         now, begun = self._clock(), standing.collection_state
         if begun.joined is None:
             return prepared.live(now)
-        turns = map(prepared.turn, prepared.overdue(begun, now))
-        return any(standing.refusal(prepared, turn, self._most) is None for turn in turns)
+        periods = map(prepared.period, prepared.overdue(begun, now))
+        return any(standing.refusal(prepared, period, self._most) is None for period in periods)
 
     def _answer(self, draft: Draft) -> Outcome:
-        prepared, turn = draft.prepared, draft.turn
+        prepared, period = draft.prepared, draft.period
         with self._state.transaction() as db:
             standing = _stand(db, prepared)
             if standing.collection_state.key is None and standing.consent == Consent.GRANTED:
                 standing = _late(db, prepared, draft.now)
             if prepared.always:
                 standing = self._fill(db, prepared, standing, draft.now)
-            if standing.refusal(prepared, turn, self._most) is Outcome.QUEUE_FULL:
+            if standing.refusal(prepared, period, self._most) is Outcome.QUEUE_FULL:
                 outbox.drop_closed(db, draft.now)
                 standing = _stand(db, prepared)
-            outcome = self._turn(db, prepared, standing, turn, draft.answer, draft.now)
+            outcome = self._report_epoch(db, prepared, standing, period, draft.answer, draft.now)
         if outcome is not Outcome.QUEUE_FULL:
-            self._settled_in[prepared.manifest.collection] = _when(prepared, turn)
+            self._settled_in[prepared.manifest.collection] = _when(prepared, period)
         return outcome
 
     def _fill(
@@ -209,26 +212,28 @@ class Recorder:
             collection_state.save(db, prepared.manifest.collection, joined)
             return standing._replace(collection_state=joined)
         for epoch in prepared.overdue(standing.collection_state, now):
-            self._turn(db, prepared, standing, prepared.turn(epoch), prepared.default, now)
+            self._report_epoch(
+                db, prepared, standing, prepared.period(epoch), prepared.default, now
+            )
             standing = _stand(db, prepared)
         return standing
 
-    def _turn(
+    def _report_epoch(
         self,
         db: sqlite3.Connection,
         prepared: PreparedCollection,
         standing: _Standing,
-        turn: Turn,
+        period: ReportingPeriod,
         answer: tuple[Encoded, bytes],
         now: float,
     ) -> Outcome:
-        refusal = standing.refusal(prepared, turn, self._most)
+        refusal = standing.refusal(prepared, period, self._most)
         if refusal is not None:
             return refusal
         pays = standing.affordable(prepared, self._most)
-        tossed = toss(prepared, standing.collection_state, turn, answer, pays=pays)
-        _write(db, prepared, turn, tossed, now)
-        return tossed.outcome
+        result = randomize(prepared, standing.collection_state, period, answer, pays=pays)
+        _write(db, prepared, period, result, now)
+        return result.outcome
 
 
 def _stand(db: sqlite3.Connection, prepared: PreparedCollection) -> _Standing:
@@ -239,17 +244,21 @@ def _stand(db: sqlite3.Connection, prepared: PreparedCollection) -> _Standing:
 
 
 def _write(
-    db: sqlite3.Connection, prepared: PreparedCollection, turn: Turn, tossed: Tossed, now: float
+    db: sqlite3.Connection,
+    prepared: PreparedCollection,
+    period: ReportingPeriod,
+    result: EpochResult,
+    now: float,
 ) -> None:
     """Charge, queue, overwrite the keys."""
     manifest = prepared.manifest
-    collection_state.save(db, manifest.collection, tossed.state)
-    if tossed.paid:
+    collection_state.save(db, manifest.collection, result.state)
+    if result.paid:
         db.execute(_CHARGE, (prepared.cost, manifest.name))
-    if tossed.payload is not None:
-        place = (manifest.collection, turn.epoch, manifest.version)
-        times = (prepared.closes_at(turn.epoch), _spread(*prepared.window(turn.epoch, now)))
-        db.execute(_QUEUE, (*place, tossed.report_id, tossed.payload, *times))
+    if result.payload is not None:
+        place = (manifest.collection, period.epoch, manifest.version)
+        times = (prepared.closes_at(period.epoch), _spread(*prepared.window(period.epoch, now)))
+        db.execute(_QUEUE, (*place, result.report_id, result.payload, *times))
 
 
 def _late(db: sqlite3.Connection, prepared: PreparedCollection, now: float) -> _Standing:
@@ -259,9 +268,9 @@ def _late(db: sqlite3.Connection, prepared: PreparedCollection, now: float) -> _
     return _stand(db, prepared)
 
 
-def _when(prepared: PreparedCollection, turn: Turn) -> int:
+def _when(prepared: PreparedCollection, period: ReportingPeriod) -> int:
     """What a refusal holds for: an epoch, or for ever."""
-    return 0 if prepared.manifest.repeat == "once" else turn.epoch
+    return 0 if prepared.manifest.repeat == "once" else period.epoch
 
 
 def _spread(earliest: float, latest: float) -> float:

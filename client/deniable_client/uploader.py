@@ -95,14 +95,14 @@ class Uploader:
         self._clock = clock
         self._holder = os.urandom(16)
         self._leased_at: float | None = None
-        self._turn = threading.Lock()
+        self._run_lock = threading.Lock()
         self.stopped = False
 
     def after_fork(self) -> None:
-        """A copy of the process is another uploader; no thread of the original ends its turn."""
+        """A copied process is another uploader; no thread of the original releases its lock."""
         self._holder = os.urandom(16)
         self._leased_at = None
-        self._turn = threading.Lock()
+        self._run_lock = threading.Lock()
 
     def wake_up(self) -> FlushResult:
         """One new report and at most three retries, of those that are due."""
@@ -123,7 +123,7 @@ class Uploader:
     def _run(self, choose: _Choice, seconds: float) -> FlushResult:
         run = _Run()
         line = Line(self._transport, self._permit, calls=self._calls, seconds=seconds)
-        if not self._turn.acquire(timeout=max(0.0, seconds)):
+        if not self._run_lock.acquire(timeout=max(0.0, seconds)):
             run.problems.append(HaltedError("another thread is uploading"))
             return run.result(self._waiting_count(run))
         try:
@@ -134,7 +134,7 @@ class Uploader:
         except ClientError as error:
             run.problems.append(error)
         finally:
-            self._turn.release()
+            self._run_lock.release()
         return run.result(self._waiting_count(run))
 
     def _upload(self, run: _Run, line: Line, choose: _Choice) -> None:

@@ -19,7 +19,7 @@ from deniable_aggregator.store import counting
 from deniable_aggregator.store.rows import Arrival, Tally, Verdict
 from deniable_aggregator.store.sqlite import SqliteStore
 from deniable_client import keychain, recorder
-from deniable_client.repeats import Once
+from deniable_client.repeat_rules import Once
 from support.exactly_once import HUNTING, ExactlyOnce, coins_of_the_system
 from support.killing import Killed
 

@@ -18,11 +18,11 @@ from typing import Protocol
 from deniable_client.collection_state import CollectionState
 from deniable_client.outcome import Outcome
 
-__all__ = ["REPEATS", "Fresh", "Memoized", "Once", "Repeat", "Turn"]
+__all__ = ["REPEAT_RULES", "Fresh", "Memoized", "Once", "RepeatRule", "ReportingPeriod"]
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ReportingPeriod:
     """One epoch, the hold it lies in, and how many tosses the effective lifetime pays."""
 
     epoch: int
@@ -30,17 +30,17 @@ class Turn:
     paid: int
 
 
-class Repeat(Protocol):
+class RepeatRule(Protocol):
     """One rule of repetition."""
 
-    def refusal(self, state: CollectionState, turn: Turn) -> Outcome | None:
+    def refusal(self, state: CollectionState, period: ReportingPeriod) -> Outcome | None:
         """Why the epoch gets no report, or none any more; None if it may."""
 
 
 class Once:
     """One report ever, one hold for all time: a copy of this device tosses the same coin."""
 
-    def refusal(self, state: CollectionState, _turn: Turn) -> Outcome | None:
+    def refusal(self, state: CollectionState, _period: ReportingPeriod) -> Outcome | None:
         """Any answer, at any time, is the last."""
         if state.highest is None and state.hold is None:
             return None
@@ -50,39 +50,39 @@ class Once:
 class Fresh:
     """One toss an epoch; each epoch is a hold of its own."""
 
-    def refusal(self, state: CollectionState, turn: Turn) -> Outcome | None:
+    def refusal(self, state: CollectionState, period: ReportingPeriod) -> Outcome | None:
         """None at or below the highest epoch settled, none after the calendar's last."""
-        if turn.epoch == state.hold:
+        if period.epoch == state.hold:
             return _settled(state)
-        if _passed(state, turn) or turn.epoch < state.at:
+        if _passed(state, period) or period.epoch < state.at:
             return Outcome.ALREADY_ANSWERED
-        over = state.first is not None and turn.epoch >= state.first + turn.paid
+        over = state.first is not None and period.epoch >= state.first + period.paid
         return Outcome.BUDGET_EXHAUSTED if over else None
 
 
 class Memoized:
     """One toss a hold, one renewal an epoch."""
 
-    def refusal(self, state: CollectionState, turn: Turn) -> Outcome | None:
+    def refusal(self, state: CollectionState, period: ReportingPeriod) -> Outcome | None:
         """None at or below the highest epoch answered, or where the permanent answer was wiped."""
-        if turn.hold == state.hold and not state.asked:
+        if period.hold == state.hold and not state.asked:
             return Outcome.NOT_SAMPLED
-        if _passed(state, turn) or turn.epoch < (state.epoch_at or 0):
+        if _passed(state, period) or period.epoch < (state.epoch_at or 0):
             return Outcome.ALREADY_ANSWERED
-        if state.hold is None or turn.hold > state.hold:
-            return Outcome.ALREADY_ANSWERED if turn.hold < state.at else None
-        gone = turn.hold < state.hold or state.permanent is None
+        if state.hold is None or period.hold > state.hold:
+            return Outcome.ALREADY_ANSWERED if period.hold < state.at else None
+        gone = period.hold < state.hold or state.permanent is None
         return Outcome.ALREADY_ANSWERED if gone else None
 
 
-REPEATS: Mapping[str, Repeat] = MappingProxyType(
+REPEAT_RULES: Mapping[str, RepeatRule] = MappingProxyType(
     {"once": Once(), "fresh": Fresh(), "memoized": Memoized()}
 )
 """By the manifest's `repeat`."""
 
 
-def _passed(state: CollectionState, turn: Turn) -> bool:
-    return state.highest is not None and turn.epoch <= state.highest
+def _passed(state: CollectionState, period: ReportingPeriod) -> bool:
+    return state.highest is not None and period.epoch <= state.highest
 
 
 def _settled(state: CollectionState) -> Outcome:
