@@ -123,7 +123,7 @@ class Client:
             calls=self._calls,
             gate=self._gate,
             make_courier=self._courier,
-            speak=self._recorder.speak_for_the_silent,
+            record_defaults=self._recorder.record_defaults,
             clock=clock,
         )
         self._wake_ups = WakeUps(self._wake_up)
@@ -173,8 +173,8 @@ class Client:
 
     def preview(self, collection: str, value: object) -> Outcome:
         """What is wrong with a collection or a value, or QUEUED; looks at nothing else."""
-        examined = self._recorder.examine(collection, value)
-        return examined if isinstance(examined, Outcome) else Outcome.QUEUED
+        encoded = self._recorder.examine(collection, value)
+        return encoded if isinstance(encoded, Outcome) else Outcome.QUEUED
 
     def budget(self) -> Budget:
         """The ε spent and left, in all and by name. StorageError if the state cannot be read."""
@@ -208,7 +208,7 @@ class Client:
             raise ConfigurationError(f"names must be a list of names, got the single {names!r}")
         result = self._refresher.refresh((*names, *self._wanted), timeout)
         self._wanted -= set(result.collections)
-        self._speak()
+        self._ensure_defaults()
         return result
 
     def flush(self, timeout: float = 10.0, early: bool = False) -> FlushResult:
@@ -218,11 +218,11 @@ class Client:
         report arrives does not show when it was recorded, so `early` is for demonstrations, tests
         and the last breath of a short-lived machine.
         """
-        return self._told(self._uploader.flush(timeout, early=early))
+        return self._with_notes(self._uploader.flush(timeout, early=early))
 
     def upload_due(self) -> FlushResult:
         """Do what a wake-up does: send one new report and at most three retries, if due."""
-        return self._told(self._uploader.wake_up())
+        return self._with_notes(self._uploader.wake_up())
 
     def forget(self) -> None:
         """On uninstall: wipe everything, the tombstone too, delete the state file, and close."""
@@ -285,7 +285,7 @@ class Client:
         else:
             if unsent and self._gate.consent is Consent.GRANTED:
                 self._ensure_background()
-            self._speak()
+            self._ensure_defaults()
 
     def _record(self, collection: str, value: object) -> Outcome:
         if self._state.closed:
@@ -309,7 +309,7 @@ class Client:
             consent.grant(db)
         self._gate.vetoed = False
         self._gate.look()
-        self._speak()
+        self._ensure_defaults()
 
     def _deny(self) -> None:
         self._gate.vetoed = True
@@ -319,7 +319,7 @@ class Client:
         self._gate.look()
         self._state.checkpoint(patience_seconds=_CHECKPOINT_SECONDS)
 
-    def _speak(self) -> None:
+    def _ensure_defaults(self) -> None:
         """Start the thread where a device speaks even if its app never does."""
         if self._gate.consent is Consent.GRANTED and self._collections.always(self._clock()):
             self._ensure_background()
@@ -338,7 +338,7 @@ class Client:
         except Exception as error:  # an app's own transport may raise anything
             self._notes.append(ClientError(f"an upload failed with {type(error).__name__}"))
 
-    def _told(self, result: FlushResult) -> FlushResult:
+    def _with_notes(self, result: FlushResult) -> FlushResult:
         notes = []
         while self._notes:
             notes.append(self._notes.popleft())

@@ -138,7 +138,7 @@ def explain(
         reports=reports,
         text="\n\n".join(
             [
-                _standing(url, consent, denied_by, forked),
+                _status(url, consent, denied_by, forked),
                 *(asked.text for asked in explanations),
                 _in_all(budget, ceiling),
                 _left(reports),
@@ -258,7 +258,7 @@ def _spent(budget: Budget) -> str:
     return f"  Spent so far: {_decimal(budget.spent)}; left: {_decimal(budget.left)}."
 
 
-def _standing(url: str, consent: Consent, denied_by: str | None, forked: str | None) -> str:
+def _status(url: str, consent: Consent, denied_by: str | None, forked: str | None) -> str:
     lines = [f"Answers go to {url}, tossed on this device before they are kept.", _CONSENT[consent]]
     if denied_by is not None:
         lines.append(f"Everything is paused: {denied_by}.")

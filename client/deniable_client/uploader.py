@@ -82,7 +82,7 @@ class Uploader:
         calls: Calls,
         gate: Gate,
         make_courier: Callable[[], Courier],
-        speak: Callable[[], object],
+        record_defaults: Callable[[], object],
         clock: Clock,
     ) -> None:
         self._state = state
@@ -90,7 +90,7 @@ class Uploader:
         self._calls = calls
         self._gate = gate
         self._make_courier = make_courier
-        self._speak = speak
+        self._record_defaults = record_defaults
         self._courier: Courier | None = None
         self._clock = clock
         self._holder = os.urandom(16)
@@ -144,7 +144,7 @@ class Uploader:
             if path := policy.unreadable():
                 raise HaltedError(f"nothing is sent: the policy file {path} is not readable JSON")
             return
-        self._speak()
+        self._record_defaults()
         if self.stopped:
             raise RejectedError("stopped", "the aggregator refused this version's messages")
         waiting = self._waiting(run)

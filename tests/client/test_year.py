@@ -335,7 +335,9 @@ MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "a key that is not overwritten": ((keychain, "step", stays),),
     "a key that is not stepped to its hold": ((keychain, "advance", wherever_it_is),),
     "an answer that costs nothing": ((recorder, "_CHARGE", free),),
-    "an answer that anybody can pay": ((recorder._Standing, "affordable", lambda *anything: True),),
+    "an answer that anybody can pay": (
+        (recorder._Eligibility, "affordable", lambda *anything: True),
+    ),
 }
 
 

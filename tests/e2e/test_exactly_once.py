@@ -50,7 +50,7 @@ MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "coins that are not remembered, for one who is asked again and may pay": (
         (keychain, "coins", coins_of_the_system),
         (Once, "refusal", asked_again),
-        (recorder._Standing, "_affordable", lambda *anything: True),
+        (recorder._Eligibility, "affordable", lambda *anything: True),
     ),
     "an answer that costs nothing": ((recorder, "_CHARGE", free),),
     "an id that counts whenever it comes": ((counting, "_insert_new", counted_however_often),),

@@ -71,8 +71,8 @@ class Witness:
         self.using.clear()
         return keys
 
-    def _note(self, randomized: object, *what: object) -> None:
-        if self.seen.setdefault((self.generation, *what), randomized) != base_result:
+    def _note(self, result: object, *what: object) -> None:
+        if self.seen.setdefault((self.generation, *what), result) != result:
             self.second.append(what)
 
 
