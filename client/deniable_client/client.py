@@ -33,8 +33,8 @@ from deniable_client.wakeups import WakeUps
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
-    from deniable_client.delivery import Courier
     from deniable_client.explanation import Explanation
+    from deniable_client.sender import ReportSender
 
 __all__ = ["Client"]
 
@@ -87,7 +87,7 @@ class Client:
                 "vouchers must be a function of a collection's id and an epoch, "
                 f"got {type(vouchers).__name__}"
             )
-        line = HttpTransport() if transport is None else transport
+        transport = HttpTransport() if transport is None else transport
         self._calls = Calls()
         self._addresses = addresses
         self._trust = keys
@@ -115,14 +115,14 @@ class Client:
             clock=clock,
         )
         self._refresher = Refresher(
-            self._collections, line, calls=self._calls, addresses=addresses, gate=self._gate
+            self._collections, transport, calls=self._calls, addresses=addresses, gate=self._gate
         )
         self._uploader = Uploader(
             self._state,
-            line,
+            transport,
             calls=self._calls,
             gate=self._gate,
-            make_courier=self._courier,
+            make_sender=self._make_sender,
             record_defaults=self._recorder.record_defaults,
             clock=clock,
         )
@@ -256,15 +256,15 @@ class Client:
     ) -> None:
         self.close()
 
-    def _courier(self) -> Courier:
-        from deniable_client.delivery import Courier  # what only a device that sends has to load
-        from deniable_client.keyring import Keyring
+    def _make_sender(self) -> ReportSender:
+        from deniable_client.sender import ReportSender  # what only a device that sends has to load
+        from deniable_client.server_keys import ServerKeys
 
-        keyring = Keyring(self._state, trust=self._trust, clock=self._clock)
-        return Courier(
+        server_keys = ServerKeys(self._state, trust=self._trust, clock=self._clock)
+        return ReportSender(
             self._state,
             addresses=self._addresses,
-            keyring=keyring,
+            server_keys=server_keys,
             fetch_manifest=self._refresher.fetch,
             vouchers=self._vouchers,
             clock=self._clock,

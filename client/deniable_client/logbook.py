@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from deniable_client.address import Address
 from deniable_client.errors import LogForkedError, RefusedError
-from deniable_client.line import Line
+from deniable_client.timed_transport import TimedTransport
 from deniable_shared.errors import DeniableError, ForkError
 from deniable_shared.journal import extend, parse_log_page, verify_extension
 from deniable_shared.key_succession import check_successor_keys
@@ -65,7 +65,7 @@ def check_list(known: Known, offered: KeyList) -> None:
         _check_newer(known.key_list, offered)
 
 
-def check_log(known: Known, offered: KeyList, line: Line, address: Address) -> None:
+def check_log(known: Known, offered: KeyList, transport: TimedTransport, address: Address) -> None:
     """Ask for the entries since then, and follow them to the head the list speaks of."""
     if known.head is None:
         return
@@ -73,7 +73,7 @@ def check_log(known: Known, offered: KeyList, line: Line, address: Address) -> N
     for _ in range(_MOST_PAGES):
         if size == offered.log_size:
             break
-        size, head = _one_page(size, head, offered, line.get(address.log(size)))
+        size, head = _one_page(size, head, offered, transport.get(address.log(size)))
     else:
         raise RefusedError(f"the log grew by more than {_MOST_PAGES} pages")
     try:

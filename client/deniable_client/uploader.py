@@ -23,17 +23,17 @@ from deniable_client.errors import (
     StorageError,
 )
 from deniable_client.installation import LEASE_SECONDS, Gate
-from deniable_client.line import Line
-from deniable_client.outbox import Waiting
+from deniable_client.outbox import OutboxRow
 from deniable_client.results import FlushResult
 from deniable_client.state import State
+from deniable_client.timed_transport import TimedTransport
 from deniable_client.transport import Transport
 from deniable_shared.coins import Coins
 from deniable_shared.epochs import Clock
 from deniable_shared.replies import read_date
 
 if TYPE_CHECKING:
-    from deniable_client.delivery import Courier, Delivered
+    from deniable_client.sender import ReportSender, SendResult
 
 __all__ = ["Uploader"]
 
@@ -54,21 +54,21 @@ class _Run:
     date: str = ""
     """The Date of the aggregator's last own reply."""
 
-    def add(self, delivered: Delivered) -> None:
+    def add(self, result: SendResult) -> None:
         """Count one row in."""
-        self.sent += delivered.sent
-        self.accepted += delivered.accepted
-        self.dropped += delivered.dropped
-        if delivered.problem is not None:
-            self.problems.append(delivered.problem)
-        self.date = delivered.date or self.date
+        self.sent += result.sent
+        self.accepted += result.accepted
+        self.dropped += result.dropped
+        if result.problem is not None:
+            self.problems.append(result.problem)
+        self.date = result.date or self.date
 
     def result(self, waiting: int) -> FlushResult:
         """The sums, closed."""
         return FlushResult(self.sent, self.accepted, self.dropped, waiting, tuple(self.problems))
 
 
-_Choice = Callable[[list[Waiting], float], list[Waiting]]
+_Choice = Callable[[list[OutboxRow], float], list[OutboxRow]]
 
 
 class Uploader:
@@ -81,7 +81,7 @@ class Uploader:
         *,
         calls: Calls,
         gate: Gate,
-        make_courier: Callable[[], Courier],
+        make_sender: Callable[[], ReportSender],
         record_defaults: Callable[[], object],
         clock: Clock,
     ) -> None:
@@ -89,9 +89,9 @@ class Uploader:
         self._transport = transport
         self._calls = calls
         self._gate = gate
-        self._make_courier = make_courier
+        self._make_sender = make_sender
         self._record_defaults = record_defaults
-        self._courier: Courier | None = None
+        self._sender: ReportSender | None = None
         self._clock = clock
         self._holder = os.urandom(16)
         self._leased_at: float | None = None
@@ -122,12 +122,14 @@ class Uploader:
 
     def _run(self, choose: _Choice, seconds: float) -> FlushResult:
         run = _Run()
-        line = Line(self._transport, self._permit, calls=self._calls, seconds=seconds)
+        transport = TimedTransport(
+            self._transport, self._permit, calls=self._calls, seconds=seconds
+        )
         if not self._run_lock.acquire(timeout=max(0.0, seconds)):
             run.problems.append(HaltedError("another thread is uploading"))
             return run.result(self._waiting_count(run))
         try:
-            self._upload(run, line, choose)
+            self._upload(run, transport, choose)
             self._state.checkpoint(patience_seconds=_CHECKPOINT_SECONDS)
         except ClosedError:
             pass
@@ -137,7 +139,7 @@ class Uploader:
             self._run_lock.release()
         return run.result(self._waiting_count(run))
 
-    def _upload(self, run: _Run, line: Line, choose: _Choice) -> None:
+    def _upload(self, run: _Run, transport: TimedTransport, choose: _Choice) -> None:
         if not self._gate.open():
             if self._gate.forked:
                 raise LogForkedError(self._gate.forked)
@@ -154,22 +156,22 @@ class Uploader:
         if rows:
             try:
                 self._permit()
-                self._deliver(run, line, rows)
+                self._send_rows(run, transport, rows)
             finally:
                 self.release()
         if len(in_time) < len(waiting):
             self._judge_late(run)
 
-    def _waiting(self, run: _Run) -> list[Waiting]:
+    def _waiting(self, run: _Run) -> list[OutboxRow]:
         """What waits; what this clock has called late for too long is dropped."""
         now = self._clock()
         with self._state.reading() as db:
-            rows = outbox.waiting(db)
+            rows = outbox.waiting_rows(db)
         if not any(row.late(now) or row.was_late for row in rows):
             return rows
         with self._state.transaction() as db:
             run.dropped += outbox.watch_late(db, now)
-            return outbox.waiting(db)
+            return outbox.waiting_rows(db)
 
     def _judge_late(self, run: _Run) -> None:
         """Drop what is late by the aggregator's clock too; keep what only this clock calls late.
@@ -181,14 +183,14 @@ class Uploader:
             with self._state.transaction() as db:
                 run.dropped += outbox.judge_late(db, now=self._clock(), date=date)
 
-    def _deliver(self, run: _Run, line: Line, rows: Sequence[Waiting]) -> None:
-        self._courier = courier = self._courier or self._make_courier()
+    def _send_rows(self, run: _Run, transport: TimedTransport, rows: Sequence[OutboxRow]) -> None:
+        self._sender = sender = self._sender or self._make_sender()
         for row in rows:
-            if line.left <= 0 or not self._gate.open():
+            if transport.left <= 0 or not self._gate.open():
                 return
-            delivered = courier.deliver(row, line)
-            run.add(delivered)
-            if delivered.stop:
+            result = sender.send(row, transport)
+            run.add(result)
+            if result.stop:
                 self.stopped = True
                 return
 
@@ -217,22 +219,22 @@ class Uploader:
             return 0
 
 
-def _early(rows: list[Waiting], now: float) -> list[Waiting]:
+def _early(rows: list[OutboxRow], now: float) -> list[OutboxRow]:
     return _shuffled([row for row in rows if row.allowed(now)])
 
 
-def _due(rows: list[Waiting], now: float) -> list[Waiting]:
+def _due(rows: list[OutboxRow], now: float) -> list[OutboxRow]:
     return _shuffled([row for row in rows if row.due(now)])
 
 
-def _of_a_wake_up(rows: list[Waiting], now: float) -> list[Waiting]:
+def _of_a_wake_up(rows: list[OutboxRow], now: float) -> list[OutboxRow]:
     due = _due(rows, now)
     new = [row for row in due if row.attempts == 0]
     retries = [row for row in due if row.attempts > 0]
     return _shuffled(new[:_NEW_A_WAKE_UP] + retries[:_RETRIES_A_WAKE_UP])
 
 
-def _shuffled(rows: list[Waiting]) -> list[Waiting]:
+def _shuffled(rows: list[OutboxRow]) -> list[OutboxRow]:
     """In an order that shows nothing of when they were recorded."""
     coins = Coins.system()
     for last in range(len(rows) - 1, 0, -1):

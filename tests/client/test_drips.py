@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from deniable_client import Client, HttpTransport, TransportError, line
+from deniable_client import Client, HttpTransport, TransportError, timed_transport
 from deniable_client.installation import LEASE_SECONDS
 from support.client_world import SETTINGS, Device, Operator
 from support.loopback import Listener, device_of, listening, read_request, served_keys
@@ -121,7 +121,7 @@ def test_an_address_that_refuses_leaves_the_next_one_a_try(monkeypatch: pytest.M
 
 
 def test_no_request_takes_half_as_long_as_the_lease() -> None:
-    assert line._LONGEST_REQUEST < LEASE_SECONDS / 2
+    assert timed_transport._LONGEST_REQUEST < LEASE_SECONDS / 2
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], tuple[Client,
     The key list comes at once, uploads and manifests drip. Only a cut ends such a request: its
     own time limit is far away.
     """
-    monkeypatch.setattr(line, "_LONGEST_REQUEST", LONG)
+    monkeypatch.setattr(timed_transport, "_LONGEST_REQUEST", LONG)
     operator, hangs = Operator(), threading.Event()
     keys = served_keys(operator)
 

@@ -107,7 +107,7 @@ def test_a_denial_between_two_reports_leaves_the_second_as_it_was(
     device.transport.answer = object_after_the_first
     assert client.flush(early=True).waiting == 1
     with client._state.reading() as db:
-        (row,) = outbox.waiting(db)
+        (row,) = outbox.waiting_rows(db)
     assert row.attempts == 0
 
 

@@ -126,11 +126,11 @@ def test_no_row_is_marked_for_sending_once_the_log_forked(device: Device) -> Non
     client = device.granted()
     client.record("settings", SETTINGS)
     with client._state.transaction() as db:
-        (row,) = outbox.waiting(db)
+        (row,) = outbox.waiting_rows(db)
         installation.declare_fork(db, "two logs")
-        parcel = outbox.open_parcel(db, row.collection, row.epoch)
-        assert parcel is not None
-        assert outbox.mark_sending(db, parcel, b"a request") is None
+        report = outbox.read_report(db, row.collection, row.epoch)
+        assert report is not None
+        assert outbox.mark_sending(db, report, b"a request") is None
 
 
 EXTENSIONS: dict[str, Change] = {
