@@ -11,25 +11,25 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from deniable_client import consent, policy
+from deniable_client import consent, opt_outs
 from deniable_client.address import parse_addresses, parse_trust
 from deniable_client.budget import Budget, budget_of
 from deniable_client.calls import Calls
 from deniable_client.ceiling import Ceiling
 from deniable_client.consent import Consent
 from deniable_client.errors import ClientError, ClosedError, ConfigurationError, StorageError
-from deniable_client.installation import Gate
+from deniable_client.installation import ConsentGate
 from deniable_client.known_collections import KnownCollections
 from deniable_client.outbox import waiting_count
 from deniable_client.outcome import Outcome
 from deniable_client.recorder import Recorder
 from deniable_client.refresher import Refresher
 from deniable_client.results import FlushResult, RefreshResult
+from deniable_client.scheduler import Scheduler
 from deniable_client.state import State
 from deniable_client.transport import HttpTransport, Transport
 from deniable_client.uploader import Uploader
 from deniable_client.vouching import Vouchers
-from deniable_client.wakeups import WakeUps
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Client:
         self._notes: deque[ClientError] = deque(maxlen=_MOST_NOTES)
         self._wanted: set[str] = set()
         self._state = State(state)
-        self._gate = Gate(self._state)
+        self._gate = ConsentGate(self._state)
         self._collections = KnownCollections(
             self._state,
             trust=keys,
@@ -126,11 +126,11 @@ class Client:
             record_defaults=self._recorder.record_defaults,
             clock=clock,
         )
-        self._wake_ups = WakeUps(self._wake_up)
+        self._scheduler = Scheduler(self._wake_up)
         self._state.in_child += (
             self._calls.after_fork,
             self._uploader.after_fork,
-            self._wake_ups.after_fork,
+            self._scheduler.after_fork,
         )
         self._start(manifests)
 
@@ -193,7 +193,7 @@ class Client:
             return explain(
                 db,
                 url=" or ".join(each.origin + each.path for each in self._addresses),
-                denied_by=policy.denial(),
+                denied_by=opt_outs.denial(),
                 budget=budget,
                 ceiling=self._ceiling,
                 collections=self._collections.prepared,
@@ -230,7 +230,7 @@ class Client:
         self._calls.close()
         with suppress(StorageError):  # what cannot be overwritten is deleted all the same
             self._deny()
-        self._wake_ups.stop()
+        self._scheduler.stop()
         self._state.erase()
 
     def close(self) -> None:
@@ -238,7 +238,7 @@ class Client:
 
         A request under way gets a second to end by itself. Nothing new is sent.
         """
-        self._wake_ups.stop()
+        self._scheduler.stop()
         self._calls.close()
         with suppress(StorageError):  # a file that cannot be tidied can still be closed
             self._uploader.release()
@@ -328,7 +328,7 @@ class Client:
         if not self._background:
             return
         try:
-            self._wake_ups.ensure()
+            self._scheduler.ensure()
         except RuntimeError as error:  # no more threads: the report waits for the next start
             self._notes.append(ClientError(f"no background thread: {error}"))
 

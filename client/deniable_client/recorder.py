@@ -16,7 +16,7 @@ from deniable_client.budget import join_account, millionths
 from deniable_client.ceiling import Ceiling
 from deniable_client.collection_state import CollectionState
 from deniable_client.consent import Consent
-from deniable_client.installation import Gate
+from deniable_client.installation import ConsentGate
 from deniable_client.known_collections import KnownCollections
 from deniable_client.outcome import Outcome
 from deniable_client.prepared_collection import Encoded, PreparedCollection
@@ -126,7 +126,7 @@ class Recorder:
         self,
         state: State,
         *,
-        gate: Gate,
+        gate: ConsentGate,
         collections: KnownCollections,
         ceiling: Ceiling,
         clock: Clock,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from deniable_client.address import Address, route
 from deniable_client.calls import Calls
 from deniable_client.errors import ClientError, HaltedError, LogForkedError, RefusedError
-from deniable_client.installation import Gate
+from deniable_client.installation import ConsentGate
 from deniable_client.known_collections import KnownCollections
 from deniable_client.results import RefreshResult
 from deniable_client.timed_transport import TimedTransport
@@ -29,7 +29,7 @@ class Refresher:
         *,
         calls: Calls,
         addresses: Sequence[Address],
-        gate: Gate,
+        gate: ConsentGate,
     ) -> None:
         self._collections = collections
         self._calls = calls

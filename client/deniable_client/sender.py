@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from deniable_client import actions, manifests, outbox
-from deniable_client.actions import Action
+from deniable_client import manifests, outbox, retry_policy
 from deniable_client.address import Address, route
 from deniable_client.errors import (
     ClientError,
@@ -18,6 +17,7 @@ from deniable_client.errors import (
     TransportError,
 )
 from deniable_client.outbox import OutboxRow, QueuedReport
+from deniable_client.retry_policy import Action
 from deniable_client.server_keys import ServerKeys
 from deniable_client.state import State
 from deniable_client.timed_transport import TimedTransport
@@ -210,14 +210,16 @@ class ReportSender:
     def _postpone(self, db: sqlite3.Connection, report: QueuedReport, decision: Decision) -> None:
         now = self._clock()
         retry_after = (
-            actions.TOO_EARLY_SECONDS if decision.action is Action.LATER else decision.retry_after
+            retry_policy.TOO_EARLY_SECONDS
+            if decision.action is Action.LATER
+            else decision.retry_after
         )
-        wait = min(retry_after or 0.0, actions.BACK_OFF_CAP_SECONDS)
-        jitter = _below(actions.back_off_span(report.attempts + 1))
+        wait = min(retry_after or 0.0, retry_policy.BACK_OFF_CAP_SECONDS)
+        jitter = _below(retry_policy.back_off_span(report.attempts + 1))
         if decision.action is Action.RESEAL:
             jitter = 0.0  # the next wake-up is the wait
         if decision.action is Action.AWAIT_VOUCHER:
-            jitter = _below(actions.VOUCHER_SPAN_SECONDS)
+            jitter = _below(retry_policy.VOUCHER_SPAN_SECONDS)
         outbox.postpone(db, report, retry_at=now + wait + jitter, floor=now + wait if wait else 0.0)
 
 
@@ -237,7 +239,7 @@ def read_reply(reply: Reply, report_id: bytes) -> Decision:
     if not statuses:
         return Decision(Action.DONE, date=date)
     code = statuses[0].error
-    return Decision(actions.for_code(code), _code_slug(code), reply.retry_after, date)
+    return Decision(retry_policy.for_code(code), _code_slug(code), reply.retry_after, date)
 
 
 def _read_refusal(reply: Reply) -> Decision:
@@ -246,7 +248,7 @@ def _read_refusal(reply: Reply) -> Decision:
     if problem is None:
         why = f"http-{reply.status}, which is not the aggregator's own answer"
         return Decision(Action.BACK_OFF, why, reply.retry_after)
-    action = actions.for_problem(problem.slug)
+    action = retry_policy.for_problem(problem.slug)
     return Decision(action, problem.slug, reply.retry_after, field_of(reply.headers, "date"))
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from deniable_client import installation, logbook
+from deniable_client import installation, transparency_log
 from deniable_client.address import Address
 from deniable_client.errors import HaltedError, LogForkedError, RefusedError, TransportError
-from deniable_client.logbook import Known
 from deniable_client.state import State
 from deniable_client.timed_transport import TimedTransport
+from deniable_client.transparency_log import LogSnapshot
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
 from deniable_shared.keylist import KeyList, PublicKey, verify_key_list
@@ -63,16 +63,16 @@ class ServerKeys:
         envelope = transport.get(address.keys)
         offered = self._verify(envelope)
         with self._state.reading() as db:
-            known = logbook.look_up(db, self._trust)
+            snapshot = transparency_log.read_snapshot(db, self._trust)
         try:
-            logbook.check_list(known, offered)
-            logbook.check_log(known, offered, transport, address)
+            transparency_log.check_list(snapshot, offered)
+            transparency_log.check_log(snapshot, offered, transport, address)
         except LogForkedError as error:
             with self._state.transaction() as db:
                 installation.declare_fork(db, str(error))
             raise
         with self._state.transaction() as db:
-            _store(db, known, offered, envelope)
+            _store(db, snapshot, offered, envelope)
         return offered
 
     def _verify(self, envelope: bytes) -> KeyList:
@@ -89,14 +89,16 @@ def _active(key_list: KeyList) -> PublicKey:
         raise RefusedError(f"the key list is refused: {error}") from error
 
 
-def _store(db: sqlite3.Connection, known: Known, offered: KeyList, envelope: bytes) -> None:
+def _store(
+    db: sqlite3.Connection, snapshot: LogSnapshot, offered: KeyList, envelope: bytes
+) -> None:
     """Go on from this list, unless another process has gone on from the same one meanwhile."""
     db.execute(
         "UPDATE installation SET keys_version = ?, keys_envelope = ?, log_size = ?, log_head = ?"
         " WHERE keys_version = ? AND log_size = ?",
         (
             *(offered.version, envelope, offered.log_size, offered.log_head),
-            *(known.version, known.size),
+            *(snapshot.version, snapshot.size),
         ),
     )
     if not db.execute("SELECT changes()").fetchone()[0]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from deniable_client import installation, outbox, policy
+from deniable_client import installation, opt_outs, outbox
 from deniable_client.calls import Calls
 from deniable_client.errors import (
     ClientError,
@@ -22,7 +22,7 @@ from deniable_client.errors import (
     RejectedError,
     StorageError,
 )
-from deniable_client.installation import LEASE_SECONDS, Gate
+from deniable_client.installation import LEASE_SECONDS, ConsentGate
 from deniable_client.outbox import OutboxRow
 from deniable_client.results import FlushResult
 from deniable_client.state import State
@@ -80,7 +80,7 @@ class Uploader:
         transport: Transport,
         *,
         calls: Calls,
-        gate: Gate,
+        gate: ConsentGate,
         make_sender: Callable[[], ReportSender],
         record_defaults: Callable[[], object],
         clock: Clock,
@@ -143,7 +143,7 @@ class Uploader:
         if not self._gate.open():
             if self._gate.forked:
                 raise LogForkedError(self._gate.forked)
-            if path := policy.unreadable():
+            if path := opt_outs.unreadable():
                 raise HaltedError(f"nothing is sent: the policy file {path} is not readable JSON")
             return
         self._record_defaults()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deniable_client import Outcome, RejectedError, Reply, TransportError
-from deniable_client.actions import Action
+from deniable_client.retry_policy import Action
 from deniable_client.sender import read_reply
 from deniable_client.testing import Request, accepted
 from deniable_shared.problems import PROBLEMS, ReportError
