@@ -55,7 +55,7 @@ _SAVE = f"UPDATE course SET {', '.join(f'{name} = ?' for name in _SAVED)} WHERE 
 
 def join(db: sqlite3.Connection, manifest: Manifest, now: float) -> None:
     """Begin a collection's chains, with keys if there is consent; those begun stay."""
-    at, by_epoch = _beginning(manifest, now)
+    at, by_epoch = _first_hold_and_epoch(manifest, now)
     db.execute(
         "INSERT OR IGNORE INTO course (collection, at, epoch_at) VALUES (?, ?, ?)",
         (manifest.collection, at, by_epoch),
@@ -72,7 +72,7 @@ def save(db: sqlite3.Connection, collection: str, state: CollectionState) -> Non
     db.execute(_SAVE, (*state[: len(_SAVED)], collection))
 
 
-def _beginning(manifest: Manifest, now: float) -> tuple[int, int | None]:
+def _first_hold_and_epoch(manifest: Manifest, now: float) -> tuple[int, int | None]:
     """The hold and the epoch that new keys belong to."""
     first = manifest.first_epoch
     epoch = min(max(epoch_at(now, manifest.epoch_seconds), first), manifest.last_epoch)

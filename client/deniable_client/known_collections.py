@@ -137,7 +137,7 @@ class KnownCollections:
         return Outcome.EXPIRED if over else Outcome.UNKNOWN_COLLECTION
 
     def _read_shipped(self, source: Source) -> Offer:
-        envelope, label = _bytes_of(source)
+        envelope, label = _read_source(source)
         try:
             with self._state.reading() as db:
                 return self._read(db, envelope)
@@ -185,7 +185,7 @@ class KnownCollections:
         self._all = tuple(collections)
 
 
-def _bytes_of(source: Source) -> tuple[bytes, str]:
+def _read_source(source: Source) -> tuple[bytes, str]:
     if isinstance(source, bytes):
         return source, "given as bytes"
     if not isinstance(source, str | os.PathLike):

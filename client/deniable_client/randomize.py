@@ -60,7 +60,7 @@ def randomize(
     if not state_after.asked:
         return EpochResult(Outcome.NOT_SAMPLED, state_after)
     if prepared.manifest.repeat != "memoized":
-        return _randomize_once(prepared, state_after, period, answer, key)
+        return _randomize_answer(prepared, state_after, period, answer, key)
     if not pays:
         return _rerandomize(prepared, state_after, period, Outcome.REPEATED)
     return _memoize(prepared, state_after, period, answer, key)
@@ -73,7 +73,7 @@ def _is_sampled(prepared: PreparedCollection, key: bytes, period: ReportingPerio
     return coins.bernoulli(prepared.sampling)
 
 
-def _randomize_once(
+def _randomize_answer(
     prepared: PreparedCollection,
     state: CollectionState,
     period: ReportingPeriod,
@@ -81,7 +81,9 @@ def _randomize_once(
     key: bytes,
 ) -> EpochResult:
     encoded, canonical = answer
-    payload = prepared.mechanism.randomize(encoded, *_coins(prepared, key, period, canonical))
+    payload = prepared.mechanism.randomize(
+        encoded, *_derive_coins(prepared, key, period, canonical)
+    )
     report_id = keychain.report_id(key, collection=prepared.manifest.collection, epoch=period.epoch)
     return EpochResult(Outcome.QUEUED, state, True, payload, report_id)
 
@@ -95,12 +97,12 @@ def _memoize(
 ) -> EpochResult:
     encoded, canonical = answer
     chain = cast(Chain, prepared.mechanism)
-    permanent = chain.permanent(encoded, *_coins(prepared, key, period, canonical))
+    permanent = chain.permanent(encoded, *_derive_coins(prepared, key, period, canonical))
     state = state._replace(tossed=period.hold, permanent=permanent)
     return _rerandomize(prepared, state, period, Outcome.QUEUED)._replace(paid=True)
 
 
-def _coins(
+def _derive_coins(
     prepared: PreparedCollection, key: bytes, period: ReportingPeriod, canonical: bytes
 ) -> tuple[Coins, Coins | None]:
     """The coins of the value, and those of the public part of an answer if it has one."""

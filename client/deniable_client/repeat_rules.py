@@ -44,7 +44,7 @@ class Once:
         """Any answer, at any time, is the last."""
         if state.highest is None and state.hold is None:
             return None
-        return _settled(state)
+        return _refuse_settled(state)
 
 
 class Fresh:
@@ -53,7 +53,7 @@ class Fresh:
     def refusal(self, state: CollectionState, period: ReportingPeriod) -> Outcome | None:
         """None at or below the highest epoch settled, none after the calendar's last."""
         if period.epoch == state.hold:
-            return _settled(state)
+            return _refuse_settled(state)
         if _passed(state, period) or period.epoch < state.at:
             return Outcome.ALREADY_ANSWERED
         over = state.first is not None and period.epoch >= state.first + period.paid
@@ -85,6 +85,6 @@ def _passed(state: CollectionState, period: ReportingPeriod) -> bool:
     return state.highest is not None and period.epoch <= state.highest
 
 
-def _settled(state: CollectionState) -> Outcome:
+def _refuse_settled(state: CollectionState) -> Outcome:
     unasked = state.hold is not None and not state.asked
     return Outcome.NOT_SAMPLED if unasked else Outcome.ALREADY_ANSWERED

@@ -215,11 +215,11 @@ class ReportSender:
             else decision.retry_after
         )
         wait = min(retry_after or 0.0, retry_policy.BACK_OFF_CAP_SECONDS)
-        jitter = _below(retry_policy.back_off_span(report.attempts + 1))
+        jitter = _random_seconds(retry_policy.back_off_span(report.attempts + 1))
         if decision.action is Action.RESEAL:
             jitter = 0.0  # the next wake-up is the wait
         if decision.action is Action.AWAIT_VOUCHER:
-            jitter = _below(retry_policy.VOUCHER_SPAN_SECONDS)
+            jitter = _random_seconds(retry_policy.VOUCHER_SPAN_SECONDS)
         outbox.postpone(db, report, retry_at=now + wait + jitter, floor=now + wait if wait else 0.0)
 
 
@@ -239,7 +239,7 @@ def read_reply(reply: Reply, report_id: bytes) -> Decision:
     if not statuses:
         return Decision(Action.DONE, date=date)
     code = statuses[0].error
-    return Decision(retry_policy.for_code(code), _code_slug(code), reply.retry_after, date)
+    return Decision(retry_policy.for_code(code), _slug_of(code), reply.retry_after, date)
 
 
 def _read_refusal(reply: Reply) -> Decision:
@@ -261,10 +261,10 @@ def _seal(report: QueuedReport, extensions: tuple[Extension, ...], key: PublicKe
     return encode_upload([Report(header, sealed)])
 
 
-def _code_slug(code: int) -> str:
+def _slug_of(code: int) -> str:
     documented = code in set(ReportError)
     return ReportError(code).slug if documented else f"code-0x{code:02x}"
 
 
-def _below(seconds: float) -> float:
+def _random_seconds(seconds: float) -> float:
     return seconds * Coins.system().below(_JITTER_STEPS) / _JITTER_STEPS

@@ -36,12 +36,12 @@ class ServerKeys:
             self._list = self._read_stored()
         if self._list is None or not self._list.usable(self._clock()):
             self._list = self._fetch(transport, addresses)
-        return _active(self._list)
+        return _active_key(self._list)
 
     def renew(self, transport: TimedTransport, addresses: Sequence[Address]) -> PublicKey:
         """The same, asking the network in any case."""
         self._list = self._fetch(transport, addresses)
-        return _active(self._list)
+        return _active_key(self._list)
 
     def _read_stored(self) -> KeyList | None:
         with self._state.reading() as db:
@@ -82,7 +82,7 @@ class ServerKeys:
             raise RefusedError(f"the key list is refused: {error}") from error
 
 
-def _active(key_list: KeyList) -> PublicKey:
+def _active_key(key_list: KeyList) -> PublicKey:
     try:
         return key_list.active
     except DeniableError as error:

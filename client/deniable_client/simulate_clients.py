@@ -1,4 +1,6 @@
-"""Many real clients at once, to demonstrate, simulate, load: `python -m deniable_client.simulate_clients`.
+"""Many real clients at once, for demonstrations and load.
+
+    python -m deniable_client.simulate_clients
 
 Reads one JSON document on stdin:
 

@@ -106,11 +106,11 @@ class Uploader:
 
     def wake_up(self) -> FlushResult:
         """One new report and at most three retries, of those that are due."""
-        return self._run(_of_a_wake_up, _WAKE_UP_SECONDS)
+        return self._run(_choose_for_wake_up, _WAKE_UP_SECONDS)
 
     def flush(self, timeout: float, *, early: bool) -> FlushResult:
         """Every report that is due; `early`: every one not asked to come later."""
-        return self._run(_early if early else _due, timeout)
+        return self._run(_choose_allowed if early else _choose_due, timeout)
 
     def release(self) -> None:
         """Let another process upload."""
@@ -127,7 +127,7 @@ class Uploader:
         )
         if not self._run_lock.acquire(timeout=max(0.0, seconds)):
             run.problems.append(HaltedError("another thread is uploading"))
-            return run.result(self._waiting_count(run))
+            return run.result(self._count_waiting(run))
         try:
             self._upload(run, transport, choose)
             self._state.checkpoint(patience_seconds=_CHECKPOINT_SECONDS)
@@ -137,7 +137,7 @@ class Uploader:
             run.problems.append(error)
         finally:
             self._run_lock.release()
-        return run.result(self._waiting_count(run))
+        return run.result(self._count_waiting(run))
 
     def _upload(self, run: _Run, transport: TimedTransport, choose: _Choice) -> None:
         if not self._gate.open():
@@ -149,7 +149,7 @@ class Uploader:
         self._record_defaults()
         if self.stopped:
             raise RejectedError("stopped", "the aggregator refused this version's messages")
-        waiting = self._waiting(run)
+        waiting = self._read_waiting(run)
         now = self._clock()
         in_time = [row for row in waiting if not row.late(now)]
         rows = choose(in_time, now)
@@ -162,7 +162,7 @@ class Uploader:
         if len(in_time) < len(waiting):
             self._judge_late(run)
 
-    def _waiting(self, run: _Run) -> list[OutboxRow]:
+    def _read_waiting(self, run: _Run) -> list[OutboxRow]:
         """What waits; what this clock has called late for too long is dropped."""
         now = self._clock()
         with self._state.reading() as db:
@@ -209,7 +209,7 @@ class Uploader:
                 )
         self._leased_at = now
 
-    def _waiting_count(self, run: _Run) -> int:
+    def _count_waiting(self, run: _Run) -> int:
         try:
             with self._state.reading() as db:
                 return outbox.waiting_count(db)
@@ -219,22 +219,22 @@ class Uploader:
             return 0
 
 
-def _early(rows: list[OutboxRow], now: float) -> list[OutboxRow]:
-    return _shuffled([row for row in rows if row.allowed(now)])
+def _choose_allowed(rows: list[OutboxRow], now: float) -> list[OutboxRow]:
+    return _shuffle([row for row in rows if row.allowed(now)])
 
 
-def _due(rows: list[OutboxRow], now: float) -> list[OutboxRow]:
-    return _shuffled([row for row in rows if row.due(now)])
+def _choose_due(rows: list[OutboxRow], now: float) -> list[OutboxRow]:
+    return _shuffle([row for row in rows if row.due(now)])
 
 
-def _of_a_wake_up(rows: list[OutboxRow], now: float) -> list[OutboxRow]:
-    due = _due(rows, now)
+def _choose_for_wake_up(rows: list[OutboxRow], now: float) -> list[OutboxRow]:
+    due = _choose_due(rows, now)
     new = [row for row in due if row.attempts == 0]
     retries = [row for row in due if row.attempts > 0]
-    return _shuffled(new[:_NEW_A_WAKE_UP] + retries[:_RETRIES_A_WAKE_UP])
+    return _shuffle(new[:_NEW_A_WAKE_UP] + retries[:_RETRIES_A_WAKE_UP])
 
 
-def _shuffled(rows: list[OutboxRow]) -> list[OutboxRow]:
+def _shuffle(rows: list[OutboxRow]) -> list[OutboxRow]:
     """In an order that shows nothing of when they were recorded."""
     coins = Coins.system()
     for last in range(len(rows) - 1, 0, -1):

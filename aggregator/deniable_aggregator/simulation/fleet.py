@@ -1,7 +1,7 @@
 """Real clients in processes of their own, each answering for its share of the people.
 
-The aggregator never imports the client: it starts `python -m deniable_client.simulate_clients`, which reads
-one JSON document and reports its progress in JSON lines.
+The aggregator never imports the client. It starts `python -m deniable_client.simulate_clients`,
+which reads one JSON document and reports its progress in JSON lines.
 """
 
 from __future__ import annotations
