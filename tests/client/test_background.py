@@ -20,15 +20,15 @@ def uploaders() -> list[threading.Thread]:
 
 def watch(device: Device) -> threading.Event:
     """Set once the aggregator was asked for anything."""
-    answer, asked = device.transport.answer, threading.Event()
+    answer, requested = device.transport.answer, threading.Event()
 
     def note(request: Request) -> Reply:
         reply = answer(request)
-        asked.set()
+        requested.set()
         return reply
 
     device.transport.answer = note
-    return asked
+    return requested
 
 
 def restarted_when_due(device: Device) -> Client:
@@ -51,23 +51,23 @@ def test_no_thread_before_there_is_something_to_send(device: Device) -> None:
 
 
 def test_what_was_left_is_sent_at_the_next_start(device: Device) -> None:
-    asked = watch(device)
+    requested = watch(device)
     client = restarted_when_due(device)
-    assert asked.wait(PATIENCE)
+    assert requested.wait(PATIENCE)
     client.close()
     assert len(device.payloads) == 1
 
 
 def test_a_transport_that_breaks_is_told_and_does_not_end_the_thread(device: Device) -> None:
-    asked = threading.Event()
+    requested = threading.Event()
 
     def broken(request: Request) -> Reply:
-        asked.set()
+        requested.set()
         raise RuntimeError("the app's own mistake")
 
     device.transport.answer = broken
     client = restarted_when_due(device)
-    assert asked.wait(PATIENCE)
+    assert requested.wait(PATIENCE)
     deadline = threading.Event()
     while not client._notes and not deadline.wait(0.005):
         pass

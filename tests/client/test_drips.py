@@ -112,10 +112,10 @@ def test_an_address_that_refuses_leaves_the_next_one_a_try(monkeypatch: pytest.M
     with socket.socket() as closed, dripping(drip(b"", first=OK + b"\r\n")) as listener:
         closed.bind(("127.0.0.1", 0))
         ports = [closed.getsockname()[1], listener.server.getsockname()[1]]
-        found = [
+        addresses = [
             each for port in ports for each in real("127.0.0.1", port, type=socket.SOCK_STREAM)
         ]
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: found)
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: addresses)
         must_time_out("http://telemetry.example.org/")
         assert listener.sockets != []
 
@@ -136,8 +136,8 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], tuple[Client,
     keys = served_keys(operator)
 
     def speak(connection: socket.socket, stop: threading.Event) -> None:
-        asked, _ = read_request(connection)
-        if asked == "GET /v1/keys":
+        request_line, _ = read_request(connection)
+        if request_line == "GET /v1/keys":
             connection.sendall(keys)
         else:
             hangs.set()

@@ -261,9 +261,9 @@ class Year(RuleBasedStateMachine):
     def leftovers(self) -> list[bytes]:
         """Keys that were drawn from, and values, that the files still hold."""
         files = [Path(f"{self.device.path}{suffix}") for suffix in ("", "-wal")]
-        found = b"".join(file.read_bytes() for file in files if file.exists())
+        content = b"".join(file.read_bytes() for file in files if file.exists())
         secrets = [*self.used, *(value.to_bytes(8, "big") for value in VALUES)]
-        return [secret for secret in secrets if secret in found]
+        return [secret for secret in secrets if secret in content]
 
     def tosses(self, manifest: Manifest) -> int:
         """The least number of tosses that the rows of the file need."""
