@@ -78,9 +78,9 @@ def route(
     First those whose origin is in `ingest`, in the app's order; each attempt begins one further.
     """
     named = [address for address in addresses if address.origin in ingest] or [*addresses]
-    turn = attempt % len(named)
+    first = attempt % len(named)
     others = (address for address in addresses if address not in named)
-    return (*named[turn:], *named[:turn], *others)
+    return (*named[first:], *named[:first], *others)
 
 
 def parse_trust(trust: object) -> tuple[str, ...]:

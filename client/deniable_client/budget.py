@@ -33,7 +33,7 @@ class Budget:
     collections: Mapping[str, Budget] = field(default_factory=lambda: MappingProxyType({}))
 
 
-class _Spent(NamedTuple):
+class _Charge(NamedTuple):
     """A row of `name`: what was charged under it, in millionths, and whose account that is."""
 
     name: str
@@ -59,18 +59,20 @@ def budget_of(
     db: sqlite3.Connection, ceiling: Fraction, lifetimes: Mapping[str, Fraction]
 ) -> Budget:
     """The ledger under the app's lifetime ceiling and the manifests' `lifetimes` by name."""
-    found = db.execute("SELECT name, account, spent FROM name ORDER BY name")
-    rows = [_Spent(**row) for row in found]
+    rows = db.execute("SELECT name, account, spent FROM name ORDER BY name")
+    charges = [_Charge(**row) for row in rows]
     by_account: dict[str, int] = {}
-    for row in rows:
-        by_account[row.account] = by_account.get(row.account, 0) + row.spent
+    for charge in charges:
+        by_account[charge.account] = by_account.get(charge.account, 0) + charge.spent
     total = _budget(ceiling, sum(by_account.values()), ceiling)
     collections = {
-        row.name: _budget(
-            min(lifetimes.get(row.name, ceiling), ceiling), by_account[row.account], total.left
+        charge.name: _budget(
+            min(lifetimes.get(charge.name, ceiling), ceiling),
+            by_account[charge.account],
+            total.left,
         )
-        for row in rows
-        if row.spent or row.name in lifetimes
+        for charge in charges
+        if charge.spent or charge.name in lifetimes
     }
     return Budget(total.lifetime, total.spent, total.left, MappingProxyType(collections))
 
@@ -81,5 +83,5 @@ def _budget(lifetime: Fraction, spent_millionths: int, most: Fraction) -> Budget
 
 
 def _account(db: sqlite3.Connection, label: str) -> str:
-    found = db.execute("SELECT account FROM name WHERE name = ?", (label,)).fetchone()
-    return str(found[0])
+    row = db.execute("SELECT account FROM name WHERE name = ?", (label,)).fetchone()
+    return str(row[0])

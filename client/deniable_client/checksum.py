@@ -42,7 +42,7 @@ _MASK = (1 << 8 * _BYTES) - 1
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
 
 
-def _of(table: str, row: str) -> str:
+def _row_expression(table: str, row: str) -> str:
     columns = ", ".join(f"{row}{column}" for column in _COLUMNS[table])
     return f"row_checksum('{table}', {columns})"
 
@@ -53,7 +53,7 @@ def _trigger(table: str, event: str, change: str) -> str:
 
 
 def _triggers(table: str) -> tuple[str, ...]:
-    old, new = f"- {_of(table, 'OLD.')}", f"+ {_of(table, 'NEW.')}"
+    old, new = f"- {_row_expression(table, 'OLD.')}", f"+ {_row_expression(table, 'NEW.')}"
     return (
         _trigger(table, "INSERT", new),
         _trigger(table, "UPDATE", f"{old} {new}"),
@@ -83,10 +83,10 @@ def check(db: sqlite3.Connection) -> None:
     """Raises a permanent StorageError where the state does not add up."""
     db.execute("BEGIN")  # one snapshot: other processes go on writing
     try:
-        if [found for (found,) in db.execute("PRAGMA integrity_check(1)")] != ["ok"]:
+        if [verdict for (verdict,) in db.execute("PRAGMA integrity_check(1)")] != ["ok"]:
             raise damaged()
-        kept = [dict(row) for row in db.execute("SELECT total, schema FROM checksum")]
-        if kept != [{"total": _total(db), "schema": _schema(db)}]:
+        stored = [dict(row) for row in db.execute("SELECT total, schema FROM checksum")]
+        if stored != [{"total": _total(db), "schema": _schema(db)}]:
             raise damaged()
     finally:
         if db.in_transaction:
@@ -109,14 +109,12 @@ def _row_checksum(*values: object) -> int:
 
 def _total(db: sqlite3.Connection) -> int:
     sums = (
-        db.execute(f"SELECT coalesce(sum({_of(table, '')}), 0) FROM {table}")  # noqa: S608 (fixed)
+        db.execute(f"SELECT coalesce(sum({_row_expression(table, '')}), 0) FROM {table}")  # noqa: S608 (fixed)
         for table in _COLUMNS
     )
     return sum(int(rows.fetchone()[0]) for rows in sums) & _MASK
 
 
 def _schema(db: sqlite3.Connection) -> int:
-    found = db.execute(_SCHEMA)
-    return _row_checksum(
-        *((row["type"], row["name"], row["tbl_name"], row["sql"]) for row in found)
-    )
+    rows = db.execute(_SCHEMA)
+    return _row_checksum(*((row["type"], row["name"], row["tbl_name"], row["sql"]) for row in rows))

@@ -11,30 +11,30 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from deniable_client import consent, policy
+from deniable_client import consent, opt_outs
 from deniable_client.address import parse_addresses, parse_trust
 from deniable_client.budget import Budget, budget_of
 from deniable_client.calls import Calls
 from deniable_client.ceiling import Ceiling
 from deniable_client.consent import Consent
 from deniable_client.errors import ClientError, ClosedError, ConfigurationError, StorageError
-from deniable_client.installation import Gate
+from deniable_client.installation import ConsentGate
+from deniable_client.known_collections import KnownCollections
 from deniable_client.outbox import waiting_count
 from deniable_client.outcome import Outcome
 from deniable_client.recorder import Recorder
 from deniable_client.refresher import Refresher
 from deniable_client.results import FlushResult, RefreshResult
-from deniable_client.shelf import Shelf
+from deniable_client.scheduler import Scheduler
 from deniable_client.state import State
 from deniable_client.transport import HttpTransport, Transport
 from deniable_client.uploader import Uploader
 from deniable_client.vouching import Vouchers
-from deniable_client.wakeups import WakeUps
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
-    from deniable_client.delivery import Courier
     from deniable_client.explanation import Explanation
+    from deniable_client.sender import ReportSender
 
 __all__ = ["Client"]
 
@@ -87,7 +87,7 @@ class Client:
                 "vouchers must be a function of a collection's id and an epoch, "
                 f"got {type(vouchers).__name__}"
             )
-        line = HttpTransport() if transport is None else transport
+        transport = HttpTransport() if transport is None else transport
         self._calls = Calls()
         self._addresses = addresses
         self._trust = keys
@@ -98,8 +98,8 @@ class Client:
         self._notes: deque[ClientError] = deque(maxlen=_MOST_NOTES)
         self._wanted: set[str] = set()
         self._state = State(state)
-        self._gate = Gate(self._state)
-        self._shelf = Shelf(
+        self._gate = ConsentGate(self._state)
+        self._collections = KnownCollections(
             self._state,
             trust=keys,
             origins=tuple(address.origin for address in addresses),
@@ -108,25 +108,29 @@ class Client:
             clock=clock,
         )
         self._recorder = Recorder(
-            self._state, gate=self._gate, shelf=self._shelf, ceiling=ceiling, clock=clock
+            self._state,
+            gate=self._gate,
+            collections=self._collections,
+            ceiling=ceiling,
+            clock=clock,
         )
         self._refresher = Refresher(
-            self._shelf, line, calls=self._calls, addresses=addresses, gate=self._gate
+            self._collections, transport, calls=self._calls, addresses=addresses, gate=self._gate
         )
         self._uploader = Uploader(
             self._state,
-            line,
+            transport,
             calls=self._calls,
             gate=self._gate,
-            make_courier=self._courier,
-            speak=self._recorder.speak_for_the_silent,
+            make_sender=self._make_sender,
+            record_defaults=self._recorder.record_defaults,
             clock=clock,
         )
-        self._wake_ups = WakeUps(self._wake_up)
+        self._scheduler = Scheduler(self._wake_up)
         self._state.in_child += (
             self._calls.after_fork,
             self._uploader.after_fork,
-            self._wake_ups.after_fork,
+            self._scheduler.after_fork,
         )
         self._start(manifests)
 
@@ -169,13 +173,13 @@ class Client:
 
     def preview(self, collection: str, value: object) -> Outcome:
         """What is wrong with a collection or a value, or QUEUED; looks at nothing else."""
-        examined = self._recorder.examine(collection, value)
-        return examined if isinstance(examined, Outcome) else Outcome.QUEUED
+        encoded = self._recorder.examine(collection, value)
+        return encoded if isinstance(encoded, Outcome) else Outcome.QUEUED
 
     def budget(self) -> Budget:
         """The ε spent and left, in all and by name. StorageError if the state cannot be read."""
         with self._state.reading() as db:
-            return budget_of(db, self._ceiling.epsilon_lifetime, self._shelf.lifetimes)
+            return budget_of(db, self._ceiling.epsilon_lifetime, self._collections.lifetimes)
 
     def explain(self) -> Explanation:
         """What this client reveals and has revealed, in numbers and in words to show to a person.
@@ -189,10 +193,10 @@ class Client:
             return explain(
                 db,
                 url=" or ".join(each.origin + each.path for each in self._addresses),
-                denied_by=policy.denial(),
+                denied_by=opt_outs.denial(),
                 budget=budget,
                 ceiling=self._ceiling,
-                questions=self._shelf.questions,
+                collections=self._collections.prepared,
             )
 
     def refresh(self, timeout: float = 10.0, *, names: Sequence[str] = ()) -> RefreshResult:
@@ -204,7 +208,7 @@ class Client:
             raise ConfigurationError(f"names must be a list of names, got the single {names!r}")
         result = self._refresher.refresh((*names, *self._wanted), timeout)
         self._wanted -= set(result.collections)
-        self._speak()
+        self._ensure_defaults()
         return result
 
     def flush(self, timeout: float = 10.0, early: bool = False) -> FlushResult:
@@ -214,11 +218,11 @@ class Client:
         report arrives does not show when it was recorded, so `early` is for demonstrations, tests
         and the last breath of a short-lived machine.
         """
-        return self._told(self._uploader.flush(timeout, early=early))
+        return self._with_notes(self._uploader.flush(timeout, early=early))
 
     def upload_due(self) -> FlushResult:
         """Do what a wake-up does: send one new report and at most three retries, if due."""
-        return self._told(self._uploader.wake_up())
+        return self._with_notes(self._uploader.wake_up())
 
     def forget(self) -> None:
         """On uninstall: wipe everything, the tombstone too, delete the state file, and close."""
@@ -226,7 +230,7 @@ class Client:
         self._calls.close()
         with suppress(StorageError):  # what cannot be overwritten is deleted all the same
             self._deny()
-        self._wake_ups.stop()
+        self._scheduler.stop()
         self._state.erase()
 
     def close(self) -> None:
@@ -234,7 +238,7 @@ class Client:
 
         A request under way gets a second to end by itself. Nothing new is sent.
         """
-        self._wake_ups.stop()
+        self._scheduler.stop()
         self._calls.close()
         with suppress(StorageError):  # a file that cannot be tidied can still be closed
             self._uploader.release()
@@ -252,15 +256,15 @@ class Client:
     ) -> None:
         self.close()
 
-    def _courier(self) -> Courier:
-        from deniable_client.delivery import Courier  # what only a device that sends has to load
-        from deniable_client.keyring import Keyring
+    def _make_sender(self) -> ReportSender:
+        from deniable_client.sender import ReportSender  # what only a device that sends has to load
+        from deniable_client.server_keys import ServerKeys
 
-        keyring = Keyring(self._state, trust=self._trust, clock=self._clock)
-        return Courier(
+        server_keys = ServerKeys(self._state, trust=self._trust, clock=self._clock)
+        return ReportSender(
             self._state,
             addresses=self._addresses,
-            keyring=keyring,
+            server_keys=server_keys,
             fetch_manifest=self._refresher.fetch,
             vouchers=self._vouchers,
             clock=self._clock,
@@ -268,8 +272,8 @@ class Client:
 
     def _start(self, manifests: Sequence[str | os.PathLike[str] | bytes]) -> None:
         try:
-            self._shelf.ship(manifests)
-            self._take_stock()
+            self._collections.ship(manifests)
+            self._load_collections()
             self._gate.look()
             with self._state.reading() as db:
                 unsent = waiting_count(db)
@@ -281,12 +285,12 @@ class Client:
         else:
             if unsent and self._gate.consent is Consent.GRANTED:
                 self._ensure_background()
-            self._speak()
+            self._ensure_defaults()
 
     def _record(self, collection: str, value: object) -> Outcome:
         if self._state.closed:
             return Outcome.CLOSED
-        self._take_stock()
+        self._load_collections()
         outcome = self._recorder.record(collection, value)
         if outcome is Outcome.UNKNOWN_COLLECTION:
             self._want(collection)
@@ -296,16 +300,16 @@ class Client:
         if isinstance(name, str) and len(self._wanted) < _MOST_WANTED:
             self._wanted.add(name)
 
-    def _take_stock(self) -> None:
-        if not self._shelf.stocked:
-            self._notes.extend(self._shelf.stock())
+    def _load_collections(self) -> None:
+        if not self._collections.loaded:
+            self._notes.extend(self._collections.load())
 
     def _grant(self) -> None:
         with self._state.transaction(durable=True) as db:
             consent.grant(db)
         self._gate.vetoed = False
         self._gate.look()
-        self._speak()
+        self._ensure_defaults()
 
     def _deny(self) -> None:
         self._gate.vetoed = True
@@ -315,16 +319,16 @@ class Client:
         self._gate.look()
         self._state.checkpoint(patience_seconds=_CHECKPOINT_SECONDS)
 
-    def _speak(self) -> None:
+    def _ensure_defaults(self) -> None:
         """Start the thread where a device speaks even if its app never does."""
-        if self._gate.consent is Consent.GRANTED and self._shelf.always(self._clock()):
+        if self._gate.consent is Consent.GRANTED and self._collections.always(self._clock()):
             self._ensure_background()
 
     def _ensure_background(self) -> None:
         if not self._background:
             return
         try:
-            self._wake_ups.ensure()
+            self._scheduler.ensure()
         except RuntimeError as error:  # no more threads: the report waits for the next start
             self._notes.append(ClientError(f"no background thread: {error}"))
 
@@ -334,7 +338,7 @@ class Client:
         except Exception as error:  # an app's own transport may raise anything
             self._notes.append(ClientError(f"an upload failed with {type(error).__name__}"))
 
-    def _told(self, result: FlushResult) -> FlushResult:
+    def _with_notes(self, result: FlushResult) -> FlushResult:
         notes = []
         while self._notes:
             notes.append(self._notes.popleft())

@@ -16,13 +16,13 @@ from typing import Any
 from deniable_client.budget import Budget
 from deniable_client.ceiling import Ceiling
 from deniable_client.consent import Consent
-from deniable_client.question import Question
+from deniable_client.prepared_collection import PreparedCollection
 from deniable_shared.certainty import certainty, certainty_percent
 from deniable_shared.domain import Bits
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest
 
-__all__ = ["Asked", "Explanation", "LogHead", "Sent", "explain"]
+__all__ = ["CollectionExplanation", "Explanation", "LogHead", "ReportExplanation", "explain"]
 
 _MOST_LABELS = 12
 _MOST_REPORTS = 5
@@ -34,14 +34,13 @@ _CONSENT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CollectionExplanation:
     """One collection. ε as exact Fractions, chances as Fractions in 0…1.
 
-    `told` is the chance that one thing asked is told truthfully in one report. A guesser for whom
-    two answers were equally likely is at most `sure` of the right one after one report, and
-    `sure_in_all` after everything this device will ever send for the collection. `linkage` is in
-    bits: how much two reports of one permanent answer share. `identified`: whose report it is can
-    be told.
+    `told` is the chance that one report gives one answer truthfully. A guesser for whom two answers
+    were equally likely is at most `sure` of the right one after one report, and `sure_in_all` after
+    everything this device will ever send for the collection. `linkage` is in bits: how much two
+    reports of one permanent answer share. `identified`: the operator can see whose report it is.
     """
 
     name: str
@@ -68,7 +67,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class ReportExplanation:
     """One report. `state`: waiting, sending (requested, no answer yet), done, dropped or wiped.
 
     `payload` and `report_id` as long as it waits; `request_sha256` and `request_bytes` of the last
@@ -105,8 +104,8 @@ class Explanation:
     forked: str | None
     log: LogHead | None
     budget: Budget
-    collections: tuple[Asked, ...]
-    reports: tuple[Sent, ...]
+    collections: tuple[CollectionExplanation, ...]
+    reports: tuple[ReportExplanation, ...]
     text: str
 
 
@@ -117,14 +116,14 @@ def explain(
     denied_by: str | None,
     budget: Budget,
     ceiling: Ceiling,
-    questions: Iterable[Question],
+    collections: Iterable[PreparedCollection],
 ) -> Explanation:
     """Read the state and put it into words."""
     row = db.execute(
         "SELECT consent, forked, log_size, log_head, keys_version FROM installation"
     ).fetchone()
     consent, forked, head = Consent(row["consent"]), row["forked"], row["log_head"]
-    collections = tuple(_asked(question, budget) for question in questions)
+    explanations = tuple(_explain_collection(prepared, budget) for prepared in collections)
     reports = tuple(_reports(db))
     log = LogHead(row["log_size"], head, row["keys_version"]) if head else None
     return Explanation(
@@ -134,26 +133,26 @@ def explain(
         forked=forked,
         log=log,
         budget=budget,
-        collections=collections,
+        collections=explanations,
         reports=reports,
         text="\n\n".join(
             [
-                _standing(url, consent, denied_by, forked),
-                *(asked.text for asked in collections),
-                _in_all(budget, ceiling),
-                _left(reports),
-                _log(log),
+                _status_text(url, consent, denied_by, forked),
+                *(explanation.text for explanation in explanations),
+                _total_text(budget, ceiling),
+                _reports_text(reports),
+                _log_text(log),
             ]
         ),
     )
 
 
-def _asked(question: Question, total: Budget) -> Asked:
-    manifest, mechanism = question.manifest, question.mechanism
-    lifetime = question.schedule.lifetime
+def _explain_collection(prepared: PreparedCollection, total: Budget) -> CollectionExplanation:
+    manifest, mechanism = prepared.manifest, prepared.mechanism
+    lifetime = prepared.schedule.lifetime
     untouched = Budget(lifetime, Fraction(0), min(lifetime, total.left))
     budget = total.collections.get(manifest.name, untouched)
-    return Asked(
+    return CollectionExplanation(
         name=manifest.name,
         collection=manifest.collection,
         version=manifest.version,
@@ -168,38 +167,40 @@ def _asked(question: Question, total: Budget) -> Asked:
         epsilon_lifetime=lifetime,
         told=mechanism.p,
         sure=certainty(manifest.epsilon_report),
-        sure_in_all=certainty(question.schedule.spends),
+        sure_in_all=certainty(prepared.schedule.spends),
         linkage=manifest.linkage,
         identified=manifest.identified,
-        schedule=question.schedule.words,
+        schedule=prepared.schedule.words,
         budget=budget,
-        admitted=question.admitted,
-        text=_words(question, budget),
+        admitted=prepared.admitted,
+        text=_collection_text(prepared, budget),
     )
 
 
-def _reports(db: sqlite3.Connection) -> Iterable[Sent]:
+def _reports(db: sqlite3.Connection) -> Iterable[ReportExplanation]:
     rows = db.execute(
         "SELECT collection, epoch, state, reason, attempts AS requests, request_digest,"
         " request_bytes, payload, report_id FROM outbox ORDER BY epoch, collection"
     )
-    return (_sent(**row) for row in rows)
+    return (_explain_report(**row) for row in rows)
 
 
-def _sent(*, request_digest: bytes | None, **columns: Any) -> Sent:
+def _explain_report(*, request_digest: bytes | None, **columns: Any) -> ReportExplanation:
     digest = None if request_digest is None else request_digest.hex()
-    return Sent(request_sha256=digest, **columns)
+    return ReportExplanation(request_sha256=digest, **columns)
 
 
-def _words(question: Question, budget: Budget) -> str:
-    manifest = question.manifest
+def _collection_text(prepared: PreparedCollection, budget: Budget) -> str:
+    manifest = prepared.manifest
     lines = [
         f"{manifest.name}: {manifest.purpose}",
         f"  Asked by {manifest.owner}, about: {_labels(manifest.domain.topics)}.",
     ]
-    if not question.admitted:
+    if not prepared.admitted:
         return "\n".join([*lines, "  It asks for more than this app gives. It gets nothing."])
-    return "\n".join([*lines, *_reveals(question), *_circumstances(manifest), _spent(budget)])
+    return "\n".join(
+        [*lines, *_revealed_lines(prepared), *_circumstance_lines(manifest), _spent_line(budget)]
+    )
 
 
 def _labels(labels: tuple[str, ...]) -> str:
@@ -207,23 +208,23 @@ def _labels(labels: tuple[str, ...]) -> str:
     return ", ".join(labels[:_MOST_LABELS]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _reveals(question: Question) -> Iterable[str]:
-    manifest, most = question.manifest, question.schedule.spends
-    yield f"  {_noise(question)}: any answer could have led to any report."
+def _revealed_lines(prepared: PreparedCollection) -> Iterable[str]:
+    manifest, epsilon_spent_at_most = prepared.manifest, prepared.schedule.spends
+    yield f"  {_noise_text(prepared)}: any answer could have led to any report."
     yield (
         f"  One report: ε = {format_epsilon(manifest.epsilon_report)}. Who thought two answers "
         f"equally likely can be at most {certainty_percent(manifest.epsilon_report)} % sure "
         "after it."
     )
     yield (
-        f"  All that this device ever tells: ε = {format_epsilon(most)}, at most "
-        f"{certainty_percent(most)} % sure. It {question.schedule.words}."
+        f"  All that this device ever tells: ε = {format_epsilon(epsilon_spent_at_most)}, at most "
+        f"{certainty_percent(epsilon_spent_at_most)} % sure. It {prepared.schedule.words}."
     )
 
 
-def _noise(question: Question) -> str:
+def _noise_text(prepared: PreparedCollection) -> str:
     """What a report says of the answer: it names one, or points to several at once."""
-    mechanism, domain = question.mechanism, question.manifest.domain
+    mechanism, domain = prepared.mechanism, prepared.manifest.domain
     true, other = _percent(mechanism.p), _percent(mechanism.q)
     if isinstance(domain, Bits):
         return f"In a report each yes or no is true with a chance of {true} and wrong otherwise"
@@ -235,7 +236,7 @@ def _noise(question: Question) -> str:
     )
 
 
-def _circumstances(manifest: Manifest) -> Iterable[str]:
+def _circumstance_lines(manifest: Manifest) -> Iterable[str]:
     if manifest.identified:
         yield (
             "  Reports carry a voucher that was issued for you: the operator can tell which report "
@@ -254,11 +255,11 @@ def _circumstances(manifest: Manifest) -> Iterable[str]:
         yield f"  {_percent(manifest.sampling)} of all devices are asked, drawn without looking."
 
 
-def _spent(budget: Budget) -> str:
+def _spent_line(budget: Budget) -> str:
     return f"  Spent so far: {_decimal(budget.spent)}; left: {_decimal(budget.left)}."
 
 
-def _standing(url: str, consent: Consent, denied_by: str | None, forked: str | None) -> str:
+def _status_text(url: str, consent: Consent, denied_by: str | None, forked: str | None) -> str:
     lines = [f"Answers go to {url}, tossed on this device before they are kept.", _CONSENT[consent]]
     if denied_by is not None:
         lines.append(f"Everything is paused: {denied_by}.")
@@ -267,14 +268,14 @@ def _standing(url: str, consent: Consent, denied_by: str | None, forked: str | N
     return "\n".join(lines)
 
 
-def _in_all(budget: Budget, ceiling: Ceiling) -> str:
+def _total_text(budget: Budget, ceiling: Ceiling) -> str:
     return (
         f"All collections together: ε = {_decimal(budget.spent)} of at most "
         f"{format_epsilon(ceiling.epsilon_lifetime)} spent, which no server can raise."
     )
 
 
-def _left(reports: tuple[Sent, ...]) -> str:
+def _reports_text(reports: tuple[ReportExplanation, ...]) -> str:
     waiting = [each for each in reports if each.payload is not None]
     gone = [each for each in reports if each.payload is None and each.requests]
     lines = [f"Reports waiting: {len(waiting)}. Reports that left this device: {len(gone)}."]
@@ -289,11 +290,11 @@ def _left(reports: tuple[Sent, ...]) -> str:
     return "\n".join(lines)
 
 
-def _where(report: Sent) -> str:
+def _where(report: ReportExplanation) -> str:
     return f"{report.collection}, epoch {report.epoch}"
 
 
-def _log(log: LogHead | None) -> str:
+def _log_text(log: LogHead | None) -> str:
     if log is None:
         return "The operator's log has not been seen yet."
     return f"The operator's log: {log.size} entries, head {log.head}."

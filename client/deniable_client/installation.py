@@ -5,19 +5,19 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from deniable_client import policy
+from deniable_client import opt_outs
 from deniable_client.consent import Consent
 from deniable_client.outcome import Outcome
 from deniable_client.state import State
 
-__all__ = ["LEASE_SECONDS", "Gate", "declare_fork", "release_lease", "take_lease"]
+__all__ = ["LEASE_SECONDS", "ConsentGate", "declare_fork", "release_lease", "take_lease"]
 
 LEASE_SECONDS = 30.0
 """How long an uploader that fell silent keeps others out; no request takes half as long."""
 
 
 @dataclass(slots=True)
-class Gate:
+class ConsentGate:
     """Whether this device may record or send; confirmed inside every transaction."""
 
     state: State
@@ -36,7 +36,7 @@ class Gate:
         """Why nothing is recorded now, or None."""
         if self.vetoed or not (self._granted() or self._granted_by_now()):
             return Outcome.NO_CONSENT
-        if policy.denial() is not None:
+        if opt_outs.denial() is not None:
             return Outcome.DISABLED
         return Outcome.LOG_FORKED if self.forked else None
 

@@ -69,7 +69,7 @@ def fork(key: bytes, collection: str) -> bytes:
 
 
 def coins(key: bytes, *, identity: bytes, hold: int, value: bytes) -> Coins:
-    """The coins of one toss: the same device, question, hold and value toss them again."""
+    """The coins of one toss: the same device, collection, hold and value toss them again."""
     return Coins.derive(key, _COINS, _FIRST_ROUND, identity, hold.to_bytes(4, "big"), value)
 
 

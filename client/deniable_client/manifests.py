@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 
-from deniable_client import course
+from deniable_client import collection_state
 from deniable_client.budget import join_account
 from deniable_client.errors import LogForkedError, RefusedError
 from deniable_shared.errors import DeniableError, ManifestError
@@ -59,9 +59,9 @@ def read_offer(
     without loading any cryptography. `db` is None while the state cannot be read.
     """
     digest = sha256(envelope).digest()
-    known = db is not None and _is_verified(db, digest, trust_digest(trust))
+    verified = db is not None and _is_verified(db, digest, trust_digest(trust))
     try:
-        manifest = _payload(envelope) if known else _verified(envelope, trust)
+        manifest = _parse_unverified(envelope) if verified else _verify(envelope, trust)
     except DeniableError as error:
         raise RefusedError(str(error)) from error
     if not set(manifest.ingest) <= set(origins):
@@ -80,16 +80,16 @@ def enroll(db: sqlite3.Connection, offer: Offer, trust: bytes, now: float) -> No
     a known version.
     """
     manifest = offer.manifest
-    known = _body(db, manifest.collection, manifest.version)
-    if known is None:
+    stored_body = _read_body(db, manifest.collection, manifest.version)
+    if stored_body is None:
         _check_order(db, manifest)
-    elif known != manifest.body:
+    elif stored_body != manifest.body:
         raise LogForkedError(
             f"{manifest.collection} version {manifest.version} was signed with two different bodies"
         )
     _store(db, offer, trust)
     join_account(db, manifest.name, manifest.ledger_group)
-    course.join(db, manifest, now)
+    collection_state.join(db, manifest, now)
 
 
 def newest(db: sqlite3.Connection, trust: bytes, origins: Collection[str]) -> list[Manifest]:
@@ -102,8 +102,8 @@ def newest(db: sqlite3.Connection, trust: bytes, origins: Collection[str]) -> li
         " GROUP BY collection ORDER BY collection",
         (trust,),
     )
-    found = [_readable(row["body"]) for row in rows]
-    return [each for each in found if each and set(each.ingest) <= set(origins)]
+    manifests = [_parse_or_none(row["body"]) for row in rows]
+    return [each for each in manifests if each and set(each.ingest) <= set(origins)]
 
 
 def forget_damaged(db: sqlite3.Connection) -> None:
@@ -122,7 +122,7 @@ def forget_damaged(db: sqlite3.Connection) -> None:
 
 def required(db: sqlite3.Connection, collection: str, version: int) -> tuple[str, ...]:
     """The extensions that reports of a stored manifest carry."""
-    return _stored(db, collection, version).requires
+    return _read_stored(db, collection, version).requires
 
 
 def ingest(db: sqlite3.Connection, collection: str) -> tuple[str, ...]:
@@ -131,8 +131,8 @@ def ingest(db: sqlite3.Connection, collection: str) -> tuple[str, ...]:
         "SELECT body FROM manifest WHERE collection = ? ORDER BY version DESC LIMIT 1",
         (collection,),
     ).fetchone()
-    known = _readable(row[0]) if row else None
-    return known.ingest if known else ()
+    manifest = _parse_or_none(row[0]) if row else None
+    return manifest.ingest if manifest else ()
 
 
 def _check_order(db: sqlite3.Connection, manifest: Manifest) -> None:
@@ -147,7 +147,7 @@ def _check_order(db: sqlite3.Connection, manifest: Manifest) -> None:
             f"{manifest.collection}: version {manifest.version} is a rollback: "
             f"version {last} is known"
         )
-    first, old = (_stored(db, manifest.collection, v) for v in (versions[0][0], last))
+    first, old = (_read_stored(db, manifest.collection, v) for v in (versions[0][0], last))
     try:
         check_successor(old, manifest, first)
     except ManifestError as error:
@@ -170,13 +170,13 @@ def _store(db: sqlite3.Connection, offer: Offer, trust: bytes) -> None:
 
 
 def _is_verified(db: sqlite3.Connection, envelope: bytes, trust: bytes) -> bool:
-    found = db.execute(
+    row = db.execute(
         "SELECT count(*) FROM verified WHERE envelope = ? AND trust = ?", (envelope, trust)
     ).fetchone()
-    return bool(found[0])
+    return bool(row[0])
 
 
-def _body(db: sqlite3.Connection, collection: str, version: int) -> bytes | None:
+def _read_body(db: sqlite3.Connection, collection: str, version: int) -> bytes | None:
     row = db.execute(
         "SELECT body FROM manifest WHERE collection = ? AND version = ?", (collection, version)
     ).fetchone()
@@ -186,42 +186,42 @@ def _body(db: sqlite3.Connection, collection: str, version: int) -> bytes | None
 def _is_whole(copy: sqlite3.Row) -> bool:
     if sha256(copy["body"]).digest() != copy["digest"]:
         return False
-    manifest = _readable(copy["body"])
+    manifest = _parse_or_none(copy["body"])
     if manifest is None:  # a later version of the app wrote it, which may come back
         return True
     signed = (manifest.collection.encode(), manifest.version, manifest.name.encode())
     return signed == (copy["collection"], copy["version"], copy["name"])
 
 
-def _readable(body: bytes) -> Manifest | None:
+def _parse_or_none(body: bytes) -> Manifest | None:
     try:
-        return _parsed(body)
+        return _parse(body)
     except DeniableError:
         return None
 
 
-def _stored(db: sqlite3.Connection, collection: str, version: int) -> Manifest:
-    body = _body(db, collection, version)
+def _read_stored(db: sqlite3.Connection, collection: str, version: int) -> Manifest:
+    body = _read_body(db, collection, version)
     if body is None:
         raise RefusedError(f"{collection} version {version} is gone from the state file")
-    return _parsed(body)
+    return _parse(body)
 
 
 # Both are pure functions of their arguments; the memory only saves work, across clients too.
 @lru_cache(maxsize=64)
-def _verified(envelope: bytes, trust: tuple[str, ...]) -> Manifest:
+def _verify(envelope: bytes, trust: tuple[str, ...]) -> Manifest:
     from deniable_shared import dsse
 
-    return _parsed(dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=trust))
+    return _parse(dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=trust))
 
 
 @lru_cache(maxsize=64)
-def _payload(envelope: bytes) -> Manifest:
+def _parse_unverified(envelope: bytes) -> Manifest:
     from deniable_shared import dsse
 
-    return _parsed(dsse.unverified_payload(envelope, payload_type=MANIFEST_TYPE))
+    return _parse(dsse.unverified_payload(envelope, payload_type=MANIFEST_TYPE))
 
 
 @lru_cache(maxsize=64)
-def _parsed(body: bytes) -> Manifest:
+def _parse(body: bytes) -> Manifest:
     return parse_manifest(body)

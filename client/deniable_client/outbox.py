@@ -18,18 +18,18 @@ from typing import NamedTuple
 __all__ = [
     "MAX_WAITING",
     "MAX_WAITING_HERE",
-    "Parcel",
-    "Waiting",
+    "OutboxRow",
+    "QueuedReport",
     "drop",
     "drop_closed",
     "drop_collection",
     "finish",
     "judge_late",
     "mark_sending",
-    "open_parcel",
     "postpone",
-    "waiting",
+    "read_report",
     "waiting_count",
+    "waiting_rows",
     "watch_late",
 ]
 
@@ -46,7 +46,7 @@ _LONGEST_SECONDS = 12 * 3600 + 1
 """Retry-After and back-off last six hours each: a longer wait was written under another clock."""
 
 
-class Waiting(NamedTuple):
+class OutboxRow(NamedTuple):
     """When a row may be sent."""
 
     collection: str
@@ -75,7 +75,7 @@ class Waiting(NamedTuple):
         return _passed(self.floor, now)
 
 
-class Parcel(NamedTuple):
+class QueuedReport(NamedTuple):
     """What is needed to seal and send one row; the same for every attempt."""
 
     collection: str
@@ -87,22 +87,22 @@ class Parcel(NamedTuple):
     attempts: int
 
 
-def waiting(db: sqlite3.Connection) -> list[Waiting]:
+def waiting_rows(db: sqlite3.Connection) -> list[OutboxRow]:
     """Everything that is not sent for good yet."""
     rows = db.execute(
         "SELECT collection, epoch, attempts, send_at, retry_at, floor, closes_at FROM outbox"
         " WHERE payload IS NOT NULL"
     )
-    return [Waiting(**row) for row in rows]
+    return [OutboxRow(**row) for row in rows]
 
 
 def waiting_count(db: sqlite3.Connection) -> int:
     """How many rows wait."""
-    found = db.execute("SELECT count(*) FROM outbox WHERE payload IS NOT NULL").fetchone()
-    return int(found[0])
+    row = db.execute("SELECT count(*) FROM outbox WHERE payload IS NOT NULL").fetchone()
+    return int(row[0])
 
 
-def open_parcel(db: sqlite3.Connection, collection: str, epoch: int) -> Parcel | None:
+def read_report(db: sqlite3.Connection, collection: str, epoch: int) -> QueuedReport | None:
     """What there is to seal in a row, or None."""
     row = db.execute(
         "SELECT o.collection, o.epoch, o.manifest_version, m.digest AS manifest_digest,"
@@ -111,10 +111,12 @@ def open_parcel(db: sqlite3.Connection, collection: str, epoch: int) -> Parcel |
         " WHERE o.collection = ? AND o.epoch = ? AND o.payload IS NOT NULL",
         (collection, epoch),
     ).fetchone()
-    return row and Parcel(**row)
+    return row and QueuedReport(**row)
 
 
-def mark_sending(db: sqlite3.Connection, parcel: Parcel, request: bytes) -> Parcel | None:
+def mark_sending(
+    db: sqlite3.Connection, report: QueuedReport, request: bytes
+) -> QueuedReport | None:
     """Note that the first byte of this request is about to leave; None if it must not any more.
 
     What is kept of it is its SHA-256 and its size: enough to recognise it, nothing to link it by.
@@ -123,20 +125,20 @@ def mark_sending(db: sqlite3.Connection, parcel: Parcel, request: bytes) -> Parc
         "UPDATE outbox SET state = 'sending', attempts = attempts + 1, request_digest = ?,"
         " request_bytes = ? WHERE collection = ? AND epoch = ? AND payload IS NOT NULL"
         " AND (SELECT consent = 'granted' AND forked IS NULL FROM installation)",
-        (sha256(request).digest(), len(request), parcel.collection, parcel.epoch),
+        (sha256(request).digest(), len(request), report.collection, report.epoch),
     )
-    return parcel._replace(attempts=parcel.attempts + 1) if cursor.rowcount else None
+    return report._replace(attempts=report.attempts + 1) if cursor.rowcount else None
 
 
-def finish(db: sqlite3.Connection, parcel: Parcel) -> None:
+def finish(db: sqlite3.Connection, report: QueuedReport) -> None:
     """The aggregator has it."""
-    _empty(db, "done", None, "collection = ? AND epoch = ?", (parcel.collection, parcel.epoch))
+    _empty(db, "done", None, "collection = ? AND epoch = ?", (report.collection, report.epoch))
 
 
-def drop(db: sqlite3.Connection, parcel: Parcel, reason: str) -> int:
+def drop(db: sqlite3.Connection, report: QueuedReport, reason: str) -> int:
     """The aggregator will never take it; the number of rows dropped."""
     return _empty(
-        db, "dropped", reason, "collection = ? AND epoch = ?", (parcel.collection, parcel.epoch)
+        db, "dropped", reason, "collection = ? AND epoch = ?", (report.collection, report.epoch)
     )
 
 
@@ -176,12 +178,14 @@ def judge_late(db: sqlite3.Connection, *, now: float, date: float) -> int:
     return dropped
 
 
-def postpone(db: sqlite3.Connection, parcel: Parcel, *, retry_at: float, floor: float) -> None:
+def postpone(
+    db: sqlite3.Connection, report: QueuedReport, *, retry_at: float, floor: float
+) -> None:
     """Keep the row for a later attempt."""
     db.execute(
         "UPDATE outbox SET retry_at = ?, floor = ?"
         " WHERE collection = ? AND epoch = ? AND payload IS NOT NULL",
-        (retry_at, floor, parcel.collection, parcel.epoch),
+        (retry_at, floor, report.collection, report.epoch),
     )
 
 

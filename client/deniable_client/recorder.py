@@ -1,6 +1,6 @@
-"""From a value to a randomized payload in the queue: the only place where coins are tossed.
+"""From a value to a randomized payload in the queue: the only place that randomizes.
 
-One transaction looks, tosses, charges, queues and overwrites the keys; whatever interrupts it,
+One transaction reads, randomizes, charges, queues and overwrites the keys; whatever interrupts it,
 either all of that happened or nothing did. The value itself is never stored, logged or put into an
 error.
 """
@@ -11,22 +11,22 @@ import sqlite3
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from deniable_client import course, outbox
+from deniable_client import collection_state, outbox
 from deniable_client.budget import join_account, millionths
 from deniable_client.ceiling import Ceiling
+from deniable_client.collection_state import CollectionState
 from deniable_client.consent import Consent
-from deniable_client.course import Course
-from deniable_client.installation import Gate
+from deniable_client.installation import ConsentGate
+from deniable_client.known_collections import KnownCollections
 from deniable_client.outcome import Outcome
-from deniable_client.question import Encoded, Question
-from deniable_client.repeats import Turn
-from deniable_client.shelf import Shelf
+from deniable_client.prepared_collection import Encoded, PreparedCollection
+from deniable_client.randomize import EpochResult, begins_hold, randomize
+from deniable_client.repeat_rules import ReportingPeriod
 from deniable_client.state import State
-from deniable_client.toss import Tossed, toss, tosses
 from deniable_shared.coins import Coins
 from deniable_shared.epochs import Clock
 
-__all__ = ["Draft", "Recorder"]
+__all__ = ["EncodedAnswer", "Recorder"]
 
 _CHARGE = "UPDATE name SET spent = spent + ? WHERE name = ?"
 _QUEUE = (
@@ -34,12 +34,12 @@ _QUEUE = (
     " (collection, epoch, manifest_version, state, report_id, payload, closes_at, send_at)"
     " VALUES (?, ?, ?, 'waiting', ?, ?, ?, ?)"
 )
-_SPREAD = 1 << 32
+_MOMENT_STEPS = 1 << 32
 _FINAL = frozenset({Outcome.ALREADY_ANSWERED, Outcome.NOT_SAMPLED})
 
 
-class _Standing(NamedTuple):
-    """Where this installation stands towards one question. ε in millionths."""
+class _Eligibility(NamedTuple):
+    """What decides whether this installation may answer one collection. ε in millionths."""
 
     consent: str
     forked: str | None
@@ -47,36 +47,46 @@ class _Standing(NamedTuple):
     spent: int | None
     waiting: int
     waiting_here: int
-    course: Course
+    collection_state: CollectionState
 
-    def refusal(self, question: Question, turn: Turn, most: int) -> Outcome | None:
+    def refusal(
+        self, prepared: PreparedCollection, period: ReportingPeriod, lifetime_limit: int
+    ) -> Outcome | None:
         """Why the epoch gets no report, or None."""
         if self.consent != Consent.GRANTED:
             return Outcome.NO_CONSENT
         if self.forked is not None:
             return Outcome.LOG_FORKED
-        refusal = question.repeat.refusal(self.course, turn)
+        refusal = prepared.repeat_rule.refusal(self.collection_state, period)
         if refusal is not None:
             return refusal
-        if not self.served(question, turn, most):
+        if not self.served(prepared, period, lifetime_limit):
             return Outcome.BUDGET_EXHAUSTED
         return Outcome.QUEUE_FULL if self._full() else None
 
-    def served(self, question: Question, turn: Turn, most: int) -> bool:
+    def served(
+        self, prepared: PreparedCollection, period: ReportingPeriod, lifetime_limit: int
+    ) -> bool:
         """Whether there is an answer to send, or budget for one."""
-        free = not tosses(self.course, turn) or self.course.permanent is not None
-        return free or self.affordable(question, most)
+        free = (
+            not begins_hold(self.collection_state, period)
+            or self.collection_state.permanent is not None
+        )
+        return free or self.affordable(prepared, lifetime_limit)
 
-    def affordable(self, question: Question, most: int) -> bool:
-        account, everything = self.account_spent or 0, self.spent or 0
-        return account + question.cost <= question.limit and everything + question.cost <= most
+    def affordable(self, prepared: PreparedCollection, lifetime_limit: int) -> bool:
+        account, total_spent = self.account_spent or 0, self.spent or 0
+        return (
+            account + prepared.cost <= prepared.limit
+            and total_spent + prepared.cost <= lifetime_limit
+        )
 
     def _full(self) -> bool:
         return self.waiting >= outbox.MAX_WAITING or self.waiting_here >= outbox.MAX_WAITING_HERE
 
 
 _COLUMNS = {
-    **{name: f"c.{name}" for name in Course._fields},
+    **{name: f"c.{name}" for name in CollectionState._fields},
     "consent": "i.consent",
     "forked": "i.forked",
     "account_spent": "(SELECT sum(spent) FROM name WHERE account = n.account)",
@@ -88,174 +98,200 @@ _COLUMNS = {
 }
 """Field → SQL. The fields themselves order the statement: looking 17 names up costs 8 µs a call."""
 
-_OWN = _Standing._fields[:-1]
-_STANDING = f"""
-    SELECT {", ".join(_COLUMNS[name] for name in (*_OWN, *Course._fields))}
+_OWN_FIELDS = _Eligibility._fields[:-1]
+_ELIGIBILITY = f"""
+    SELECT {", ".join(_COLUMNS[name] for name in (*_OWN_FIELDS, *CollectionState._fields))}
     FROM installation i LEFT JOIN name n ON n.name = ?2 LEFT JOIN course c ON c.collection = ?1
 """  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class EncodedAnswer:
     """A value in its encoded form, on its way to the coins and no further."""
 
-    question: Question
+    prepared: PreparedCollection
     answer: tuple[Encoded, bytes]
     now: float
 
     @property
-    def turn(self) -> Turn:
+    def period(self) -> ReportingPeriod:
         """The epoch it belongs to."""
-        return self.question.turn(self.question.epoch(self.now))
+        return self.prepared.period(self.prepared.epoch(self.now))
 
 
 class Recorder:
     """Records answers of one installation. Every thread and process may have its own."""
 
     def __init__(
-        self, state: State, *, gate: Gate, shelf: Shelf, ceiling: Ceiling, clock: Clock
+        self,
+        state: State,
+        *,
+        gate: ConsentGate,
+        collections: KnownCollections,
+        ceiling: Ceiling,
+        clock: Clock,
     ) -> None:
         self._state = state
         self._gate = gate
-        self._shelf = shelf
+        self._collections = collections
         self._clock = clock
-        self._most = millionths(ceiling.epsilon_lifetime)
-        self._settled_in: dict[str, int] = {}
+        self._lifetime_limit = millionths(ceiling.epsilon_lifetime)
+        self._settled_scopes: dict[str, int] = {}
 
     def record(self, name_or_id: str, value: object) -> Outcome:
         """See `Client.record`. StorageError when the state cannot be used."""
         refusal = self._gate.refusal()
         if refusal is not None:
             return refusal
-        examined = self.examine(name_or_id, value)
-        if isinstance(examined, Outcome):
-            return examined
-        collection = examined.question.manifest.collection
-        if self._settled_in.get(collection) == _when(examined.question, examined.turn):
-            settled = self._settled(examined)
-            if settled is not None:
-                return settled
-        return self._answer(examined)
+        encoded = self.examine(name_or_id, value)
+        if isinstance(encoded, Outcome):
+            return encoded
+        collection = encoded.prepared.manifest.collection
+        if self._settled_scopes.get(collection) == _refusal_scope(encoded.prepared, encoded.period):
+            refusal = self._standing_refusal(encoded)
+            if refusal is not None:
+                return refusal
+        return self._answer(encoded)
 
-    def examine(self, name_or_id: str, value: object) -> Draft | Outcome:
-        """The value in its encoded form, or what is wrong with it or with the question."""
+    def examine(self, name_or_id: str, value: object) -> EncodedAnswer | Outcome:
+        """The value in its encoded form, or what is wrong with it or with the collection."""
         now = self._clock()
-        question = self._shelf.find(name_or_id, now)
-        if isinstance(question, Outcome):
-            return question
+        prepared = self._collections.find(name_or_id, now)
+        if isinstance(prepared, Outcome):
+            return prepared
         try:
-            answer = question.encode(value)
+            answer = prepared.encode(value)
         except Exception:  # a host's own Mapping may raise anything, with the value in its text
             return Outcome.INVALID_VALUE
-        return Draft(question, answer, now)
+        return EncodedAnswer(prepared, answer, now)
 
-    def speak_for_the_silent(self) -> None:
-        """Answer by default what `presence = "always"` asks of those who recorded nothing."""
-        for question in self._shelf.always(self._clock()):
-            if self._overdue(question):
+    def record_defaults(self) -> None:
+        """Record the default for each epoch of an `always` collection without an answer."""
+        for prepared in self._collections.always(self._clock()):
+            if self._overdue(prepared):
                 with self._state.transaction() as db:
-                    self._fill(db, question, _stand(db, question), self._clock())
+                    self._record_defaults(
+                        db, prepared, _read_eligibility(db, prepared), self._clock()
+                    )
 
-    def _settled(self, draft: Draft) -> Outcome | None:
-        """The refusal, found without the write lock that other processes may be waiting for."""
+    def _standing_refusal(self, encoded: EncodedAnswer) -> Outcome | None:
+        """The refusal, read without the write lock that other processes may be waiting for."""
         with self._state.reading() as db:
-            standing = _stand(db, draft.question)
-        refusal = standing.refusal(draft.question, draft.turn, self._most)
-        if refusal is Outcome.QUEUE_FULL or (draft.question.always and refusal not in _FINAL):
+            eligibility = _read_eligibility(db, encoded.prepared)
+        refusal = eligibility.refusal(encoded.prepared, encoded.period, self._lifetime_limit)
+        if refusal is Outcome.QUEUE_FULL or (encoded.prepared.always and refusal not in _FINAL):
             return None
         return refusal
 
-    def _overdue(self, question: Question) -> bool:
+    def _overdue(self, prepared: PreparedCollection) -> bool:
         with self._state.reading() as db:
-            standing = _stand(db, question)
-        now, begun = self._clock(), standing.course
-        if begun.joined is None:
-            return question.live(now)
-        turns = map(question.turn, question.overdue(begun, now))
-        return any(standing.refusal(question, turn, self._most) is None for turn in turns)
+            eligibility = _read_eligibility(db, prepared)
+        now, state = self._clock(), eligibility.collection_state
+        if state.joined is None:
+            return prepared.live(now)
+        periods = map(prepared.period, prepared.overdue(state, now))
+        return any(
+            eligibility.refusal(prepared, period, self._lifetime_limit) is None
+            for period in periods
+        )
 
-    def _answer(self, draft: Draft) -> Outcome:
-        question, turn = draft.question, draft.turn
+    def _answer(self, encoded: EncodedAnswer) -> Outcome:
+        prepared, period = encoded.prepared, encoded.period
         with self._state.transaction() as db:
-            standing = _stand(db, question)
-            if standing.course.key is None and standing.consent == Consent.GRANTED:
-                standing = _late(db, question, draft.now)
-            if question.always:
-                standing = self._fill(db, question, standing, draft.now)
-            if standing.refusal(question, turn, self._most) is Outcome.QUEUE_FULL:
-                outbox.drop_closed(db, draft.now)
-                standing = _stand(db, question)
-            outcome = self._turn(db, question, standing, turn, draft.answer, draft.now)
+            eligibility = _read_eligibility(db, prepared)
+            if eligibility.collection_state.key is None and eligibility.consent == Consent.GRANTED:
+                eligibility = _join_late(db, prepared, encoded.now)
+            if prepared.always:
+                eligibility = self._record_defaults(db, prepared, eligibility, encoded.now)
+            if eligibility.refusal(prepared, period, self._lifetime_limit) is Outcome.QUEUE_FULL:
+                outbox.drop_closed(db, encoded.now)
+                eligibility = _read_eligibility(db, prepared)
+            outcome = self._report_epoch(
+                db, prepared, eligibility, period, encoded.answer, encoded.now
+            )
         if outcome is not Outcome.QUEUE_FULL:
-            self._settled_in[question.manifest.collection] = _when(question, turn)
+            self._settled_scopes[prepared.manifest.collection] = _refusal_scope(prepared, period)
         return outcome
 
-    def _fill(
-        self, db: sqlite3.Connection, question: Question, standing: _Standing, now: float
-    ) -> _Standing:
-        """Let the default speak for epochs that ended in silence; where that leaves us."""
-        if standing.consent != Consent.GRANTED or standing.forked or question.default is None:
-            return standing
-        if standing.course.joined is None:
-            joined = standing.course._replace(joined=question.epoch(now))
-            course.save(db, question.manifest.collection, joined)
-            return standing._replace(course=joined)
-        for epoch in question.overdue(standing.course, now):
-            self._turn(db, question, standing, question.turn(epoch), question.default, now)
-            standing = _stand(db, question)
-        return standing
-
-    def _turn(
+    def _record_defaults(
         self,
         db: sqlite3.Connection,
-        question: Question,
-        standing: _Standing,
-        turn: Turn,
+        prepared: PreparedCollection,
+        eligibility: _Eligibility,
+        now: float,
+    ) -> _Eligibility:
+        """Record the default for epochs that ended without an answer; the eligibility after."""
+        if eligibility.consent != Consent.GRANTED or eligibility.forked or prepared.default is None:
+            return eligibility
+        if eligibility.collection_state.joined is None:
+            joined = eligibility.collection_state._replace(joined=prepared.epoch(now))
+            collection_state.save(db, prepared.manifest.collection, joined)
+            return eligibility._replace(collection_state=joined)
+        for epoch in prepared.overdue(eligibility.collection_state, now):
+            self._report_epoch(
+                db, prepared, eligibility, prepared.period(epoch), prepared.default, now
+            )
+            eligibility = _read_eligibility(db, prepared)
+        return eligibility
+
+    def _report_epoch(
+        self,
+        db: sqlite3.Connection,
+        prepared: PreparedCollection,
+        eligibility: _Eligibility,
+        period: ReportingPeriod,
         answer: tuple[Encoded, bytes],
         now: float,
     ) -> Outcome:
-        refusal = standing.refusal(question, turn, self._most)
+        refusal = eligibility.refusal(prepared, period, self._lifetime_limit)
         if refusal is not None:
             return refusal
-        pays = standing.affordable(question, self._most)
-        tossed = toss(question, standing.course, turn, answer, pays=pays)
-        _write(db, question, turn, tossed, now)
-        return tossed.outcome
+        pays = eligibility.affordable(prepared, self._lifetime_limit)
+        result = randomize(prepared, eligibility.collection_state, period, answer, pays=pays)
+        _save(db, prepared, period, result, now)
+        return result.outcome
 
 
-def _stand(db: sqlite3.Connection, question: Question) -> _Standing:
-    manifest = question.manifest
-    row = db.execute(_STANDING, (manifest.collection, manifest.name)).fetchone()
-    begun = Course(*row[len(_OWN) :])
-    return _Standing._make((*row[: len(_OWN)], begun))
+def _read_eligibility(db: sqlite3.Connection, prepared: PreparedCollection) -> _Eligibility:
+    manifest = prepared.manifest
+    row = db.execute(_ELIGIBILITY, (manifest.collection, manifest.name)).fetchone()
+    state = CollectionState(*row[len(_OWN_FIELDS) :])
+    return _Eligibility._make((*row[: len(_OWN_FIELDS)], state))
 
 
-def _write(
-    db: sqlite3.Connection, question: Question, turn: Turn, tossed: Tossed, now: float
+def _save(
+    db: sqlite3.Connection,
+    prepared: PreparedCollection,
+    period: ReportingPeriod,
+    result: EpochResult,
+    now: float,
 ) -> None:
     """Charge, queue, overwrite the keys."""
-    manifest = question.manifest
-    course.save(db, manifest.collection, tossed.course)
-    if tossed.paid:
-        db.execute(_CHARGE, (question.cost, manifest.name))
-    if tossed.payload is not None:
-        place = (manifest.collection, turn.epoch, manifest.version)
-        times = (question.closes_at(turn.epoch), _spread(*question.window(turn.epoch, now)))
-        db.execute(_QUEUE, (*place, tossed.report_id, tossed.payload, *times))
+    manifest = prepared.manifest
+    collection_state.save(db, manifest.collection, result.state)
+    if result.paid:
+        db.execute(_CHARGE, (prepared.cost, manifest.name))
+    if result.payload is not None:
+        place = (manifest.collection, period.epoch, manifest.version)
+        times = (
+            prepared.closes_at(period.epoch),
+            _random_moment(*prepared.window(period.epoch, now)),
+        )
+        db.execute(_QUEUE, (*place, result.report_id, result.payload, *times))
 
 
-def _late(db: sqlite3.Connection, question: Question, now: float) -> _Standing:
+def _join_late(db: sqlite3.Connection, prepared: PreparedCollection, now: float) -> _Eligibility:
     """Keys for a collection that lost its row: the file was replaced under a running app."""
-    join_account(db, question.manifest.name, question.manifest.ledger_group)
-    course.join(db, question.manifest, now)
-    return _stand(db, question)
+    join_account(db, prepared.manifest.name, prepared.manifest.ledger_group)
+    collection_state.join(db, prepared.manifest, now)
+    return _read_eligibility(db, prepared)
 
 
-def _when(question: Question, turn: Turn) -> int:
+def _refusal_scope(prepared: PreparedCollection, period: ReportingPeriod) -> int:
     """What a refusal holds for: an epoch, or for ever."""
-    return 0 if question.manifest.repeat == "once" else turn.epoch
+    return 0 if prepared.manifest.repeat == "once" else period.epoch
 
 
-def _spread(earliest: float, latest: float) -> float:
+def _random_moment(earliest: float, latest: float) -> float:
     """A moment drawn uniformly: when a report arrives does not show when it was recorded."""
-    return earliest + (latest - earliest) * Coins.system().below(_SPREAD) / _SPREAD
+    return earliest + (latest - earliest) * Coins.system().below(_MOMENT_STEPS) / _MOMENT_STEPS

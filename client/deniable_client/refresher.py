@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from deniable_client.address import Address, route
 from deniable_client.calls import Calls
 from deniable_client.errors import ClientError, HaltedError, LogForkedError, RefusedError
-from deniable_client.installation import Gate
-from deniable_client.line import Line
+from deniable_client.installation import ConsentGate
+from deniable_client.known_collections import KnownCollections
 from deniable_client.results import RefreshResult
-from deniable_client.shelf import Shelf
+from deniable_client.timed_transport import TimedTransport
 from deniable_client.transport import Transport
 
 __all__ = ["Refresher"]
@@ -20,18 +20,18 @@ _NAME = re.compile(r"[a-z0-9-]{1,64}")
 
 
 class Refresher:
-    """Asks the aggregator for manifests and lets the shelf judge them."""
+    """Asks the aggregator for manifests and lets the known collections judge them."""
 
     def __init__(
         self,
-        shelf: Shelf,
+        collections: KnownCollections,
         transport: Transport,
         *,
         calls: Calls,
         addresses: Sequence[Address],
-        gate: Gate,
+        gate: ConsentGate,
     ) -> None:
-        self._shelf = shelf
+        self._collections = collections
         self._calls = calls
         self._transport = transport
         self._addresses = addresses
@@ -39,16 +39,18 @@ class Refresher:
 
     def refresh(self, names: Iterable[str], timeout: float) -> RefreshResult:
         """Ask for every collection known here and for these names."""
-        line = Line(self._transport, self._permit, calls=self._calls, seconds=timeout)
+        transport = TimedTransport(
+            self._transport, self._permit, calls=self._calls, seconds=timeout
+        )
         problems: list[ClientError] = []
-        for name in sorted({*self._shelf.names, *names}):
-            problem = self.fetch(name, line)
+        for name in sorted({*self._collections.names, *names}):
+            problem = self.fetch(name, transport)
             if problem is not None:
                 problems.append(problem)
-        return RefreshResult(self._shelf.names, tuple(problems))
+        return RefreshResult(self._collections.names, tuple(problems))
 
     def fetch(
-        self, name_or_id: str, line: Line, *, tried: Address | None = None
+        self, name_or_id: str, transport: TimedTransport, *, tried: Address | None = None
     ) -> ClientError | None:
         """Ask for one manifest; the reason if there is none or it is refused.
 
@@ -58,22 +60,26 @@ class Refresher:
         if not _NAME.fullmatch(name_or_id):
             return RefusedError("a name must be 1…64 characters of a-z, 0-9 and -")
         problems: list[ClientError] = []
-        for address in sorted(self._places(name_or_id), key=lambda place: place == tried):
-            problem = self._fetch_at(address, name_or_id, line)
+        for address in sorted(
+            self._ordered_addresses(name_or_id), key=lambda address: address == tried
+        ):
+            problem = self._fetch_at(address, name_or_id, transport)
             if problem is None or isinstance(problem, HaltedError | LogForkedError):
                 return problem
             problems.append(problem)
         return problems[0]
 
-    def _places(self, name_or_id: str) -> tuple[Address, ...]:
+    def _ordered_addresses(self, name_or_id: str) -> tuple[Address, ...]:
         """All addresses, first those where the collection is as far as this device knows."""
-        known = [each.manifest for each in self._shelf.questions]
-        found = [each for each in known if name_or_id in (each.name, each.collection)]
-        return route(self._addresses, [origin for each in found for origin in each.ingest])
+        manifests = [each.manifest for each in self._collections.prepared]
+        named = [each for each in manifests if name_or_id in (each.name, each.collection)]
+        return route(self._addresses, [origin for each in named for origin in each.ingest])
 
-    def _fetch_at(self, address: Address, name_or_id: str, line: Line) -> ClientError | None:
+    def _fetch_at(
+        self, address: Address, name_or_id: str, transport: TimedTransport
+    ) -> ClientError | None:
         try:
-            return self._shelf.add(line.get(address.manifest(name_or_id)), name_or_id)
+            return self._collections.add(transport.get(address.manifest(name_or_id)), name_or_id)
         except ClientError as error:
             return error
 

@@ -12,7 +12,7 @@
 ε is counted in integer millionths: a manifest's decimals have no more places, so every sum is
 exact.
 
-Version 2 moved the keys from names to collections. A question not answered under version 1 keeps
+Version 2 moved the keys from names to collections. A collection not answered under version 1 keeps
 the key it had, so a backup of that time, restored and migrated, tosses the same coin.
 
 Version 3 added the checksum.

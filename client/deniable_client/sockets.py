@@ -92,8 +92,8 @@ class _Backend(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         """A connection to the first address of the host that accepts one."""
         with _mapped(httpcore.ConnectTimeout, httpcore.ConnectError):
-            found = _addresses(host, port, self._call)
-            return _Stream(_connected(found, self._call), self._call)
+            addresses = _addresses(host, port, self._call)
+            return _Stream(_connected(addresses, self._call), self._call)
 
 
 class _Stream(httpcore.NetworkStream):
@@ -185,10 +185,10 @@ def _addresses(host: str, port: int, call: Call) -> list[_Address]:
     call.left()
     if not outcome:
         raise TimeoutError("the name server did not answer")
-    [found] = outcome
-    if isinstance(found, OSError):
-        raise found
-    return found
+    [resolved] = outcome
+    if isinstance(resolved, OSError):
+        raise resolved
+    return resolved
 
 
 @cache

@@ -51,7 +51,7 @@ class State:
     @contextmanager
     def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
         """BEGIN IMMEDIATE … COMMIT. `durable`: on the disk when this returns."""
-        with self._turn(), _translated():
+        with self._exclusive_use(), _translated():
             db = self._ready()
             if durable:
                 db.execute("PRAGMA synchronous = FULL")
@@ -65,7 +65,7 @@ class State:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """For single SELECTs."""
-        with self._turn(), _translated():
+        with self._exclusive_use(), _translated():
             yield self._ready()
 
     def checkpoint(self, *, patience_seconds: float) -> bool:
@@ -110,8 +110,8 @@ class State:
         self._lock.release()
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """This thread's turn. An event loop gives up soon: everybody else in it is waiting."""
+    def _exclusive_use(self) -> Iterator[None]:
+        """Lets one thread in at a time. An event loop gives up soon: its other tasks wait."""
         patience = _LOOP_BUSY_SECONDS if _in_event_loop() else -1
         if not self._lock.acquire(timeout=patience):
             raise StorageError("another thread is at the state file")

@@ -79,12 +79,12 @@ def _create(path: str) -> None:
 
 def _check_private(path: str) -> None:
     # Never by opening it: closing any descriptor of the file would drop this process's locks on it.
-    found = os.lstat(path)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.lstat(path)
+    if not stat.S_ISREG(status.st_mode):
         raise ConfigurationError("state must name a plain file: links and devices are not followed")
     if not hasattr(os, "getuid"):
         return
-    if found.st_uid != os.getuid():
+    if status.st_uid != os.getuid():
         raise StorageError("the state file belongs to another user", permanent=True)
-    if stat.S_IMODE(found.st_mode) & 0o077:
+    if stat.S_IMODE(status.st_mode) & 0o077:
         os.chmod(path, _PRIVATE)

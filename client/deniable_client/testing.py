@@ -23,7 +23,7 @@ __all__ = ["FakeClock", "Recorded", "RecordingTransport", "Request", "accepted",
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One call of `Client.record` under test: the question, the true value, what it came to."""
+    """One call of `Client.record` under test: the collection, the true value, what it came to."""
 
     collection: str
     value: object

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from deniable_client import installation, outbox, policy
+from deniable_client import installation, opt_outs, outbox
 from deniable_client.calls import Calls
 from deniable_client.errors import (
     ClientError,
@@ -22,18 +22,18 @@ from deniable_client.errors import (
     RejectedError,
     StorageError,
 )
-from deniable_client.installation import LEASE_SECONDS, Gate
-from deniable_client.line import Line
-from deniable_client.outbox import Waiting
+from deniable_client.installation import LEASE_SECONDS, ConsentGate
+from deniable_client.outbox import OutboxRow
 from deniable_client.results import FlushResult
 from deniable_client.state import State
+from deniable_client.timed_transport import TimedTransport
 from deniable_client.transport import Transport
 from deniable_shared.coins import Coins
 from deniable_shared.epochs import Clock
 from deniable_shared.replies import read_date
 
 if TYPE_CHECKING:
-    from deniable_client.delivery import Courier, Delivered
+    from deniable_client.sender import ReportSender, SendResult
 
 __all__ = ["Uploader"]
 
@@ -54,21 +54,21 @@ class _Run:
     date: str = ""
     """The Date of the aggregator's last own reply."""
 
-    def add(self, delivered: Delivered) -> None:
+    def add(self, result: SendResult) -> None:
         """Count one row in."""
-        self.sent += delivered.sent
-        self.accepted += delivered.accepted
-        self.dropped += delivered.dropped
-        if delivered.problem is not None:
-            self.problems.append(delivered.problem)
-        self.date = delivered.date or self.date
+        self.sent += result.sent
+        self.accepted += result.accepted
+        self.dropped += result.dropped
+        if result.problem is not None:
+            self.problems.append(result.problem)
+        self.date = result.date or self.date
 
     def result(self, waiting: int) -> FlushResult:
         """The sums, closed."""
         return FlushResult(self.sent, self.accepted, self.dropped, waiting, tuple(self.problems))
 
 
-_Choice = Callable[[list[Waiting], float], list[Waiting]]
+_Choice = Callable[[list[OutboxRow], float], list[OutboxRow]]
 
 
 class Uploader:
@@ -80,37 +80,37 @@ class Uploader:
         transport: Transport,
         *,
         calls: Calls,
-        gate: Gate,
-        make_courier: Callable[[], Courier],
-        speak: Callable[[], object],
+        gate: ConsentGate,
+        make_sender: Callable[[], ReportSender],
+        record_defaults: Callable[[], object],
         clock: Clock,
     ) -> None:
         self._state = state
         self._transport = transport
         self._calls = calls
         self._gate = gate
-        self._make_courier = make_courier
-        self._speak = speak
-        self._courier: Courier | None = None
+        self._make_sender = make_sender
+        self._record_defaults = record_defaults
+        self._sender: ReportSender | None = None
         self._clock = clock
         self._holder = os.urandom(16)
         self._leased_at: float | None = None
-        self._turn = threading.Lock()
+        self._run_lock = threading.Lock()
         self.stopped = False
 
     def after_fork(self) -> None:
-        """A copy of the process is another uploader; no thread of the original ends its turn."""
+        """A copied process is another uploader; no thread of the original releases its lock."""
         self._holder = os.urandom(16)
         self._leased_at = None
-        self._turn = threading.Lock()
+        self._run_lock = threading.Lock()
 
     def wake_up(self) -> FlushResult:
         """One new report and at most three retries, of those that are due."""
-        return self._run(_of_a_wake_up, _WAKE_UP_SECONDS)
+        return self._run(_choose_for_wake_up, _WAKE_UP_SECONDS)
 
     def flush(self, timeout: float, *, early: bool) -> FlushResult:
         """Every report that is due; `early`: every one not asked to come later."""
-        return self._run(_early if early else _due, timeout)
+        return self._run(_choose_allowed if early else _choose_due, timeout)
 
     def release(self) -> None:
         """Let another process upload."""
@@ -122,54 +122,56 @@ class Uploader:
 
     def _run(self, choose: _Choice, seconds: float) -> FlushResult:
         run = _Run()
-        line = Line(self._transport, self._permit, calls=self._calls, seconds=seconds)
-        if not self._turn.acquire(timeout=max(0.0, seconds)):
+        transport = TimedTransport(
+            self._transport, self._permit, calls=self._calls, seconds=seconds
+        )
+        if not self._run_lock.acquire(timeout=max(0.0, seconds)):
             run.problems.append(HaltedError("another thread is uploading"))
-            return run.result(self._waiting_count(run))
+            return run.result(self._count_waiting(run))
         try:
-            self._upload(run, line, choose)
+            self._upload(run, transport, choose)
             self._state.checkpoint(patience_seconds=_CHECKPOINT_SECONDS)
         except ClosedError:
             pass
         except ClientError as error:
             run.problems.append(error)
         finally:
-            self._turn.release()
-        return run.result(self._waiting_count(run))
+            self._run_lock.release()
+        return run.result(self._count_waiting(run))
 
-    def _upload(self, run: _Run, line: Line, choose: _Choice) -> None:
+    def _upload(self, run: _Run, transport: TimedTransport, choose: _Choice) -> None:
         if not self._gate.open():
             if self._gate.forked:
                 raise LogForkedError(self._gate.forked)
-            if path := policy.unreadable():
+            if path := opt_outs.unreadable():
                 raise HaltedError(f"nothing is sent: the policy file {path} is not readable JSON")
             return
-        self._speak()
+        self._record_defaults()
         if self.stopped:
             raise RejectedError("stopped", "the aggregator refused this version's messages")
-        waiting = self._waiting(run)
+        waiting = self._read_waiting(run)
         now = self._clock()
         in_time = [row for row in waiting if not row.late(now)]
         rows = choose(in_time, now)
         if rows:
             try:
                 self._permit()
-                self._deliver(run, line, rows)
+                self._send_rows(run, transport, rows)
             finally:
                 self.release()
         if len(in_time) < len(waiting):
             self._judge_late(run)
 
-    def _waiting(self, run: _Run) -> list[Waiting]:
+    def _read_waiting(self, run: _Run) -> list[OutboxRow]:
         """What waits; what this clock has called late for too long is dropped."""
         now = self._clock()
         with self._state.reading() as db:
-            rows = outbox.waiting(db)
+            rows = outbox.waiting_rows(db)
         if not any(row.late(now) or row.was_late for row in rows):
             return rows
         with self._state.transaction() as db:
             run.dropped += outbox.watch_late(db, now)
-            return outbox.waiting(db)
+            return outbox.waiting_rows(db)
 
     def _judge_late(self, run: _Run) -> None:
         """Drop what is late by the aggregator's clock too; keep what only this clock calls late.
@@ -181,14 +183,14 @@ class Uploader:
             with self._state.transaction() as db:
                 run.dropped += outbox.judge_late(db, now=self._clock(), date=date)
 
-    def _deliver(self, run: _Run, line: Line, rows: Sequence[Waiting]) -> None:
-        self._courier = courier = self._courier or self._make_courier()
+    def _send_rows(self, run: _Run, transport: TimedTransport, rows: Sequence[OutboxRow]) -> None:
+        self._sender = sender = self._sender or self._make_sender()
         for row in rows:
-            if line.left <= 0 or not self._gate.open():
+            if transport.left <= 0 or not self._gate.open():
                 return
-            delivered = courier.deliver(row, line)
-            run.add(delivered)
-            if delivered.stop:
+            result = sender.send(row, transport)
+            run.add(result)
+            if result.stop:
                 self.stopped = True
                 return
 
@@ -207,7 +209,7 @@ class Uploader:
                 )
         self._leased_at = now
 
-    def _waiting_count(self, run: _Run) -> int:
+    def _count_waiting(self, run: _Run) -> int:
         try:
             with self._state.reading() as db:
                 return outbox.waiting_count(db)
@@ -217,22 +219,22 @@ class Uploader:
             return 0
 
 
-def _early(rows: list[Waiting], now: float) -> list[Waiting]:
-    return _shuffled([row for row in rows if row.allowed(now)])
+def _choose_allowed(rows: list[OutboxRow], now: float) -> list[OutboxRow]:
+    return _shuffle([row for row in rows if row.allowed(now)])
 
 
-def _due(rows: list[Waiting], now: float) -> list[Waiting]:
-    return _shuffled([row for row in rows if row.due(now)])
+def _choose_due(rows: list[OutboxRow], now: float) -> list[OutboxRow]:
+    return _shuffle([row for row in rows if row.due(now)])
 
 
-def _of_a_wake_up(rows: list[Waiting], now: float) -> list[Waiting]:
-    due = _due(rows, now)
+def _choose_for_wake_up(rows: list[OutboxRow], now: float) -> list[OutboxRow]:
+    due = _choose_due(rows, now)
     new = [row for row in due if row.attempts == 0]
     retries = [row for row in due if row.attempts > 0]
-    return _shuffled(new[:_NEW_A_WAKE_UP] + retries[:_RETRIES_A_WAKE_UP])
+    return _shuffle(new[:_NEW_A_WAKE_UP] + retries[:_RETRIES_A_WAKE_UP])
 
 
-def _shuffled(rows: list[Waiting]) -> list[Waiting]:
+def _shuffle(rows: list[OutboxRow]) -> list[OutboxRow]:
     """In an order that shows nothing of when they were recorded."""
     coins = Coins.system()
     for last in range(len(rows) - 1, 0, -1):

@@ -27,7 +27,7 @@ PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Settings</title></head><body>
 <h1>Settings</h1>
 <form method="post" action="/settings">{boxes}<button>Save</button></form>
-<p role="status">{told}</p>
+<p role="status">{notice}</p>
 <h2>Telemetry: {consent}</h2>
 <form method="post" action="/consent">
 <button name="answer" value="granted"{granted}>Switch on</button>
@@ -45,20 +45,20 @@ class App:
 
     client: Client
     settings: dict[str, bool] = field(default_factory=lambda: dict.fromkeys(SETTINGS, False))
-    told: str = ""
+    notice: str = ""
 
     def save(self, chosen: Mapping[str, list[str]]) -> None:
         """Keep the settings; the answer is randomized here or not given at all."""
         self.settings = {name: name in chosen for name in SETTINGS}
         outcome = self.client.record(COLLECTION, self.settings)
-        self.told = f"Saved. The question about settings: {outcome}."
+        self.notice = f"Saved. The question about settings: {outcome}."
 
     def decide(self, chosen: Mapping[str, list[str]]) -> None:
         """The switch."""
         answer = chosen.get("answer", [""])[0]
         if answer in (Consent.GRANTED, Consent.DENIED):
             self.client.consent(answer)
-            self.told = "Telemetry is on." if answer == Consent.GRANTED else "Telemetry is off."
+            self.notice = "Telemetry is on." if answer == Consent.GRANTED else "Telemetry is off."
 
     def page(self) -> str:
         """What the person sees."""
@@ -69,7 +69,7 @@ class App:
         consent = self.client.consent()
         return PAGE.format(
             boxes=boxes,
-            told=escape(self.told),
+            notice=escape(self.notice),
             consent=consent,
             granted=" disabled" * (consent is Consent.GRANTED),
             denied=" disabled" * (consent is Consent.DENIED),
@@ -88,8 +88,8 @@ def make_server(app: App, port: int = 0) -> ThreadingHTTPServer:
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             site = self.headers.get("Origin")
-            known = self.path in actions and site in (None, f"http://{self.headers.get('Host')}")
-            if not known or not 0 <= length <= MOST_BYTES:
+            valid = self.path in actions and site in (None, f"http://{self.headers.get('Host')}")
+            if not valid or not 0 <= length <= MOST_BYTES:
                 self._answer(400, "")
                 return
             actions[self.path](parse_qs(self.rfile.read(length).decode("utf-8", "replace")))

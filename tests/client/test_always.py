@@ -73,9 +73,9 @@ def test_recorded_and_silent_days_are_sent_in_the_same_window(make_device: MakeD
     client.record("settings", SETTINGS)
     device.clock.advance(DAY)
     silent_days(device, 1)
-    found = rows(device)
-    assert len(found) == 2
-    for epoch, send_at in found:
+    send_times = rows(device)
+    assert len(send_times) == 2
+    for epoch, send_at in send_times:
         end = (epoch + 1) * DAY
         assert end <= send_at <= end + DAY  # half the grace of two days
 

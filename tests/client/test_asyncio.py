@@ -57,28 +57,28 @@ def longest_gap(work: Callable[[], Awaitable[object]]) -> float:
 
 def test_forty_answers_hold_nobody_up(many: Device) -> None:
     client = many.granted()
-    told = []
+    outcomes = []
 
     async def answer() -> None:
         for name in NAMES:
-            told.append(client.record(name, SETTINGS))
+            outcomes.append(client.record(name, SETTINGS))
             await asyncio.sleep(0)
 
     assert longest_gap(answer) < SLOW_MACHINE
-    assert told == [Outcome.QUEUED] * len(NAMES)
+    assert outcomes == [Outcome.QUEUED] * len(NAMES)
 
 
 def test_a_file_that_another_process_holds_is_given_up_soon(many: Device) -> None:
     client = many.granted()
-    told = []
+    outcomes = []
 
     async def answer() -> None:
-        told.append(client.record("q0", SETTINGS))
+        outcomes.append(client.record("q0", SETTINGS))
 
     with closing(sqlite3.connect(many.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert longest_gap(answer) < SLOW_MACHINE
-    assert told == [Outcome.STORAGE_BUSY]
+    assert outcomes == [Outcome.STORAGE_BUSY]
     assert client.budget().spent == 0
     assert client.record("q0", SETTINGS) is Outcome.QUEUED
 
@@ -86,7 +86,7 @@ def test_a_file_that_another_process_holds_is_given_up_soon(many: Device) -> Non
 def test_a_thread_that_is_at_the_file_is_not_waited_for(many: Device) -> None:
     client = many.granted()
     inside, go = threading.Event(), threading.Event()
-    told = []
+    outcomes = []
 
     def hold() -> None:
         with client._state.transaction():
@@ -94,7 +94,7 @@ def test_a_thread_that_is_at_the_file_is_not_waited_for(many: Device) -> None:
             go.wait(PATIENCE)
 
     async def answer() -> None:
-        told.append(client.record("q0", SETTINGS))
+        outcomes.append(client.record("q0", SETTINGS))
 
     thread = threading.Thread(target=hold)
     thread.start()
@@ -104,14 +104,14 @@ def test_a_thread_that_is_at_the_file_is_not_waited_for(many: Device) -> None:
     finally:
         go.set()
         thread.join()
-    assert told == [Outcome.STORAGE_BUSY]
+    assert outcomes == [Outcome.STORAGE_BUSY]
 
 
 def test_an_upload_under_way_does_not_hold_the_file(many: Device) -> None:
     client = many.granted()
     client.record("q0", SETTINGS)
     answer, inside, go = many.transport.answer, threading.Event(), threading.Event()
-    told = []
+    outcomes = []
 
     def slow(request: Request) -> Reply:
         inside.set()
@@ -119,7 +119,7 @@ def test_an_upload_under_way_does_not_hold_the_file(many: Device) -> None:
         return answer(request)
 
     async def record() -> None:
-        told.append(client.record("q1", SETTINGS))
+        outcomes.append(client.record("q1", SETTINGS))
 
     many.transport.answer = slow
     thread = threading.Thread(target=client.flush, args=(PATIENCE, True))
@@ -129,22 +129,22 @@ def test_an_upload_under_way_does_not_hold_the_file(many: Device) -> None:
     go.set()
     thread.join()
     assert gap < SLOW_MACHINE
-    assert told == [Outcome.QUEUED]
+    assert outcomes == [Outcome.QUEUED]
 
 
 def test_a_thread_outside_the_loop_stays_patient(many: Device) -> None:
     client = many.granted()
-    told: list[Outcome] = []
+    outcomes: list[Outcome] = []
 
     async def both() -> None:
-        told.append(client.record("q0", SETTINGS))
-        told.append(await asyncio.to_thread(client.record, "q1", SETTINGS))
+        outcomes.append(client.record("q0", SETTINGS))
+        outcomes.append(await asyncio.to_thread(client.record, "q1", SETTINGS))
         with client._state.reading() as db:
-            told.append(db.execute("PRAGMA busy_timeout").fetchone()[0])
+            outcomes.append(db.execute("PRAGMA busy_timeout").fetchone()[0])
 
     asyncio.run(both())
     with client._state.reading() as db:
         (patience,) = db.execute("PRAGMA busy_timeout").fetchone()
         (pages,) = db.execute("PRAGMA wal_autocheckpoint").fetchone()
-    assert told == [Outcome.QUEUED, Outcome.QUEUED, 10]
+    assert outcomes == [Outcome.QUEUED, Outcome.QUEUED, 10]
     assert (patience, pages) == (PATIENCE * 1000, 1_000)

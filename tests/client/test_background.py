@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from deniable_client import Client, Reply
+from deniable_client.scheduler import Scheduler
 from deniable_client.testing import Request
-from deniable_client.wakeups import WakeUps
 from support.client_world import DAY, SETTINGS, Device
 
 PATIENCE = 120.0
@@ -20,15 +20,15 @@ def uploaders() -> list[threading.Thread]:
 
 def watch(device: Device) -> threading.Event:
     """Set once the aggregator was asked for anything."""
-    answer, asked = device.transport.answer, threading.Event()
+    answer, requested = device.transport.answer, threading.Event()
 
     def note(request: Request) -> Reply:
         reply = answer(request)
-        asked.set()
+        requested.set()
         return reply
 
     device.transport.answer = note
-    return asked
+    return requested
 
 
 def restarted_when_due(device: Device) -> Client:
@@ -51,23 +51,23 @@ def test_no_thread_before_there_is_something_to_send(device: Device) -> None:
 
 
 def test_what_was_left_is_sent_at_the_next_start(device: Device) -> None:
-    asked = watch(device)
+    requested = watch(device)
     client = restarted_when_due(device)
-    assert asked.wait(PATIENCE)
+    assert requested.wait(PATIENCE)
     client.close()
     assert len(device.payloads) == 1
 
 
 def test_a_transport_that_breaks_is_told_and_does_not_end_the_thread(device: Device) -> None:
-    asked = threading.Event()
+    requested = threading.Event()
 
     def broken(request: Request) -> Reply:
-        asked.set()
+        requested.set()
         raise RuntimeError("the app's own mistake")
 
     device.transport.answer = broken
     client = restarted_when_due(device)
-    assert asked.wait(PATIENCE)
+    assert requested.wait(PATIENCE)
     deadline = threading.Event()
     while not client._notes and not deadline.wait(0.005):
         pass
@@ -79,7 +79,7 @@ def test_a_transport_that_breaks_is_told_and_does_not_end_the_thread(device: Dev
 def test_closing_during_an_upload_does_not_wait_for_the_network(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deniable_client.wakeups._PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("deniable_client.scheduler._PATIENCE_SECONDS", 0.01)
     inside, go = threading.Event(), threading.Event()
     answer = device.transport.answer
 
@@ -110,10 +110,10 @@ def test_wake_ups_come_at_once_and_then_every_quarter_of_an_hour_or_so() -> None
             stopped.set()
 
     calls: list[int] = []
-    wake_ups = WakeUps(lambda: calls.append(len(waits)), wait=wait)
-    wake_ups.ensure()
+    scheduler = Scheduler(lambda: calls.append(len(waits)), wait=wait)
+    scheduler.ensure()
     assert stopped.wait(PATIENCE)
-    wake_ups.stop()
+    scheduler.stop()
     assert calls == list(range(50))
     assert all(720 <= wait <= 1080 for wait in waits)
     assert len(set(waits)) > 5

@@ -17,7 +17,7 @@ class Life:
     """What one app did and was told until its process ended."""
 
     device: Device
-    told: list[Outcome] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
     denied: bool = False
 
     def live(self) -> None:
@@ -25,17 +25,17 @@ class Life:
         self.device.aggregator.script.append(nothing(503))
         client = self.device.open()
         client.consent("granted")
-        self.told.append(client.record("settings", SETTINGS))
+        self.outcomes.append(client.record("settings", SETTINGS))
         client.flush(early=True)
         client.flush(early=True)
-        self.told.append(client.record("settings", OTHER))
+        self.outcomes.append(client.record("settings", OTHER))
         client.close()
 
     def object(self) -> None:
         """Consent, an answer, a denial."""
         client = self.device.open()
         client.consent("granted")
-        self.told.append(client.record("settings", SETTINGS))
+        self.outcomes.append(client.record("settings", SETTINGS))
         client.consent("denied")
         self.denied = True
         client.close()
@@ -63,9 +63,9 @@ def every_death(make_device: MakeDevice, tmp_path: Path, way: str) -> Iterator[t
         at += 1
 
 
-def live_on(found: Device) -> tuple[Client, Outcome]:
+def live_on(survivor: Device) -> tuple[Client, Outcome]:
     """The next start, with another value."""
-    client = found.open()
+    client = survivor.open()
     client.consent("granted")
     outcome = client.record("settings", OTHER)
     client.flush(early=True)
@@ -74,9 +74,9 @@ def live_on(found: Device) -> tuple[Client, Outcome]:
 
 def test_there_is_never_a_second_coin(make_device: MakeDevice, tmp_path: Path) -> None:
     deaths = 0
-    for _, found in every_death(make_device, tmp_path, "live"):
-        live_on(found)
-        received = found.aggregator.received
+    for _, survivor in every_death(make_device, tmp_path, "live"):
+        live_on(survivor)
+        received = survivor.aggregator.received
         assert len({each.report.header.report_id for each in received}) == 1
         assert len({each.payload for each in received}) == 1
         deaths += 1
@@ -84,34 +84,34 @@ def test_there_is_never_a_second_coin(make_device: MakeDevice, tmp_path: Path) -
 
 
 def test_what_was_acknowledged_is_delivered(make_device: MakeDevice, tmp_path: Path) -> None:
-    for life, found in every_death(make_device, tmp_path, "live"):
-        client, outcome = live_on(found)
-        if life.told:
+    for life, survivor in every_death(make_device, tmp_path, "live"):
+        client, outcome = live_on(survivor)
+        if life.outcomes:
             assert outcome is Outcome.ALREADY_ANSWERED
-        assert found.aggregator.received
+        assert survivor.aggregator.received
         assert client.flush(early=True).waiting == 0
 
 
 def test_the_ledger_never_shows_less_than_was_charged(
     make_device: MakeDevice, tmp_path: Path
 ) -> None:
-    for life, found in every_death(make_device, tmp_path, "live"):
-        spent = found.open().budget().spent
-        assert spent >= len(life.told[:1])
-        live_on(found)
-        assert found.open().budget().spent == 1
+    for life, survivor in every_death(make_device, tmp_path, "live"):
+        spent = survivor.open().budget().spent
+        assert spent >= len(life.outcomes[:1])
+        live_on(survivor)
+        assert survivor.open().budget().spent == 1
 
 
 def test_a_denial_is_whole_or_did_not_happen(make_device: MakeDevice, tmp_path: Path) -> None:
-    for life, found in every_death(make_device, tmp_path, "object"):
-        client = found.open()
+    for life, survivor in every_death(make_device, tmp_path, "object"):
+        client = survivor.open()
         waiting = client.flush().waiting
         with client._state.reading() as db:
             (keys,) = db.execute("SELECT count(key) FROM course").fetchone()
         if client.consent() == "denied":
             assert (waiting, keys) == (0, 0)
         assert client.consent() == "denied" or not life.denied
-        assert client.budget().spent >= len(life.told)
+        assert client.budget().spent >= len(life.outcomes)
 
 
 def test_dying_in_the_middle_of_a_request_sends_the_same_again(device: Device) -> None:

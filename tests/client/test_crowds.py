@@ -56,7 +56,7 @@ def crowd(make_device: MakeDevice) -> Device:
 
 def test_fifty_threads_make_one_report_of_each_question_a_day(crowd: Device) -> None:
     client = crowd.granted(ceiling=CEILING)
-    told: Counter[tuple[str, Outcome]] = Counter()
+    outcomes: Counter[tuple[str, Outcome]] = Counter()
     lock = threading.Lock()
 
     def answer(start: threading.Barrier, value: object) -> None:
@@ -64,7 +64,7 @@ def test_fifty_threads_make_one_report_of_each_question_a_day(crowd: Device) -> 
         for name in QUESTIONS:
             outcome = client.record(name, value)
             with lock:
-                told[name, outcome] += 1
+                outcomes[name, outcome] += 1
 
     with watched(Witness()) as witness:
         for day in range(3):
@@ -80,11 +80,11 @@ def test_fifty_threads_make_one_report_of_each_question_a_day(crowd: Device) -> 
             crowd.clock.advance(DAY)
             assert day < 3
     assert witness.second == []
-    assert told["once", Outcome.QUEUED] == told["memoized", Outcome.QUEUED] == 1
-    assert told["fresh", Outcome.QUEUED] == 3
-    assert told["memoized", Outcome.HELD] == 2
-    assert told.total() == 3 * THREADS * len(QUESTIONS)
-    assert {outcome for _, outcome in told} == {"queued", "held", "already-answered"}
+    assert outcomes["once", Outcome.QUEUED] == outcomes["memoized", Outcome.QUEUED] == 1
+    assert outcomes["fresh", Outcome.QUEUED] == 3
+    assert outcomes["memoized", Outcome.HELD] == 2
+    assert outcomes.total() == 3 * THREADS * len(QUESTIONS)
+    assert {outcome for _, outcome in outcomes} == {"queued", "held", "already-answered"}
     assert client.budget().spent == 1 + 3 + 2
 
 
@@ -114,12 +114,15 @@ def test_four_processes_of_thirteen_threads_make_one_report_of_each_question(
         assert worker.stdin is not None
         worker.stdin.write("go\n")
         worker.stdin.flush()
-    told = Counter(
+    outcomes = Counter(
         outcome for worker in workers for outcome in json.loads(worker.communicate(timeout=120)[0])
     )
-    assert told["queued"] == 3
-    assert told.total() == 4 * 13 * 3 * 3
-    assert told["queued"] + told["already-answered"] + told["storage-busy"] == told.total()
+    assert outcomes["queued"] == 3
+    assert outcomes.total() == 4 * 13 * 3 * 3
+    assert (
+        outcomes["queued"] + outcomes["already-answered"] + outcomes["storage-busy"]
+        == outcomes.total()
+    )
     client = crowd.open()
     assert client.budget().spent == 1 + 1 + 2
     assert client.flush(early=True).accepted == 3

@@ -34,7 +34,7 @@ REFUSED = (Outcome.DISABLED, Outcome.STORAGE_BUSY)
 
 
 @dataclass(frozen=True)
-class Course:
+class Aftermath:
     """What an app gets to see in one start, and what leaves the device."""
 
     outcomes: tuple[Outcome, ...]
@@ -60,7 +60,7 @@ def device(make_device: MakeDevice) -> Device:
     return device
 
 
-def start(device: Device, content: bytes) -> Course:
+def start(device: Device, content: bytes) -> Aftermath:
     """Write the file, start the app, record everything again with another value, send, end."""
     for old in Path(device.path).parent.glob("state.db*"):
         old.unlink()
@@ -73,7 +73,7 @@ def start(device: Device, content: bytes) -> Course:
         spent = _spent(client)
     received = device.aggregator.received
     sent = ((each.collection, each.report.header.report_id, each.payload) for each in received)
-    return Course(outcomes, spent, frozenset(sent))
+    return Aftermath(outcomes, spent, frozenset(sent))
 
 
 def _spent(client: Client) -> Fraction | None:
@@ -84,7 +84,7 @@ def _spent(client: Client) -> Fraction | None:
 
 def wrong(
     device: Device, count: int, *, first: int = 0
-) -> Iterator[tuple[int, Course | Exception]]:
+) -> Iterator[tuple[int, Aftermath | Exception]]:
     """The variants in which something else came of it, or that raised in the app."""
     content = Path(device.path).read_bytes()
     right = start(device, content)
@@ -92,12 +92,12 @@ def wrong(
     assert right.outcomes.count(Outcome.ALREADY_ANSWERED) >= 2
     for seed, copy in flipped(content, count, first=first):
         try:
-            course = start(device, copy)
+            aftermath = start(device, copy)
         except Exception as error:
             yield seed, error
             continue
-        if course != right and not course.is_refusal:
-            yield seed, course
+        if aftermath != right and not aftermath.is_refusal:
+            yield seed, aftermath
 
 
 @pytest.mark.parametrize("first", range(0, 500, 50))
@@ -115,7 +115,7 @@ def test_without_the_check_flipped_bits_do_harm(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checksum, "check", lambda db: None)
-    assert any(isinstance(found, Course) for _, found in wrong(device, 2_000))
+    assert any(isinstance(aftermath, Aftermath) for _, aftermath in wrong(device, 2_000))
 
 
 def damage(device: Device, statement: str) -> None:
@@ -151,8 +151,8 @@ def test_damage_to_ledger_keys_answers_or_queue_stops_everything(
     device: Device, statement: str
 ) -> None:
     damage(device, statement)
-    course = start(device, Path(device.path).read_bytes())
-    assert course.is_refusal
+    aftermath = start(device, Path(device.path).read_bytes())
+    assert aftermath.is_refusal
     client = device.open()
     assert any("damaged" in str(problem) for problem in client.flush().problems)
     with pytest.raises(StorageError, match="Restore the file from a backup"):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from deniable_client import Client, HttpTransport, TransportError, line
+from deniable_client import Client, HttpTransport, TransportError, timed_transport
 from deniable_client.installation import LEASE_SECONDS
 from support.client_world import SETTINGS, Device, Operator
 from support.loopback import Listener, device_of, listening, read_request, served_keys
@@ -112,16 +112,16 @@ def test_an_address_that_refuses_leaves_the_next_one_a_try(monkeypatch: pytest.M
     with socket.socket() as closed, dripping(drip(b"", first=OK + b"\r\n")) as listener:
         closed.bind(("127.0.0.1", 0))
         ports = [closed.getsockname()[1], listener.server.getsockname()[1]]
-        found = [
+        addresses = [
             each for port in ports for each in real("127.0.0.1", port, type=socket.SOCK_STREAM)
         ]
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: found)
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: addresses)
         must_time_out("http://telemetry.example.org/")
         assert listener.sockets != []
 
 
 def test_no_request_takes_half_as_long_as_the_lease() -> None:
-    assert line._LONGEST_REQUEST < LEASE_SECONDS / 2
+    assert timed_transport._LONGEST_REQUEST < LEASE_SECONDS / 2
 
 
 @pytest.fixture
@@ -131,13 +131,13 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], tuple[Client,
     The key list comes at once, uploads and manifests drip. Only a cut ends such a request: its
     own time limit is far away.
     """
-    monkeypatch.setattr(line, "_LONGEST_REQUEST", LONG)
+    monkeypatch.setattr(timed_transport, "_LONGEST_REQUEST", LONG)
     operator, hangs = Operator(), threading.Event()
     keys = served_keys(operator)
 
     def speak(connection: socket.socket, stop: threading.Event) -> None:
-        asked, _ = read_request(connection)
-        if asked == "GET /v1/keys":
+        request_line, _ = read_request(connection)
+        if request_line == "GET /v1/keys":
             connection.sendall(keys)
         else:
             hangs.set()

@@ -24,19 +24,19 @@ def memoized(make_device: MakeDevice) -> Device:
 def test_the_numbers_are_those_of_the_manifest_and_the_ledger(memoized: Device) -> None:
     client = memoized.granted()
     client.record("settings", SETTINGS)
-    (asked,) = client.explain().collections
-    assert asked.epsilon_report == 1
-    assert asked.epsilon_permanent == 2
-    assert asked.epsilon_lifetime == 4
-    assert asked.told == MEMOIZED.mechanism().p
-    assert asked.linkage == MEMOIZED.linkage
-    assert asked.budget.spent == asked.budget.left == 2
-    assert asked.labels == ("dark_mode", "beta")
+    (explanation,) = client.explain().collections
+    assert explanation.epsilon_report == 1
+    assert explanation.epsilon_permanent == 2
+    assert explanation.epsilon_lifetime == 4
+    assert explanation.told == MEMOIZED.mechanism().p
+    assert explanation.linkage == MEMOIZED.linkage
+    assert explanation.budget.spent == explanation.budget.left == 2
+    assert explanation.labels == ("dark_mode", "beta")
 
 
 def test_how_sure_one_can_be_is_a_bound_from_above(memoized: Device) -> None:
-    (asked,) = memoized.granted().explain().collections
-    for sure, epsilon in ((asked.sure, 1), (asked.sure_in_all, 4)):
+    (explanation,) = memoized.granted().explain().collections
+    for sure, epsilon in ((explanation.sure, 1), (explanation.sure_in_all, 4)):
         wanted = exp(epsilon) / (1 + exp(epsilon))
         assert (
             Fraction(wanted) - Fraction(1, 10**12) < sure < Fraction(wanted) + Fraction(1, 10**12)
@@ -45,9 +45,9 @@ def test_how_sure_one_can_be_is_a_bound_from_above(memoized: Device) -> None:
 
 def test_the_ceiling_s_lifetime_is_the_one_that_is_told(memoized: Device) -> None:
     client = memoized.granted(ceiling=Ceiling(2, 2, 3))
-    (asked,) = client.explain().collections
-    assert asked.epsilon_lifetime == 3
-    assert "1 hold of 5 epochs" in asked.schedule
+    (explanation,) = client.explain().collections
+    assert explanation.epsilon_lifetime == 3
+    assert "1 hold of 5 epochs" in explanation.schedule
 
 
 def test_what_waits_is_shown_and_what_left_is_recognised(memoized: Device) -> None:
@@ -146,7 +146,7 @@ def test_a_fork_is_told_with_both_heads(memoized: Device) -> None:
     client = memoized.granted()
     client.record("settings", SETTINGS)
     client.flush(early=True)
-    known = memoized.aggregator.head
+    head = memoized.aggregator.head
     memoized.aggregator.log[0] = type(memoized.aggregator.log[0])("manifest", b"x" * 32)
     memoized.aggregator.publish()
     memoized.clock.advance(DAY)
@@ -157,7 +157,7 @@ def test_a_fork_is_told_with_both_heads(memoized: Device) -> None:
     assert explained.forked is not None
     assert memoized.aggregator.head in explained.forked
     assert explained.log is not None
-    assert explained.log.head == known
+    assert explained.log.head == head
     assert "contradicted itself" in explained.text
 
 

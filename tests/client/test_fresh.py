@@ -18,11 +18,11 @@ def fresh(make_device: MakeDevice) -> Device:
 
 def days(client: Client, device: Device, count: int) -> list[Outcome]:
     """What one answer a day comes to."""
-    told = []
+    outcomes = []
     for _ in range(count):
-        told.append(client.record("settings", SETTINGS))
+        outcomes.append(client.record("settings", SETTINGS))
         device.clock.advance(DAY)
-    return told
+    return outcomes
 
 
 def test_each_epoch_is_a_toss_and_a_charge_until_the_lifetime_is_spent(fresh: Device) -> None:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from deniable_client.wakeups import WakeUps
+from deniable_client.scheduler import Scheduler
 from support.client_world import DAY, SETTINGS, Device, MakeDevice, manifest
 
 HOUR = 3_600.0
@@ -60,10 +60,10 @@ def test_an_hour_has_four_wake_ups_or_so() -> None:
             event.set()
             stopped.set()
 
-    wake_ups = WakeUps(lambda: None, wait=wait)
-    wake_ups.ensure()
+    scheduler = Scheduler(lambda: None, wait=wait)
+    scheduler.ensure()
     assert stopped.wait(PATIENCE)
-    wake_ups.stop()
+    scheduler.stop()
     an_hour = HOUR / (sum(waits) / len(waits))
     assert 3.8 < an_hour < 4.2  # the mean of 400 is off by more than 40 s with a chance of 1e-13
 

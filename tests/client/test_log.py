@@ -25,7 +25,7 @@ NAMES = ["a", "b", "c"]
 
 
 @pytest.fixture
-def known(make_device: MakeDevice) -> Device:
+def follower(make_device: MakeDevice) -> Device:
     """A device that has seen the log at five entries."""
     device = make_device(*map(manifest, NAMES))
     device.aggregator.publish(entries=3)
@@ -44,39 +44,39 @@ def renewed(device: Device, name: str = "b") -> tuple[Client, list[ClientError]]
     return client, list(client.flush(early=True).problems)
 
 
-def asked(device: Device) -> list[str]:
+def requested_pages(device: Device) -> list[str]:
     """The log's pages that were asked for."""
     urls = [request.url for request in device.transport.requests]
     return [url.rpartition("/v1/")[2] for url in urls if "/log" in url]
 
 
-def test_a_log_that_stands_still_is_not_asked_for(known: Device) -> None:
-    renewed(known)
-    assert asked(known) == []
+def test_a_log_that_stands_still_is_not_asked_for(follower: Device) -> None:
+    renewed(follower)
+    assert requested_pages(follower) == []
 
 
-def test_a_log_that_moved_is_asked_for_from_where_it_was_known(known: Device) -> None:
-    known.aggregator.rotate(2)
-    _, problems = renewed(known)
+def test_a_log_that_moved_is_asked_for_from_where_it_was_known(follower: Device) -> None:
+    follower.aggregator.rotate(2)
+    _, problems = renewed(follower)
     assert problems == []
-    assert asked(known) == ["log?from=5"]
+    assert requested_pages(follower) == ["log?from=5"]
 
 
-def test_many_entries_come_in_pages(known: Device) -> None:
-    known.aggregator.publish(entries=2_500)
-    _, problems = renewed(known)
+def test_many_entries_come_in_pages(follower: Device) -> None:
+    follower.aggregator.publish(entries=2_500)
+    _, problems = renewed(follower)
     assert problems == []
-    assert asked(known) == ["log?from=5", "log?from=1005", "log?from=2005"]
+    assert requested_pages(follower) == ["log?from=5", "log?from=1005", "log?from=2005"]
 
 
-def test_a_log_that_grew_while_it_was_asked_for_is_no_fork(known: Device) -> None:
-    known.aggregator.publish()
-    key_list = known.aggregator.key_list
-    known.aggregator.publish(entries=7)
-    known.aggregator.key_list = key_list
-    _, problems = renewed(known)
+def test_a_log_that_grew_while_it_was_asked_for_is_no_fork(follower: Device) -> None:
+    follower.aggregator.publish()
+    key_list = follower.aggregator.key_list
+    follower.aggregator.publish(entries=7)
+    follower.aggregator.key_list = key_list
+    _, problems = renewed(follower)
     assert problems == []
-    log = known.clients[-1].explain().log
+    log = follower.clients[-1].explain().log
     assert log is not None
     assert (log.size, log.head) == (key_list.log_size, key_list.log_head)
 
@@ -101,13 +101,13 @@ def insert(aggregator: Aggregator) -> None:
 
 @pytest.mark.parametrize("operator_lies", [rewrite, reorder, insert])
 def test_a_log_that_does_not_extend_is_a_fork_for_good(
-    known: Device, operator_lies: Callable[[Aggregator], None]
+    follower: Device, operator_lies: Callable[[Aggregator], None]
 ) -> None:
-    operator_lies(known.aggregator)
-    client, problems = renewed(known)
+    operator_lies(follower.aggregator)
+    client, problems = renewed(follower)
     assert isinstance(problems[0], LogForkedError)
     client.close()
-    client = known.open()
+    client = follower.open()
     assert client.record("c", SETTINGS) is Outcome.LOG_FORKED
     assert client.explain().forked == str(problems[0])
 
@@ -134,53 +134,53 @@ UNSIGNED: Mapping[str, Callable[[int], Reply]] = {
 
 
 @pytest.mark.parametrize("answer", UNSIGNED)
-def test_what_is_no_log_is_refused_and_stops_nobody_for_good(known: Device, answer: str) -> None:
-    known.aggregator.pages = UNSIGNED[answer]
-    known.aggregator.rotate(2)
-    client, problems = renewed(known)
+def test_what_is_no_log_is_refused_and_stops_nobody_for_good(follower: Device, answer: str) -> None:
+    follower.aggregator.pages = UNSIGNED[answer]
+    follower.aggregator.rotate(2)
+    client, problems = renewed(follower)
     assert isinstance(problems[0], RefusedError | TransportError)
     assert client.flush().waiting == 1
-    known.aggregator.pages = None
-    known.clock.advance(DAY)
-    known.aggregator.script.append(0x0B)
+    follower.aggregator.pages = None
+    follower.clock.advance(DAY)
+    follower.aggregator.script.append(0x0B)
     assert client.flush(early=True).accepted == 1
 
 
 def test_an_operator_whose_log_never_ends_is_left_alone(
-    known: Device, monkeypatch: pytest.MonkeyPatch
+    follower: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deniable_client.logbook._MOST_PAGES", 3)
-    known.aggregator.publish(entries=5_000)
-    _, problems = renewed(known)
+    monkeypatch.setattr("deniable_client.transparency_log._MOST_PAGES", 3)
+    follower.aggregator.publish(entries=5_000)
+    _, problems = renewed(follower)
     assert "more than 3 pages" in str(problems[0])
-    assert len(asked(known)) == 3
+    assert len(requested_pages(follower)) == 3
 
 
-def test_a_replica_that_lags_is_refused_and_is_no_fork(known: Device) -> None:
-    old = known.aggregator.key_list
-    known.aggregator.publish()
-    renewed(known)
-    known.aggregator.key_list = old
-    client, problems = renewed(known, "c")
+def test_a_replica_that_lags_is_refused_and_is_no_fork(follower: Device) -> None:
+    old = follower.aggregator.key_list
+    follower.aggregator.publish()
+    renewed(follower)
+    follower.aggregator.key_list = old
+    client, problems = renewed(follower, "c")
     assert "fell from version 3 to 2: a replica that lags" in str(problems[0])
     assert client.explain().forked is None
-    known.clock.advance(DAY)
+    follower.clock.advance(DAY)
     assert client.flush(early=True).accepted == 1
 
 
 def test_two_devices_that_are_shown_two_logs_can_tell_by_their_heads(
-    make_device: MakeDevice, known: Device
+    make_device: MakeDevice, follower: Device
 ) -> None:
-    other = make_device(*map(manifest, NAMES), path=":memory:", aggregator=known.aggregator)
-    rewrite(known.aggregator)
+    other = make_device(*map(manifest, NAMES), path=":memory:", aggregator=follower.aggregator)
+    rewrite(follower.aggregator)
     client = other.granted()
     client.record("a", SETTINGS)
     client.flush(early=True)
-    heads = {each.clients[-1].explain().log for each in (known, other)}
+    heads = {each.clients[-1].explain().log for each in (follower, other)}
     assert len(heads) == 2
 
 
-def test_pages_come_in_the_form_of_the_protocol(known: Device) -> None:
-    document = json.loads(page_of(known.aggregator.log, 3))
+def test_pages_come_in_the_form_of_the_protocol(follower: Device) -> None:
+    document = json.loads(page_of(follower.aggregator.log, 3))
     assert document["size"] == 5
     assert len(document["entries"]) == 2

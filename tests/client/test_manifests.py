@@ -225,15 +225,15 @@ def test_a_version_that_changes_what_it_may_not_is_refused(device: Device, reaso
         seed=device.aggregator.operator.seed,
     )
     device.transport.answer = lambda request: Reply(200, envelope, {})
-    (told,) = fetched(device)
-    assert reason in told
+    (problem,) = fetched(device)
+    assert reason in problem
 
 
 def test_a_second_body_of_a_known_version_is_a_fork(device: Device) -> None:
     device.granted().close()
     device.aggregator.add(manifest(purpose='"Something else"'))
-    (told,) = fetched(device)
-    assert "two different bodies" in told
+    (problem,) = fetched(device)
+    assert "two different bodies" in problem
     assert device.open().record("settings", SETTINGS) is Outcome.LOG_FORKED
 
 

@@ -47,11 +47,11 @@ def memoized(make_device: MakeDevice) -> Device:
 
 def test_a_hold_is_charged_once_and_its_epochs_are_free(memoized: Device) -> None:
     client = memoized.granted()
-    told = []
+    outcomes = []
     for _ in range(HOLD):
-        told.append(client.record("settings", SETTINGS))
+        outcomes.append(client.record("settings", SETTINGS))
         memoized.clock.advance(DAY)
-    assert told == ["queued"] + ["held"] * (HOLD - 1)
+    assert outcomes == ["queued"] + ["held"] * (HOLD - 1)
     assert client.budget().spent == 2
 
 
@@ -64,13 +64,15 @@ def test_an_epoch_has_one_report(memoized: Device) -> None:
 
 def test_after_the_paid_holds_the_last_answer_serves_for_nothing(memoized: Device) -> None:
     client = memoized.granted()
-    told = []
+    outcomes = []
     for _ in range(4):
-        told.append(client.record("settings", SETTINGS))
+        outcomes.append(client.record("settings", SETTINGS))
         memoized.clock.advance(DAY)
-        told.append(client.record("settings", OTHER))
+        outcomes.append(client.record("settings", OTHER))
         memoized.clock.advance((HOLD - 1) * DAY)
-    assert told == ["queued", "held", "queued", "held", "repeated", "repeated"] + ["repeated"] * 2
+    assert (
+        outcomes == ["queued", "held", "queued", "held", "repeated", "repeated"] + ["repeated"] * 2
+    )
     assert client.budget().spent == 4
     assert client.budget().collections["settings"].left == 0
 
@@ -96,12 +98,12 @@ def test_reports_renew_the_permanent_answer_and_no_later_value(make_device: Make
     device = make_device(one)
     device.clock.advance((-(device.clock() // DAY - one.first_epoch) % HOLD) * DAY)
     client = device.granted(ceiling=Ceiling(20, 20, 99))
-    told = []
+    outcomes = []
     for value in (True, False, False, False):
-        told.append(client.record("settings", [value]))
+        outcomes.append(client.record("settings", [value]))
         client.flush(early=True)
         device.clock.advance(DAY)
-    assert told == ["queued", "held", "held", "held"]
+    assert outcomes == ["queued", "held", "held", "held"]
     assert device.payloads == [b"\x80"] * 4
 
 

@@ -127,9 +127,9 @@ def test_a_migration_is_whole_or_did_not_happen(path: Path, tmp_path: Path) -> N
         attempt(lambda file=file: open_client(file).close(), killer)  # type: ignore[misc]
         if not killer.dead:
             break
-        found = killer.grave / file.name
-        versions.update(look(found, "PRAGMA user_version"))
-        with open_client(found) as client:
+        copy = killer.grave / file.name
+        versions.update(look(copy, "PRAGMA user_version"))
+        with open_client(copy) as client:
             assert client.record("unanswered", SETTINGS) is Outcome.QUEUED
             assert client.budget().spent == 4
         at += 1

@@ -45,11 +45,11 @@ class Network:
     aggregator: Aggregator
     up: set[str]
     lost: set[str] = field(default_factory=set)
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     def __call__(self, request: Request) -> Reply:
         origin = "/".join(request.url.split("/")[:3])
-        self.asked.append(f"{request.method} {origin}")
+        self.requests.append(f"{request.method} {origin}")
         if origin not in self.up | self.lost:
             raise TransportError("nobody is there")
         reply = self.aggregator(replace(request, url=request.url.replace(origin, URL)))
@@ -60,7 +60,7 @@ class Network:
     @property
     def posts(self) -> list[str]:
         """Where reports were sent to, in order."""
-        return [each.removeprefix("POST ") for each in self.asked if each.startswith("POST ")]
+        return [each.removeprefix("POST ") for each in self.requests if each.startswith("POST ")]
 
     @property
     def counted(self) -> int:
@@ -106,7 +106,7 @@ def test_the_first_address_is_todays(network: Network, state: Path) -> None:
     with start(network, state, OLD, NEW) as client:
         client.record("settings", SETTINGS)
         assert client.flush(early=True).accepted == 1
-    assert {each.split()[1] for each in network.asked} == {OLD}
+    assert {each.split()[1] for each in network.requests} == {OLD}
 
 
 def test_a_report_that_waited_goes_where_the_collection_moved(
@@ -127,7 +127,7 @@ def test_a_device_that_missed_the_move_finds_the_new_address(network: Network, s
         network.aggregator.add(moved(NEW))
         network.up = {NEW}
         assert client.flush(early=True).waiting == 1
-        assert network.asked[-2:] == [f"POST {OLD}", f"GET {NEW}"]
+        assert network.requests[-2:] == [f"POST {OLD}", f"GET {NEW}"]
         network.aggregator.clock.advance(120)
         assert client.flush(early=True).accepted == 1
     assert network.posts == [OLD, NEW]
@@ -175,7 +175,7 @@ def test_no_operator_moves_a_device_from_a_relay_past_it(network: Network, state
         assert isinstance(problem, RefusedError)
         assert f"ingest must be {RELAY}, the origin this app was built with" in str(problem)
         assert client.flush(early=True).accepted == 1
-    assert {each.split()[1] for each in network.asked} == {RELAY}
+    assert {each.split()[1] for each in network.requests} == {RELAY}
 
 
 def test_a_second_relay_of_the_list_is_followed(network: Network, state: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_second_relay_of_the_list_is_followed(network: Network, state: Path) -
         client.record("settings", SETTINGS)
         network.up = {RELAY}
         assert client.flush(early=True).accepted == 1
-    assert NEW not in " ".join(network.asked)
+    assert NEW not in " ".join(network.requests)
 
 
 def test_an_app_with_one_address_asks_nobody_else(network: Network, state: Path) -> None:
@@ -195,7 +195,7 @@ def test_an_app_with_one_address_asks_nobody_else(network: Network, state: Path)
     with start(network, state, OLD) as client:
         client.record("settings", SETTINGS)
         assert client.flush(early=True).waiting == 1
-    assert network.asked == [f"GET {OLD}"]
+    assert network.requests == [f"GET {OLD}"]
 
 
 @pytest.mark.parametrize("slug", ["unavailable", "too-many-requests"])
@@ -204,7 +204,7 @@ def test_a_busy_aggregator_is_not_asked_for_more(network: Network, state: Path, 
         client.record("settings", SETTINGS)
         network.aggregator.script.append(refused(slug))
         assert client.flush(early=True).waiting == 1
-    assert network.asked == [f"GET {OLD}", f"POST {OLD}"]
+    assert network.requests == [f"GET {OLD}", f"POST {OLD}"]
 
 
 def test_whoever_has_the_old_address_now_does_not_hide_the_new_one(
@@ -311,6 +311,6 @@ def test_whatever_fails_on_the_way_a_move_loses_and_doubles_nothing(
             client.flush(early=True)
     assert [client.flush(early=True).waiting for client in clients] == [0, 0, 0]
     assert network.counted == 3
-    assert {each.split()[1] for each in network.asked} <= {OLD, NEW}
+    assert {each.split()[1] for each in network.requests} <= {OLD, NEW}
     for client in clients:
         client.close()

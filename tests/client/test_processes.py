@@ -47,36 +47,36 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def race(work: Callable[[int], Outcome], threads: int) -> Counter[Outcome]:
-    """What so many threads at once were told."""
-    start, told = threading.Barrier(threads), list[Outcome]()
+    """What so many threads at once got."""
+    start, outcomes = threading.Barrier(threads), list[Outcome]()
 
     def run(number: int) -> None:
         start.wait()
-        told.append(work(number))
+        outcomes.append(work(number))
 
     runners = [threading.Thread(target=run, args=(number,)) for number in range(threads)]
     for runner in runners:
         runner.start()
     for runner in runners:
         runner.join()
-    return Counter(told)
+    return Counter(outcomes)
 
 
 def test_eight_threads_of_one_client_make_one_report(device: Device) -> None:
     client = device.granted()
     values = [SETTINGS, OTHER]
-    told = race(lambda number: client.record("settings", values[number % 2]), 8)
-    assert told[Outcome.QUEUED] == 1
-    assert told[Outcome.ALREADY_ANSWERED] == 7
+    outcomes = race(lambda number: client.record("settings", values[number % 2]), 8)
+    assert outcomes[Outcome.QUEUED] == 1
+    assert outcomes[Outcome.ALREADY_ANSWERED] == 7
     assert client.flush(early=True).sent == 1
 
 
 def test_eight_clients_on_one_file_make_one_report(device: Device) -> None:
     device.granted()
     clients = [device.open() for _ in range(8)]
-    told = race(lambda number: clients[number].record("settings", SETTINGS), 8)
-    assert told[Outcome.QUEUED] == 1
-    assert told[Outcome.STORAGE_BUSY] == 0
+    outcomes = race(lambda number: clients[number].record("settings", SETTINGS), 8)
+    assert outcomes[Outcome.QUEUED] == 1
+    assert outcomes[Outcome.STORAGE_BUSY] == 0
 
 
 def test_eight_threads_may_start_an_installation_at_once(device: Device) -> None:
@@ -128,12 +128,12 @@ def test_two_processes_of_four_threads_make_one_report(
     for worker in workers:
         assert worker.stdout is not None
         assert worker.stdout.readline() == "ready\n"
-    told = Counter(
+    outcomes = Counter(
         outcome
         for worker in workers
         for outcome in json.loads(worker.communicate("go\n", timeout=PATIENCE)[0])
     )
-    assert told == {"queued": 1, "already-answered": 39}
+    assert outcomes == {"queued": 1, "already-answered": 39}
     assert device.open().budget().spent == 1
 
 
@@ -192,8 +192,8 @@ def test_a_copy_starts_its_own_thread_once_it_has_something_to_send(
     client.consent("granted")
     client.record("a", SETTINGS)
     assert threads() == 1
-    told = in_a_fork(lambda: (threads(), str(client.record("b", SETTINGS)), threads()))
-    assert told == "(0, 'queued', 1)"
+    printed = in_a_fork(lambda: (threads(), str(client.record("b", SETTINGS)), threads()))
+    assert printed == "(0, 'queued', 1)"
 
 
 def test_a_fork_while_another_thread_uploads_leaves_a_working_copy(device: Device) -> None:
@@ -210,10 +210,10 @@ def test_a_fork_while_another_thread_uploads_leaves_a_working_copy(device: Devic
     uploading = threading.Thread(target=client.flush, args=(PATIENCE, True))
     uploading.start()
     assert inside.wait(PATIENCE)
-    told = in_a_fork(lambda: client.flush(0.1, early=True).waiting)
+    printed = in_a_fork(lambda: client.flush(0.1, early=True).waiting)
     forked.set()
     uploading.join()
-    assert told == "1"
+    assert printed == "1"
     assert len(device.payloads) == 1
 
 

@@ -20,11 +20,11 @@ def test_one_collection_leaves_room_for_others(make_device: MakeDevice) -> None:
     often = manifest("often", epoch='"1h"', grace='"2d"', **LONG)
     device = make_device(often, manifest("rare"))
     client = device.granted()
-    told = []
+    outcomes = []
     for _ in range(5):
-        told.append(client.record("often", SETTINGS))
+        outcomes.append(client.record("often", SETTINGS))
         device.clock.advance(3_600)
-    assert told == ["queued"] * 3 + ["queue-full"] * 2
+    assert outcomes == ["queued"] * 3 + ["queue-full"] * 2
     assert client.record("rare", SETTINGS) is Outcome.QUEUED
 
 
@@ -33,8 +33,8 @@ def test_what_a_full_queue_refuses_costs_nothing_and_may_be_asked_again(
 ) -> None:
     device = make_device(*(manifest(f"q{n}", epsilon='"0.1"') for n in range(7)))
     client = device.granted()
-    told = [client.record(f"q{n}", SETTINGS) for n in range(7)]
-    assert told == ["queued"] * 6 + ["queue-full"]
+    outcomes = [client.record(f"q{n}", SETTINGS) for n in range(7)]
+    assert outcomes == ["queued"] * 6 + ["queue-full"]
     before = client.budget().spent
     client.flush(early=True)
     assert client.record("q6", SETTINGS) is Outcome.QUEUED
@@ -44,9 +44,9 @@ def test_what_a_full_queue_refuses_costs_nothing_and_may_be_asked_again(
 def test_rows_whose_epoch_has_closed_make_room_without_an_upload(make_device: MakeDevice) -> None:
     device = make_device(manifest("often", grace='"0s"', **LONG))
     client = device.granted()
-    told = []
+    outcomes = []
     for _ in range(12):
-        told.append(client.record("often", SETTINGS))
+        outcomes.append(client.record("often", SETTINGS))
         device.clock.advance(DAY)
-    assert set(told) == {Outcome.QUEUED}
+    assert set(outcomes) == {Outcome.QUEUED}
     assert device.transport.requests == []

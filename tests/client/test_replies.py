@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deniable_client import Reply
-from deniable_client.delivery import read_reply
+from deniable_client.sender import read_reply
 from deniable_shared.report import decode_upload
 from support.client_world import SETTINGS, Operator
 from support.loopback import Listener, device_of, listening, read_request, served_keys
@@ -49,10 +49,10 @@ def stranger(operator: Operator) -> Iterator[tuple[Listener, list[dict[str, Any]
     keys = served_keys(operator)
 
     def speak(connection: socket.socket) -> None:
-        asked, body = read_request(connection)
-        if asked == "GET /v1/keys":
+        request_line, body = read_request(connection)
+        if request_line == "GET /v1/keys":
             connection.sendall(keys)
-        elif asked.startswith("POST"):
+        elif request_line.startswith("POST"):
             (report,) = decode_upload(body)
             connection.sendall(on_the_wire(said[-1], report.header.report_id))
 

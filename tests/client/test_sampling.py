@@ -16,7 +16,7 @@ HOLD = 4
 MEMOIZED = manifest(repeat='"memoized"', hold_epochs=str(HOLD), **HALF)
 
 
-def told(device: Device, days: int) -> list[Outcome]:
+def record_days(device: Device, days: int) -> list[Outcome]:
     """What one answer a day comes to."""
     outcomes = []
     for day in range(days):
@@ -30,7 +30,7 @@ def test_who_is_not_asked_once_is_never_asked_and_pays_nothing(make_device: Make
     for _ in range(40):  # a false alarm has a chance of 2e-12
         device = make_device(ONCE, path=":memory:")
         client = device.granted()
-        outcomes = told(device, 3)
+        outcomes = record_days(device, 3)
         assert (
             outcomes[1:]
             == [outcomes[0] if outcomes[0] == "not-sampled" else "already-answered"] * 2
@@ -43,7 +43,7 @@ def test_who_is_not_asked_once_is_never_asked_and_pays_nothing(make_device: Make
 def test_each_epoch_of_fresh_is_drawn_anew(make_device: MakeDevice) -> None:
     device = make_device(FRESH)
     client = device.granted()
-    outcomes = told(device, 60)
+    outcomes = record_days(device, 60)
     assert set(outcomes) == {"queued", "not-sampled"}
     assert client.budget().spent == outcomes.count(Outcome.QUEUED) * FRESH.epsilon_report
 
@@ -62,7 +62,7 @@ def test_a_hold_is_drawn_whole(make_device: MakeDevice) -> None:
     device = make_device(MEMOIZED)
     device.clock.advance((-(device.clock() // DAY - MEMOIZED.first_epoch) % HOLD) * DAY)
     client = device.granted()
-    outcomes = told(device, 40 * HOLD)
+    outcomes = record_days(device, 40 * HOLD)
     holds = [tuple(outcomes[at : at + HOLD]) for at in range(0, len(outcomes), HOLD)]
     assert set(holds) == {("queued", *["held"] * (HOLD - 1)), ("not-sampled",) * HOLD}
     paid = sum(hold[0] == "queued" for hold in holds)
@@ -99,9 +99,9 @@ def test_a_new_grant_does_not_draw_again(make_device: MakeDevice) -> None:
 def test_the_share_of_those_asked_is_the_manifest_s(make_device: MakeDevice) -> None:
     """4,000 draws of 0.1: 400 ± 19; more than 5 σ off has a chance below 1e-6."""
     tenth = manifest(repeat='"fresh"', sampling='"0.1"', epsilon='"0.01"', epsilon_lifetime='"20"')
-    asked = 0
+    sampled_devices = 0
     for _ in range(20):
         device = make_device(tenth, path=":memory:")
         device.granted()
-        asked += told(device, 200).count(Outcome.QUEUED)
-    assert 305 <= asked <= 495
+        sampled_devices += record_days(device, 200).count(Outcome.QUEUED)
+    assert 305 <= sampled_devices <= 495

@@ -37,34 +37,34 @@ def begin(operator: Operator, repeat: str, path: str | Path = ":memory:") -> Dev
 
 def live(device: Device, history: str) -> list[Outcome]:
     """One letter a day: a value, the other one, or silence."""
-    told = []
+    outcomes = []
     for letter in history:
         if VALUES[letter] is not None:
-            told.append(device.clients[-1].record("settings", VALUES[letter]))
+            outcomes.append(device.clients[-1].record("settings", VALUES[letter]))
         device.clients[-1].flush(early=True)
         device.clock.advance(DAY)
-    return told
+    return outcomes
 
 
 def model(repeat: str, history: str) -> tuple[list[str], int]:
     """What the protocol says: the outcomes and how often is tossed."""
-    told: list[str] = []
+    outcomes: list[str] = []
     tosses, first, held = 0, None, None
     for epoch, letter in enumerate(history):
         if letter == "-":
             continue
         first = epoch if first is None else first
         if repeat == "once":
-            told.append("already-answered" if tosses else "queued")
+            outcomes.append("already-answered" if tosses else "queued")
         elif repeat == "fresh":
-            told.append("queued" if epoch < first + 3 else "budget-exhausted")
+            outcomes.append("queued" if epoch < first + 3 else "budget-exhausted")
         elif held == epoch // HOLD:
-            told.append("held" if told[-1] != "repeated" else "repeated")
+            outcomes.append("held" if outcomes[-1] != "repeated" else "repeated")
         else:
-            told.append("queued" if tosses < 2 else "repeated")
+            outcomes.append("queued" if tosses < 2 else "repeated")
             held = epoch // HOLD
-        tosses += told[-1] == "queued"
-    return told, tosses
+        tosses += outcomes[-1] == "queued"
+    return outcomes, tosses
 
 
 @pytest.mark.parametrize("repeat", QUESTIONS)
@@ -75,11 +75,13 @@ def test_every_history_of_six_epochs_is_the_model_s(operator: Operator, repeat: 
         device = begin(operator, repeat)
         with watched(Witness()) as witness:
             client = device.granted()
-            told, tosses = model(repeat, history)
-            assert live(device, history) == told, history
+            outcomes, tosses = model(repeat, history)
+            assert live(device, history) == outcomes, history
         assert client.budget().spent == tosses * price <= question.epsilon_lifetime
         assert witness.second == []
-        assert len(device.payloads) == sum(each in ("queued", "held", "repeated") for each in told)
+        assert len(device.payloads) == sum(
+            each in ("queued", "held", "repeated") for each in outcomes
+        )
         device.close()
 
 
@@ -144,9 +146,9 @@ def deaths(
                     live(device, history)
                     device.clients[-1].close()
             except Killed:
-                found = Device(place / "grave" / "state.db", device.aggregator, device.shipped)
-                yield found, witness, device.clock()
-                found.close()
+                survivor = Device(place / "grave" / "state.db", device.aggregator, device.shipped)
+                yield survivor, witness, device.clock()
+                survivor.close()
         device.close()
         ended = not killer.dead
         at += 1
@@ -159,13 +161,13 @@ def test_killed_at_any_statement_it_tosses_no_second_coin_and_forgets_no_charge(
     operator: Operator, repeat: str, history: str, tmp_path: Path
 ) -> None:
     count, price = 0, QUESTIONS[repeat].schedule.price
-    for found, witness, _ in deaths(operator, repeat, history, tmp_path):
-        client = found.open()
-        found.clock.advance(60)  # a lease of the dead one is over
-        live(found, "BAAB")
+    for survivor, witness, _ in deaths(operator, repeat, history, tmp_path):
+        client = survivor.open()
+        survivor.clock.advance(60)  # a lease of the dead one is over
+        live(survivor, "BAAB")
         assert witness.second == []
-        assert_one_report_an_epoch(found)
-        assert client.budget().spent >= price * holds_answered(found, repeat)
+        assert_one_report_an_epoch(survivor)
+        assert client.budget().spent >= price * holds_answered(survivor, repeat)
         assert client.budget().spent <= QUESTIONS[repeat].epsilon_lifetime
         count += 1
     assert count > 40

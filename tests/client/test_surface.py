@@ -17,12 +17,12 @@ def test_public_names_are_exported_and_sorted() -> None:
 
 
 def test_every_class_an_app_can_import_is_listed() -> None:
-    found = {
+    exported = {
         name
         for name, value in vars(deniable_client).items()
         if inspect.isclass(value) and not name.startswith("_")
     }
-    assert found == set(deniable_client.__all__)
+    assert exported == set(deniable_client.__all__)
 
 
 def test_the_outcomes_are_those_of_the_design() -> None:

@@ -45,14 +45,14 @@ def test_a_request_carries_only_what_all_devices_send_alike() -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_no_redirect_is_followed(status: int) -> None:
-    asked: list[str] = []
+    urls: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(str(request.url))
+        urls.append(str(request.url))
         return httpx.Response(status, headers={"Location": "https://elsewhere.example.org/"})
 
     assert transport(answer).request("POST", URL, body=b"x").status == status
-    assert asked == [URL]
+    assert urls == [URL]
 
 
 @pytest.mark.parametrize(

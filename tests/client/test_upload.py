@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deniable_client import Client, FlushResult, Reply, TransportError, actions
+from deniable_client import Client, FlushResult, Reply, TransportError, retry_policy
 from deniable_client.installation import LEASE_SECONDS
 from deniable_client.testing import Request
 from deniable_shared.epochs import closes_at, epoch_at
@@ -86,7 +86,7 @@ def test_the_order_of_sending_is_not_the_order_of_recording(six: Device) -> None
 @pytest.mark.parametrize("attempts", range(1, 40))
 def test_the_back_off_doubles_from_thirty_seconds_to_six_hours(attempts: int) -> None:
     doubled = 30.0 * 2 ** (attempts - 1)
-    assert actions.back_off_span(attempts) == min(doubled, 6 * 3600)
+    assert retry_policy.back_off_span(attempts) == min(doubled, 6 * 3600)
 
 
 def test_a_back_off_is_drawn_between_nothing_and_its_span(device: Device) -> None:
@@ -97,7 +97,7 @@ def test_a_back_off_is_drawn_between_nothing_and_its_span(device: Device) -> Non
         client.flush(early=True)
         with client._state.reading() as db:
             (retry_at,) = db.execute("SELECT retry_at FROM outbox").fetchone()
-        assert device.clock() <= retry_at <= device.clock() + actions.back_off_span(attempt)
+        assert device.clock() <= retry_at <= device.clock() + retry_policy.back_off_span(attempt)
 
 
 def test_retry_after_is_a_floor_that_even_an_early_flush_keeps(device: Device) -> None:

@@ -27,14 +27,14 @@ class Backend:
     """The app's own: issues Ana's vouchers, or does what `instead` says."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, int]] = []
+        self.requests: list[tuple[str, int]] = []
         self.instead: Any = self.issue
 
     def issue(self, collection: str, epoch: int) -> str:
         return issue(KEY, collection=collection, epoch=epoch, person="ana")
 
     def __call__(self, collection: str, epoch: int) -> str | None:
-        self.asked.append((collection, epoch))
+        self.requests.append((collection, epoch))
         if isinstance(self.instead, Exception):
             raise self.instead
         given: str | None = (
@@ -60,12 +60,12 @@ def test_a_report_carries_the_voucher_of_its_collection_and_epoch(
 ) -> None:
     client = device.granted()
     assert client.record("settings", SETTINGS) is Outcome.QUEUED
-    assert backend.asked == []
+    assert backend.requests == []
     assert client.flush(early=True).accepted == 1
     [received] = device.aggregator.received
     epoch = received.report.header.epoch
     [extension] = received.plaintext.extensions
-    assert backend.asked == [(VOUCHED.collection, epoch)]
+    assert backend.requests == [(VOUCHED.collection, epoch)]
     assert (extension.type, received.report.header.extensions) == (1, ())
     key = parse_key(KEY)
     assert serial_of(key, extension.data, collection=VOUCHED.collection, epoch=epoch) is not None
@@ -80,7 +80,7 @@ def test_a_report_without_a_voucher_waits_and_nothing_is_sent(
     result = client.flush(early=True)
     assert (result.sent, result.waiting, len(device.aggregator.received)) == (0, 1, 0)
     assert [str(each) for each in result.problems] == [
-        f"{VOUCHED.collection}, epoch {backend.asked[0][1]}: there is no voucher yet"
+        f"{VOUCHED.collection}, epoch {backend.requests[0][1]}: there is no voucher yet"
     ]
     assert isinstance(result.problems[0], TransportError)
     backend.instead = backend.issue
@@ -95,11 +95,11 @@ def test_a_waiting_report_is_asked_about_again_within_a_quarter_of_an_hour(
     backend.instead = None
     device.clock.advance(1.9 * DAY)
     client.upload_due()
-    asked = len(backend.asked)
+    requests_before = len(backend.requests)
     device.clock.advance(QUARTER)
     backend.instead = backend.issue
     assert client.upload_due().accepted == 1
-    assert len(backend.asked) == asked + 1
+    assert len(backend.requests) == requests_before + 1
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_new_key_seals_the_same_voucher_without_asking_again(
     device.aggregator.script.append(int(ReportError.OUTDATED_KEY))
     assert client.flush(early=True).accepted == 1
     assert len({each.plaintext for each in device.aggregator.received}) == 1
-    assert len(backend.asked) == 1
+    assert len(backend.requests) == 1
 
 
 def test_all_reports_of_a_collection_are_equally_long(device: Device) -> None:
@@ -176,7 +176,7 @@ def test_the_state_file_never_holds_a_voucher(
     device.aggregator.script.append(TransportError("connection refused"))
     client.flush(early=True)
     client.close()
-    voucher = backend.issue(*backend.asked[0])
+    voucher = backend.issue(*backend.requests[0])
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert voucher.encode() not in kept
     assert decode_voucher(voucher) not in kept
@@ -187,7 +187,7 @@ def test_nobody_is_asked_without_consent(device: Device, backend: Backend) -> No
     client.record("settings", SETTINGS)
     client.consent("denied")
     client.flush(early=True)
-    assert backend.asked == []
+    assert backend.requests == []
 
 
 def test_an_app_without_a_backend_cannot_ship_such_a_collection(make_device: MakeDevice) -> None:
@@ -213,9 +213,9 @@ def test_vouchers_must_be_a_function(device: Device) -> None:
 
 def test_a_person_is_told_that_reports_are_not_anonymous(device: Device) -> None:
     client = device.granted()
-    [asked] = client.explain().collections
-    assert asked.identified
-    assert "the operator can tell which report is yours" in asked.text
+    [explanation] = client.explain().collections
+    assert explanation.identified
+    assert "the operator can tell which report is yours" in explanation.text
 
 
 def test_other_collections_carry_no_extension_and_ask_nobody(
@@ -227,5 +227,5 @@ def test_other_collections_carry_no_extension_and_ask_nobody(
     client.record("settings", SETTINGS)
     assert client.flush(early=True).accepted == 1
     assert device.aggregator.received[0].plaintext.extensions == ()
-    assert backend.asked == []
+    assert backend.requests == []
     assert "operator can tell" not in client.explain().text

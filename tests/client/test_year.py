@@ -261,9 +261,9 @@ class Year(RuleBasedStateMachine):
     def leftovers(self) -> list[bytes]:
         """Keys that were drawn from, and values, that the files still hold."""
         files = [Path(f"{self.device.path}{suffix}") for suffix in ("", "-wal")]
-        found = b"".join(file.read_bytes() for file in files if file.exists())
+        content = b"".join(file.read_bytes() for file in files if file.exists())
         secrets = [*self.used, *(value.to_bytes(8, "big") for value in VALUES)]
-        return [secret for secret in secrets if secret in found]
+        return [secret for secret in secrets if secret in content]
 
     def tosses(self, manifest: Manifest) -> int:
         """The least number of tosses that the rows of the file need."""
@@ -335,7 +335,9 @@ MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "a key that is not overwritten": ((keychain, "step", stays),),
     "a key that is not stepped to its hold": ((keychain, "advance", wherever_it_is),),
     "an answer that costs nothing": ((recorder, "_CHARGE", free),),
-    "an answer that anybody can pay": ((recorder._Standing, "affordable", lambda *anything: True),),
+    "an answer that anybody can pay": (
+        (recorder._Eligibility, "affordable", lambda *anything: True),
+    ),
 }
 
 

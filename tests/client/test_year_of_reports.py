@@ -39,8 +39,8 @@ def test_a_year_of_a_device_whose_answer_changes_daily_costs_the_lifetime_at_mos
     assert isinstance(chain, Renewed)
     device = Device(":memory:", Aggregator(operator, FakeClock(START)), [question])
     device.clock.advance((question.first_epoch - device.clock() // DAY) * DAY)
-    client, told = device.granted(), [secrets.choice(ANSWERS) for _ in range(DAYS)]
-    for answer in told:
+    client, answers = device.granted(), [secrets.choice(ANSWERS) for _ in range(DAYS)]
+    for answer in answers:
         client.record("settings", answer)
         client.flush(early=True)
         device.clock.advance(DAY)
@@ -48,7 +48,7 @@ def test_a_year_of_a_device_whose_answer_changes_daily_costs_the_lifetime_at_mos
     assert client.budget().spent == 4
     device.close()
     sent, apart = iter(device.payloads), []
-    for span in spans_of(list(map(int, told)), HOLD, PAID):
+    for span in spans_of(list(map(int, answers)), HOLD, PAID):
         reports = [next(sent) for _ in span]
         chances = [likelihood_by_definition(chain, reports, answer) for answer in range(5)]
         apart.append(max(chances) / min(chances))

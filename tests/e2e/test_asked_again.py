@@ -24,8 +24,8 @@ from deniable_aggregator.errors import StoreError
 from deniable_aggregator.inspection import log_audit
 from deniable_aggregator.keys.rotation import PENDING_SECONDS
 from deniable_aggregator.store import counting
-from deniable_client import Ceiling, Outcome, recorder, toss
-from deniable_client.repeats import Fresh
+from deniable_client import Ceiling, Outcome, randomize, recorder
+from deniable_client.repeat_rules import Fresh
 from deniable_shared.key_succession import check_successor_keys
 from deniable_shared.keylist import verify_key_list
 from support.exactly_once import DEVICES, HUNTING, ExactlyOnce
@@ -154,8 +154,8 @@ MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
         (recorder, "_QUEUE", again),
     ),
     "a permanent answer that is tossed anew each epoch": (
-        (toss, "tosses", always),
-        (recorder, "tosses", always),
+        (randomize, "begins_hold", always),
+        (recorder, "begins_hold", always),
     ),
     "a hold that costs nothing": ((recorder, "_CHARGE", free),),
     "an id that counts whenever it comes": ((counting, "_insert_new", every_id),),

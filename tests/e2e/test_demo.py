@@ -43,7 +43,7 @@ def clients(temporary: Path) -> list[int]:
     return [
         pid
         for pid in processes_of(temporary)
-        if holds(Path(f"/proc/{pid}/cmdline"), b"deniable_client.fleet")
+        if holds(Path(f"/proc/{pid}/cmdline"), b"deniable_client.simulate_clients")
     ]
 
 

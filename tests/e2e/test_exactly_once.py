@@ -19,7 +19,7 @@ from deniable_aggregator.store import counting
 from deniable_aggregator.store.rows import Arrival, Tally, Verdict
 from deniable_aggregator.store.sqlite import SqliteStore
 from deniable_client import keychain, recorder
-from deniable_client.question import Once
+from deniable_client.repeat_rules import Once
 from support.exactly_once import HUNTING, ExactlyOnce, coins_of_the_system
 from support.killing import Killed
 
@@ -50,7 +50,7 @@ MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "coins that are not remembered, for one who is asked again and may pay": (
         (keychain, "coins", coins_of_the_system),
         (Once, "refusal", asked_again),
-        (recorder._Standing, "_affordable", lambda *anything: True),
+        (recorder._Eligibility, "affordable", lambda *anything: True),
     ),
     "an answer that costs nothing": ((recorder, "_CHARGE", free),),
     "an id that counts whenever it comes": ((counting, "_insert_new", counted_however_often),),

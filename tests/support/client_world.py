@@ -184,8 +184,8 @@ class Aggregator:
         match = re.fullmatch(f"{URL}/v1/collections/([a-z0-9-]+)/(manifest|reports)", request.url)
         assert match, request.url
         if match[2] == "manifest":
-            found = self.manifests.get(match[1])
-            return Reply(200, self.operator.sign(found), {}) if found else nothing(404)
+            stored = self.manifests.get(match[1])
+            return Reply(200, self.operator.sign(stored), {}) if stored else nothing(404)
         return self._upload(match[1], request)
 
     def _page(self, first: int) -> Reply:

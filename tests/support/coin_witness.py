@@ -1,4 +1,4 @@
-"""Sees every toss of a device, its clones and its restored backups, and remembers what came of it.
+"""Sees every randomized answer of a device, its clones and backups, and remembers the results.
 
 The promise: for one question, hold and value there is one coin, and for one permanent answer and
 epoch one renewal, whatever happened in between.
@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from unittest.mock import patch
 
 from deniable_client import recorder
-from deniable_client.course import Course
-from deniable_client.question import Encoded, Question
-from deniable_client.repeats import Turn
-from deniable_client.toss import Tossed
-from deniable_client.toss import toss as real_toss
+from deniable_client.collection_state import CollectionState
+from deniable_client.prepared_collection import Encoded, PreparedCollection
+from deniable_client.randomize import EpochResult
+from deniable_client.randomize import randomize as real_randomize
+from deniable_client.repeat_rules import ReportingPeriod
 from deniable_shared.coins import Coins
 
 __all__ = ["Witness", "watched"]
@@ -26,7 +26,7 @@ Answer = tuple[Encoded, bytes]
 
 @dataclass
 class Witness:
-    """What was tossed, by what it must depend on; `second` lists what should not have been.
+    """What was randomized, by what it must depend on; `second` lists what should not have been.
 
     `generation` names the keys: a denial wipes them, and the next grant brings others. `using`
     holds the keys that the last calls drew from.
@@ -37,22 +37,28 @@ class Witness:
     second: list[tuple[object, ...]] = field(default_factory=list)
     using: list[bytes] = field(default_factory=list)
 
-    def toss(
-        self, question: Question, course: Course, turn: Turn, answer: Answer, *, pays: bool
-    ) -> Tossed:
-        """The real toss, noted."""
-        tossed = real_toss(question, course, turn, answer, pays=pays)
-        who, after = question.manifest.collection, tossed.course
-        if course.hold != turn.hold:
-            self._note(after.asked, "asked", who, turn.hold)
-        if tossed.paid:
-            result = after.permanent or tossed.payload
-            self._note(result, "tossed", who, turn.hold, answer[1])
-        if tossed.payload is not None:
+    def randomize(
+        self,
+        prepared: PreparedCollection,
+        state: CollectionState,
+        period: ReportingPeriod,
+        answer: Answer,
+        *,
+        pays: bool,
+    ) -> EpochResult:
+        """The real function, its result noted."""
+        result = real_randomize(prepared, state, period, answer, pays=pays)
+        who, after = prepared.manifest.collection, result.state
+        if state.hold != period.hold:
+            self._note(after.asked, "asked", who, period.hold)
+        if result.paid:
+            randomized = after.permanent or result.payload
+            self._note(randomized, "tossed", who, period.hold, answer[1])
+        if result.payload is not None:
             base = after.permanent or answer[1]
-            self._note(tossed.payload, "report", who, turn.epoch, base)
-            self._note(tossed.report_id, "id", who, turn.epoch)
-        return tossed
+            self._note(result.payload, "report", who, period.epoch, base)
+            self._note(result.report_id, "id", who, period.epoch)
+        return result
 
     def draw(self, key: bytes, *labels: bytes) -> Coins:
         """The real stream, its key noted."""
@@ -75,9 +81,9 @@ real_derive = Coins.derive
 
 @contextmanager
 def watched(witness: Witness) -> Iterator[Witness]:
-    """Let `witness` see every toss inside."""
+    """Let `witness` see every randomized answer inside."""
     with (
-        patch.object(recorder, "toss", witness.toss),
+        patch.object(recorder, "randomize", witness.randomize),
         patch.object(Coins, "derive", witness.draw),
     ):
         yield witness

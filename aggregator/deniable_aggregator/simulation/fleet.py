@@ -1,7 +1,7 @@
 """Real clients in processes of their own, each answering for its share of the people.
 
-The aggregator never imports the client: it starts `python -m deniable_client.fleet`, which reads
-one JSON document and reports its progress in JSON lines.
+The aggregator never imports the client. It starts `python -m deniable_client.simulate_clients`,
+which reads one JSON document and reports its progress in JSON lines.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _started(
 
 def _spawn(log: IO[bytes]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603  (our own interpreter and module)
-        [sys.executable, "-P", "-m", f"{CLIENT}.fleet"],
+        [sys.executable, "-P", "-m", f"{CLIENT}.simulate_clients"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,

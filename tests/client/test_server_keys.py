@@ -61,7 +61,7 @@ def test_a_key_list_that_is_over_is_fetched_again(make_device: MakeDevice) -> No
 Change = Callable[[Aggregator], None]
 
 
-def told(**fields: object) -> Change:
+def with_fields(**fields: object) -> Change:
     """An aggregator that signs another list than an honest one would."""
 
     def change(aggregator: Aggregator) -> None:
@@ -71,12 +71,12 @@ def told(**fields: object) -> Change:
 
 
 FORKS: dict[str, Change] = {
-    "could not have come before": told(version=2, log_size=9),
-    "log shrank": told(version=4, log_size=5),
-    "ends in two different ways": told(version=4, log_head="cd" * 32),
-    "two different bodies": told(expires=int(START) + 999 * DAY),
-    "must have at least": told(version=4),
-    "before": told(version=4, log_size=7, issued=1),
+    "could not have come before": with_fields(version=2, log_size=9),
+    "log shrank": with_fields(version=4, log_size=5),
+    "ends in two different ways": with_fields(version=4, log_head="cd" * 32),
+    "two different bodies": with_fields(expires=int(START) + 999 * DAY),
+    "must have at least": with_fields(version=4),
+    "before": with_fields(version=4, log_size=7, issued=1),
 }
 
 
@@ -126,11 +126,11 @@ def test_no_row_is_marked_for_sending_once_the_log_forked(device: Device) -> Non
     client = device.granted()
     client.record("settings", SETTINGS)
     with client._state.transaction() as db:
-        (row,) = outbox.waiting(db)
+        (row,) = outbox.waiting_rows(db)
         installation.declare_fork(db, "two logs")
-        parcel = outbox.open_parcel(db, row.collection, row.epoch)
-        assert parcel is not None
-        assert outbox.mark_sending(db, parcel, b"a request") is None
+        report = outbox.read_report(db, row.collection, row.epoch)
+        assert report is not None
+        assert outbox.mark_sending(db, report, b"a request") is None
 
 
 EXTENSIONS: dict[str, Change] = {

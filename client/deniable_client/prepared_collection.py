@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from deniable_client.budget import millionths
 from deniable_client.ceiling import Ceiling
-from deniable_client.course import Course
-from deniable_client.repeats import REPEATS, Once, Repeat, Turn
+from deniable_client.collection_state import CollectionState
+from deniable_client.repeat_rules import REPEAT_RULES, RepeatRule, ReportingPeriod
 from deniable_shared.domain import encode
 from deniable_shared.epochs import closes_at, day_start, epoch_at, epoch_end
 from deniable_shared.manifest import Manifest
@@ -16,7 +16,7 @@ from deniable_shared.manifest_rules import epochs_open
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.schedule import Schedule
 
-__all__ = ["Encoded", "Once", "Question", "prepare"]
+__all__ = ["Encoded", "PreparedCollection", "prepare"]
 
 Encoded = int | Sequence[int]
 
@@ -26,15 +26,15 @@ _SHORTEST_WINDOW = 3_600
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """One collection, ready. Millionths of ε: cost of a toss, limit. Unix seconds: starts, ends.
+class PreparedCollection:
+    """One collection, ready. Millionths of ε: cost of an answer, limit. Unix seconds: starts, ends.
 
-    `sampling` is of 2^64, None if everybody is asked; `open`: part of an answer is told openly.
+    `sampling` is of 2^64, None if every device is; `open`: part of an answer is public.
     """
 
     manifest: Manifest
     mechanism: Mechanism
-    repeat: Repeat
+    repeat_rule: RepeatRule
     schedule: Schedule
     identity: bytes
     admitted: bool
@@ -64,9 +64,9 @@ class Question:
         """The epoch a report of this moment belongs to."""
         return epoch_at(now, self.manifest.epoch_seconds)
 
-    def turn(self, epoch: int) -> Turn:
+    def period(self, epoch: int) -> ReportingPeriod:
         """The epoch as the rules of repetition see it."""
-        return Turn(epoch, self.schedule.hold_at(epoch), self.paid)
+        return ReportingPeriod(epoch, self.schedule.hold_at(epoch), self.paid)
 
     def closes_at(self, epoch: int) -> int:
         """When reports of the epoch are no longer taken."""
@@ -90,14 +90,14 @@ class Question:
         earliest = self.settles_at(epoch) if self.always else now
         return earliest, max(earliest, self.latest_send(epoch))
 
-    def overdue(self, course: Course, now: float) -> Sequence[int]:
+    def overdue(self, state: CollectionState, now: float) -> Sequence[int]:
         """Epochs for which the default should have spoken and still can."""
-        if course.joined is None:
+        if state.joined is None:
             return ()
         manifest, newest = self.manifest, self.epoch(now)
-        lowest = max(course.joined, self.schedule.first_epoch)
-        if course.highest is not None:
-            lowest = max(lowest, course.highest + 1)
+        lowest = max(state.joined, self.schedule.first_epoch)
+        if state.highest is not None:
+            lowest = max(lowest, state.highest + 1)
         lowest = max(lowest, newest - epochs_open(manifest.epoch_seconds, manifest.grace_seconds))
         return [
             epoch
@@ -106,14 +106,14 @@ class Question:
         ]
 
 
-def prepare(manifest: Manifest, ceiling: Ceiling) -> Question:
+def prepare(manifest: Manifest, ceiling: Ceiling) -> PreparedCollection:
     """Work out a manifest under the app's ceiling."""
     threshold = manifest.sampling_threshold
     schedule = manifest.schedule_under(ceiling.epsilon_lifetime)
-    return Question(
+    return PreparedCollection(
         manifest=manifest,
         mechanism=manifest.mechanism(),
-        repeat=REPEATS[manifest.repeat],
+        repeat_rule=REPEAT_RULES[manifest.repeat],
         schedule=schedule,
         identity=manifest.identity,
         admitted=ceiling.admits(manifest.epsilon_report, manifest.epsilon_permanent),

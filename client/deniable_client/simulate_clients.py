@@ -1,4 +1,6 @@
-"""Many real clients at once, to demonstrate, simulate, load: `python -m deniable_client.fleet`.
+"""Many real clients at once, for demonstrations and load.
+
+    python -m deniable_client.simulate_clients
 
 Reads one JSON document on stdin:
 
@@ -33,18 +35,18 @@ from deniable_client.outcome import Outcome
 from deniable_client.transport import HttpTransport, Reply, Transport
 from deniable_shared.epochs import Clock
 
-__all__ = ["Fleet", "SharedReads", "Tally", "main", "run"]
+__all__ = ["CachingTransport", "ClientSimulation", "Totals", "main", "run"]
 
-_HIGHEST = Ceiling(epsilon_per_report=20, epsilon_permanent=20, epsilon_lifetime=99)
-_A_LINE = 100
+_HIGHEST_CEILING = Ceiling(epsilon_per_report=20, epsilon_permanent=20, epsilon_lifetime=99)
+_USERS_A_LINE = 100
 _MOST_WORKERS = 256
-_SHARED_SECONDS = 5.0
+_CACHE_SECONDS = 5.0
 _FLUSH_SECONDS = 30.0
 _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 
 
 @dataclass(slots=True)
-class Tally:
+class Totals:
     """What became of some users."""
 
     done: int = 0
@@ -54,7 +56,7 @@ class Tally:
     waiting: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: Totals) -> None:
         """Count others in."""
         self.done += other.done
         self.sent += other.sent
@@ -78,7 +80,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class ClientSimulation:
     """Whom the users answer, and how many at once; ConfigurationError for what cannot be."""
 
     url: str
@@ -93,43 +95,43 @@ class Fleet:
         if not 1 <= self.workers <= _MOST_WORKERS:
             raise ConfigurationError(f"workers must be 1…{_MOST_WORKERS}, got {self.workers}")
 
-    def answer(self, answers: Mapping[str, object]) -> Tally:
+    def answer(self, answers: Mapping[str, object]) -> Totals:
         """One user's whole life."""
         with Client(
             self.url,
             trust=self.trust,
             manifests=self.manifests,
             state=":memory:",
-            ceiling=_HIGHEST,
+            ceiling=_HIGHEST_CEILING,
             transport=self.transport,
             clock=self.clock,
             background=False,
         ) as client:
             client.consent("granted")
-            tally = Tally(done=1)
-            tally.outcomes.update(client.record(*answer).value for answer in answers.items())
-            self._flush(client, tally)
-        return tally
+            totals = Totals(done=1)
+            totals.outcomes.update(client.record(*answer).value for answer in answers.items())
+            self._flush(client, totals)
+        return totals
 
-    def _flush(self, client: Client, tally: Tally) -> None:
+    def _flush(self, client: Client, totals: Totals) -> None:
         for pause in (*_PAUSES, 0.0):
             result = client.flush(_FLUSH_SECONDS, early=True)
-            tally.sent += result.sent
-            tally.accepted += result.accepted
-            tally.rejected += result.dropped
-            tally.waiting = result.waiting
+            totals.sent += result.sent
+            totals.accepted += result.accepted
+            totals.rejected += result.dropped
+            totals.waiting = result.waiting
             if not result.waiting or not pause:
                 return
             self.pause(pause)
 
 
-class SharedReads:
+class CachingTransport:
     """A transport whose GETs are answered from memory for some seconds; uploads go through."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
         self._lock = threading.Lock()
-        self._kept: dict[str, tuple[float, Reply]] = {}
+        self._cached: dict[str, tuple[float, Reply]] = {}
 
     def request(
         self,
@@ -146,54 +148,56 @@ class SharedReads:
                 method, url, body=body, content_type=content_type, timeout=timeout
             )
         with self._lock:
-            until, reply = self._kept.get(url, (0.0, None))
+            until, reply = self._cached.get(url, (0.0, None))
             if reply is None or time.monotonic() >= until:
                 reply = self._inner.request(method, url, timeout=timeout)
                 if reply.status == 200:
-                    self._kept[url] = (time.monotonic() + _SHARED_SECONDS, reply)
+                    self._cached[url] = (time.monotonic() + _CACHE_SECONDS, reply)
         return reply
 
 
 def run(
-    fleet: Fleet, answers: Iterable[Mapping[str, object]], report: Callable[[Tally], None]
-) -> Tally:
+    simulation: ClientSimulation,
+    answers: Iterable[Mapping[str, object]],
+    report: Callable[[Totals], None],
+) -> Totals:
     """Let every user answer; `report` hears the sums about every 100 users."""
-    total = Tally()
-    with ThreadPoolExecutor(fleet.workers, thread_name_prefix="fleet") as pool:
-        for tally in pool.map(fleet.answer, answers):
-            total.add(tally)
-            if total.done % _A_LINE == 0:
+    total = Totals()
+    with ThreadPoolExecutor(simulation.workers, thread_name_prefix="simulated-client") as pool:
+        for totals in pool.map(simulation.answer, answers):
+            total.add(totals)
+            if total.done % _USERS_A_LINE == 0:
                 report(total)
     return total
 
 
 def main(source: TextIO, target: TextIO) -> None:
-    """Read the document, run the fleet, write the lines; ConfigurationError for a wrong one."""
+    """Read the document, run the clients, write the lines; ConfigurationError for a wrong one."""
 
-    def write(tally: Tally, **more: object) -> None:
-        print(json.dumps(tally.to_json() | more), file=target, flush=True)
+    def write(totals: Totals, **more: object) -> None:
+        print(json.dumps(totals.to_json() | more), file=target, flush=True)
 
-    fleet, answers = _parse(source.read())
-    write(run(fleet, answers, write), final=True)
+    simulation, answers = _parse(source.read())
+    write(run(simulation, answers, write), final=True)
 
 
-def _parse(text: str) -> tuple[Fleet, list[dict[str, object]]]:
+def _parse(text: str) -> tuple[ClientSimulation, list[dict[str, object]]]:
     try:
         document = json.loads(text)
         answers = [dict(answer) for answer in document["answers"]]
-        fleet = Fleet(
+        simulation = ClientSimulation(
             url=document["url"],
             trust=document["trust"],
             manifests=tuple(envelope.encode() for envelope in document["manifests"]),
             workers=int(document.get("workers", 8)),
-            transport=SharedReads(HttpTransport()),
+            transport=CachingTransport(HttpTransport()),
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ConfigurationError(
             "stdin must be one JSON document with url, trust, manifests, answers and workers: "
             f"{error!r}"
         ) from error
-    return fleet, answers
+    return simulation, answers
 
 
 if __name__ == "__main__":

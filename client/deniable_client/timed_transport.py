@@ -1,4 +1,4 @@
-"""One run's line to the aggregator: every request is permitted first, all share one time limit."""
+"""Requests of one run: each is permitted first, and all share one time limit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from deniable_client.calls import Call, Calls
 from deniable_client.errors import HaltedError, TransportError
 from deniable_client.transport import HttpTransport, Reply, Transport
 
-__all__ = ["Line"]
+__all__ = ["TimedTransport"]
 
 _LONGEST_REQUEST = 10.0
 
 
-class Line:
+class TimedTransport:
     """One run's requests. `permit` raises HaltedError when no socket may be opened any more."""
 
     def __init__(

@@ -11,14 +11,14 @@ from collections.abc import Callable
 
 from deniable_shared.coins import Coins
 
-__all__ = ["WakeUps"]
+__all__ = ["Scheduler"]
 
 _EVERY_SECONDS = 900
 _JITTER_SECONDS = 180
 _PATIENCE_SECONDS = 1.0
 
 
-class WakeUps:
+class Scheduler:
     """Calls `work` on a thread of its own; `work` must not raise."""
 
     def __init__(

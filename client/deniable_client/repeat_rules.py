@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
-from deniable_client.course import Course
+from deniable_client.collection_state import CollectionState
 from deniable_client.outcome import Outcome
 
-__all__ = ["REPEATS", "Fresh", "Memoized", "Once", "Repeat", "Turn"]
+__all__ = ["REPEAT_RULES", "Fresh", "Memoized", "Once", "RepeatRule", "ReportingPeriod"]
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ReportingPeriod:
     """One epoch, the hold it lies in, and how many tosses the effective lifetime pays."""
 
     epoch: int
@@ -30,61 +30,61 @@ class Turn:
     paid: int
 
 
-class Repeat(Protocol):
+class RepeatRule(Protocol):
     """One rule of repetition."""
 
-    def refusal(self, course: Course, turn: Turn) -> Outcome | None:
+    def refusal(self, state: CollectionState, period: ReportingPeriod) -> Outcome | None:
         """Why the epoch gets no report, or none any more; None if it may."""
 
 
 class Once:
     """One report ever, one hold for all time: a copy of this device tosses the same coin."""
 
-    def refusal(self, course: Course, _turn: Turn) -> Outcome | None:
+    def refusal(self, state: CollectionState, _period: ReportingPeriod) -> Outcome | None:
         """Any answer, at any time, is the last."""
-        if course.highest is None and course.hold is None:
+        if state.highest is None and state.hold is None:
             return None
-        return _settled(course)
+        return _refuse_settled(state)
 
 
 class Fresh:
     """One toss an epoch; each epoch is a hold of its own."""
 
-    def refusal(self, course: Course, turn: Turn) -> Outcome | None:
+    def refusal(self, state: CollectionState, period: ReportingPeriod) -> Outcome | None:
         """None at or below the highest epoch settled, none after the calendar's last."""
-        if turn.epoch == course.hold:
-            return _settled(course)
-        if _passed(course, turn) or turn.epoch < course.at:
+        if period.epoch == state.hold:
+            return _refuse_settled(state)
+        if _passed(state, period) or period.epoch < state.at:
             return Outcome.ALREADY_ANSWERED
-        over = course.first is not None and turn.epoch >= course.first + turn.paid
+        over = state.first is not None and period.epoch >= state.first + period.paid
         return Outcome.BUDGET_EXHAUSTED if over else None
 
 
 class Memoized:
     """One toss a hold, one renewal an epoch."""
 
-    def refusal(self, course: Course, turn: Turn) -> Outcome | None:
+    def refusal(self, state: CollectionState, period: ReportingPeriod) -> Outcome | None:
         """None at or below the highest epoch answered, or where the permanent answer was wiped."""
-        if turn.hold == course.hold and not course.asked:
+        if period.hold == state.hold and not state.asked:
             return Outcome.NOT_SAMPLED
-        if _passed(course, turn) or turn.epoch < (course.epoch_at or 0):
+        if _passed(state, period) or period.epoch < (state.epoch_at or 0):
             return Outcome.ALREADY_ANSWERED
-        if course.hold is None or turn.hold > course.hold:
-            return Outcome.ALREADY_ANSWERED if turn.hold < course.at else None
-        gone = turn.hold < course.hold or course.permanent is None
+        if state.hold is None or period.hold > state.hold:
+            return Outcome.ALREADY_ANSWERED if period.hold < state.at else None
+        gone = period.hold < state.hold or state.permanent is None
         return Outcome.ALREADY_ANSWERED if gone else None
 
 
-REPEATS: Mapping[str, Repeat] = MappingProxyType(
+REPEAT_RULES: Mapping[str, RepeatRule] = MappingProxyType(
     {"once": Once(), "fresh": Fresh(), "memoized": Memoized()}
 )
 """By the manifest's `repeat`."""
 
 
-def _passed(course: Course, turn: Turn) -> bool:
-    return course.highest is not None and turn.epoch <= course.highest
+def _passed(state: CollectionState, period: ReportingPeriod) -> bool:
+    return state.highest is not None and period.epoch <= state.highest
 
 
-def _settled(course: Course) -> Outcome:
-    unasked = course.hold is not None and not course.asked
+def _refuse_settled(state: CollectionState) -> Outcome:
+    unasked = state.hold is not None and not state.asked
     return Outcome.NOT_SAMPLED if unasked else Outcome.ALREADY_ANSWERED

@@ -1,4 +1,4 @@
-"""All questions this client can be asked, in memory; the state file is their record."""
+"""The collections this client knows, prepared and in memory; the state file is their record."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from deniable_client.errors import (
 )
 from deniable_client.manifests import Offer
 from deniable_client.outcome import Outcome
-from deniable_client.question import Question, prepare
+from deniable_client.prepared_collection import PreparedCollection, prepare
 from deniable_client.state import State
 from deniable_client.vouching import Vouchers, require_able
 from deniable_shared.epochs import Clock
 from deniable_shared.manifest import Manifest
 
-__all__ = ["Shelf", "Source"]
+__all__ = ["KnownCollections", "Source"]
 
 Source = str | os.PathLike[str] | bytes
 """A signed manifest: the path of its file, or its bytes."""
 
 
-class Shelf:
-    """Finds questions by name or id. What is refused is told once, in `stock`'s answer."""
+class KnownCollections:
+    """Finds collections by name or id. `load` returns once which manifests were refused."""
 
     def __init__(
         self,
@@ -46,27 +46,27 @@ class Shelf:
     ) -> None:
         self._state = state
         self._trust = trust
-        self._mark = manifests.trust_digest(trust)
+        self._trust_digest = manifests.trust_digest(trust)
         self._origins = origins
         self._ceiling = ceiling
         self._vouchers = vouchers
         self._clock = clock
-        self._all: tuple[Question, ...] = ()
-        self._found: Mapping[str, tuple[Question, ...]] = {}
+        self._all: tuple[PreparedCollection, ...] = ()
+        self._by_name_or_id: Mapping[str, tuple[PreparedCollection, ...]] = {}
         self._shipped: tuple[Offer, ...] = ()
-        self.stocked = False
+        self.loaded = False
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of all collections here."""
-        return tuple(sorted({question.manifest.name for question in self._all}))
+        return tuple(sorted({each.manifest.name for each in self._all}))
 
     @property
-    def questions(self) -> tuple[Question, ...]:
+    def prepared(self) -> tuple[PreparedCollection, ...]:
         """All collections here, the newest first."""
         return self._all
 
-    def always(self, now: float) -> list[Question]:
+    def always(self, now: float) -> list[PreparedCollection]:
         """Those in which this device speaks whether its app does or not: asked now, or just over.
 
         A collection whose name means a newer one by now is left alone.
@@ -82,13 +82,13 @@ class Shelf:
     @property
     def lifetimes(self) -> dict[str, Fraction]:
         """The most each name may cost by its manifests."""
-        found: dict[str, Fraction] = {}
-        for question in self._all:
-            manifest = question.manifest
-            found[manifest.name] = max(
-                manifest.epsilon_lifetime, found.get(manifest.name, Fraction(0))
+        lifetimes: dict[str, Fraction] = {}
+        for prepared in self._all:
+            manifest = prepared.manifest
+            lifetimes[manifest.name] = max(
+                manifest.epsilon_lifetime, lifetimes.get(manifest.name, Fraction(0))
             )
-        return found
+        return lifetimes
 
     def ship(self, sources: Iterable[Source]) -> None:
         """Take the manifests the app carries; ConfigurationError for one no device could use."""
@@ -98,46 +98,46 @@ class Shelf:
         self._shipped = tuple(sorted(offers, key=lambda offer: offer.manifest.version))
         self._arrange(offer.manifest for offer in self._shipped)
 
-    def stock(self) -> Sequence[ClientError]:
-        """Write down what was shipped and arrange all that is known; does nothing the second time.
+    def load(self) -> Sequence[ClientError]:
+        """Store the shipped manifests, then prepare all stored ones; a second call does nothing.
 
-        StorageError leaves it for another time. The errors returned say which offers were refused,
-        and why.
+        Returns an error for each manifest that was refused. After a StorageError the next call
+        tries again.
         """
-        if self.stocked:
+        if self.loaded:
             return []
         with self._state.transaction() as db:
             manifests.forget_damaged(db)
         refused = [refusal for offer in self._shipped if (refusal := self._enroll(offer))]
         self._rearrange()
-        self.stocked = True
+        self.loaded = True
         return refused
 
-    def add(self, envelope: bytes, asked: str) -> RefusedError | LogForkedError | None:
+    def add(self, envelope: bytes, name_or_id: str) -> RefusedError | LogForkedError | None:
         """Take a manifest that was fetched under a name or id; the reason if it is refused."""
         try:
             offer = self._read(None, envelope)
         except RefusedError as error:
-            return RefusedError(f"{asked}: {error}")
-        if asked not in (offer.manifest.name, offer.manifest.collection):
+            return RefusedError(f"{name_or_id}: {error}")
+        if name_or_id not in (offer.manifest.name, offer.manifest.collection):
             return RefusedError(
-                f"{asked}: the aggregator answered with {offer.manifest.collection}"
+                f"{name_or_id}: the aggregator answered with {offer.manifest.collection}"
             )
         refusal = self._enroll(offer)
         self._rearrange()
         return refusal
 
-    def find(self, name_or_id: str, now: float) -> Question | Outcome:
-        """The newest question of that name that is asked now, or why there is none to answer."""
-        candidates = self._found.get(name_or_id, ())
-        for question in candidates:
-            if question.live(now):
-                return question if question.admitted else Outcome.OVER_CEILING
-        over = any(now >= question.ends for question in candidates)
+    def find(self, name_or_id: str, now: float) -> PreparedCollection | Outcome:
+        """The newest collection of that name that is live now, or why there is none to answer."""
+        candidates = self._by_name_or_id.get(name_or_id, ())
+        for prepared in candidates:
+            if prepared.live(now):
+                return prepared if prepared.admitted else Outcome.OVER_CEILING
+        over = any(now >= prepared.ends for prepared in candidates)
         return Outcome.EXPIRED if over else Outcome.UNKNOWN_COLLECTION
 
     def _read_shipped(self, source: Source) -> Offer:
-        envelope, label = _bytes_of(source)
+        envelope, label = _read_source(source)
         try:
             with self._state.reading() as db:
                 return self._read(db, envelope)
@@ -159,7 +159,7 @@ class Shelf:
     def _enroll(self, offer: Offer) -> RefusedError | LogForkedError | None:
         try:
             with self._state.transaction() as db:
-                manifests.enroll(db, offer, self._mark, self._clock())
+                manifests.enroll(db, offer, self._trust_digest, self._clock())
         except LogForkedError as error:
             with self._state.transaction() as db:
                 installation.declare_fork(db, str(error))
@@ -170,21 +170,22 @@ class Shelf:
 
     def _rearrange(self) -> None:
         with self._state.reading() as db:
-            known = manifests.newest(db, self._mark, self._origins)
-        self._arrange(each for each in known if self._vouchers or not each.requires)
+            newest = manifests.newest(db, self._trust_digest, self._origins)
+        self._arrange(each for each in newest if self._vouchers or not each.requires)
 
-    def _arrange(self, known: Iterable[Manifest]) -> None:
-        questions = [prepare(manifest, self._ceiling) for manifest in known]
-        questions.sort(key=lambda question: question.starts, reverse=True)
-        found: dict[str, tuple[Question, ...]] = {}
-        for question in questions:
-            name = question.manifest.name
-            found[name] = (*found.get(name, ()), question)
-        self._found = found | {question.manifest.collection: (question,) for question in questions}
-        self._all = tuple(questions)
+    def _arrange(self, newest: Iterable[Manifest]) -> None:
+        collections = [prepare(manifest, self._ceiling) for manifest in newest]
+        collections.sort(key=lambda prepared: prepared.starts, reverse=True)
+        by_name: dict[str, tuple[PreparedCollection, ...]] = {}
+        for prepared in collections:
+            name = prepared.manifest.name
+            by_name[name] = (*by_name.get(name, ()), prepared)
+        by_id = {prepared.manifest.collection: (prepared,) for prepared in collections}
+        self._by_name_or_id = by_name | by_id
+        self._all = tuple(collections)
 
 
-def _bytes_of(source: Source) -> tuple[bytes, str]:
+def _read_source(source: Source) -> tuple[bytes, str]:
     if isinstance(source, bytes):
         return source, "given as bytes"
     if not isinstance(source, str | os.PathLike):

@@ -1,4 +1,4 @@
-"""The fleet: real clients, one each, and sums that add up."""
+"""Simulated clients: real ones, one each, and sums that add up."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from deniable_client import ConfigurationError, fleet
-from deniable_client.fleet import Fleet, SharedReads, Tally
+from deniable_client import ConfigurationError, simulate_clients
+from deniable_client.simulate_clients import CachingTransport, ClientSimulation, Totals
 from deniable_client.testing import FakeClock, RecordingTransport
 from deniable_shared.problems import ReportError
 from support.client_world import (
@@ -33,7 +33,7 @@ def aggregator(operator: Operator) -> Aggregator:
     return side
 
 
-def build(aggregator: Aggregator, **changes: object) -> Fleet:
+def build(aggregator: Aggregator, **changes: object) -> ClientSimulation:
     pauses: list[float] = []
     arguments: dict[str, object] = {
         "url": URL,
@@ -44,17 +44,17 @@ def build(aggregator: Aggregator, **changes: object) -> Fleet:
         "pause": pauses.append,
         "clock": aggregator.clock,
     }
-    return Fleet(**(arguments | changes))  # type: ignore[arg-type]
+    return ClientSimulation(**(arguments | changes))  # type: ignore[arg-type]
 
 
-def run(aggregator: Aggregator, users: int, **changes: object) -> Tally:
+def run(aggregator: Aggregator, users: int, **changes: object) -> Totals:
     answers = [{"settings": SETTINGS if user % 2 else OTHER} for user in range(users)]
-    return fleet.run(build(aggregator, **changes), answers, lambda tally: None)
+    return simulate_clients.run(build(aggregator, **changes), answers, lambda totals: None)
 
 
 def test_every_user_is_a_device_of_its_own(aggregator: Aggregator) -> None:
-    tally = run(aggregator, 40)
-    assert tally.to_json() == {
+    totals = run(aggregator, 40)
+    assert totals.to_json() == {
         "done": 40,
         "sent": 40,
         "accepted": 40,
@@ -68,14 +68,14 @@ def test_every_user_is_a_device_of_its_own(aggregator: Aggregator) -> None:
 
 def test_a_busy_aggregator_is_asked_again(aggregator: Aggregator) -> None:
     aggregator.script.extend([nothing(503)] * 5)
-    tally = run(aggregator, 10, workers=1)
-    assert (tally.accepted, tally.sent, tally.waiting) == (10, 15, 0)
-    assert tally.to_json()["duplicates"] == 5
+    totals = run(aggregator, 10, workers=1)
+    assert (totals.accepted, totals.sent, totals.waiting) == (10, 15, 0)
+    assert totals.to_json()["duplicates"] == 5
 
 
 def test_an_aggregator_that_stays_away_is_given_up(aggregator: Aggregator) -> None:
-    tally = run(aggregator, 2, transport=RecordingTransport())
-    assert (tally.accepted, tally.waiting, tally.sent) == (0, 2, 0)
+    totals = run(aggregator, 2, transport=RecordingTransport())
+    assert (totals.accepted, totals.waiting, totals.sent) == (0, 2, 0)
 
 
 def test_rejected_reports_and_wrong_values_are_counted(aggregator: Aggregator) -> None:
@@ -85,21 +85,21 @@ def test_rejected_reports_and_wrong_values_are_counted(aggregator: Aggregator) -
         {"settings": "nonsense"},
         {"other": 1},
     ]
-    tally = fleet.run(build(aggregator, workers=1), answers, lambda tally: None)
-    assert tally.rejected == 1
-    assert tally.outcomes == {"queued": 1, "invalid-value": 1, "unknown-collection": 1}
+    totals = simulate_clients.run(build(aggregator, workers=1), answers, lambda totals: None)
+    assert totals.rejected == 1
+    assert totals.outcomes == {"queued": 1, "invalid-value": 1, "unknown-collection": 1}
 
 
-def test_progress_is_told_about_every_hundred_users(aggregator: Aggregator) -> None:
-    told: list[int] = []
+def test_progress_is_reported_about_every_hundred_users(aggregator: Aggregator) -> None:
+    progress: list[int] = []
     answers = [{"settings": SETTINGS}] * 250
-    fleet.run(build(aggregator), answers, lambda tally: told.append(tally.done))
-    assert told == [100, 200]
+    simulate_clients.run(build(aggregator), answers, lambda totals: progress.append(totals.done))
+    assert progress == [100, 200]
 
 
 def test_the_key_list_is_fetched_once_for_many_users(aggregator: Aggregator) -> None:
     inner = RecordingTransport(aggregator)
-    run(aggregator, 30, transport=SharedReads(inner))
+    run(aggregator, 30, transport=CachingTransport(inner))
     assert [request.method for request in inner.requests].count("GET") == 1
 
 
@@ -109,14 +109,14 @@ def test_the_key_list_is_fetched_once_for_many_users(aggregator: Aggregator) -> 
 )
 def test_a_wrong_document_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError, match="one JSON document"):
-        fleet.main(io.StringIO(text), io.StringIO())
+        simulate_clients.main(io.StringIO(text), io.StringIO())
 
 
 @pytest.mark.processes
 def test_the_module_reads_stdin_and_ends_with_a_final_line(operator: Operator) -> None:
     document = {"url": URL, "trust": operator.trust, "manifests": [], "answers": [{"a": 1}] * 3}
     done = subprocess.run(
-        [sys.executable, "-I", "-m", "deniable_client.fleet"],
+        [sys.executable, "-I", "-m", "deniable_client.simulate_clients"],
         input=json.dumps(document),
         capture_output=True,
         text=True,
@@ -130,7 +130,7 @@ def test_the_module_reads_stdin_and_ends_with_a_final_line(operator: Operator) -
 @pytest.mark.processes
 def test_a_wrong_document_ends_the_module_with_one_sentence() -> None:
     done = subprocess.run(
-        [sys.executable, "-I", "-m", "deniable_client.fleet"],
+        [sys.executable, "-I", "-m", "deniable_client.simulate_clients"],
         input="{}",
         capture_output=True,
         text=True,

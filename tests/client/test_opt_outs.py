@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_client import Outcome, Reply, outbox, policy
+from deniable_client import Outcome, Reply, opt_outs, outbox
 from deniable_client.testing import Request
 from support.client_world import SETTINGS, Device, MakeDevice, manifest
 
@@ -16,12 +16,12 @@ from support.client_world import SETTINGS, Device, MakeDevice, manifest
 @pytest.mark.parametrize("switch", ["DO_NOT_TRACK", "DENIABLE_DISABLE"])
 @pytest.mark.parametrize("value", ["1", "true", "yes", "2"])
 def test_a_switch_that_is_set_denies(switch: str, value: str) -> None:
-    assert policy.denial({switch: value}) == f"{switch} is set"
+    assert opt_outs.denial({switch: value}) == f"{switch} is set"
 
 
 @pytest.mark.parametrize("value", ["", "0", "false", "False", " 0 "])
 def test_a_switch_that_is_off_does_not_deny(value: str) -> None:
-    assert policy.denial({"DO_NOT_TRACK": value, "DENIABLE_DISABLE": value}) is None
+    assert opt_outs.denial({"DO_NOT_TRACK": value, "DENIABLE_DISABLE": value}) is None
 
 
 @pytest.mark.parametrize(
@@ -30,21 +30,21 @@ def test_a_switch_that_is_off_does_not_deny(value: str) -> None:
 def test_a_policy_file_denies_unless_it_says_otherwise(tmp_path: Path, text: str) -> None:
     file = tmp_path / "policy.json"
     file.write_text(text)
-    assert policy.denial({"DENIABLE_POLICY": str(file)}) == f"the policy file {file} denies"
+    assert opt_outs.denial({"DENIABLE_POLICY": str(file)}) == f"the policy file {file} denies"
 
 
 def test_a_policy_file_may_allow(tmp_path: Path) -> None:
     file = tmp_path / "policy.json"
     file.write_text('{"disabled": false, "note": "reviewed"}')
-    assert policy.denial({"DENIABLE_POLICY": str(file)}) is None
+    assert opt_outs.denial({"DENIABLE_POLICY": str(file)}) is None
 
 
 def test_a_policy_file_that_cannot_be_read_denies(tmp_path: Path) -> None:
-    assert policy.denial({"DENIABLE_POLICY": str(tmp_path)}) is not None
+    assert opt_outs.denial({"DENIABLE_POLICY": str(tmp_path)}) is not None
 
 
 def test_a_policy_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
-    assert policy.denial({"DENIABLE_POLICY": str(tmp_path / "none.json")}) is None
+    assert opt_outs.denial({"DENIABLE_POLICY": str(tmp_path / "none.json")}) is None
 
 
 def test_an_allowing_policy_does_not_outweigh_a_denying_one(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_an_allowing_policy_does_not_outweigh_a_denying_one(tmp_path: Path) -> N
     allowing = tmp_path / "policy.json"
     allowing.write_text('{"disabled": false}')
     environ = {"XDG_CONFIG_HOME": str(tmp_path), "DENIABLE_POLICY": str(allowing)}
-    assert policy.denial(environ) is not None
+    assert opt_outs.denial(environ) is not None
 
 
 def test_every_platform_looks_in_the_machine_s_and_the_person_s_place(
@@ -63,7 +63,7 @@ def test_every_platform_looks_in_the_machine_s_and_the_person_s_place(
     homes = {"HOME": "/home/ada", "APPDATA": r"C:\Users\ada", "DENIABLE_POLICY": "/other.json"}
     for platform in ("linux", "darwin", "win32"):
         monkeypatch.setattr(sys, "platform", platform)
-        assert len(policy.policy_files(homes)) == 3
+        assert len(opt_outs.policy_files(homes)) == 3
 
 
 def test_a_denial_pauses_and_its_end_resumes(
@@ -107,7 +107,7 @@ def test_a_denial_between_two_reports_leaves_the_second_as_it_was(
     device.transport.answer = object_after_the_first
     assert client.flush(early=True).waiting == 1
     with client._state.reading() as db:
-        (row,) = outbox.waiting(db)
+        (row,) = outbox.waiting_rows(db)
     assert row.attempts == 0
 
 

@@ -16,20 +16,20 @@ from dataclasses import dataclass
 
 from deniable_client.address import Address
 from deniable_client.errors import LogForkedError, RefusedError
-from deniable_client.line import Line
+from deniable_client.timed_transport import TimedTransport
 from deniable_shared.errors import DeniableError, ForkError
 from deniable_shared.journal import extend, parse_log_page, verify_extension
 from deniable_shared.key_succession import check_successor_keys
 from deniable_shared.keylist import KeyList, verify_key_list
 
-__all__ = ["Known", "check_list", "check_log", "look_up"]
+__all__ = ["LogSnapshot", "check_list", "check_log", "read_snapshot"]
 
 _MOST_PAGES = 1_000
 """Pages of one run: a million entries, far more than any operator writes between two of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class LogSnapshot:
     """What was seen last: nothing, or the log's size and head and the list that was signed over it.
 
     `key_list` is None, too, when the app trusts other keys than it did.
@@ -41,48 +41,50 @@ class Known:
     key_list: KeyList | None
 
 
-def look_up(db: sqlite3.Connection, trust: tuple[str, ...]) -> Known:
+def read_snapshot(db: sqlite3.Connection, trust: tuple[str, ...]) -> LogSnapshot:
     """What the state file remembers."""
     row = db.execute(
         "SELECT keys_version, keys_envelope, log_size, log_head FROM installation"
     ).fetchone()
     head = row["log_head"] and bytes.fromhex(row["log_head"])
-    was = _as_it_was(row["keys_envelope"], trust)
-    return Known(row["keys_version"], row["log_size"], head, was)
+    key_list = _decode_list(row["keys_envelope"], trust)
+    return LogSnapshot(row["keys_version"], row["log_size"], head, key_list)
 
 
-def check_list(known: Known, offered: KeyList) -> None:
+def check_list(snapshot: LogSnapshot, offered: KeyList) -> None:
     """Whether the list may follow, by itself; see above for the errors."""
-    if known.head is None:
+    if snapshot.head is None:
         return
-    if offered.version < known.version:
-        _check_older(known, offered)
-    if offered.log_size < known.size:
-        raise LogForkedError(f"the log shrank from {known.size} to {offered.log_size} entries")
-    if offered.log_size == known.size and offered.log_head != known.head.hex():
-        raise LogForkedError(f"the log of {known.size} entries ends in two different ways")
-    if known.key_list is not None:
-        _check_newer(known.key_list, offered)
+    if offered.version < snapshot.version:
+        _check_older_list(snapshot, offered)
+    if offered.log_size < snapshot.size:
+        raise LogForkedError(f"the log shrank from {snapshot.size} to {offered.log_size} entries")
+    if offered.log_size == snapshot.size and offered.log_head != snapshot.head.hex():
+        raise LogForkedError(f"the log of {snapshot.size} entries ends in two different ways")
+    if snapshot.key_list is not None:
+        _check_newer_list(snapshot.key_list, offered)
 
 
-def check_log(known: Known, offered: KeyList, line: Line, address: Address) -> None:
+def check_log(
+    snapshot: LogSnapshot, offered: KeyList, transport: TimedTransport, address: Address
+) -> None:
     """Ask for the entries since then, and follow them to the head the list speaks of."""
-    if known.head is None:
+    if snapshot.head is None:
         return
-    size, head = known.size, known.head
+    size, head = snapshot.size, snapshot.head
     for _ in range(_MOST_PAGES):
         if size == offered.log_size:
             break
-        size, head = _one_page(size, head, offered, line.get(address.log(size)))
+        size, head = _follow_page(size, head, offered, transport.get(address.log(size)))
     else:
         raise RefusedError(f"the log grew by more than {_MOST_PAGES} pages")
     try:
         verify_extension(size, head, (), offered.log_size, bytes.fromhex(offered.log_head))
     except ForkError as error:
-        raise LogForkedError(f"known were {known.size} entries: {error}") from error
+        raise LogForkedError(f"known were {snapshot.size} entries: {error}") from error
 
 
-def _one_page(size: int, head: bytes, offered: KeyList, data: bytes) -> tuple[int, bytes]:
+def _follow_page(size: int, head: bytes, offered: KeyList, data: bytes) -> tuple[int, bytes]:
     try:
         page = parse_log_page(data, first=size)
     except DeniableError as error:
@@ -96,17 +98,17 @@ def _one_page(size: int, head: bytes, offered: KeyList, data: bytes) -> tuple[in
     return size + len(entries), extend(head, entries)
 
 
-def _check_older(known: Known, offered: KeyList) -> None:
-    fell = f"the key list fell from version {known.version} to {offered.version}"
-    if known.key_list is not None:
+def _check_older_list(snapshot: LogSnapshot, offered: KeyList) -> None:
+    fell = f"the key list fell from version {snapshot.version} to {offered.version}"
+    if snapshot.key_list is not None:
         try:
-            check_successor_keys(offered, known.key_list)
+            check_successor_keys(offered, snapshot.key_list)
         except ForkError as error:
             raise LogForkedError(f"{fell}, and could not have come before: {error}") from error
     raise RefusedError(f"{fell}: a replica that lags, or somebody who holds newer lists back")
 
 
-def _check_newer(old: KeyList, offered: KeyList) -> None:
+def _check_newer_list(old: KeyList, offered: KeyList) -> None:
     if offered.version == old.version:
         if offered.encode() != old.encode():
             raise LogForkedError(f"key list {old.version} was signed with two different bodies")
@@ -117,7 +119,7 @@ def _check_newer(old: KeyList, offered: KeyList) -> None:
         raise LogForkedError(str(error)) from error
 
 
-def _as_it_was(envelope: bytes | None, trust: tuple[str, ...]) -> KeyList | None:
+def _decode_list(envelope: bytes | None, trust: tuple[str, ...]) -> KeyList | None:
     """The list that was remembered, whether it is over by now or not."""
     if envelope is None:
         return None

@@ -21,14 +21,14 @@ from deniable_client.consent import Consent
 from deniable_shared.epochs import epoch_at
 from deniable_shared.manifest import Manifest
 
-__all__ = ["Course", "join", "save"]
+__all__ = ["CollectionState", "join", "save"]
 
 _SLACK = 10_000
 """Steps that a new chain begins in the past: by so many epochs a clock may have been ahead. No
 chain of a year of hours needs more; it bounds the work for the very short epochs of loopback."""
 
 
-class Course(NamedTuple):
+class CollectionState(NamedTuple):
     """One collection's row, and the highest epoch it was ever answered in.
 
     `key` belongs to hold `at`, `epoch_key` to epoch `epoch_at`. `first` is the first epoch that was
@@ -49,13 +49,13 @@ class Course(NamedTuple):
     highest: int | None = None
 
 
-_SAVED = Course._fields[:-1]
+_SAVED = CollectionState._fields[:-1]
 _SAVE = f"UPDATE course SET {', '.join(f'{name} = ?' for name in _SAVED)} WHERE collection = ?"  # noqa: S608
 
 
 def join(db: sqlite3.Connection, manifest: Manifest, now: float) -> None:
     """Begin a collection's chains, with keys if there is consent; those begun stay."""
-    at, by_epoch = _beginning(manifest, now)
+    at, by_epoch = _first_hold_and_epoch(manifest, now)
     db.execute(
         "INSERT OR IGNORE INTO course (collection, at, epoch_at) VALUES (?, ?, ?)",
         (manifest.collection, at, by_epoch),
@@ -67,12 +67,12 @@ def join(db: sqlite3.Connection, manifest: Manifest, now: float) -> None:
     )
 
 
-def save(db: sqlite3.Connection, collection: str, course: Course) -> None:
+def save(db: sqlite3.Connection, collection: str, state: CollectionState) -> None:
     """Overwrite the row."""
-    db.execute(_SAVE, (*course[: len(_SAVED)], collection))
+    db.execute(_SAVE, (*state[: len(_SAVED)], collection))
 
 
-def _beginning(manifest: Manifest, now: float) -> tuple[int, int | None]:
+def _first_hold_and_epoch(manifest: Manifest, now: float) -> tuple[int, int | None]:
     """The hold and the epoch that new keys belong to."""
     first = manifest.first_epoch
     epoch = min(max(epoch_at(now, manifest.epoch_seconds), first), manifest.last_epoch)

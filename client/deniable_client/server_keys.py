@@ -1,24 +1,24 @@
-"""The operator's key list: fetched, verified, held against what was seen before, and remembered."""
+"""The operator's key list: fetched, verified, checked against the last one, and stored."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
 
-from deniable_client import installation, logbook
+from deniable_client import installation, transparency_log
 from deniable_client.address import Address
 from deniable_client.errors import HaltedError, LogForkedError, RefusedError, TransportError
-from deniable_client.line import Line
-from deniable_client.logbook import Known
 from deniable_client.state import State
+from deniable_client.timed_transport import TimedTransport
+from deniable_client.transparency_log import LogSnapshot
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
 from deniable_shared.keylist import KeyList, PublicKey, verify_key_list
 
-__all__ = ["Keyring"]
+__all__ = ["ServerKeys"]
 
 
-class Keyring:
+class ServerKeys:
     """Gives the key to seal to; a ClientError says why there is none."""
 
     def __init__(self, state: State, *, trust: tuple[str, ...], clock: Clock) -> None:
@@ -27,76 +27,78 @@ class Keyring:
         self._clock = clock
         self._list: KeyList | None = None
 
-    def active(self, line: Line, places: Sequence[Address]) -> PublicKey:
-        """The strongest active key; the network is asked only if the list known is over.
+    def active(self, transport: TimedTransport, addresses: Sequence[Address]) -> PublicKey:
+        """The strongest active key; the network is used only if the stored list is over.
 
-        Of `places` the first counts that gives a list which this device can follow.
+        Of `addresses` the first counts that gives a list which this device can follow.
         """
         if self._list is None:
-            self._list = self._remembered()
+            self._list = self._read_stored()
         if self._list is None or not self._list.usable(self._clock()):
-            self._list = self._fetched(line, places)
-        return _active(self._list)
+            self._list = self._fetch(transport, addresses)
+        return _active_key(self._list)
 
-    def renew(self, line: Line, places: Sequence[Address]) -> PublicKey:
+    def renew(self, transport: TimedTransport, addresses: Sequence[Address]) -> PublicKey:
         """The same, asking the network in any case."""
-        self._list = self._fetched(line, places)
-        return _active(self._list)
+        self._list = self._fetch(transport, addresses)
+        return _active_key(self._list)
 
-    def _remembered(self) -> KeyList | None:
+    def _read_stored(self) -> KeyList | None:
         with self._state.reading() as db:
             envelope = db.execute("SELECT keys_envelope FROM installation").fetchone()[0]
         try:
-            return envelope and self._verified(envelope)
+            return envelope and self._verify(envelope)
         except RefusedError:
             return None
 
-    def _fetched(self, line: Line, places: Sequence[Address]) -> KeyList:
-        for address in places[:-1]:
+    def _fetch(self, transport: TimedTransport, addresses: Sequence[Address]) -> KeyList:
+        for address in addresses[:-1]:
             try:
-                return self._fetched_at(address, line)
+                return self._fetch_at(address, transport)
             except (TransportError, RefusedError):
                 continue
-        return self._fetched_at(places[-1], line)
+        return self._fetch_at(addresses[-1], transport)
 
-    def _fetched_at(self, address: Address, line: Line) -> KeyList:
-        envelope = line.get(address.keys)
-        offered = self._verified(envelope)
+    def _fetch_at(self, address: Address, transport: TimedTransport) -> KeyList:
+        envelope = transport.get(address.keys)
+        offered = self._verify(envelope)
         with self._state.reading() as db:
-            known = logbook.look_up(db, self._trust)
+            snapshot = transparency_log.read_snapshot(db, self._trust)
         try:
-            logbook.check_list(known, offered)
-            logbook.check_log(known, offered, line, address)
+            transparency_log.check_list(snapshot, offered)
+            transparency_log.check_log(snapshot, offered, transport, address)
         except LogForkedError as error:
             with self._state.transaction() as db:
                 installation.declare_fork(db, str(error))
             raise
         with self._state.transaction() as db:
-            _remember(db, known, offered, envelope)
+            _store(db, snapshot, offered, envelope)
         return offered
 
-    def _verified(self, envelope: bytes) -> KeyList:
+    def _verify(self, envelope: bytes) -> KeyList:
         try:
             return verify_key_list(envelope, trusted=self._trust, now=self._clock())
         except DeniableError as error:
             raise RefusedError(f"the key list is refused: {error}") from error
 
 
-def _active(key_list: KeyList) -> PublicKey:
+def _active_key(key_list: KeyList) -> PublicKey:
     try:
         return key_list.active
     except DeniableError as error:
         raise RefusedError(f"the key list is refused: {error}") from error
 
 
-def _remember(db: sqlite3.Connection, known: Known, offered: KeyList, envelope: bytes) -> None:
+def _store(
+    db: sqlite3.Connection, snapshot: LogSnapshot, offered: KeyList, envelope: bytes
+) -> None:
     """Go on from this list, unless another process has gone on from the same one meanwhile."""
     db.execute(
         "UPDATE installation SET keys_version = ?, keys_envelope = ?, log_size = ?, log_head = ?"
         " WHERE keys_version = ? AND log_size = ?",
         (
             *(offered.version, envelope, offered.log_size, offered.log_head),
-            *(known.version, known.size),
+            *(snapshot.version, snapshot.size),
         ),
     )
     if not db.execute("SELECT changes()").fetchone()[0]:
