@@ -29,7 +29,7 @@ _SHORTEST_WINDOW = 3_600
 class PreparedCollection:
     """One collection, ready. Millionths of ε: cost of an answer, limit. Unix seconds: starts, ends.
 
-    `sampling` is of 2^64, None if every device is; `open`: part of an answer is public.
+    `sampling` is of 2^64, None if every device takes part; `open`: part of an answer is public.
     """
 
     manifest: Manifest
