@@ -7,14 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.dashboard import spark
+from deniable_aggregator.dashboard import sparkline
 from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.guarantees import _times
-from deniable_aggregator.dashboard.page import Page
-from deniable_aggregator.dashboard.pages import menu, pages
-from deniable_aggregator.dashboard.paging import paged
-from deniable_aggregator.dashboard.release_charts import days_of
-from deniable_aggregator.dashboard.words import (
+from deniable_aggregator.dashboard.formatting import (
     amount,
     chance,
     count,
@@ -23,6 +18,11 @@ from deniable_aggregator.dashboard.words import (
     share,
     when,
 )
+from deniable_aggregator.dashboard.guarantees import _times
+from deniable_aggregator.dashboard.page import Page
+from deniable_aggregator.dashboard.pages import menu, pages
+from deniable_aggregator.dashboard.paging import paged
+from deniable_aggregator.dashboard.release_charts import days_of
 
 THIN = "\u202f"
 
@@ -59,10 +59,10 @@ def test_no_bound_is_rounded_down(epsilon: float) -> None:
 
 
 def test_a_line_goes_from_the_left_edge_to_the_right_one() -> None:
-    points = spark.points([0, 5, 10]).split()
-    assert points[0] == f"0.0,{spark.HEIGHT - 2:.1f}"
-    assert points[-1] == f"{spark.WIDTH}.0,2.0"
-    assert spark.points([3]) == spark.points([0, 0]) == ""
+    points = sparkline.points([0, 5, 10]).split()
+    assert points[0] == f"0.0,{sparkline.HEIGHT - 2:.1f}"
+    assert points[-1] == f"{sparkline.WIDTH}.0,2.0"
+    assert sparkline.points([3]) == sparkline.points([0, 0]) == ""
 
 
 def test_a_list_is_shown_some_at_a_time_and_never_beyond_its_end() -> None:
@@ -81,7 +81,7 @@ def test_a_chart_is_refused_whose_table_does_not_fit_its_columns() -> None:
 
 
 def test_every_page_has_a_template_of_its_name_and_every_template_a_page() -> None:
-    folder = Path(spark.__file__).parent
+    folder = Path(sparkline.__file__).parent
     assert {path.stem for path in (folder / "templates" / "pages").glob("*.html")} == set(pages())
     assert menu()[0][0] == "overview"
 

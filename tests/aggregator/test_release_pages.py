@@ -13,7 +13,7 @@ import pytest
 from werkzeug.test import TestResponse
 
 from deniable_aggregator.central.aggregate import FAMILIES, parameters, plan
-from deniable_aggregator.dashboard.releasing import (
+from deniable_aggregator.dashboard.release_form import (
     ReleasesArguments,
     ReleasesQuery,
     confirmed,

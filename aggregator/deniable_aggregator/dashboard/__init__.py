@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Flask
 
-from deniable_aggregator.dashboard.serving import blueprint, nothing_here
+from deniable_aggregator.dashboard.routes import blueprint, nothing_here
 
 __all__ = ["register"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import UnsetType
 
 from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.words import amount, count, digits_for, share, when
+from deniable_aggregator.dashboard.formatting import amount, count, digits_for, share, when
 from deniable_aggregator.documents.estimates import (
     EstimatesDocument,
     LabelEstimate,

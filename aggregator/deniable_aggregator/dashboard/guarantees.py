@@ -8,7 +8,7 @@ from math import ceil, exp, floor, log10
 
 from msgspec import UNSET, UnsetType
 
-from deniable_aggregator.dashboard.words import amount, plural, share
+from deniable_aggregator.dashboard.formatting import amount, plural, share
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.queries.anonymity import of_relay
 from deniable_aggregator.registry import Collection

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from flask import url_for
 
 from deniable_aggregator.dashboard.charts import Cell, Chart
+from deniable_aggregator.dashboard.formatting import plural, when
 from deniable_aggregator.dashboard.release_charts import short_price
-from deniable_aggregator.dashboard.words import plural, when
 from deniable_aggregator.documents.describe import cost_words
 from deniable_aggregator.documents.releases import (
     AccountDocument,

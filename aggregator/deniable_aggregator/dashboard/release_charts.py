@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from deniable_aggregator.dashboard.addresses import Address
 from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.filing import files_of
-from deniable_aggregator.dashboard.words import amount, chance, count, digits_for, share, when
+from deniable_aggregator.dashboard.downloads import files_of
+from deniable_aggregator.dashboard.formatting import amount, chance, count, digits_for, share, when
 from deniable_aggregator.documents.describe import (
     asked_words,
     cost_words,

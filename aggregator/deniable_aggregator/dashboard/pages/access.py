@@ -15,7 +15,7 @@ from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.guard import current_session, see_other
 from deniable_aggregator.access.roles import PEOPLE, ROLES
 from deniable_aggregator.access.signin import link_path
-from deniable_aggregator.dashboard.acting import administrator, done, form
+from deniable_aggregator.dashboard.admin_forms import administrator, done, form
 from deniable_aggregator.dashboard.page import Context, Page, Post
 from deniable_aggregator.documents.access import (
     Named,

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from deniable_aggregator.access.audit import continues, verify
-from deniable_aggregator.dashboard.acting import administrator
 from deniable_aggregator.dashboard.addresses import here
+from deniable_aggregator.dashboard.admin_forms import administrator
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import PageNumber, paged
 from deniable_aggregator.documents.fields import Arguments
-from deniable_aggregator.inspection.acts import known_end, require_end
+from deniable_aggregator.inspection.audit_view import known_end, require_end
 from deniable_aggregator.queries import access
 from deniable_aggregator.web.application import service
 from deniable_shared.errors import ForkError

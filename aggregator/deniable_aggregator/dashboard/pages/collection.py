@@ -8,21 +8,21 @@ import msgspec
 from flask import Response
 from msgspec import UnsetType
 
-from deniable_aggregator.dashboard import spans
-from deniable_aggregator.dashboard.about import collection_of
+from deniable_aggregator.dashboard import span_presets
 from deniable_aggregator.dashboard.addresses import here
-from deniable_aggregator.dashboard.asking import (
+from deniable_aggregator.dashboard.charts import Chart
+from deniable_aggregator.dashboard.current_collection import collection_of
+from deniable_aggregator.dashboard.downloads import attached, files_of
+from deniable_aggregator.dashboard.estimate_charts import bars, crossed, lines, quantity_rows
+from deniable_aggregator.dashboard.guarantees import fakes, hidden, over_optimum, revealed
+from deniable_aggregator.dashboard.page import Context, Page
+from deniable_aggregator.dashboard.paging import paged
+from deniable_aggregator.dashboard.query_args import (
     CollectionArguments,
     can_test,
     usual_show,
 )
-from deniable_aggregator.dashboard.charts import Chart
-from deniable_aggregator.dashboard.estimate_charts import bars, crossed, lines, quantity_rows
-from deniable_aggregator.dashboard.filing import attached, files_of
-from deniable_aggregator.dashboard.guarantees import fakes, hidden, over_optimum, revealed
-from deniable_aggregator.dashboard.page import Context, Page
-from deniable_aggregator.dashboard.paging import paged
-from deniable_aggregator.dashboard.showing import (
+from deniable_aggregator.dashboard.row_selection import (
     MOST_COLUMNS,
     Asked,
     chips_of,
@@ -79,9 +79,9 @@ def _about(asked: Asked) -> Context:
         "usual_show": usual_show(found),
         "can_test": can_test(found),
         "address": asked.address,
-        "spans": spans.choices(found, service().store, service().clock()),
-        "first_day": spans.day_of(found, asked.query.first),
-        "last_day": spans.day_of(found, asked.query.last),
+        "spans": span_presets.choices(found, service().store, service().clock()),
+        "first_day": span_presets.day_of(found, asked.query.first),
+        "last_day": span_presets.day_of(found, asked.query.last),
         "attributes": domain.topics if isinstance(domain, Record) else (),
         "crossed": asked.crossed,
         "combinations": found.estimator.tells != "tables",

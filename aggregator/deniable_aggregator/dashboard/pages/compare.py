@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 from flask import Response
 
-from deniable_aggregator.dashboard import spans
-from deniable_aggregator.dashboard.about import collection_of
+from deniable_aggregator.dashboard import span_presets
 from deniable_aggregator.dashboard.addresses import Address, here
-from deniable_aggregator.dashboard.comparing import (
+from deniable_aggregator.dashboard.comparison_view import (
     CompareArguments,
     asked,
     differences,
     periods,
     signed,
 )
-from deniable_aggregator.dashboard.filing import attached, files_of
+from deniable_aggregator.dashboard.current_collection import collection_of
+from deniable_aggregator.dashboard.downloads import attached, files_of
+from deniable_aggregator.dashboard.formatting import digits_for, when
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import paged
-from deniable_aggregator.dashboard.words import digits_for, when
 from deniable_aggregator.documents.comparison import (
     ComparisonArguments,
     ComparisonDocument,
@@ -75,7 +75,7 @@ def _periods(found: Collection, wanted: ComparisonArguments) -> Context:
     return {
         "wanted": wanted,
         "days": [
-            spans.day_of(found, given)
+            span_presets.day_of(found, given)
             for given in (wanted.before_first, wanted.before_last, wanted.first, wanted.last)
         ],
     }

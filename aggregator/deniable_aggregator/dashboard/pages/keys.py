@@ -8,7 +8,7 @@ from flask import Response, request
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.guard import see_other
-from deniable_aggregator.dashboard.acting import administrator, done, form
+from deniable_aggregator.dashboard.admin_forms import administrator, done, form
 from deniable_aggregator.dashboard.page import Context, Page, Post
 from deniable_aggregator.documents.collections import RotateArguments
 from deniable_aggregator.documents.fields import Arguments

@@ -8,9 +8,9 @@ from flask import Response
 from msgspec import Meta
 
 from deniable_aggregator.access.guard import current_identity
-from deniable_aggregator.dashboard.about import collection_of
 from deniable_aggregator.dashboard.addresses import Address, here
-from deniable_aggregator.dashboard.filing import Format, attached, files_of
+from deniable_aggregator.dashboard.current_collection import collection_of
+from deniable_aggregator.dashboard.downloads import Format, attached, files_of
 from deniable_aggregator.dashboard.ledger_charts import left_of_installation, left_over_time
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import PageNumber, paged

@@ -12,7 +12,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from deniable_aggregator.access.guard import current_identity
-from deniable_aggregator.dashboard import spark
+from deniable_aggregator.dashboard import sparkline
 from deniable_aggregator.dashboard.activity import Activity, activity, alerts
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.page import Context, Page
@@ -74,7 +74,7 @@ def view(query: OverviewArguments) -> Context:
         "query": query,
         "part": part,
         "rows": [_row(found, seen) for found, seen in part.items],
-        "spark": spark,
+        "spark": sparkline,
         "address": here("dashboard.overview", query),
     }
 
@@ -101,7 +101,7 @@ def _row(found: Collection, seen: Activity | None) -> Row:
         epsilon=format_epsilon(found.manifest.epsilon_report),
         asked=_asked(found),
         activity=seen,
-        line=spark.points(seen.recent) if seen else "",
+        line=sparkline.points(seen.recent) if seen else "",
     )
 
 

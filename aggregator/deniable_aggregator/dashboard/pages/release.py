@@ -13,22 +13,22 @@ from typing import Annotated
 from flask import Response, request
 from msgspec import UNSET, Meta
 
-from deniable_aggregator.dashboard.about import collection_of, may
 from deniable_aggregator.dashboard.addresses import here
-from deniable_aggregator.dashboard.filing import Format, attached
+from deniable_aggregator.dashboard.current_collection import collection_of, may
+from deniable_aggregator.dashboard.downloads import Format, attached
 from deniable_aggregator.dashboard.page import Context, Page, Post
-from deniable_aggregator.dashboard.questioning import (
-    MOST_BOXES,
-    answer_to,
-    labels_of,
-    still_takes,
-    told,
-)
 from deniable_aggregator.dashboard.release_charts import (
     charts_of,
     expected_rows,
     facts_of,
     tables_of,
+)
+from deniable_aggregator.dashboard.session_form import (
+    MOST_BOXES,
+    answer_to,
+    labels_of,
+    still_takes,
+    told,
 )
 from deniable_aggregator.documents.describe import promise_words, typical_words
 from deniable_aggregator.documents.fields import Arguments

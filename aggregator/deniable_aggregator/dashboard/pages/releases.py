@@ -10,16 +10,16 @@ from flask import Response, request, url_for
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.guard import current_identity, see_other
-from deniable_aggregator.dashboard import spans
-from deniable_aggregator.dashboard.about import collection_of, may
+from deniable_aggregator.dashboard import span_presets
 from deniable_aggregator.dashboard.addresses import here
+from deniable_aggregator.dashboard.current_collection import collection_of, may
 from deniable_aggregator.dashboard.page import Context, Page, Post
 from deniable_aggregator.dashboard.paging import paged
 from deniable_aggregator.dashboard.release_charts import (
     expected_rows,
     left_rows,
 )
-from deniable_aggregator.dashboard.releasing import (
+from deniable_aggregator.dashboard.release_form import (
     ReleasesArguments,
     ReleasesQuery,
     confirmed,
@@ -77,8 +77,8 @@ def _shown(
         "families": families(),
         "fields": fields_of(query.mechanism),
         "given": given(query),
-        "first_day": spans.day_of(found, query.first),
-        "last_day": spans.day_of(found, query.last),
+        "first_day": span_presets.day_of(found, query.first),
+        "last_day": span_presets.day_of(found, query.last),
         "part": paged(summaries[::-1], query.page, ROWS),
         "address": here("dashboard.releases", query, collection=found.id),
         "status": refused.status if refused else 200,

@@ -11,7 +11,7 @@ from flask import Response
 from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.authoring.snippet import client_snippet
 from deniable_aggregator.dashboard.addresses import here
-from deniable_aggregator.dashboard.drafting import (
+from deniable_aggregator.dashboard.collection_draft import (
     Draft,
     DraftError,
     SetUpArguments,

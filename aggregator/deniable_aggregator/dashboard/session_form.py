@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.guard import current_identity
-from deniable_aggregator.dashboard.words import chance, digits_for, plural, share
+from deniable_aggregator.dashboard.formatting import chance, digits_for, plural, share
 from deniable_aggregator.documents.releases import AnswerDocument
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 from msgspec import Meta, UnsetType
 
 from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.filing import Format
+from deniable_aggregator.dashboard.downloads import Format
+from deniable_aggregator.dashboard.formatting import amount, digits_for, share
 from deniable_aggregator.dashboard.paging import PageNumber
-from deniable_aggregator.dashboard.words import amount, digits_for, share
 from deniable_aggregator.documents.comparison import (
     ComparisonArguments,
     ComparisonDocument,

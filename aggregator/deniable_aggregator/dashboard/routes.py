@@ -12,7 +12,7 @@ from collections.abc import Callable
 from flask import Blueprint, Response, make_response, render_template, request
 
 from deniable_aggregator.access.guard import current_identity, require
-from deniable_aggregator.dashboard import assets, release_charts, words
+from deniable_aggregator.dashboard import assets, formatting, release_charts
 from deniable_aggregator.dashboard.page import Page, View
 from deniable_aggregator.dashboard.pages import menu, pages
 from deniable_aggregator.errors import DamagedError
@@ -37,7 +37,7 @@ def blueprint() -> Blueprint:
             made.add_url_rule(page.path, f"{name}_post", act, methods=["POST"])
     made.app_context_processor(_for_every_template)
     made.add_app_template_global(assets.address, "asset")
-    for told in (*words.FILTERS, *release_charts.FILTERS):
+    for told in (*formatting.FILTERS, *release_charts.FILTERS):
         made.add_app_template_filter(told)
     return made
 

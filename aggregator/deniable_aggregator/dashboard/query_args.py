@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from deniable_aggregator.dashboard.filing import Format
+from deniable_aggregator.dashboard.downloads import Format
 from deniable_aggregator.dashboard.paging import PageNumber
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.fields import Arguments, Confidence, EpochOrDate

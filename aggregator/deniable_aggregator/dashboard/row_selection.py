@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from msgspec import UnsetType
 
 from deniable_aggregator.dashboard.addresses import Address
-from deniable_aggregator.dashboard.asking import (
+from deniable_aggregator.dashboard.query_args import (
     MOST_LINES,
     CollectionArguments,
     estimates_asked,
