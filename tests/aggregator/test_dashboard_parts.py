@@ -21,7 +21,7 @@ from deniable_aggregator.dashboard.formatting import (
 from deniable_aggregator.dashboard.guarantees import _times
 from deniable_aggregator.dashboard.page import Page
 from deniable_aggregator.dashboard.pages import menu, pages
-from deniable_aggregator.dashboard.paging import paged
+from deniable_aggregator.dashboard.paging import paginate
 from deniable_aggregator.dashboard.release_charts import days_of
 
 THIN = "\u202f"
@@ -66,10 +66,10 @@ def test_a_line_goes_from_the_left_edge_to_the_right_one() -> None:
 
 
 def test_a_list_is_shown_some_at_a_time_and_never_beyond_its_end() -> None:
-    part = paged(list(range(60)), 3, 25)
+    part = paginate(list(range(60)), 3, 25)
     assert (part.items, part.first, part.last, part.pages) == (list(range(50, 60)), 51, 60, 3)
-    assert paged(list(range(60)), 99, 25) == part
-    assert paged([], 1, 25).pages == 1
+    assert paginate(list(range(60)), 99, 25) == part
+    assert paginate([], 1, 25).pages == 1
 
 
 def test_a_chart_is_refused_whose_table_does_not_fit_its_columns() -> None:
