@@ -235,6 +235,6 @@ def test_every_kind_of_question_has_a_page_in_every_view(
 
 
 def _day(epoch: int) -> str:
-    from deniable_aggregator.dashboard.words import when
+    from deniable_aggregator.dashboard.formatting import when
 
     return when(epoch * DAY)

@@ -7,14 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.dashboard import spark
+from deniable_aggregator.dashboard import sparkline
 from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.guarantees import _times
-from deniable_aggregator.dashboard.page import Page
-from deniable_aggregator.dashboard.pages import menu, pages
-from deniable_aggregator.dashboard.paging import paged
-from deniable_aggregator.dashboard.release_charts import days_of
-from deniable_aggregator.dashboard.words import (
+from deniable_aggregator.dashboard.formatting import (
     amount,
     chance,
     count,
@@ -23,6 +18,11 @@ from deniable_aggregator.dashboard.words import (
     share,
     when,
 )
+from deniable_aggregator.dashboard.guarantees import _times
+from deniable_aggregator.dashboard.page import Page
+from deniable_aggregator.dashboard.pages import menu, pages
+from deniable_aggregator.dashboard.paging import paginate
+from deniable_aggregator.dashboard.release_charts import days_of
 
 THIN = "\u202f"
 
@@ -59,17 +59,17 @@ def test_no_bound_is_rounded_down(epsilon: float) -> None:
 
 
 def test_a_line_goes_from_the_left_edge_to_the_right_one() -> None:
-    points = spark.points([0, 5, 10]).split()
-    assert points[0] == f"0.0,{spark.HEIGHT - 2:.1f}"
-    assert points[-1] == f"{spark.WIDTH}.0,2.0"
-    assert spark.points([3]) == spark.points([0, 0]) == ""
+    points = sparkline.points([0, 5, 10]).split()
+    assert points[0] == f"0.0,{sparkline.HEIGHT - 2:.1f}"
+    assert points[-1] == f"{sparkline.WIDTH}.0,2.0"
+    assert sparkline.points([3]) == sparkline.points([0, 0]) == ""
 
 
 def test_a_list_is_shown_some_at_a_time_and_never_beyond_its_end() -> None:
-    part = paged(list(range(60)), 3, 25)
+    part = paginate(list(range(60)), 3, 25)
     assert (part.items, part.first, part.last, part.pages) == (list(range(50, 60)), 51, 60, 3)
-    assert paged(list(range(60)), 99, 25) == part
-    assert paged([], 1, 25).pages == 1
+    assert paginate(list(range(60)), 99, 25) == part
+    assert paginate([], 1, 25).pages == 1
 
 
 def test_a_chart_is_refused_whose_table_does_not_fit_its_columns() -> None:
@@ -81,7 +81,7 @@ def test_a_chart_is_refused_whose_table_does_not_fit_its_columns() -> None:
 
 
 def test_every_page_has_a_template_of_its_name_and_every_template_a_page() -> None:
-    folder = Path(spark.__file__).parent
+    folder = Path(sparkline.__file__).parent
     assert {path.stem for path in (folder / "templates" / "pages").glob("*.html")} == set(pages())
     assert menu()[0][0] == "overview"
 

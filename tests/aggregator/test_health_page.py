@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable_aggregator.dashboard.ingest_health import WORDS, oddness_of
+from deniable_aggregator.dashboard.ingest_health import REASON_MEANINGS, anomalies_of
 from deniable_aggregator.metrics import Metrics
 from deniable_aggregator.metrics.pace import WINDOW_SECONDS, Pace
 from deniable_shared.problems import ReportError
@@ -77,7 +77,7 @@ def test_uploads_show_as_a_rate_and_refused_ones_by_reason(world: World) -> None
     assert tiles(world)["Counted a minute"] == "1.0"
     assert tiles(world)["Turned away a minute"] == "1.0"
     assert sum(reasons(world).values()) == 1
-    assert set(reasons(world)) <= set(WORDS)
+    assert set(reasons(world)) <= set(REASON_MEANINGS)
 
 
 def test_before_two_looks_nothing_is_called_a_rate(world: World) -> None:
@@ -116,7 +116,7 @@ def test_rejections_of_a_collection_that_may_not_be_seen_are_in_no_sum(world: Wo
 
 
 def test_every_reason_of_the_wire_is_told_in_words() -> None:
-    assert {reason.slug for reason in ReportError} == WORDS.keys()
+    assert {reason.slug for reason in ReportError} == REASON_MEANINGS.keys()
 
 
 def test_an_epoch_that_did_not_close_is_late(world: World) -> None:
@@ -132,9 +132,9 @@ def test_an_epoch_that_did_not_close_is_late(world: World) -> None:
 def test_reports_that_no_honest_device_sends_are_told(world: World) -> None:
     asked = authored(type="choice", labels="abcd", more='mechanism = "oue/1"\n', min_batch=10)
     collection = world.register(asked)
-    assert oddness_of(collection, world.service.store) is None
+    assert anomalies_of(collection, world.service.store) is None
     world.count(collection, ["a"] * 10)
-    assert oddness_of(collection, world.service.store) is None
+    assert anomalies_of(collection, world.service.store) is None
     made_up = np.full((1, collection.mechanism.payload_size), 0xF0, np.uint8)
     from deniable_aggregator.store.rows import Arrival, Cell
     from deniable_shared.coins import Coins

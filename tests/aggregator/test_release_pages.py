@@ -13,13 +13,13 @@ import pytest
 from werkzeug.test import TestResponse
 
 from deniable_aggregator.central.aggregate import FAMILIES, parameters, plan
-from deniable_aggregator.dashboard.releasing import (
+from deniable_aggregator.dashboard.release_form import (
     ReleasesArguments,
     ReleasesQuery,
-    confirmed,
-    families,
-    fields_of,
-    hidden,
+    hidden_fields,
+    kind_options,
+    parameters_of,
+    release_request,
 )
 from deniable_aggregator.problem import Problem
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, opened
@@ -144,9 +144,9 @@ def test_a_release_s_page_has_the_numbers_of_its_document(made: ReleaseWorld) ->
 
 def test_the_price_and_the_release_show_the_typical_error(made: ReleaseWorld) -> None:
     query = "?cost=true&epsilon=0.2&mechanism=exponential"
-    priced, where = page(made, query).text, confirm(made, form_of(made, query)).location
+    quote_request, where = page(made, query).text, confirm(made, form_of(made, query)).location
     [error] = made.world.get("/v1" + where).get_json()["typical_errors"]
-    for told in (priced, made.world.page(where).text):
+    for told in (quote_request, made.world.page(where).text):
         assert "Typical error, simulated for made-up people" in told
         assert error["population"] in html.unescape(told)
 
@@ -189,21 +189,21 @@ def test_a_charge_without_a_result_has_no_page_and_says_the_cure(made: ReleaseWo
 
 
 def test_every_family_is_offered_with_all_its_arguments() -> None:
-    assert [family.name for family in families()] == list(FAMILIES)
-    assert all(family.does for family in families())
+    assert [family.name for family in kind_options()] == list(FAMILIES)
+    assert all(family.does for family in kind_options())
     for name in FAMILIES:
-        assert {each.name for each in fields_of(name)} <= set(ReleasesQuery.__struct_fields__)
-        assert fields_of(name) == parameters(name)
+        assert {each.name for each in parameters_of(name)} <= set(ReleasesQuery.__struct_fields__)
+        assert parameters_of(name) == parameters(name)
     reserved = {"mechanism", "first", "last", "from", "to", "epochs", "cost", "page"}
     assert not reserved & {each.name for name in FAMILIES for each in parameters(name)}
 
 
 @pytest.mark.parametrize("epochs", [(7,), (1, 2, 3), (1, 3, 4, 9)])
 def test_epochs_come_back_as_they_were_priced(epochs: tuple[int, ...]) -> None:
-    form = hidden(ReleasesArguments(), epochs)
-    assert confirmed(ReleasesArguments(epochs=form["epochs"])).selection.listed == epochs
+    form = hidden_fields(ReleasesArguments(), epochs)
+    assert release_request(ReleasesArguments(epochs=form["epochs"])).selection.listed == epochs
 
 
 def test_too_many_epochs_are_refused_before_they_are_counted() -> None:
     with pytest.raises(Problem, match="at most 1,000"):
-        confirmed(ReleasesArguments(epochs="0 to 4294967295"))
+        release_request(ReleasesArguments(epochs="0 to 4294967295"))

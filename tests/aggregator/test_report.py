@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from deniable_aggregator.dashboard.guarantees import revealed
+from deniable_aggregator.dashboard.guarantees import report_guarantees
 from deniable_aggregator.documents.estimates import WarningDocument
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.report.figures import Axis, Point, axis_over, band, interval
@@ -133,7 +133,7 @@ def test_a_page_is_for_both_themes_and_for_print(world: World, hostile: Collecti
 
 def test_a_page_says_what_a_report_reveals_and_who_asked(world: World, hostile: Collection) -> None:
     text = Page(report_of(world, hostile.id)).text
-    for sentence in revealed(hostile.manifest):
+    for sentence in report_guarantees(hostile.manifest):
         assert sentence in text
     assert "privacy@example.org" in text
     assert f"ε = {2}" in text

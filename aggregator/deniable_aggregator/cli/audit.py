@@ -106,12 +106,12 @@ def _verified(
     """(size, head) of the chain; ForkError where it is broken or is not the one noted before."""
     from deniable_aggregator.access import audit as audit_log
     from deniable_aggregator.access.rows import AuditRow
-    from deniable_aggregator.inspection import acts
+    from deniable_aggregator.inspection import audit_view
 
     rows = [AuditRow(entry.entry.encode(), bytes.fromhex(entry.head)) for entry in entries]
     size, head = audit_log.verify(rows)
     if data is not None:
-        acts.require_end(rows, acts.known_end(data))
+        audit_view.require_end(rows, audit_view.known_end(data))
     if since is not None:
         audit_log.continues(rows, since)
     return size, head.hex()

@@ -95,14 +95,14 @@ def _checks(
 
 
 def _of_database(settings: Settings, trust: str, chains: list[Chain]) -> Iterator[Check]:
-    from deniable_aggregator.inspection import acts, log_audit
+    from deniable_aggregator.inspection import audit_view, log_audit
     from deniable_aggregator.inspection.checkup import Check
 
     kept = log_audit.read_database(settings)
     chains.append(kept)
     yield Check("ok", "log", f"of the database: {kept.words}")
     yield from log_audit.of_database(settings, kept, trust)
-    yield from acts.audit_check(settings)
+    yield from audit_view.audit_check(settings)
 
 
 def _of_service(target: Target, trust: str, chains: list[Chain]) -> Iterator[Check]:

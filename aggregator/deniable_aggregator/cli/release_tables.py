@@ -14,11 +14,11 @@ import click
 from deniable_aggregator.cli.bars import Scale, scale_over
 from deniable_aggregator.cli.output import console, escaped, plain_table, table
 from deniable_aggregator.documents.describe import (
-    asked_words,
     cost_words,
     epochs_words,
     moment,
     promise_words,
+    request_text,
     typical_words,
 )
 
@@ -45,7 +45,7 @@ CURRENCIES = (("ε", "epsilon"), ("ρ", "rho"), ("δ", "delta"))
 
 def release_table(document: ReleaseDocument) -> None:
     """What was drawn, how far off it may be, what it cost and what that promises."""
-    click.echo(f"{document.collection}: {asked_words(document)}")
+    click.echo(f"{document.collection}: {request_text(document)}")
     _result(document.result)
     _bars(document.error_bars)
     _lines(typical_words(document))
@@ -61,7 +61,7 @@ def release_table(document: ReleaseDocument) -> None:
 
 def quote_table(document: QuoteDocument) -> None:
     """What is left before and after, how far off the answer may be, what is promised to whom."""
-    click.echo(f"{document.collection}: {asked_words(document)}")
+    click.echo(f"{document.collection}: {request_text(document)}")
     click.echo(f"Draws {document.law} from {_read(document)}.")
     _left_out(document)
     before, after = document.budget, document.after

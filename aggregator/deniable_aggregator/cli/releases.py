@@ -17,7 +17,7 @@ from deniable_aggregator.cli.options import (
     service_options,
 )
 from deniable_aggregator.cli.output import plain_table, show
-from deniable_aggregator.documents.describe import asked_words, cost_words, epochs_words, moment
+from deniable_aggregator.documents.describe import cost_words, epochs_words, moment, request_text
 
 if TYPE_CHECKING:
     from deniable_aggregator.documents.releases import ReleaseSummary
@@ -62,7 +62,7 @@ def release_list(rows: Sequence[ReleaseSummary]) -> None:
             [
                 row.release,
                 moment(row.created),
-                asked_words(row),
+                request_text(row),
                 epochs_words(row.epochs),
                 cost_words(row.guarantee),
                 row.state,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Flask
 
-from deniable_aggregator.dashboard.serving import blueprint, nothing_here
+from deniable_aggregator.dashboard.routes import blueprint, not_found_page
 
 __all__ = ["register"]
 
@@ -12,4 +12,4 @@ __all__ = ["register"]
 def register(app: Flask) -> None:
     """Give the application every page, what the pages load, and one for addresses of nothing."""
     app.register_blueprint(blueprint())
-    app.register_error_handler(404, nothing_here)
+    app.register_error_handler(404, not_found_page)

@@ -45,7 +45,7 @@ class Alert:
     bad: bool = False
 
 
-def activity(collection: Collection, rows: Sequence[EpochRow], now: float) -> Activity:
+def activity_of(collection: Collection, rows: Sequence[EpochRow], now: float) -> Activity:
     """Of the rows the store has for the collection."""
     manifest = collection.manifest
     seen = visible(collection, rows)
@@ -65,7 +65,7 @@ def activity(collection: Collection, rows: Sequence[EpochRow], now: float) -> Ac
     return Activity(sum(of_day), reports, recent, _late_seconds(collection, rows, now))
 
 
-def alerts(collection: Collection, found: Activity, now: float) -> Iterator[Alert]:
+def alerts(collection: Collection, activity: Activity, now: float) -> Iterator[Alert]:
     """What is wrong, or soon will be."""
     manifest = collection.manifest
     left = day_start(manifest.expires) - now
@@ -73,10 +73,10 @@ def alerts(collection: Collection, found: Activity, now: float) -> Iterator[Aler
         yield _alert(collection, f"has expired on {manifest.expires}: devices no longer answer")
     elif collection.state == "open" and left < ENDS_SOON_DAYS * DAY_SECONDS:
         yield _alert(collection, f"takes reports until {manifest.expires}")
-    if found.damaged:
+    if activity.damaged:
         yield _alert(collection, "has damaged counts: run deniable doctor", bad=True)
-    if found.late_seconds > LATE_SECONDS:
-        late = f"an epoch should have closed {found.late_seconds / 3600:.1f} hours ago"
+    if activity.late_seconds > LATE_SECONDS:
+        late = f"an epoch should have closed {activity.late_seconds / 3600:.1f} hours ago"
         yield _alert(collection, f"{late}: is the housekeeping running?", bad=True)
 
 

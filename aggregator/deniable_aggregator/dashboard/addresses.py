@@ -15,11 +15,11 @@ Address = Callable[..., str]
 
 def here(endpoint: str, query: Arguments, **path: str) -> Address:
     """A function that gives this page's address with some arguments changed."""
-    asked = {field.encode_name: getattr(query, field.name) for field in fields(query)}
+    current = {field.encode_name: getattr(query, field.name) for field in fields(query)}
     usual = {field.encode_name: _usual(field) for field in fields(query)}
 
     def address(changes: Mapping[str, object] | None = None, **named: object) -> str:
-        wanted = {**asked, **(changes or {}), **named}
+        wanted = {**current, **(changes or {}), **named}
         kept = {
             name: value
             for name, value in wanted.items()

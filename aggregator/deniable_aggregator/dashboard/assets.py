@@ -37,12 +37,12 @@ class Asset:
 
 def address(name: str) -> str:
     """Where a browser finds a file of `static/`; KeyError for one that is not there."""
-    return url_for("dashboard.static", path=_found()[name].path)
+    return url_for("dashboard.static", path=_assets_by_name()[name].path)
 
 
 def serve(path: str) -> Response:
     """The file at an address, compressed where the browser takes that."""
-    asset = _by_path().get(path)
+    asset = _assets_by_path().get(path)
     if asset is None:
         raise Problem("not-found", f"no file of the pages is at {path[:80]!r}")
     smaller = "gzip" in request.headers.get("Accept-Encoding", "").lower()
@@ -56,15 +56,15 @@ def serve(path: str) -> Response:
 
 
 @cache
-def _found() -> Mapping[str, Asset]:
+def _assets_by_name() -> Mapping[str, Asset]:
     """Every file by its name."""
     files = [path for path in sorted(STATIC.rglob("*")) if path.is_file() and path.suffix]
     return {path.relative_to(STATIC).as_posix(): _asset(path) for path in files}
 
 
 @cache
-def _by_path() -> Mapping[str, Asset]:
-    return {asset.path: asset for asset in _found().values()}
+def _assets_by_path() -> Mapping[str, Asset]:
+    return {asset.path: asset for asset in _assets_by_name().values()}
 
 
 def _asset(path: Path) -> Asset:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import UnsetType
 
 from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.words import amount, count, digits_for, share, when
+from deniable_aggregator.dashboard.formatting import amount, count, digits_for, share, when
 from deniable_aggregator.documents.estimates import (
     EstimatesDocument,
     LabelEstimate,
@@ -21,7 +21,7 @@ Follow = Callable[[str], str | None]
 RAW = ("Estimate", "Interval", "People", "Made-up reports that would move it")
 
 
-def bars(
+def bar_chart(
     rows: Sequence[LabelEstimate],
     *,
     title: str,
@@ -32,7 +32,7 @@ def bars(
     """One bar a label, with its interval unless it is projected: then there is none."""
     digits = digits_for(map(_width, rows))
     projected = any(not isinstance(row.projected, UnsetType) for row in rows)
-    shown = [
+    drawn_rows = [
         {
             "label": row.label,
             "value": row.projected if projected else row.frequency,
@@ -48,7 +48,7 @@ def bars(
         title=title,
         summary=_summary(title, rows, digits),
         kind="columns" if ordered else "bars",
-        drawing={"rows": shown},
+        drawing={"rows": drawn_rows},
         columns=columns,
         rows=[_cells(row, digits, projected, follow) for row in rows],
         digits=digits,
@@ -56,7 +56,7 @@ def bars(
     )
 
 
-def crossed(
+def cross_table(
     document: EstimatesDocument,
     domain: Record,
     names: Sequence[str],
@@ -94,7 +94,7 @@ def crossed(
     )
 
 
-def lines(
+def line_chart(
     series: OverTime,
     *,
     title: str,
@@ -113,7 +113,7 @@ def lines(
         if moment.upper is not None and moment.lower is not None
     )
 
-    def told(number: float | None) -> str:
+    def as_text(number: float | None) -> str:
         return share(number, digits) if unit == "share" else amount(number, digits)
 
     rows = [
@@ -121,7 +121,9 @@ def lines(
             Cell(tick, note="still open" if series.provisional[place] else ""),
             Cell(count(series.n[place]), series.n[place]),
             *(
-                Cell(told(line[place].value), line[place].value, note=_span(line[place], told))
+                Cell(
+                    as_text(line[place].value), line[place].value, note=_span(line[place], as_text)
+                )
                 for line in series.lines.values()
             ),
         )
@@ -160,12 +162,12 @@ def quantity_rows(
     if isinstance(document.clipped, UnsetType):
         return []
     steps = len(document.clipped.step.partition(".")[2])
-    found = () if isinstance(document.quantiles, UnsetType) else document.quantiles
-    told = [(_quantile(each.name), each, steps) for each in found]
+    quantiles = () if isinstance(document.quantiles, UnsetType) else document.quantiles
+    rows = [(_quantile(each.name), each, steps) for each in quantiles]
     if isinstance(document.mean, UnsetType):
-        return told
+        return rows
     middle = document.mean
-    return [("Mean", middle, digits_for([middle.upper - middle.lower])), *told]
+    return [("Mean", middle, digits_for([middle.upper - middle.lower])), *rows]
 
 
 def _quantile(name: str) -> str:
@@ -208,9 +210,9 @@ def _width(row: LabelEstimate) -> float:
     return 0.0 if row.lower is None or row.upper is None else 100 * (row.upper - row.lower)
 
 
-def _span(moment: object, told: Callable[[float | None], str]) -> str:
+def _span(moment: object, as_text: Callable[[float | None], str]) -> str:
     lower, upper = getattr(moment, "lower", None), getattr(moment, "upper", None)
-    return "" if lower is None else f"{told(lower)} to {told(upper)}"
+    return "" if lower is None else f"{as_text(lower)} to {as_text(upper)}"
 
 
 def _summary(title: str, rows: Sequence[LabelEstimate], digits: int) -> str:

@@ -8,7 +8,7 @@ from math import ceil, exp, floor, log10
 
 from msgspec import UNSET, UnsetType
 
-from deniable_aggregator.dashboard.words import amount, plural, share
+from deniable_aggregator.dashboard.formatting import amount, plural, share
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.queries.anonymity import of_relay
 from deniable_aggregator.registry import Collection
@@ -21,7 +21,7 @@ _LARGE = 1e6
 _HARDLY = 0.0005
 
 
-def revealed(manifest: Manifest) -> Iterator[str]:
+def report_guarantees(manifest: Manifest) -> Iterator[str]:
     """What one report says of whoever sent it, and all of them together."""
     report = manifest.epsilon_report
     if manifest.identified:
@@ -53,9 +53,9 @@ def revealed(manifest: Manifest) -> Iterator[str]:
         )
 
 
-def hidden(found: Collection, batch: int) -> Iterator[str]:
+def relay_guarantees(collection: Collection, batch: int) -> Iterator[str]:
     """What a relay that passes on so many reports together adds; nothing where there is none."""
-    shuffled = of_relay(found, batch, UNSET)
+    shuffled = of_relay(collection, batch, UNSET)
     if isinstance(shuffled, UnsetType):
         return
     yield (
@@ -67,15 +67,15 @@ def hidden(found: Collection, batch: int) -> Iterator[str]:
     )
 
 
-def fakes(
-    found: Collection, document: EstimatesDocument, row: LabelEstimate | None
+def fabrication_limits(
+    collection: Collection, document: EstimatesDocument, row: LabelEstimate | None
 ) -> Iterator[str]:
     """What made-up reports could do to these estimates; `row` is the example."""
     influence = document.trust.influence
     if influence is not None:
-        unit = f"{influence:.3g}" if found.estimator.tells == "mean" else _up(influence)
+        unit = f"{influence:.3g}" if collection.estimator.tells == "mean" else _up(influence)
         yield f"One device can move an estimate by at most {unit}, whatever it sends."
-    if row is None or row.frequency is None or found.manifest.domain.type == "number":
+    if row is None or row.frequency is None or collection.manifest.domain.type == "number":
         return
     needed = row.reports_to_leave_interval
     if needed is None:
@@ -88,9 +88,9 @@ def fakes(
     )
 
 
-def over_optimum(found: Collection) -> tuple[str, str] | None:
+def excess_error(collection: Collection) -> tuple[str, str] | None:
     """How far the mechanism is above the least error that any could have: short, and in words."""
-    ratio = over_least(found.mechanism)
+    ratio = over_least(collection.mechanism)
     if ratio is None:
         return None
     above = float(ratio) - 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from msgspec import UnsetType
 
-from deniable_aggregator.dashboard.activity import LATE_SECONDS, Activity, activity
+from deniable_aggregator.dashboard.activity import LATE_SECONDS, Activity, activity_of
 from deniable_aggregator.documents.estimates import WarningDocument
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.metrics.pace import Outcome
@@ -27,7 +27,7 @@ from deniable_aggregator.store.rows import EpochRow, Verdict
 NEWEST = 30
 """Epochs whose reports are looked at for what is odd."""
 
-WORDS: Mapping[str, str] = {
+REASON_MEANINGS: Mapping[str, str] = {
     "cannot-open": "sealed to another key, or damaged",
     "collection-expired": "came after the collection's last day",
     "epoch-closed": "came after their epoch had closed",
@@ -46,18 +46,18 @@ WORDS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class IngestHealth:
     """One collection; None for what may not be told."""
 
     collection: Collection
     activity: Activity
     counted_per_minute: float | None
-    turned_away_per_minute: float | None
+    rejected_per_minute: float | None
     rejections: Mapping[str, int] | None
     open_epochs: int | None
 
     @property
-    def turned_away(self) -> int | None:
+    def rejected(self) -> int | None:
         """Rejected so far, for whatever reason."""
         return None if self.rejections is None else sum(self.rejections.values())
 
@@ -68,7 +68,7 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
-class Oddness:
+class CollectionAnomalies:
     """A collection whose reports honest devices would not have sent."""
 
     collection: Collection
@@ -76,40 +76,42 @@ class Oddness:
 
 
 def health_of(
-    found: Collection, store: Reports, rates: Mapping[Outcome, float] | None, now: float
-) -> Health:
+    collection: Collection, store: Reports, rates: Mapping[Outcome, float] | None, now: float
+) -> IngestHealth:
     """Of one collection, at this moment."""
-    rows = store.epochs(found.id)
-    live = found.manifest.read == "live"
-    shown = rates if live else None
-    return Health(
-        collection=found,
-        activity=activity(found, rows, now),
-        counted_per_minute=_rate(found, shown, counted=True),
-        turned_away_per_minute=_rate(found, shown, counted=False),
-        rejections=None if found.manifest.read == "releases" else store.rejections(found.id),
+    rows = store.epochs(collection.id)
+    live = collection.manifest.read == "live"
+    visible_rates = rates if live else None
+    return IngestHealth(
+        collection=collection,
+        activity=activity_of(collection, rows, now),
+        counted_per_minute=_rate(collection, visible_rates, counted=True),
+        rejected_per_minute=_rate(collection, visible_rates, counted=False),
+        rejections=None
+        if collection.manifest.read == "releases"
+        else store.rejections(collection.id),
         open_epochs=sum(row.closed_at is None for row in rows) if live else None,
     )
 
 
-def turned_away(found: Iterable[Health]) -> list[tuple[str, int, str]]:
+def rejection_totals(rows: Iterable[IngestHealth]) -> list[tuple[str, int, str]]:
     """Reason, reports, and what it means: the most frequent first."""
     total: Counter[str] = Counter()
-    for each in found:
-        total.update(each.rejections or {})
-    return [(reason, n, WORDS.get(reason, "")) for reason, n in total.most_common() if n]
+    for row in rows:
+        total.update(row.rejections or {})
+    return [(reason, n, REASON_MEANINGS.get(reason, "")) for reason, n in total.most_common() if n]
 
 
-def oddness_of(found: Collection, store: Reports) -> Oddness | None:
+def anomalies_of(collection: Collection, store: Reports) -> CollectionAnomalies | None:
     """What the newest epochs that may be read show of made-up reports."""
     try:
-        rows = visible(found, store.epochs(found.id))[-NEWEST:]
+        rows = visible(collection, store.epochs(collection.id))[-NEWEST:]
         if not rows:
             return None
-        told = of_shape(found, pooled(store, found, _span(rows)))
+        warnings = of_shape(collection, pooled(store, collection, _span(rows)))
     except (Problem, DamagedError):  # too few, releases only, or damaged: nothing may be said
         return None
-    return None if isinstance(told, UnsetType) else Oddness(found, told)
+    return None if isinstance(warnings, UnsetType) else CollectionAnomalies(collection, warnings)
 
 
 def _span(rows: Sequence[EpochRow]) -> Span:
@@ -117,7 +119,7 @@ def _span(rows: Sequence[EpochRow]) -> Span:
 
 
 def _rate(
-    found: Collection, rates: Mapping[Outcome, float] | None, *, counted: bool
+    collection: Collection, rates: Mapping[Outcome, float] | None, *, counted: bool
 ) -> float | None:
     if rates is None:
         return None
@@ -125,7 +127,7 @@ def _rate(
     wanted = {Verdict.COUNTED.value} if counted else None
     return sum(
         rate
-        for (collection, outcome), rate in rates.items()
-        if collection == found.id
+        for (collection_id, outcome), rate in rates.items()
+        if collection_id == collection.id
         and (outcome in wanted if wanted is not None else outcome not in taken)
     )

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from flask import url_for
 
 from deniable_aggregator.dashboard.charts import Cell, Chart
+from deniable_aggregator.dashboard.formatting import plural, when
 from deniable_aggregator.dashboard.release_charts import short_price
-from deniable_aggregator.dashboard.words import plural, when
 from deniable_aggregator.documents.describe import cost_words
 from deniable_aggregator.documents.releases import (
     AccountDocument,
@@ -26,7 +26,7 @@ from deniable_shared.epochs import epoch_start
 MOST_DRAWN = 200
 
 
-def left_of_installation(
+def installation_budgets(
     accounts: Sequence[AccountDocument], files: Mapping[str, str] | None = None
 ) -> Chart:
     """How much of its budget each collection has spent on one installation."""
@@ -49,8 +49,8 @@ def left_of_installation(
     )
 
 
-def left_over_time(
-    found: Collection, account: AccountDocument, files: Mapping[str, str] | None = None
+def epoch_budgets(
+    collection: Collection, account: AccountDocument, files: Mapping[str, str] | None = None
 ) -> Chart | None:
     """What releases have charged to each epoch; None where there was none."""
     if not account.epochs:
@@ -58,17 +58,23 @@ def left_over_time(
     runs = account.epochs
     key, symbol = ("epsilon", "ε") if account.per_epoch.rho is None else ("rho", "ρ")
     drawn = [
-        {"label": label, "value": _of(run.spent, key), "lower": None, "upper": None, "sure": True}
-        for label, run in _by_epoch(found, runs)
+        {
+            "label": label,
+            "value": _amount(run.spent, key),
+            "lower": None,
+            "upper": None,
+            "sure": True,
+        }
+        for label, run in _by_epoch(collection, runs)
     ]
     return Chart(
         name="spent",
         title=f"Spent of each epoch, in {symbol} (limit {getattr(account.per_epoch, key)})",
         summary=f"{plural(len(drawn), 'epoch')} with releases; the table has every number",
         kind="columns" if len(drawn) > 1 else "bars",
-        drawing={"rows": drawn, "most": _of(account.per_epoch, key) or None},
+        drawing={"rows": drawn, "most": _amount(account.per_epoch, key) or None},
         columns=("Epochs", "Spent", "Left", "Limit"),
-        rows=[_run(found, run) for run in runs],
+        rows=[_run(collection, run) for run in runs],
         unit=" ",
         digits=2,
         files=files,
@@ -76,16 +82,16 @@ def left_over_time(
 
 
 def _by_epoch(
-    found: Collection, runs: Sequence[SpentEpochsDocument]
+    collection: Collection, runs: Sequence[SpentEpochsDocument]
 ) -> Iterator[tuple[str, SpentEpochsDocument]]:
     """Each epoch by itself, the newest ones."""
     every = [(epoch, run) for run in runs for epoch in range(run.first, run.last + 1)]
     for epoch, run in every[-MOST_DRAWN:]:
-        yield _start(found, epoch), run
+        yield _start(collection, epoch), run
 
 
-def _run(found: Collection, run: SpentEpochsDocument) -> tuple[Cell, ...]:
-    first, last = _start(found, run.first), _start(found, run.last)
+def _run(collection: Collection, run: SpentEpochsDocument) -> tuple[Cell, ...]:
+    first, last = _start(collection, run.first), _start(collection, run.last)
     name = first if run.first == run.last else f"{first} to {last}"
     return (
         Cell(name, note=f"{run.first}" if run.first == run.last else f"{run.first} to {run.last}"),
@@ -112,21 +118,21 @@ def _least(account: AccountDocument) -> CostDocument:
     if not account.epochs:
         return account.per_epoch
     key = "epsilon" if account.per_epoch.rho is None else "rho"
-    return min((run.left for run in account.epochs), key=lambda left: _of(left, key))
+    return min((run.left for run in account.epochs), key=lambda left: _amount(left, key))
 
 
 def _share(whole: RemainingDocument) -> float:
     """1 where a release without such a cost was made, or where there is no budget at all."""
     key = "epsilon" if whole.limit.rho is None else "rho"
-    limit = _of(whole.limit, key)
+    limit = _amount(whole.limit, key)
     spent = getattr(whole.spent, key)
     return 1.0 if spent is None or not limit else min(float(spent) / limit, 1.0)
 
 
-def _of(cost: CostDocument, key: str) -> float:
-    told = getattr(cost, key)
-    return 0.0 if told is None else float(told)
+def _amount(cost: CostDocument, key: str) -> float:
+    amount = getattr(cost, key)
+    return 0.0 if amount is None else float(amount)
 
 
-def _start(found: Collection, epoch: int) -> str:
-    return when(epoch_start(epoch, found.manifest.epoch_seconds))
+def _start(collection: Collection, epoch: int) -> str:
+    return when(epoch_start(epoch, collection.manifest.epoch_seconds))

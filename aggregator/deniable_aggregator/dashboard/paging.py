@@ -14,7 +14,7 @@ PageNumber = Annotated[int, Meta(ge=1, le=100_000, description="a page from 1 to
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Generic[Item]):
+class ListPage(Generic[Item]):
     """One page of a list; numbers count from 1."""
 
     items: Sequence[Item]
@@ -29,9 +29,9 @@ class Part(Generic[Item]):
         return self.first + len(self.items) - 1
 
 
-def paged(items: Sequence[Item], page: int, size: int) -> Part[Item]:
+def paginate(items: Sequence[Item], page: int, size: int) -> ListPage[Item]:
     """That page, or the last one there is."""
     pages = max(-(-len(items) // size), 1)
     page = min(page, pages)
     start = (page - 1) * size
-    return Part(items[start : start + size], page, pages, start + 1, len(items))
+    return ListPage(items[start : start + size], page, pages, start + 1, len(items))

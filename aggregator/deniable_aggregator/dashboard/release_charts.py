@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from deniable_aggregator.dashboard.addresses import Address
 from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.filing import files_of
-from deniable_aggregator.dashboard.words import amount, chance, count, digits_for, share, when
+from deniable_aggregator.dashboard.downloads import download_links
+from deniable_aggregator.dashboard.formatting import amount, chance, count, digits_for, share, when
 from deniable_aggregator.documents.describe import (
-    asked_words,
     cost_words,
     epoch_runs,
     epochs_words,
+    request_text,
 )
 from deniable_aggregator.documents.releases import (
     BarDocument,
@@ -51,18 +51,20 @@ def days_of(epochs: Sequence[int], seconds: int) -> str:
     )
 
 
-def left_rows(quote: QuoteDocument) -> list[tuple[str, str, str, str, str]]:
+def budget_rows(quote: QuoteDocument) -> list[tuple[str, str, str, str, str]]:
     """Account, currency, limit, left before and after; a row for each currency with a limit."""
     after = quote.after
     return [
-        *_left("The epoch with least left", quote.budget.epoch, after.epoch if after else None),
-        *_left(
+        *_account_rows(
+            "The epoch with least left", quote.budget.epoch, after.epoch if after else None
+        ),
+        *_account_rows(
             "One installation", quote.budget.installation, after.installation if after else None
         ),
     ]
 
 
-def _left(
+def _account_rows(
     name: str, before: RemainingDocument, after: RemainingDocument | None
 ) -> Iterator[tuple[str, str, str, str, str]]:
     for symbol, key in CURRENCIES:
@@ -72,7 +74,7 @@ def _left(
             yield name, symbol, limit, str(left), then
 
 
-def expected_rows(bars: Iterable[BarDocument]) -> list[tuple[str, str, str, str]]:
+def error_bar_rows(bars: Iterable[BarDocument]) -> list[tuple[str, str, str, str]]:
     """How far off, from, to, in so many cases."""
     return [
         (bar.quantity, _end(bar.lower), _end(bar.upper), chance(bar.confidence)) for bar in bars
@@ -97,14 +99,14 @@ def facts_of(document: ReleaseDocument) -> list[tuple[str, str]]:
 
 def tables_of(document: ReleaseDocument) -> dict[str, Rows]:
     """The lists of objects in it, each by its name."""
-    found = ((name, _rows_of(document.result[name])) for name in _ordered(document.result))
-    return {name: rows for name, rows in found if rows}
+    tables = ((name, _rows_of(document.result[name])) for name in _ordered(document.result))
+    return {name: rows for name, rows in tables if rows}
 
 
 def charts_of(document: ReleaseDocument, address: Address) -> list[Chart]:
     """A table each; drawn where its rows have an interval."""
     return [
-        _chart(name, rows, files_of(address, table=name))
+        _chart(name, rows, download_links(address, table=name))
         for name, rows in tables_of(document).items()
     ]
 
@@ -140,8 +142,8 @@ def _drawn(row: Mapping[str, Any], first: str) -> dict[str, object]:
 
 def _interval(row: Mapping[str, Any]) -> bool:
     """Around a share."""
-    known = (row.get("lower"), row.get("upper"), row.get("frequency", row.get("share")))
-    return all(isinstance(each, int | float) for each in known)
+    numbers = (row.get("lower"), row.get("upper"), row.get("frequency", row.get("share")))
+    return all(isinstance(each, int | float) for each in numbers)
 
 
 def _number(row: Mapping[str, Any], name: str) -> float:
@@ -176,8 +178,8 @@ def _rows_of(value: object) -> Rows:
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
-    known = [*names]
-    return [*(n for n in FIRST if n in known), *(n for n in known if n not in FIRST)]
+    listed = [*names]
+    return [*(n for n in FIRST if n in listed), *(n for n in listed if n not in FIRST)]
 
 
 def _named(name: str) -> str:
@@ -185,6 +187,6 @@ def _named(name: str) -> str:
 
 
 FILTERS: tuple[Callable[..., str], ...] = (
-    *(asked_words, cost_words, days_of, epochs_words, short_price),
+    *(request_text, cost_words, days_of, epochs_words, short_price),
 )
 """What templates may use."""

@@ -22,7 +22,7 @@ def cost_words(cost: CostDocument) -> str:
     return ", ".join(written) or "nothing"
 
 
-def asked_words(document: PlannedDocument | ReleaseSummary) -> str:
+def request_text(document: PlannedDocument | ReleaseSummary) -> str:
     """A mechanism and the parameters of the request."""
     parameters = [f"{name} = {_value(value)}" for name, value in document.parameters.items()]
     return f"{document.mechanism}: {', '.join(parameters)}"

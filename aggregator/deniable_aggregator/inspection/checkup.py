@@ -20,7 +20,7 @@ from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.documents.collections import CollectionDocument
 from deniable_aggregator.errors import AggregatorError, LockedError
 from deniable_aggregator.inspection import installation
-from deniable_aggregator.inspection.acts import audit_check
+from deniable_aggregator.inspection.audit_view import audit_check
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.process import server_file

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
 
-from deniable_aggregator.dashboard.guarantees import revealed
+from deniable_aggregator.dashboard.guarantees import report_guarantees
 from deniable_aggregator.report.facts import Facts
 from deniable_aggregator.report.markup import Child, Element, element, written
 from deniable_aggregator.report.tables import MOST_LABELS, courses, label_table, quantity_table
@@ -108,7 +108,7 @@ def _over_time(facts: Facts) -> Iterator[Element]:
 def _promises(facts: Facts) -> Iterator[Element]:
     manifest = facts.manifest
     yield element("h2", "What one report reveals")
-    yield element("ul", *(element("li", sentence) for sentence in revealed(manifest)))
+    yield element("ul", *(element("li", sentence) for sentence in report_guarantees(manifest)))
     yield element("h2", "How far to trust it")
     yield element("ul", *(element("li", sentence) for sentence in _trusted(facts)))
 

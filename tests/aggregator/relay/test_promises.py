@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.dashboard.guarantees import hidden
+from deniable_aggregator.dashboard.guarantees import relay_guarantees
 from deniable_shared.report import decode_errors
 from support import api_world
 from support.relay_reports import YES
@@ -54,13 +54,13 @@ def test_with_vouchers_a_relay_adds_nothing_for_they_say_whose_a_report_is(tmp_p
         found = world.register(api_world.authored(more='requires = ["voucher/1"]\n'))
         world.count(found, [YES] * 10)
         assert "shuffled" not in (world.get("/v1/collections/settings/estimates").json or {})
-        assert list(hidden(found, 1_000)) == []
+        assert list(relay_guarantees(found, 1_000)) == []
 
 
 def test_the_page_of_a_collection_says_what_the_relay_adds(tmp_path: Path) -> None:
     with api_world.opened(tmp_path, **RELAYED) as world:
         found = world.register(api_world.authored())
-        [sentence] = hidden(found, 1_000)
+        [sentence] = relay_guarantees(found, 1_000)
         assert "at least 1\u202f000 together" in sentence
         assert "ε = 0.585 at δ = 1e-06 of one report, if at most 50" in sentence
-        assert list(hidden(found, 0)) == []
+        assert list(relay_guarantees(found, 0)) == []

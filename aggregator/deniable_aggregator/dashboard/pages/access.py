@@ -15,7 +15,7 @@ from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.guard import current_session, see_other
 from deniable_aggregator.access.roles import PEOPLE, ROLES
 from deniable_aggregator.access.signin import link_path
-from deniable_aggregator.dashboard.acting import administrator, done, form
+from deniable_aggregator.dashboard.admin_forms import administrator, perform, read_form
 from deniable_aggregator.dashboard.page import Context, Page, Post
 from deniable_aggregator.documents.access import (
     Named,
@@ -28,7 +28,7 @@ from deniable_aggregator.documents.access import (
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.web.application import service
 
-Chosen = Annotated[
+CollectionNames = Annotated[
     list[str], Meta(max_length=100, description="ids or names of at most 100 collections")
 ]
 
@@ -41,7 +41,7 @@ class TokenForm(Arguments, frozen=True, kw_only=True):
 
     role: Role
     label: Named
-    collections: Chosen = field(default_factory=list)
+    collections: CollectionNames = field(default_factory=list)
     expires_days: Annotated[int, Meta(ge=1, le=3650, description="1 to 3650 days")] | None = None
 
 
@@ -50,7 +50,7 @@ class LinkForm(Arguments, frozen=True, kw_only=True):
 
     name: Named
     role: PersonRole
-    collections: Chosen = field(default_factory=list)
+    collections: CollectionNames = field(default_factory=list)
 
 
 class PersonForm(LinkForm, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class PersonForm(LinkForm, frozen=True, kw_only=True):
     password: Password
 
 
-class Which(Arguments, frozen=True):
+class Identifier(Arguments, frozen=True):
     """What is to end."""
 
     id: Annotated[str, Meta(max_length=64, description="what the list shows")]
@@ -78,75 +78,79 @@ def view(query: Arguments) -> Context:  # noqa: ARG001 - every view takes the qu
         "own": "" if own is None else own.id,
         "roles": ROLES,
         "people": PEOPLE,
-        "known": {found.id: found.name for found in service().registry.all()},
-        "choices": {found.id: found.name for found in service().registry.listed()},
+        "collection_names": {
+            collection.id: collection.name for collection in service().registry.all()
+        },
+        "choices": {collection.id: collection.name for collection in service().registry.listed()},
     }
 
 
 def act() -> Context | Response:
     """Make or end something; with a secret the page is shown at once, else asked for anew."""
-    secret = done(
+    secret = perform(
         {
-            "token-made": _token_made,
-            "token-revoked": _token_revoked,
-            "user-added": _user_added,
-            "user-removed": _user_removed,
-            "session-ended": _session_ended,
-            "sign-in-link-made": _link_made,
+            "token-made": _make_token,
+            "token-revoked": _revoke_token,
+            "user-added": _add_user,
+            "user-removed": _remove_user,
+            "session-ended": _end_session,
+            "sign-in-link-made": _make_link,
         }
     )
     return {**view(Arguments()), **secret} if secret else see_other(request.path)
 
 
-def _token_made(audit: AuditEntry) -> Context:
-    asked = form(TokenForm)
+def _make_token(audit: AuditEntry) -> Context:
+    token_form = read_form(TokenForm)
     body = NewToken(
-        role=asked.role,
-        label=asked.label,
-        collections=asked.collections or None,
-        expires_days=asked.expires_days,
+        role=token_form.role,
+        label=token_form.label,
+        collections=token_form.collections or None,
+        expires_days=token_form.expires_days,
     )
     scope = service().registry.ids_of(body.collections)
     made = acts.make_token(service().tokens, body, scope=scope, now=service().clock(), audit=audit)
     return {"made_token": made}
 
 
-def _token_revoked(audit: AuditEntry) -> Context:
-    token_id = form(Which).id
+def _revoke_token(audit: AuditEntry) -> Context:
+    token_id = read_form(Identifier).id
     audit = audit.with_details(token_id=token_id)
     acts.revoke_token(service().tokens, token_id, audit=audit)
     return {}
 
 
-def _user_added(audit: AuditEntry) -> Context:
-    asked = form(PersonForm)
+def _add_user(audit: AuditEntry) -> Context:
+    person_form = read_form(PersonForm)
     body = NewUser(
-        name=asked.name,
-        role=asked.role,
-        password=asked.password,
-        collections=asked.collections or None,
+        name=person_form.name,
+        role=person_form.role,
+        password=person_form.password,
+        collections=person_form.collections or None,
     )
     scope = service().registry.ids_of(body.collections)
     acts.add_user(service().users, body, scope=scope, audit=audit)
     return {}
 
 
-def _user_removed(audit: AuditEntry) -> Context:
-    name = form(Which).id
+def _remove_user(audit: AuditEntry) -> Context:
+    name = read_form(Identifier).id
     acts.remove_user(service().users, name, audit=audit.with_details(name=name))
     return {}
 
 
-def _session_ended(audit: AuditEntry) -> Context:
-    session_id = form(Which).id
+def _end_session(audit: AuditEntry) -> Context:
+    session_id = read_form(Identifier).id
     audit = audit.with_details(session_id=session_id)
     acts.end_session(service().sessions, session_id, audit=audit)
     return {}
 
 
-def _link_made(audit: AuditEntry) -> Context:
-    asked = form(LinkForm)
-    body = NewLink(name=asked.name, role=asked.role, collections=asked.collections or None)
+def _make_link(audit: AuditEntry) -> Context:
+    link_form = read_form(LinkForm)
+    body = NewLink(
+        name=link_form.name, role=link_form.role, collections=link_form.collections or None
+    )
     scope = service().registry.ids_of(body.collections)
     made = acts.make_link(
         service().sessions,

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from deniable_aggregator.access.audit import continues, verify
-from deniable_aggregator.dashboard.acting import administrator
 from deniable_aggregator.dashboard.addresses import here
+from deniable_aggregator.dashboard.admin_forms import administrator
 from deniable_aggregator.dashboard.page import Context, Page
-from deniable_aggregator.dashboard.paging import PageNumber, paged
+from deniable_aggregator.dashboard.paging import PageNumber, paginate
 from deniable_aggregator.documents.fields import Arguments
-from deniable_aggregator.inspection.acts import known_end, require_end
+from deniable_aggregator.inspection.audit_view import known_end, require_end
 from deniable_aggregator.queries import access
 from deniable_aggregator.web.application import service
 from deniable_shared.errors import ForkError
@@ -32,7 +32,7 @@ def view(query: AuditPageArguments) -> Context:
     """Some entries; with `verify=yes` all of them are read and hashed."""
     administrator()
     size, head = service().store.audit_head()
-    part = paged(range(size, 0, -1), query.page, ROWS)
+    part = paginate(range(size, 0, -1), query.page, ROWS)
     first = part.items[-1] - 1 if part.items else 0
     entries = access.audit(service().store, first, len(part.items)).entries[::-1]
     return {
@@ -42,16 +42,16 @@ def view(query: AuditPageArguments) -> Context:
         "head": head,
         "part": part,
         "entries": list(zip(part.items, entries, strict=False)),
-        **(_verified(query.since) if query.verify == "yes" else {}),
+        **(_verify_chain(query.since) if query.verify == "yes" else {}),
     }
 
 
-def _verified(since: str) -> Context:
-    known = known_end(service().settings.data)  # before the rows: both only ever grow
+def _verify_chain(since: str) -> Context:
+    noted_end = known_end(service().settings.data)  # before the rows: both only ever grow
     rows = list(access.audit_rows(service().store))
     try:
         size, head = verify(rows)
-        require_end(rows, known)
+        require_end(rows, noted_end)
         if since:
             continues(rows, since)
     except ForkError as error:

@@ -8,28 +8,38 @@ import msgspec
 from flask import Response
 from msgspec import UnsetType
 
-from deniable_aggregator.dashboard import spans
-from deniable_aggregator.dashboard.about import collection_of
+from deniable_aggregator.dashboard import span_presets
 from deniable_aggregator.dashboard.addresses import here
-from deniable_aggregator.dashboard.asking import (
+from deniable_aggregator.dashboard.charts import Chart
+from deniable_aggregator.dashboard.current_collection import collection_of
+from deniable_aggregator.dashboard.downloads import as_attachment, download_links
+from deniable_aggregator.dashboard.estimate_charts import (
+    bar_chart,
+    cross_table,
+    line_chart,
+    quantity_rows,
+)
+from deniable_aggregator.dashboard.guarantees import (
+    excess_error,
+    fabrication_limits,
+    relay_guarantees,
+    report_guarantees,
+)
+from deniable_aggregator.dashboard.page import Context, Page
+from deniable_aggregator.dashboard.paging import paginate
+from deniable_aggregator.dashboard.query_args import (
     CollectionArguments,
     can_test,
-    usual_show,
+    default_show,
 )
-from deniable_aggregator.dashboard.charts import Chart
-from deniable_aggregator.dashboard.estimate_charts import bars, crossed, lines, quantity_rows
-from deniable_aggregator.dashboard.filing import attached, files_of
-from deniable_aggregator.dashboard.guarantees import fakes, hidden, over_optimum, revealed
-from deniable_aggregator.dashboard.page import Context, Page
-from deniable_aggregator.dashboard.paging import paged
-from deniable_aggregator.dashboard.showing import (
+from deniable_aggregator.dashboard.row_selection import (
     MOST_COLUMNS,
-    Asked,
-    chips_of,
-    fitting,
-    in_order,
-    leading,
-    lines_of,
+    PageView,
+    follow_chips,
+    follow_links,
+    is_ordered,
+    matching_rows,
+    series_labels,
 )
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.problem import Problem
@@ -42,110 +52,121 @@ from deniable_shared.dyadic import format_epsilon
 from deniable_shared.epochs import epoch_start
 
 ROWS = 25
-_SAID_AS_STATES = ("too-few-reports", "read-refused")
+_EMPTY_STATES = ("too-few-reports", "read-refused")
 
 
 def view(query: CollectionArguments, collection: str) -> Context | Response:
     """The page, or with `format` the document or the rows that it shows."""
-    found = collection_of(collection)
-    asked = Asked(found, query, here("dashboard.collection", query, collection=found.id))
+    target = collection_of(collection)
+    page_view = PageView(target, query, here("dashboard.collection", query, collection=target.id))
     if query.format != "html":
-        return _file(asked)
-    return {**_about(asked), **_shown(asked)}
+        return _file(page_view)
+    return {**_collection_context(page_view), **_estimates_context(page_view)}
 
 
-def _file(asked: Asked) -> Response:
+def _file(page_view: PageView) -> Response:
     """What the API answers to the same question, to be kept as a file."""
-    running, kind = service(), asked.query.format
-    question = msgspec.structs.replace(asked.question, group_by=asked.query.by)
+    running, kind = service(), page_view.query.format
+    arguments = msgspec.structs.replace(page_view.arguments, group_by=page_view.query.by)
     batch = running.settings.relay_batch
-    document = queries.answer(running.store, asked.found, question, relay_batch=batch)
+    document = queries.answer(running.store, page_view.collection, arguments, relay_batch=batch)
     response = estimates_as(JSON if kind == "json" else CSV, document)
-    return attached(response, f"{asked.found.manifest.name}.{kind}")
+    return as_attachment(response, f"{page_view.collection.manifest.name}.{kind}")
 
 
-def _about(asked: Asked) -> Context:
+def _collection_context(page_view: PageView) -> Context:
     """What holds whatever was reported."""
-    found, manifest = asked.found, asked.found.manifest
+    collection, manifest = page_view.collection, page_view.collection.manifest
     domain = manifest.domain
     return {
-        "found": found,
+        "collection": collection,
         "manifest": manifest,
         "epsilon": format_epsilon(manifest.epsilon_report),
-        "optimum": over_optimum(found),
-        "revealed": [*revealed(manifest), *hidden(found, service().settings.relay_batch)],
-        "query": asked.query,
-        "show": asked.show,
-        "usual_show": usual_show(found),
-        "can_test": can_test(found),
-        "address": asked.address,
-        "spans": spans.choices(found, service().store, service().clock()),
-        "first_day": spans.day_of(found, asked.query.first),
-        "last_day": spans.day_of(found, asked.query.last),
+        "optimum": excess_error(collection),
+        "revealed": [
+            *report_guarantees(manifest),
+            *relay_guarantees(collection, service().settings.relay_batch),
+        ],
+        "query": page_view.query,
+        "show": page_view.show,
+        "default_show": default_show(collection),
+        "can_test": can_test(collection),
+        "address": page_view.address,
+        "spans": span_presets.span_options(collection, service().store, service().clock()),
+        "first_day": span_presets.day_text(collection, page_view.query.first),
+        "last_day": span_presets.day_text(collection, page_view.query.last),
         "attributes": domain.topics if isinstance(domain, Record) else (),
-        "crossed": asked.crossed,
-        "combinations": found.estimator.tells != "tables",
+        "crossed_attributes": page_view.crossed_attributes,
+        "combinations": collection.estimator.tells != "tables",
     }
 
 
-def _shown(asked: Asked) -> Context:
+def _estimates_context(page_view: PageView) -> Context:
     """The estimates, or why there are none."""
     running = service()
     batch = running.settings.relay_batch
     try:
-        document = queries.estimates(running.store, asked.found, asked.question, relay_batch=batch)
+        document = queries.estimates(
+            running.store, page_view.collection, page_view.arguments, relay_batch=batch
+        )
     except Problem as problem:
-        if problem.slug not in _SAID_AS_STATES:
+        if problem.slug not in _EMPTY_STATES:
             raise
         return {"missing": problem}
-    rows = fitting(asked, document)
+    rows = matching_rows(page_view, document)
     return {
         "missing": None,
         "document": document,
-        "typical": _typical(document),
+        "typical": _typical_half_width(document),
         "quantities": quantity_rows(document),
         "warnings": () if isinstance(document.warnings, UnsetType) else document.warnings,
         "associations": (
             () if isinstance(document.associations, UnsetType) else document.associations
         ),
-        "fakes": list(fakes(asked.found, document, rows[0] if rows else None)),
+        "fakes": list(
+            fabrication_limits(page_view.collection, document, rows[0] if rows else None)
+        ),
         "held_out": document.evidence == "held-out",
-        **_charts(asked, document, rows),
+        **_chart_context(page_view, document, rows),
     }
 
 
-def _charts(asked: Asked, document: EstimatesDocument, rows: list[LabelEstimate]) -> Context:
-    followed = lines_of(asked, document, rows)
-    part = paged(rows, asked.query.page, MOST_COLUMNS if in_order(asked) else ROWS)
+def _chart_context(
+    page_view: PageView, document: EstimatesDocument, rows: list[LabelEstimate]
+) -> Context:
+    followed = series_labels(page_view, document, rows)
+    part = paginate(rows, page_view.query.page, MOST_COLUMNS if is_ordered(page_view) else ROWS)
     return {
         "part": part,
         "followed": followed,
         "estimates": (
-            _estimates(asked, document, part.items, followed) if document.estimates else None
+            _estimates_chart(page_view, document, part.items, followed)
+            if document.estimates
+            else None
         ),
-        "chips": chips_of(asked, followed, part.items),
-        "over_time": _over_time(asked, followed),
+        "chips": follow_chips(page_view, followed, part.items),
+        "over_time": _series_chart(page_view, followed),
         "labels": len(document.estimates),
     }
 
 
-def _estimates(
-    asked: Asked,
+def _estimates_chart(
+    page_view: PageView,
     document: EstimatesDocument,
     rows: Sequence[LabelEstimate],
     followed: Sequence[str],
 ) -> Chart:
-    domain = asked.found.manifest.domain
-    files = files_of(asked.address)
-    if isinstance(domain, Record) and asked.crossed:
-        title = " and ".join(asked.crossed)
-        return crossed(document, domain, asked.crossed, title=title, files=files)
-    return bars(
+    domain = page_view.collection.manifest.domain
+    files = download_links(page_view.address)
+    if isinstance(domain, Record) and page_view.crossed_attributes:
+        title = " and ".join(page_view.crossed_attributes)
+        return cross_table(document, domain, page_view.crossed_attributes, title=title, files=files)
+    return bar_chart(
         rows,
         title=_TITLES.get(domain.type, "Who has what"),
         files=files,
-        follow=leading(asked, followed),
-        ordered=in_order(asked),
+        follow=follow_links(page_view, followed),
+        ordered=is_ordered(page_view),
     )
 
 
@@ -157,25 +178,25 @@ _TITLES = {
 }
 
 
-def _over_time(asked: Asked, followed: Sequence[str]) -> Chart | None:
+def _series_chart(page_view: PageView, followed: Sequence[str]) -> Chart | None:
     """None where nothing can be followed or there is one epoch only."""
     if not followed:
         return None
-    series = over_time(service().store, asked.found, asked.question, labels=followed)
+    series = over_time(service().store, page_view.collection, page_view.arguments, labels=followed)
     if len(series.epochs) < 2:
         return None
-    seconds = asked.found.manifest.epoch_seconds
+    seconds = page_view.collection.manifest.epoch_seconds
     left = f", the newest {len(series.epochs)} epochs" if series.left_out else ""
-    return lines(
+    return line_chart(
         series,
         title=f"Over time{left}",
         epoch_start=lambda epoch: epoch_start(epoch, seconds),
-        files=files_of(asked.address, by="epoch"),
-        unit="" if asked.found.manifest.domain.type == "number" else "share",
+        files=download_links(page_view.address, by="epoch"),
+        unit="" if page_view.collection.manifest.domain.type == "number" else "share",
     )
 
 
-def _typical(document: EstimatesDocument) -> float | None:
+def _typical_half_width(document: EstimatesDocument) -> float | None:
     """Half the middle one of all intervals, as a share."""
     widths = sorted(
         row.upper - row.lower

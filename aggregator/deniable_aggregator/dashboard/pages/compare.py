@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 from flask import Response
 
-from deniable_aggregator.dashboard import spans
-from deniable_aggregator.dashboard.about import collection_of
+from deniable_aggregator.dashboard import span_presets
 from deniable_aggregator.dashboard.addresses import Address, here
-from deniable_aggregator.dashboard.comparing import (
+from deniable_aggregator.dashboard.comparison_view import (
     CompareArguments,
-    asked,
-    differences,
-    periods,
-    signed,
+    comparison_arguments,
+    difference_chart,
+    period_pairs,
+    signed_text,
 )
-from deniable_aggregator.dashboard.filing import attached, files_of
+from deniable_aggregator.dashboard.current_collection import collection_of
+from deniable_aggregator.dashboard.downloads import as_attachment, download_links
+from deniable_aggregator.dashboard.formatting import digits_for, when
 from deniable_aggregator.dashboard.page import Context, Page
-from deniable_aggregator.dashboard.paging import paged
-from deniable_aggregator.dashboard.words import digits_for, when
+from deniable_aggregator.dashboard.paging import paginate
 from deniable_aggregator.documents.comparison import (
     ComparisonArguments,
     ComparisonDocument,
@@ -37,69 +37,73 @@ from deniable_shared.epochs import epoch_start
 
 ROWS = 25
 MOST_SAID = 3
-_SAID_AS_STATES = ("too-few-reports", "read-refused")
+_EMPTY_STATES = ("too-few-reports", "read-refused")
 
 
 def view(query: CompareArguments, collection: str) -> Context | Response:
     """The API's comparison of these two periods, or why there is none; with `format` a file."""
-    found = collection_of(collection)
-    choices = periods(found, visible(found, service().store.epochs(found.id)))
-    domain = found.manifest.domain
-    address = here("dashboard.compare", query, collection=found.id)
+    target = collection_of(collection)
+    pairs = period_pairs(target, visible(target, service().store.epochs(target.id)))
+    domain = target.manifest.domain
+    address = here("dashboard.compare", query, collection=target.id)
     about: Context = {
-        "found": found,
-        "manifest": found.manifest,
+        "collection": target,
+        "manifest": target.manifest,
         "query": query,
-        "choices": choices,
+        "choices": pairs,
         "attributes": domain.topics if isinstance(domain, Record) else (),
         "address": address,
     }
-    if not choices or (domain.type == "text" and not query.candidate):
+    if not pairs or (domain.type == "text" and not query.candidate):
         return {**about, "document": None, "missing": None, "wanted": None}
-    wanted = asked(found, query, choices[0])
+    wanted = comparison_arguments(target, query, pairs[0])
     if query.format != "html":
-        return _file(found, wanted, query.format)
-    return {**about, **_periods(found, wanted), **_shown(found, query, wanted, address)}
+        return _file(target, wanted, query.format)
+    return {
+        **about,
+        **_period_fields(target, wanted),
+        **_comparison_context(target, query, wanted, address),
+    }
 
 
-def _file(found: Collection, wanted: ComparisonArguments, kind: str) -> Response:
+def _file(collection: Collection, wanted: ComparisonArguments, kind: str) -> Response:
     """What the API answers to the same question."""
-    document = comparison(service().store, found, wanted)
+    document = comparison(service().store, collection, wanted)
     rows = compared_rows(document)
-    told = answer(document) if kind == "json" else as_table(CSV, rows, COMPARISON_COLUMNS, {})
-    return attached(told, f"{found.name}-compared.{kind}")
+    response = answer(document) if kind == "json" else as_table(CSV, rows, COMPARISON_COLUMNS, {})
+    return as_attachment(response, f"{collection.name}-compared.{kind}")
 
 
-def _periods(found: Collection, wanted: ComparisonArguments) -> Context:
+def _period_fields(collection: Collection, wanted: ComparisonArguments) -> Context:
     """What the date fields show."""
     return {
         "wanted": wanted,
         "days": [
-            spans.day_of(found, given)
+            span_presets.day_text(collection, given)
             for given in (wanted.before_first, wanted.before_last, wanted.first, wanted.last)
         ],
     }
 
 
-def _shown(
-    found: Collection, query: CompareArguments, wanted: ComparisonArguments, address: Address
+def _comparison_context(
+    collection: Collection, query: CompareArguments, wanted: ComparisonArguments, address: Address
 ) -> Context:
     try:
-        document = comparison(service().store, found, wanted)
+        document = comparison(service().store, collection, wanted)
     except Problem as problem:
-        if problem.slug not in _SAID_AS_STATES:
+        if problem.slug not in _EMPTY_STATES:
             raise
         return {"document": None, "missing": problem}
     rows = _ordered(document)
-    part = paged(rows, query.page, ROWS)
+    part = paginate(rows, query.page, ROWS)
     return {
         "missing": None,
         "document": document,
         "part": part,
-        "chart": differences(document, part.items, files_of(address)),
-        "said": [_said(document, row) for row in rows[:MOST_SAID] if row.changed],
-        "hidden": _hidden(document),
-        "spans": [_span(found, each.epochs) for each in (document.before, document.after)],
+        "chart": difference_chart(document, part.items, download_links(address)),
+        "said": [_change_text(document, row) for row in rows[:MOST_SAID] if row.changed],
+        "hidden": _undetected_change(document),
+        "spans": [_span(collection, each.epochs) for each in (document.before, document.after)],
     }
 
 
@@ -114,30 +118,33 @@ def _ordered(document: ComparisonDocument) -> Sequence[DifferenceDocument]:
     )
 
 
-def _said(document: ComparisonDocument, row: DifferenceDocument) -> tuple[str, str]:
+def _change_text(document: ComparisonDocument, row: DifferenceDocument) -> tuple[str, str]:
     """What, and by how much."""
     points = document.unit == "share"
     digits = digits_for([(100 if points else 1) * (row.upper - row.lower)])
     moved, low, high = (
-        signed(each, digits, points=points) for each in (row.difference, row.lower, row.upper)
+        signed_text(each, digits, points=points) for each in (row.difference, row.lower, row.upper)
     )
     return row.label, f"{moved}{' points' if points else ''} ({low} to {high})"
 
 
-def _hidden(document: ComparisonDocument) -> str:
+def _undetected_change(document: ComparisonDocument) -> str:
     """The largest change that an interval without evidence leaves possible."""
     points = document.unit == "share"
-    reach = [max(-row.lower, row.upper) for row in document.differences if not row.changed]
-    if not reach:
+    widths = [max(-row.lower, row.upper) for row in document.differences if not row.changed]
+    if not widths:
         return ""
-    digits = digits_for([(200 if points else 2) * max(reach)])
-    return signed(max(reach), digits, points=points).lstrip("+") + (" points" if points else "")
+    digits = digits_for([(200 if points else 2) * max(widths)])
+    return signed_text(max(widths), digits, points=points).lstrip("+") + (
+        " points" if points else ""
+    )
 
 
-def _span(found: Collection, epochs: Sequence[int]) -> str:
+def _span(collection: Collection, epochs: Sequence[int]) -> str:
     """First to last day."""
     first, last = (
-        when(epoch_start(epoch, found.manifest.epoch_seconds)) for epoch in (epochs[0], epochs[-1])
+        when(epoch_start(epoch, collection.manifest.epoch_seconds))
+        for epoch in (epochs[0], epochs[-1])
     )
     return first if first == last else f"{first} to {last}"
 

@@ -12,9 +12,9 @@ from msgspec import Meta
 
 from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.dashboard.addresses import here
-from deniable_aggregator.dashboard.ingest_health import health_of, oddness_of, turned_away
+from deniable_aggregator.dashboard.ingest_health import anomalies_of, health_of, rejection_totals
 from deniable_aggregator.dashboard.page import Context, Page
-from deniable_aggregator.dashboard.paging import PageNumber, paged
+from deniable_aggregator.dashboard.paging import PageNumber, paginate
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.metrics.pace import WINDOW_SECONDS
 from deniable_aggregator.web.application import service
@@ -34,12 +34,16 @@ def view(query: HealthArguments) -> Context:
     """Every collection that the visitor may see, the busiest first."""
     visitor, now, store = current_identity(), service().clock(), service().store
     rates = service().pace.per_minute()
-    known = [found for found in service().registry.all() if visitor and visitor.may_see(found.id)]
-    rows = [health_of(found, store, rates, now) for found in known]
-    rows.sort(key=lambda row: (not row.late, -(row.turned_away_per_minute or 0.0)))
-    part = paged(rows, query.page, ROWS)
+    collections = [
+        collection
+        for collection in service().registry.all()
+        if visitor and visitor.may_see(collection.id)
+    ]
+    rows = [health_of(collection, store, rates, now) for collection in collections]
+    rows.sort(key=lambda row: (not row.late, -(row.rejected_per_minute or 0.0)))
+    part = paginate(rows, query.page, ROWS)
     again = "HX-Request" in request.headers
-    odd = [] if again else [oddness_of(row.collection, store) for row in part.items]
+    odd = [] if again else [anomalies_of(row.collection, store) for row in part.items]
     return {
         "query": query,
         "address": here("dashboard.health", query),
@@ -48,15 +52,15 @@ def view(query: HealthArguments) -> Context:
         "measured": rates is not None,
         "part": part,
         "counted": sum(row.counted_per_minute or 0.0 for row in rows),
-        "refused": sum(row.turned_away_per_minute or 0.0 for row in rows),
+        "refused": sum(row.rejected_per_minute or 0.0 for row in rows),
         "hidden": sum(row.collection.manifest.read != "live" for row in rows),
         "open_epochs": sum(row.open_epochs or 0 for row in rows),
         "late": sum(row.late for row in rows),
         "batches": service().watch.batches,
         "lag_seconds": service().watch.lag_seconds,
-        "reasons": turned_away(rows),
+        "reasons": rejection_totals(rows),
         "checks": service().readiness.look(),
-        "odd": [found for found in odd if found is not None],
+        "odd": [anomalies for anomalies in odd if anomalies is not None],
     }
 
 

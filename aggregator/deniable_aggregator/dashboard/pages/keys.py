@@ -8,7 +8,7 @@ from flask import Response, request
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.guard import see_other
-from deniable_aggregator.dashboard.acting import administrator, done, form
+from deniable_aggregator.dashboard.admin_forms import administrator, perform, read_form
 from deniable_aggregator.dashboard.page import Context, Page, Post
 from deniable_aggregator.documents.collections import RotateArguments
 from deniable_aggregator.documents.fields import Arguments
@@ -33,13 +33,13 @@ def view(query: Arguments) -> Context:  # noqa: ARG001 - every view takes the qu
 
 def act() -> Response:
     """Make the next key of a suite, or show the one that is pending."""
-    done({"key-rotated": _rotated})
+    perform({"key-rotated": _rotate})
     return see_other(request.path)
 
 
-def _rotated(audit: AuditEntry) -> Context:
-    asked = form(RotateArguments)
-    service().rotate_key(asked.suite, at_once=asked.now, audit=audit)
+def _rotate(audit: AuditEntry) -> Context:
+    rotation = read_form(RotateArguments)
+    service().rotate_key(rotation.suite, at_once=rotation.now, audit=audit)
     return {}
 
 

@@ -8,12 +8,12 @@ from flask import Response
 from msgspec import Meta
 
 from deniable_aggregator.access.guard import current_identity
-from deniable_aggregator.dashboard.about import collection_of
 from deniable_aggregator.dashboard.addresses import Address, here
-from deniable_aggregator.dashboard.filing import Format, attached, files_of
-from deniable_aggregator.dashboard.ledger_charts import left_of_installation, left_over_time
+from deniable_aggregator.dashboard.current_collection import collection_of
+from deniable_aggregator.dashboard.downloads import Format, as_attachment, download_links
+from deniable_aggregator.dashboard.ledger_charts import epoch_budgets, installation_budgets
 from deniable_aggregator.dashboard.page import Context, Page
-from deniable_aggregator.dashboard.paging import PageNumber, paged
+from deniable_aggregator.dashboard.paging import PageNumber, paginate
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.documents.releases import AccountDocument, LedgerDocument
 from deniable_aggregator.queries.ledger import accounts
@@ -41,49 +41,51 @@ def view(query: LedgerPageArguments) -> Context | Response:
     if query.format != "html":
         return _file(query)
     if query.collection:
-        found = collection_of(query.collection)
-        [account] = accounts(service().store, [found])
+        collection = collection_of(query.collection)
+        [account] = accounts(service().store, [collection])
         return {
-            "found": found,
+            "collection": collection,
             "account": account,
-            "chart": left_over_time(found, account, files_of(address)),
-            "part": paged(account.releases[::-1], query.page, ROWS),
+            "chart": epoch_budgets(collection, account, download_links(address)),
+            "part": paginate(account.releases[::-1], query.page, ROWS),
             "address": address,
         }
-    return {"found": None, **_all(query, address), "address": address}
+    return {"collection": None, **_all_accounts(query, address), "address": address}
 
 
 def _file(query: LedgerPageArguments) -> Response:
     """Of one collection or of all that the visitor may see, whatever page of them is shown."""
-    wanted = [collection_of(query.collection)] if query.collection else _known()
+    wanted = [collection_of(query.collection)] if query.collection else _visible_collections()
     document, kind = LedgerDocument(accounts(service().store, wanted)), query.format
     rows = spent_rows(document)
-    told = answer(document) if kind == "json" else as_table(CSV, rows, LEDGER_COLUMNS, {})
+    response = answer(document) if kind == "json" else as_table(CSV, rows, LEDGER_COLUMNS, {})
     name = f"{wanted[0].name}-budget" if query.collection else "budgets"
-    return attached(told, f"{name}.{kind}")
+    return as_attachment(response, f"{name}.{kind}")
 
 
-def _known() -> list[Collection]:
+def _visible_collections() -> list[Collection]:
     visitor = current_identity()
     return [
-        found
-        for found in service().registry.all()
-        if visitor is not None and visitor.may_see(found.id)
+        collection
+        for collection in service().registry.all()
+        if visitor is not None and visitor.may_see(collection.id)
     ]
 
 
-def _all(query: LedgerPageArguments, address: Address) -> Context:
-    part = paged(_known(), query.page, ROWS)
+def _all_accounts(query: LedgerPageArguments, address: Address) -> Context:
+    part = paginate(_visible_collections(), query.page, ROWS)
     listed = accounts(service().store, part.items)
     return {
         "part": part,
         "accounts": listed,
         "released": sum(len(account.releases) for account in listed),
-        "chart": (left_of_installation(listed, files_of(address)) if _spent(listed) else None),
+        "chart": (
+            installation_budgets(listed, download_links(address)) if _any_release(listed) else None
+        ),
     }
 
 
-def _spent(accounts: list[AccountDocument]) -> bool:
+def _any_release(accounts: list[AccountDocument]) -> bool:
     return any(account.releases for account in accounts)
 
 

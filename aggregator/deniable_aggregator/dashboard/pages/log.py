@@ -12,7 +12,7 @@ from msgspec import Meta
 from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.page import Context, Page
-from deniable_aggregator.dashboard.paging import PageNumber, Part
+from deniable_aggregator.dashboard.paging import ListPage, PageNumber
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.inspection import log_audit
 from deniable_aggregator.inspection.check import Check
@@ -44,7 +44,7 @@ class Row:
 def view(query: LogPageArguments) -> Context:
     """Entries with what they are about; verification reads, too, and changes nothing."""
     size, head = service().store.log_head()
-    part = _part(size, query.page)
+    part = _log_rows(size, query.page)
     return {
         "size": size,
         "head": head,
@@ -52,40 +52,42 @@ def view(query: LogPageArguments) -> Context:
         "public_url": service().settings.public_url,
         "part": part,
         "query": query,
-        "checks": list(_verified()) if query.verify else None,
+        "checks": list(_verify_log()) if query.verify else None,
         "address": here("dashboard.log", query),
     }
 
 
-def _part(size: int, page: int) -> Part[Row]:
+def _log_rows(size: int, page: int) -> ListPage[Row]:
     pages = max(-(-size // ROWS), 1)
     page = min(page, pages)
     last = size - (page - 1) * ROWS
     first = max(last - ROWS, 0)
     visitor = current_identity()
-    known = [each for each in service().registry.all() if visitor and visitor.may_see(each.id)]
-    rows = [_row(entry) for entry in explained(service().store, known, first, last - first)]
-    return Part(rows[::-1], page, pages, (page - 1) * ROWS + 1, size)
+    collections = [
+        each for each in service().registry.all() if visitor and visitor.may_see(each.id)
+    ]
+    rows = [_row(entry) for entry in explained(service().store, collections, first, last - first)]
+    return ListPage(rows[::-1], page, pages, (page - 1) * ROWS + 1, size)
 
 
 def _row(entry: LoggedEntry) -> Row:
-    about, href = _about(entry)
+    about, href = _entry_target(entry)
     return Row(entry.index, entry.type, entry.body_hash, about, href)
 
 
-def _about(entry: LoggedEntry) -> tuple[str, str | None]:
+def _entry_target(entry: LoggedEntry) -> tuple[str, str | None]:
     """In words, and the address where it is shown."""
-    found = entry.collection
-    if found is None:
+    collection = entry.collection
+    if collection is None:
         return "", None
     if entry.release is not None:
-        href = url_for("dashboard.release", collection=found.id, release_id=entry.release)
-        return f"{found.name}: release {entry.release}", href
-    href = url_for("collections.manifest", collection=found.id, version=entry.version)
-    return f"{found.versions[entry.version or 1].name}, version {entry.version}", href
+        href = url_for("dashboard.release", collection=collection.id, release_id=entry.release)
+        return f"{collection.name}: release {entry.release}", href
+    href = url_for("collections.manifest", collection=collection.id, version=entry.version)
+    return f"{collection.versions[entry.version or 1].name}, version {entry.version}", href
 
 
-def _verified() -> Iterator[Check]:
+def _verify_log() -> Iterator[Check]:
     """What `deniable log verify` says of this database, and whether the service shows its head."""
     settings = service().settings
     try:
@@ -93,11 +95,11 @@ def _verified() -> Iterator[Check]:
         yield Check("ok", "log", f"of the database: {chain.words}")
         yield from log_audit.of_database(settings, chain, service().keys.trust)
         size, head = service().store.log_head()
-        shown = chain.has_head(size, head) or size > len(chain.entries)
+        own = chain.has_head(size, head) or size > len(chain.entries)
         yield Check(
-            "ok" if shown else "fail",
+            "ok" if own else "fail",
             "head",
-            f"the one of {size:,} entries that is shown here is {'' if shown else 'not '}its own",
+            f"the one of {size:,} entries that is shown here is {'' if own else 'not '}its own",
         )
     except DeniableError as error:
         yield Check("fail", "log", str(error))

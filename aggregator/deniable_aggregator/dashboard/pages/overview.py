@@ -12,11 +12,11 @@ from typing import Annotated
 from msgspec import Meta
 
 from deniable_aggregator.access.guard import current_identity
-from deniable_aggregator.dashboard import spark
-from deniable_aggregator.dashboard.activity import Activity, activity, alerts
+from deniable_aggregator.dashboard import sparkline
+from deniable_aggregator.dashboard.activity import Activity, activity_of, alerts
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.page import Context, Page
-from deniable_aggregator.dashboard.paging import PageNumber, paged
+from deniable_aggregator.dashboard.paging import PageNumber, paginate
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import service
@@ -40,7 +40,7 @@ class Row:
 
     collection: Collection
     epsilon: str
-    asked: str
+    answers: str
     activity: Activity | None
     line: str
 
@@ -49,73 +49,83 @@ def view(query: OverviewArguments) -> Context:
     """The collections that the visitor may see; numbers for those who may read."""
     visitor = current_identity()
     reads = visitor is not None and visitor.may("viewer")
-    known = service().registry.all()
+    collections = service().registry.all()
     if visitor is not None:
-        known = [found for found in known if visitor.may_see(found.id)]
-    archived = sum(found.archived for found in known)
-    known = [found for found in known if query.archived or not found.archived]
+        collections = [collection for collection in collections if visitor.may_see(collection.id)]
+    archived = sum(collection.archived for collection in collections)
+    collections = [
+        collection for collection in collections if query.archived or not collection.archived
+    ]
     now = service().clock()
-    rows = [(found, _activity(found, now) if reads else None) for found in known]
-    told = [alert for found, seen in rows if seen for alert in alerts(found, seen, now)]
-    part = paged(_matching(rows, query.q), query.page, ROWS)
+    rows = [
+        (collection, _activity(collection, now) if reads else None) for collection in collections
+    ]
+    alert_list = [
+        alert for collection, counts in rows if counts for alert in alerts(collection, counts, now)
+    ]
+    part = paginate(_matching(rows, query.q), query.page, ROWS)
     return {
         "reads": reads,
         "trust": service().keys.trust,
-        "collections": len(known),
+        "collections": len(collections),
         "archived": archived,
-        "open": sum(found.state == "open" for found in known),
-        "today": sum(seen.today or 0 for _, seen in rows if seen),
-        "reports": sum(seen.reports or 0 for _, seen in rows if seen),
-        "hidden": sum(seen.today is None for _, seen in rows if seen),
+        "open": sum(collection.state == "open" for collection in collections),
+        "today": sum(counts.today or 0 for _, counts in rows if counts),
+        "reports": sum(counts.reports or 0 for _, counts in rows if counts),
+        "hidden": sum(counts.today is None for _, counts in rows if counts),
         "waiting": service().store.waiting().batches if reads else None,
-        "late": max((seen.late_seconds for _, seen in rows if seen), default=0.0),
-        "alerts": told[:MOST_ALERTS],
-        "more_alerts": max(len(told) - MOST_ALERTS, 0),
+        "late": max((counts.late_seconds for _, counts in rows if counts), default=0.0),
+        "alerts": alert_list[:MOST_ALERTS],
+        "more_alerts": max(len(alert_list) - MOST_ALERTS, 0),
         "query": query,
         "part": part,
-        "rows": [_row(found, seen) for found, seen in part.items],
-        "spark": spark,
+        "rows": [_row(collection, counts) for collection, counts in part.items],
+        "spark": sparkline,
         "address": here("dashboard.overview", query),
     }
 
 
-def _activity(found: Collection, now: float) -> Activity:
-    return activity(found, service().store.epochs(found.id), now)
+def _activity(collection: Collection, now: float) -> Activity:
+    return activity_of(collection, service().store.epochs(collection.id), now)
 
 
 def _matching(
     rows: Sequence[tuple[Collection, Activity | None]], text: str
 ) -> list[tuple[Collection, Activity | None]]:
     words = text.casefold().split()
-    return [(found, seen) for found, seen in rows if all(word in _said(found) for word in words)]
+    return [
+        (collection, counts)
+        for collection, counts in rows
+        if all(word in _search_text(collection) for word in words)
+    ]
 
 
-def _said(found: Collection) -> str:
-    newest = found.manifest
-    return f"{found.id} {found.name} {newest.purpose} {newest.owner}".casefold()
+def _search_text(collection: Collection) -> str:
+    newest = collection.manifest
+    return f"{collection.id} {collection.name} {newest.purpose} {newest.owner}".casefold()
 
 
-def _row(found: Collection, seen: Activity | None) -> Row:
+def _row(collection: Collection, counts: Activity | None) -> Row:
     return Row(
-        collection=found,
-        epsilon=format_epsilon(found.manifest.epsilon_report),
-        asked=_asked(found),
-        activity=seen,
-        line=spark.points(seen.recent) if seen else "",
+        collection=collection,
+        epsilon=format_epsilon(collection.manifest.epsilon_report),
+        answers=_answer_kind(collection),
+        activity=counts,
+        line=sparkline.points(counts.recent) if counts else "",
     )
 
 
-def _asked(found: Collection) -> str:
-    domain = found.manifest.domain
+def _answer_kind(collection: Collection) -> str:
+    domain = collection.manifest.domain
     document = domain.to_json()
-    told = {
+    descriptions = {
         "bits": f"{domain.size:,} yes or no",
         "choice": f"one of {domain.size:,}",
         "number": f"a number, {document.get('low')} to {document.get('high')}",
         "record": f"one of {domain.size:,} combinations",
         "text": f"a text of up to {document.get('max_bytes')} bytes",
     }
-    return told[domain.type]
+    return descriptions[domain.type]
 
 
 PAGE = Page(path="/", title="Overview", view=view, role=None, query=OverviewArguments, menu=10)

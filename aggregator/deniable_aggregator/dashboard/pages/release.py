@@ -13,22 +13,22 @@ from typing import Annotated
 from flask import Response, request
 from msgspec import UNSET, Meta
 
-from deniable_aggregator.dashboard.about import collection_of, may
 from deniable_aggregator.dashboard.addresses import here
-from deniable_aggregator.dashboard.filing import Format, attached
+from deniable_aggregator.dashboard.current_collection import collection_of, visitor_may
+from deniable_aggregator.dashboard.downloads import Format, as_attachment
 from deniable_aggregator.dashboard.page import Context, Page, Post
-from deniable_aggregator.dashboard.questioning import (
-    MOST_BOXES,
-    answer_to,
-    labels_of,
-    still_takes,
-    told,
-)
 from deniable_aggregator.dashboard.release_charts import (
     charts_of,
-    expected_rows,
+    error_bar_rows,
     facts_of,
     tables_of,
+)
+from deniable_aggregator.dashboard.session_form import (
+    MOST_BOXES,
+    answer_text,
+    ask_session,
+    chosen_labels,
+    questions_left_text,
 )
 from deniable_aggregator.documents.describe import promise_words, typical_words
 from deniable_aggregator.documents.fields import Arguments
@@ -50,34 +50,38 @@ class ReleaseView(Arguments, frozen=True):
 
 def view(query: ReleaseView, collection: str, release_id: str) -> Context | Response:
     """Of its document, which the API has under the same id; a charge without a result says so."""
-    found = collection_of(collection)
-    return _shown(found, release_id) if query.format == "html" else _file(found, release_id, query)
+    target = collection_of(collection)
+    return (
+        _page_context(target, release_id)
+        if query.format == "html"
+        else _file(target, release_id, query)
+    )
 
 
 def act(collection: str, release_id: str) -> Context:
     """Ask the session, and show the release with the answer; what is refused is said there."""
-    found = collection_of(collection)
-    labels = labels_of(request.form.getlist("label"), request.form.get("labels", ""))
+    target = collection_of(collection)
+    labels = chosen_labels(request.form.getlist("label"), request.form.get("labels", ""))
     try:
-        answered = answer_to(found, release_id, labels)
+        answer_document = ask_session(target, release_id, labels)
     except Problem as problem:
-        shown = _shown(found, release_id, labels)
-        return {**shown, "refused": problem, "status": problem.status}
-    return {**_shown(found, release_id, labels), "told": told(answered)}
+        context = _page_context(target, release_id, labels)
+        return {**context, "refused": problem, "status": problem.status}
+    return {**_page_context(target, release_id, labels), "answer": answer_text(answer_document)}
 
 
-def _file(found: Collection, release_id: str, query: ReleaseView) -> Response:
-    document = release(service().store, found, release_id)
-    name = f"{found.name}-{document.release}.{query.format}"
+def _file(collection: Collection, release_id: str, query: ReleaseView) -> Response:
+    document = release(service().store, collection, release_id)
+    name = f"{collection.name}-{document.release}.{query.format}"
     if query.format == "json":
-        return attached(answer(document), name)
+        return as_attachment(answer(document), name)
     tables = tables_of(document)
     if query.table not in tables:
         accepted = f"one of {', '.join(tables)}" if tables else "left out: there is no table in it"
         raise refuse("table", accepted=accepted, given=query.table)
     columns = tuple(tables[query.table][0])
     rows = [{column: _cell(row.get(column)) for column in columns} for row in tables[query.table]]
-    return attached(as_table(CSV, rows, columns, {}), name)
+    return as_attachment(as_table(CSV, rows, columns, {}), name)
 
 
 def _cell(value: object) -> object:
@@ -85,28 +89,30 @@ def _cell(value: object) -> object:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
 
 
-def _shown(found: Collection, release_id: str, labels: Sequence[str] = ()) -> Context:
-    document = release(service().store, found, release_id)
+def _page_context(collection: Collection, release_id: str, labels: Sequence[str] = ()) -> Context:
+    document = release(service().store, collection, release_id)
     address = here(
-        "dashboard.release", ReleaseView(), collection=found.id, release_id=document.release
+        "dashboard.release", ReleaseView(), collection=collection.id, release_id=document.release
     )
     return {
-        "found": found,
-        "manifest": found.manifest,
+        "collection": collection,
+        "manifest": collection.manifest,
         "document": document,
         "n": None if document.n is UNSET else document.n,
         "too_few": () if document.too_few_reports is UNSET else document.too_few_reports,
         "facts": facts_of(document),
         "charts": charts_of(document, address),
-        "bars": expected_rows(document.error_bars),
+        "bars": error_bar_rows(document.error_bars),
         "typical": list(typical_words(document)),
         "promised": list(promise_words(document)),
         "place": None if document.log is UNSET else document.log,
-        "asks": may("analyst"),
-        "still_takes": still_takes(found, release_id) if document.questions else "",
+        "asks": visitor_may("analyst"),
+        "questions_left": questions_left_text(collection, release_id) if document.questions else "",
         "chosen": labels,
-        "boxes": found.manifest.domain.labels if found.manifest.domain.size <= MOST_BOXES else (),
-        "told": None,
+        "boxes": collection.manifest.domain.labels
+        if collection.manifest.domain.size <= MOST_BOXES
+        else (),
+        "answer": None,
         "refused": None,
     }
 

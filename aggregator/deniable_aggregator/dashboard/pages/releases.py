@@ -10,24 +10,24 @@ from flask import Response, request, url_for
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.guard import current_identity, see_other
-from deniable_aggregator.dashboard import spans
-from deniable_aggregator.dashboard.about import collection_of, may
+from deniable_aggregator.dashboard import span_presets
 from deniable_aggregator.dashboard.addresses import here
+from deniable_aggregator.dashboard.current_collection import collection_of, visitor_may
 from deniable_aggregator.dashboard.page import Context, Page, Post
-from deniable_aggregator.dashboard.paging import paged
+from deniable_aggregator.dashboard.paging import paginate
 from deniable_aggregator.dashboard.release_charts import (
-    expected_rows,
-    left_rows,
+    budget_rows,
+    error_bar_rows,
 )
-from deniable_aggregator.dashboard.releasing import (
+from deniable_aggregator.dashboard.release_form import (
     ReleasesArguments,
     ReleasesQuery,
-    confirmed,
-    families,
-    fields_of,
-    given,
-    hidden,
-    priced,
+    filled_arguments,
+    hidden_fields,
+    kind_options,
+    parameters_of,
+    quote_request,
+    release_request,
 )
 from deniable_aggregator.documents.describe import promise_words, typical_words
 from deniable_aggregator.documents.releases import QuoteDocument
@@ -42,64 +42,64 @@ ROWS = 25
 
 def view(query: ReleasesArguments, collection: str) -> Context:
     """The list; for analysts the form, too, and the price of what it was filled in with."""
-    return _shown(collection_of(collection), query)
+    return _page_context(collection_of(collection), query)
 
 
 def act(collection: str) -> Context | Response:
     """Make the release that was priced, and go to it; what is refused is said on the page."""
-    found, who = collection_of(collection), current_identity()
+    target, who = collection_of(collection), current_identity()
     sent = [(name, values) for name, values in request.form.lists() if name != "csrf_token"]
     query = from_given(sent, ReleasesQuery)
     entry = AuditEntry.of(
-        "release-asked", actor=str(who), at=service().clock(), collection=found.id
+        "release-asked", actor=str(who), at=service().clock(), collection=target.id
     )
     try:
-        shown = service().releases.release(found, confirmed(query), audit=entry)
+        outcome = service().releases.release(target, release_request(query), audit=entry)
     except Problem as problem:
-        return _shown(found, query, refused=problem)
+        return _page_context(target, query, refused=problem)
     return see_other(
-        url_for("dashboard.release", collection=found.id, release_id=shown.row.release)
+        url_for("dashboard.release", collection=target.id, release_id=outcome.row.release)
     )
 
 
-def _shown(
-    found: Collection, query: ReleasesArguments, *, refused: Problem | None = None
+def _page_context(
+    collection: Collection, query: ReleasesArguments, *, refused: Problem | None = None
 ) -> Context:
-    summaries = releases(service().store, found).releases
+    summaries = releases(service().store, collection).releases
     price: Context = {"quote": None, "refused": refused}
-    if query.cost and refused is None and may("analyst"):
-        price = _priced(found, query)
+    if query.cost and refused is None and visitor_may("analyst"):
+        price = _quote_context(collection, query)
     return {
-        "found": found,
-        "manifest": found.manifest,
+        "collection": collection,
+        "manifest": collection.manifest,
         "query": query,
-        "asks": may("analyst"),
-        "families": families(),
-        "fields": fields_of(query.mechanism),
-        "given": given(query),
-        "first_day": spans.day_of(found, query.first),
-        "last_day": spans.day_of(found, query.last),
-        "part": paged(summaries[::-1], query.page, ROWS),
-        "address": here("dashboard.releases", query, collection=found.id),
+        "asks": visitor_may("analyst"),
+        "kinds": kind_options(),
+        "fields": parameters_of(query.mechanism),
+        "filled": filled_arguments(query),
+        "first_day": span_presets.day_text(collection, query.first),
+        "last_day": span_presets.day_text(collection, query.last),
+        "part": paginate(summaries[::-1], query.page, ROWS),
+        "address": here("dashboard.releases", query, collection=collection.id),
         "status": refused.status if refused else 200,
         **price,
     }
 
 
-def _priced(found: Collection, query: ReleasesArguments) -> Context:
+def _quote_context(collection: Collection, query: ReleasesArguments) -> Context:
     """What it would cost, or why there is nothing to be priced."""
     try:
-        quote = service().releases.quote(found, priced(found, query))
+        quote = service().releases.quote(collection, quote_request(collection, query))
     except Problem as problem:
         return {"quote": None, "refused": problem}
-    return {"quote": quote, "refused": None, **_about(query, quote)}
+    return {"quote": quote, "refused": None, **_quote_details(query, quote)}
 
 
-def _about(query: ReleasesArguments, quote: QuoteDocument) -> Context:
+def _quote_details(query: ReleasesArguments, quote: QuoteDocument) -> Context:
     return {
-        "hidden": hidden(query, quote.epochs),
-        "left": left_rows(quote),
-        "expected": expected_rows(quote.expected),
+        "hidden_fields": hidden_fields(query, quote.epochs),
+        "left": budget_rows(quote),
+        "expected": error_bar_rows(quote.expected),
         "typical": list(typical_words(quote)),
         "promised": list(promise_words(quote)),
     }

@@ -11,13 +11,13 @@ from flask import Response
 from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.authoring.snippet import client_snippet
 from deniable_aggregator.dashboard.addresses import here
-from deniable_aggregator.dashboard.drafting import (
+from deniable_aggregator.dashboard.collection_draft import (
     Draft,
     DraftError,
     SetUpArguments,
-    drafted,
+    draft_collection,
 )
-from deniable_aggregator.dashboard.guarantees import revealed
+from deniable_aggregator.dashboard.guarantees import report_guarantees
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.registry import Collection, UnknownCollection
 from deniable_aggregator.web.application import service
@@ -30,7 +30,7 @@ def view(query: SetUpArguments) -> Context | Response:
     origin = service().settings.public_url
     wrong = ""
     try:
-        draft = drafted(query, origin=origin, now=service().clock())
+        draft = draft_collection(query, origin=origin, now=service().clock())
     except DraftError as error:
         draft, wrong = None, str(error)
     if query.format == "toml" and draft is not None:
@@ -41,33 +41,33 @@ def view(query: SetUpArguments) -> Context | Response:
         "epsilons": EPSILONS,
         "wrong": wrong,
         "draft": draft,
-        **(_made(draft, origin) if draft else {}),
+        **(_draft_context(draft, origin) if draft else {}),
     }
 
 
-def _made(draft: Draft, origin: str) -> Context:
+def _draft_context(draft: Draft, origin: str) -> Context:
     manifest, visitor = draft.manifest, current_identity()
     operates = visitor is not None and visitor.may("admin")
     settings = service().settings
     return {
         "manifest": manifest,
-        "revealed": list(revealed(manifest)),
+        "revealed": list(report_guarantees(manifest)),
         "snippet": client_snippet(manifest, address=origin, trust=service().keys.trust),
         "origin": origin,
         "data": settings.data.absolute() if operates else None,
         "key_is_here": operates and settings.operator_key.is_file(),
-        "registered": _registered(manifest.name),
+        "registered": _registered_collection(manifest.name),
     }
 
 
-def _registered(name: str) -> Collection | None:
+def _registered_collection(name: str) -> Collection | None:
     """What has the name already, as far as the visitor may see it."""
     visitor = current_identity()
     try:
-        found = service().registry.get(name)
+        collection = service().registry.get(name)
     except UnknownCollection:
         return None
-    return found if visitor is not None and visitor.may_see(found.id) else None
+    return collection if visitor is not None and visitor.may_see(collection.id) else None
 
 
 def _file(draft: Draft) -> Response:

@@ -121,8 +121,8 @@
         ...base(ink),
         tooltip: {
           ...base(ink).tooltip, trigger: "axis", axisPointer: { type: "line", lineStyle: { color: ink.axis } },
-          formatter: (found) => {
-            const place = found[0].dataIndex;
+          formatter: (points) => {
+            const place = points[0].dataIndex;
             const lines = chart.lines.map((line) => `${shorter(line.label, 30)}  ${written(line.value[place], chart)}  (${written(line.lower[place], chart)} to ${written(line.upper[place], chart)})`);
             return [chart.ticks[place], ...lines].join("\n");
           },

@@ -50,60 +50,62 @@ class ReleasesArguments(Arguments, frozen=True):
     page: PageNumber = 1
 
 
-def _with_arguments() -> type[ReleasesArguments]:
+def _extended_arguments() -> type[ReleasesArguments]:
     """One more field for each argument that some family takes."""
     names = sorted({each.name for family in FAMILIES for each in parameters(family)})
     text = Annotated[str, Meta(max_length=_LONGEST, description="as the family takes it")]
-    found: Any = msgspec.defstruct(
+    extended: Any = msgspec.defstruct(
         "ReleasesQuery",
         [(name, text, "") for name in names],
         bases=(ReleasesArguments,),
         frozen=True,
     )
-    checked: type[ReleasesArguments] = found
+    checked: type[ReleasesArguments] = extended
     return checked
 
 
-ReleasesQuery = _with_arguments()
+ReleasesQuery = _extended_arguments()
 """What an address of the page may say."""
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class KindOption:
     """A kind of release, in a sentence."""
 
     name: str
     does: str
 
 
-def families() -> list[Family]:
+def kind_options() -> list[KindOption]:
     """All of them; what each does is the first sentence of its module."""
-    found = []
+    kinds = []
     for name, family in FAMILIES.items():
         said = (getattr(family, "__doc__", None) or "").partition("\n")[0].partition(": ")[2]
-        found.append(Family(name, said))
-    return found
+        kinds.append(KindOption(name, said))
+    return kinds
 
 
-def fields_of(mechanism: str) -> Sequence[Parameter]:
+def parameters_of(mechanism: str) -> Sequence[Parameter]:
     """The arguments of a family; none of one there is not."""
     return parameters(mechanism) if mechanism in FAMILIES else ()
 
 
-def given(query: ReleasesArguments) -> Mapping[str, str]:
+def filled_arguments(query: ReleasesArguments) -> Mapping[str, str]:
     """The arguments of its family that were filled in, as texts."""
-    known = {each.name: getattr(query, each.name, "") for each in fields_of(query.mechanism)}
-    return {name: text for name, text in known.items() if text}
+    arguments = {
+        each.name: getattr(query, each.name, "") for each in parameters_of(query.mechanism)
+    }
+    return {name: text for name, text in arguments.items() if text}
 
 
-def priced(found: Collection, query: ReleasesArguments) -> Request:
+def quote_request(collection: Collection, query: ReleasesArguments) -> Request:
     """The request whose price is asked for: every closed epoch unless days are chosen."""
-    span = span_of(query.first, query.last, found.manifest.epoch_seconds)
+    span = span_of(query.first, query.last, collection.manifest.epoch_seconds)
     bounded = not isinstance(query.last, UnsetType)
     return Request(query.mechanism, _arguments(query), Selection(span, bounded=bounded))
 
 
-def confirmed(query: ReleasesArguments) -> Request:
+def release_request(query: ReleasesArguments) -> Request:
     """The request that was priced; invalid-argument where it does not name its epochs."""
     if not query.epochs:
         raise refuse("epochs", accepted="those that were priced: see the cost first", given="none")
@@ -111,17 +113,17 @@ def confirmed(query: ReleasesArguments) -> Request:
     return Request(query.mechanism, _arguments(query), Selection(listed=listed))
 
 
-def hidden(query: ReleasesArguments, epochs: Sequence[int]) -> dict[str, str]:
+def hidden_fields(query: ReleasesArguments, epochs: Sequence[int]) -> dict[str, str]:
     """What the form carries that confirms."""
     return {
         "mechanism": query.mechanism,
-        **given(query),
+        **filled_arguments(query),
         "epochs": epochs_words(list(epochs)),
     }
 
 
 def _arguments(query: ReleasesArguments) -> dict[str, object]:
-    return {name: _value(name, text) for name, text in given(query).items()}
+    return {name: _value(name, text) for name, text in filled_arguments(query).items()}
 
 
 def _value(name: str, text: str) -> object:
@@ -141,11 +143,11 @@ def _value(name: str, text: str) -> object:
 
 
 def _listed(text: str) -> list[int]:
-    found: list[int] = []
+    epochs_read: list[int] = []
     for run in text.split(", "):
         first, _, last = run.partition(" to ")
         epochs = range(int(first), int(last or first) + 1)
-        if len(found) + len(epochs) > MOST_EPOCHS:
+        if len(epochs_read) + len(epochs) > MOST_EPOCHS:
             raise refuse("epochs", accepted=f"at most {MOST_EPOCHS:,} of them", given="more")
-        found += epochs
-    return found
+        epochs_read += epochs
+    return epochs_read

@@ -82,60 +82,62 @@ class Draft:
         return not any(finding.level == "error" for finding in self.findings)
 
 
-def drafted(asked: SetUpArguments, *, origin: str, now: float) -> Draft | None:
+def draft_collection(form: SetUpArguments, *, origin: str, now: float) -> Draft | None:
     """The draft; None while there is no question to speak of. DraftError names what is missing."""
-    if not _begun(asked):
+    if not _has_answers(form):
         return None
-    people = _whole("users", "How many people answer", asked.users, MOST_PEOPLE)
-    epochs = _whole("epochs", "How many epochs are asked", asked.epochs, MOST_EPOCHS)
+    people = _whole("users", "How many people answer", form.users, MOST_PEOPLE)
+    epochs = _whole("epochs", "How many epochs are asked", form.epochs, MOST_EPOCHS)
     try:
-        domain = _domain(asked)
+        domain = _domain(form)
         text = template(
-            asked.name or "question",
+            form.name or "question",
             domain=domain,
-            repeat=asked.repeat,
-            wanted=_wanted(asked, epochs),
+            repeat=form.repeat,
+            wanted=_template_options(form, epochs),
             clock=lambda: now,
         )
         manifest = manifest_from_toml(text, ingest=[origin])
-        planned = _planned(asked, manifest, people, epochs)
+        draft_plan = _plan_for_draft(form, manifest, people, epochs)
     except (DomainError, ManifestError, ParameterError) as error:
         raise DraftError(str(error)) from error
     return Draft(
         text=text,
         manifest=manifest,
-        plan=planned,
+        plan=draft_plan,
         reason=str(why(manifest)["reason"]),
         findings=tuple(lint(manifest, now=now)),
     )
 
 
-def _begun(asked: SetUpArguments) -> bool:
+def _has_answers(form: SetUpArguments) -> bool:
     """Whether the answers are there; the rest has defaults."""
-    needed = {"bits": asked.labels, "choice": asked.labels, "record": asked.attributes}
-    return bool(needed.get(asked.type, asked.name).strip())
+    needed = {"bits": form.labels, "choice": form.labels, "record": form.attributes}
+    return bool(needed.get(form.type, form.name).strip())
 
 
-def _wanted(asked: SetUpArguments, epochs: int) -> Wanted:
+def _template_options(form: SetUpArguments, epochs: int) -> Wanted:
     usual = Wanted()
     return Wanted(
-        purpose=asked.purpose or usual.purpose,
-        owner=asked.owner or usual.owner,
-        epsilon=asked.epsilon,
-        read=asked.read,
-        min_batch=_whole("min_batch", "Fewest reports shown", asked.min_batch, MOST_PEOPLE),
+        purpose=form.purpose or usual.purpose,
+        owner=form.owner or usual.owner,
+        epsilon=form.epsilon,
+        read=form.read,
+        min_batch=_whole("min_batch", "Fewest reports shown", form.min_batch, MOST_PEOPLE),
         epochs=epochs,
     )
 
 
-def _planned(asked: SetUpArguments, manifest: Manifest, people: int, epochs: int) -> Plan | None:
+def _plan_for_draft(
+    form: SetUpArguments, manifest: Manifest, people: int, epochs: int
+) -> Plan | None:
     """Of the very mechanism; None for one that no plan speaks of."""
-    wanted = (manifest.domain, asked.epsilon, people, asked.repeat, epochs)
-    found = _plan_of(*wanted, None)
-    if found.mechanism == manifest.mechanism_id:
-        return found
+    plan_arguments = (manifest.domain, form.epsilon, people, form.repeat, epochs)
+    default_plan = _plan_of(*plan_arguments, None)
+    if default_plan.mechanism == manifest.mechanism_id:
+        return default_plan
     try:
-        return _plan_of(*wanted, manifest.mechanism_id)
+        return _plan_of(*plan_arguments, manifest.mechanism_id)
     except ParameterError:
         return None
 
@@ -148,25 +150,25 @@ def _plan_of(
     return plan(domain, epsilon, people, repeat=repeat, epochs=epochs, mechanism=mechanism)
 
 
-def _domain(asked: SetUpArguments) -> Domain:
-    return parse_domain({"type": asked.type, **_DOCUMENTS[asked.type](asked)})
+def _domain(form: SetUpArguments) -> Domain:
+    return parse_domain({"type": form.type, **_DOCUMENTS[form.type](form)})
 
 
-def _labels(asked: SetUpArguments) -> Mapping[str, object]:
-    return {"labels": _lines(asked.labels)}
+def _labels(form: SetUpArguments) -> Mapping[str, object]:
+    return {"labels": _lines(form.labels)}
 
 
-def _number(asked: SetUpArguments) -> Mapping[str, object]:
-    ends = {"low": asked.low, "high": asked.high, "step": asked.step}
+def _number(form: SetUpArguments) -> Mapping[str, object]:
+    ends = {"low": form.low, "high": form.high, "step": form.step}
     return {name: _decimal(name, text) for name, text in ends.items()}
 
 
-def _record(asked: SetUpArguments) -> Mapping[str, object]:
-    return {"attributes": [_attribute(line) for line in _lines(asked.attributes)]}
+def _record(form: SetUpArguments) -> Mapping[str, object]:
+    return {"attributes": [_attribute(line) for line in _lines(form.attributes)]}
 
 
-def _text(asked: SetUpArguments) -> Mapping[str, object]:
-    return {"max_bytes": _whole("max_bytes", "Longest answer, in bytes", asked.max_bytes, 64)}
+def _text(form: SetUpArguments) -> Mapping[str, object]:
+    return {"max_bytes": _whole("max_bytes", "Longest answer, in bytes", form.max_bytes, 64)}
 
 
 _DOCUMENTS: Mapping[str, Callable[[SetUpArguments], Mapping[str, object]]] = {
@@ -183,8 +185,8 @@ def _lines(text: str) -> list[str]:
 
 
 def _attribute(line: str) -> Mapping[str, object]:
-    name, found, labels = line.partition("=")
-    if not found:
+    name, separator, labels = line.partition("=")
+    if not separator:
         raise DraftError(f"an attribute must be “name = label, label”, got “{line[:80]}”")
     return {"name": name.strip(), "labels": [label.strip() for label in labels.split(",")]}
 
@@ -198,8 +200,8 @@ def _decimal(name: str, text: str) -> str:
         ) from error
 
 
-def _whole(name: str, told: str, text: str, most: int) -> int:
+def _whole(name: str, label: str, text: str, most: int) -> int:
     digits = "".join(text.split()).replace(",", "")
     if not (digits.isascii() and digits.isdecimal() and 1 <= int(digits) <= most):
-        raise DraftError(f"{name} ({told}) must be 1 to {most:,}, got “{text}”")
+        raise DraftError(f"{name} ({label}) must be 1 to {most:,}, got “{text}”")
     return int(digits)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from msgspec import UnsetType
 
 from deniable_aggregator.dashboard.addresses import Address
-from deniable_aggregator.dashboard.asking import (
+from deniable_aggregator.dashboard.query_args import (
     MOST_LINES,
     CollectionArguments,
-    estimates_asked,
-    usual_show,
+    default_show,
+    estimates_arguments,
 )
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
@@ -25,87 +25,93 @@ USUAL_LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PageView:
     """A collection and one view of it."""
 
-    found: Collection
+    collection: Collection
     query: CollectionArguments
     address: Address
 
     @property
-    def question(self) -> EstimatesArguments:
+    def arguments(self) -> EstimatesArguments:
         """The same question as one puts it to the API."""
-        return estimates_asked(self.found, self.query)
+        return estimates_arguments(self.collection, self.query)
 
     @property
     def show(self) -> str:
         """raw, projected or significant."""
-        return usual_show(self.found) if isinstance(self.query.show, UnsetType) else self.query.show
+        return (
+            default_show(self.collection)
+            if isinstance(self.query.show, UnsetType)
+            else self.query.show
+        )
 
     @property
-    def crossed(self) -> list[str]:
+    def crossed_attributes(self) -> list[str]:
         """The two attributes of a cross-tabulation; empty where there is none."""
-        marginal = self.question.marginal
+        marginal = self.arguments.marginal
         names = [name.strip() for name in marginal[0].split(",")] if marginal else []
         return names if len(names) == 2 else []
 
 
-def fitting(asked: Asked, document: EstimatesDocument) -> list[LabelEstimate]:
+def matching_rows(page_view: PageView, document: EstimatesDocument) -> list[LabelEstimate]:
     """Those that fit the search, significant ones only where that is wanted."""
-    words = asked.query.q.casefold().split()
+    words = page_view.query.q.casefold().split()
     rows = [
         row
         for row in document.estimates
         if all(word in row.label.casefold() for word in words)
-        and (asked.show != "significant" or row.significant is not False)
+        and (page_view.show != "significant" or row.significant is not False)
     ]
-    if asked.query.sort == "order" or in_order(asked):
+    if page_view.query.sort == "order" or is_ordered(page_view):
         return rows
     return sorted(rows, key=_size, reverse=True)
 
 
-def lines_of(asked: Asked, document: EstimatesDocument, rows: Sequence[LabelEstimate]) -> list[str]:
+def series_labels(
+    page_view: PageView, document: EstimatesDocument, rows: Sequence[LabelEstimate]
+) -> list[str]:
     """The labels that are drawn over time: those asked for, else the first few.
 
     None of texts: they were found by looking at these very reports, and an interval of one epoch
     would not know that.
     """
-    if asked.found.manifest.domain.type == "text":
+    if page_view.collection.manifest.domain.type == "text":
         return []
-    if asked.found.manifest.domain.type == "number":
+    if page_view.collection.manifest.domain.type == "number":
         return [] if isinstance(document.mean, UnsetType) else [MEAN]
-    known = {row.label for row in document.estimates}
-    wanted = [label for label in asked.query.label if label in known]
+    labels = {row.label for row in document.estimates}
+    wanted = [label for label in page_view.query.label if label in labels]
     return wanted or [row.label for row in rows[:USUAL_LINES]]
 
 
-def leading(asked: Asked, followed: Sequence[str]) -> Callable[[str], str | None]:
+def follow_links(page_view: PageView, followed: Sequence[str]) -> Callable[[str], str | None]:
     """Where a label leads: to the same view with it drawn over time, too, or no more."""
 
     def lead(label: str) -> str | None:
-        if asked.found.manifest.domain.type in ("number", "text"):
+        if page_view.collection.manifest.domain.type in ("number", "text"):
             return None
         others = [one for one in followed if one != label]
         added = others if label in followed else [*others, label][-MOST_LINES:]
-        return asked.address(label=added) + "#over-time"
+        return page_view.address(label=added) + "#over-time"
 
     return lead
 
 
-def chips_of(
-    asked: Asked, followed: Sequence[str], rows: Sequence[LabelEstimate]
+def follow_chips(
+    page_view: PageView, followed: Sequence[str], rows: Sequence[LabelEstimate]
 ) -> list[tuple[str, str]]:
     """Labels that can be followed over time, and where pressing one leads."""
-    if not followed or asked.found.manifest.domain.type == "number":
+    if not followed or page_view.collection.manifest.domain.type == "number":
         return []
-    lead = leading(asked, followed)
-    shown = dict.fromkeys([*followed, *(row.label for row in rows[:MOST_CHIPS])])
-    return [(label, lead(label) or "") for label in shown]
+    lead = follow_links(page_view, followed)
+    labels = dict.fromkeys([*followed, *(row.label for row in rows[:MOST_CHIPS])])
+    return [(label, lead(label) or "") for label in labels]
 
 
-def in_order(asked: Asked) -> bool:
+def is_ordered(page_view: PageView) -> bool:
     """Whether the answers are drawn side by side, as they follow each other."""
-    domain = asked.found.manifest.domain
+    domain = page_view.collection.manifest.domain
     return domain.type == "number" and domain.size <= MOST_COLUMNS
 
 

@@ -37,10 +37,12 @@ def digits_for(widths: Iterable[float]) -> int:
 
     Widths in what is shown: of shares in per cent.
     """
-    known = sorted(width for width in widths if width > 0 and math.isfinite(width))
-    if not known:
+    finite_widths = sorted(width for width in widths if width > 0 and math.isfinite(width))
+    if not finite_widths:
         return 1
-    return min(max(-math.floor(math.log10(known[len(known) // 2] / 2)), 1), _MOST_DIGITS)
+    return min(
+        max(-math.floor(math.log10(finite_widths[len(finite_widths) // 2] / 2)), 1), _MOST_DIGITS
+    )
 
 
 def when(second: float) -> str:
@@ -51,8 +53,8 @@ def when(second: float) -> str:
 
 def moment(second: float, between: str = " ") -> str:
     """2027-01-15 12:34:56, UTC."""
-    found = datetime.fromtimestamp(second, UTC)
-    return f"{found:%Y-%m-%d}{between}{found:%H:%M:%S}"
+    instant = datetime.fromtimestamp(second, UTC)
+    return f"{instant:%Y-%m-%d}{between}{instant:%H:%M:%S}"
 
 
 def plural(number: int, one: str, many: str = "") -> str:

@@ -9,14 +9,14 @@ from deniable_aggregator.web.application import service
 
 def collection_of(name: str) -> Collection:
     """The collection of an id or a name; UnknownCollection, too, for one that is not theirs."""
-    found = service().registry.get(name)
+    collection = service().registry.get(name)
     visitor = current_identity()
-    if visitor is not None and not visitor.may_see(found.id):
+    if visitor is not None and not visitor.may_see(collection.id):
         raise UnknownCollection(f"no collection {name[:100]!r} is among those you may see")
-    return found
+    return collection
 
 
-def may(role: str) -> bool:
+def visitor_may(role: str) -> bool:
     """Whether the visitor's role covers `role`."""
     visitor = current_identity()
     return visitor is not None and visitor.may(role)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from flask import Blueprint, Response, make_response, render_template, request
 
 from deniable_aggregator.access.guard import current_identity, require
-from deniable_aggregator.dashboard import assets, release_charts, words
+from deniable_aggregator.dashboard import assets, formatting, release_charts
 from deniable_aggregator.dashboard.page import Page, View
 from deniable_aggregator.dashboard.pages import menu, pages
 from deniable_aggregator.errors import DamagedError
@@ -28,39 +28,39 @@ HTML = "text/html; charset=utf-8"
 
 def blueprint() -> Blueprint:
     """Every page under its name, and the files."""
-    made = Blueprint("dashboard", __name__, template_folder="templates")
-    made.add_url_rule("/static/<path:path>", "static", assets.serve)
+    pages_blueprint = Blueprint("dashboard", __name__, template_folder="templates")
+    pages_blueprint.add_url_rule("/static/<path:path>", "static", assets.serve)
     for name, page in pages().items():
-        made.add_url_rule(page.path, name, shown(name, page))
+        pages_blueprint.add_url_rule(page.path, name, get_route(name, page))
         if page.post is not None:
-            act = acted(name, page, page.post.role, page.post.act)
-            made.add_url_rule(page.path, f"{name}_post", act, methods=["POST"])
-    made.app_context_processor(_for_every_template)
-    made.add_app_template_global(assets.address, "asset")
-    for told in (*words.FILTERS, *release_charts.FILTERS):
-        made.add_app_template_filter(told)
-    return made
+            act = post_route(name, page, page.post.role, page.post.act)
+            pages_blueprint.add_url_rule(page.path, f"{name}_post", act, methods=["POST"])
+    pages_blueprint.app_context_processor(_for_every_template)
+    pages_blueprint.add_app_template_global(assets.address, "asset")
+    for template_filter in (*formatting.FILTERS, *release_charts.FILTERS):
+        pages_blueprint.add_app_template_filter(template_filter)
+    return pages_blueprint
 
 
-def shown(name: str, page: Page) -> Callable[..., Response]:
+def get_route(name: str, page: Page) -> Callable[..., Response]:
     """The route of GET."""
 
     def ask(**path: str) -> Response:
-        return _rendered(name, page, page.view, **path, query=_asked(page))
+        return _render(name, page, page.view, **path, query=_page_query(page))
 
-    return _guarded(ask, page.role)
+    return _guard(ask, page.role)
 
 
-def acted(name: str, page: Page, role: str, act: View) -> Callable[..., Response]:
+def post_route(name: str, page: Page, role: str, act: View) -> Callable[..., Response]:
     """The route of POST; its form carries a token, which is checked before."""
 
-    def take(**path: str) -> Response:
-        return _rendered(name, page, act, **path)
+    def submit(**path: str) -> Response:
+        return _render(name, page, act, **path)
 
-    return _guarded(take, role)
+    return _guard(submit, role)
 
 
-def _guarded(view: Callable[..., Response], role: str | None) -> Callable[..., Response]:
+def _guard(view: Callable[..., Response], role: str | None) -> Callable[..., Response]:
     """For those whose role covers `role`, and with errors that are pages."""
     admitted = view if role is None else require(role)(view)
 
@@ -68,52 +68,54 @@ def _guarded(view: Callable[..., Response], role: str | None) -> Callable[..., R
         try:
             return admitted(**path)
         except Problem as problem:
-            return _refused(problem)
+            return _problem_page(problem)
         except DamagedError as error:
-            return _refused(damage_problem(error))
+            return _problem_page(damage_problem(error))
         except Exception as error:  # a page that fails is a page; the log says why
             logger.error("%s failed", request.endpoint, exc_info=error)
-            return _refused(Problem("internal", "the server failed; its log says why"))
+            return _problem_page(Problem("internal", "the server failed; its log says why"))
 
     if role is not None:
         answer.required_role = role  # type: ignore[attr-defined]
     return answer
 
 
-def _rendered(name: str, page: Page, view: View, **arguments: object) -> Response:
-    found = view(**arguments)
-    if isinstance(found, Response):
-        return found
-    response = _html("pages/" + name + ".html", title=page.title, current=name, **found)
-    response.status_code = found.get("status", 200)  # type: ignore[assignment]
+def _render(name: str, page: Page, view: View, **arguments: object) -> Response:
+    context = view(**arguments)
+    if isinstance(context, Response):
+        return context
+    response = _html_response("pages/" + name + ".html", title=page.title, current=name, **context)
+    response.status_code = context.get("status", 200)  # type: ignore[assignment]
     return response
 
 
-def _asked(page: Page) -> object:
+def _page_query(page: Page) -> object:
     """The query; a field that a form left empty was not asked for."""
     given = [(name, [one for one in values if one]) for name, values in request.args.lists()]
     return from_given([(name, values) for name, values in given if values], page.query)
 
 
-def nothing_here(error: Exception) -> Response:
+def not_found_page(error: Exception) -> Response:
     """A page for who asks for pages; programs, and all under /v1/, get the problem document."""
     accepted = request.accept_mimetypes
     asks_for_pages = accepted["text/html"] > accepted["application/json"]
     if not asks_for_pages or request.path.startswith("/v1/"):
         return on_not_found(error)
-    response = _refused(Problem("not-found", "the address is misspelt, or what it named is gone"))
+    response = _problem_page(
+        Problem("not-found", "the address is misspelt, or what it named is gone")
+    )
     response.headers["Vary"] = "Accept"
     return response
 
 
-def _refused(problem: Problem) -> Response:
-    response = _html("problem.html", title=problem.type.title, current="", problem=problem)
+def _problem_page(problem: Problem) -> Response:
+    response = _html_response("problem.html", title=problem.type.title, current="", problem=problem)
     response.status_code = problem.status
     response.headers.extend(problem.headers())
     return response
 
 
-def _html(template: str, **context: object) -> Response:
+def _html_response(template: str, **context: object) -> Response:
     response = make_response(render_template(template, **context))
     response.headers["Content-Type"] = HTML
     return response

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 from msgspec import Meta, UnsetType
 
 from deniable_aggregator.dashboard.charts import Cell, Chart
-from deniable_aggregator.dashboard.filing import Format
+from deniable_aggregator.dashboard.downloads import Format
+from deniable_aggregator.dashboard.formatting import amount, digits_for, share
 from deniable_aggregator.dashboard.paging import PageNumber
-from deniable_aggregator.dashboard.words import amount, digits_for, share
 from deniable_aggregator.documents.comparison import (
     ComparisonArguments,
     ComparisonDocument,
@@ -42,7 +42,7 @@ class CompareArguments(TwoPeriods, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Spans:
+class PeriodPair:
     """Two periods as an address names them."""
 
     name: str
@@ -63,11 +63,11 @@ class Spans:
         }
 
 
-def periods(found: Collection, rows: Sequence[EpochRow]) -> list[Spans]:
+def period_pairs(collection: Collection, rows: Sequence[EpochRow]) -> list[PeriodPair]:
     """Usual pairs of periods of one length that follow each other, the one shown first at first."""
     if len(rows) < 2:
         return []
-    seconds = found.manifest.epoch_seconds
+    seconds = collection.manifest.epoch_seconds
     usual = _span(rows, max(USUAL_DAYS * DAY_SECONDS // seconds, 1), "")
     made = {repr(usual.address): usual}
     for days, name in CHOICES:
@@ -78,16 +78,18 @@ def periods(found: Collection, rows: Sequence[EpochRow]) -> list[Spans]:
     return sorted(made.values(), key=lambda span: span.address != usual.address)
 
 
-def _span(rows: Sequence[EpochRow], epochs: int, name: str) -> Spans:
+def _span(rows: Sequence[EpochRow], epochs: int, name: str) -> PeriodPair:
     """The newest epochs with reports, and as many before."""
     size = min(epochs, len(rows) // 2)
     before, after = rows[-2 * size : -size], rows[-size:]
     ends = (before[0], before[-1], after[0], after[-1])
     said = name or f"Newest {size} epochs against the {size} before"
-    return Spans(said, *(str(row.epoch) for row in ends))
+    return PeriodPair(said, *(str(row.epoch) for row in ends))
 
 
-def asked(found: Collection, query: CompareArguments, usual: Spans) -> ComparisonArguments:
+def comparison_arguments(
+    collection: Collection, query: CompareArguments, usual: PeriodPair
+) -> ComparisonArguments:
     """The same question as one puts it to the API."""
     named = (query.first, query.last, query.before_first, query.before_last)
     times = (usual.after_from, usual.after_to, usual.before_from, usual.before_to)
@@ -101,20 +103,20 @@ def asked(found: Collection, query: CompareArguments, usual: Spans) -> Compariso
         before_last=before_last,
         confidence=query.confidence,
         family=query.family,
-        marginal=tables_of(found, query),
+        marginal=tables_of(collection, query),
         candidate=[text.strip() for text in query.candidate.split(",") if text.strip()],
     )
 
 
-def tables_of(found: Collection, query: CompareArguments) -> list[str]:
+def tables_of(collection: Collection, query: CompareArguments) -> list[str]:
     """Each attribute of a record by itself, unless one table is wanted."""
-    domain = found.manifest.domain
+    domain = collection.manifest.domain
     if not isinstance(domain, Record):
         return []
     return [query.table] if query.table else list(domain.topics)
 
 
-def differences(
+def difference_chart(
     document: ComparisonDocument, rows: Sequence[DifferenceDocument], files: Mapping[str, str]
 ) -> Chart:
     """A bar a label, from 0: what became more to the right."""
@@ -154,7 +156,7 @@ def _cells(row: DifferenceDocument, digits: int, points: bool) -> tuple[Cell, ..
         return share(value, digits) if points else amount(value, digits)
 
     def moved(value: float | None) -> str:
-        return signed(value, digits, points=points)
+        return signed_text(value, digits, points=points)
 
     return (
         Cell(row.label),
@@ -166,7 +168,7 @@ def _cells(row: DifferenceDocument, digits: int, points: bool) -> tuple[Cell, ..
     )
 
 
-def signed(value: float | None, digits: int = 1, *, points: bool = True) -> str:
+def signed_text(value: float | None, digits: int = 1, *, points: bool = True) -> str:
     """+2.1 or −0.4, of shares in percentage points."""
     text = amount(None if value is None else 100 * value if points else value, digits)
     up = value is not None and value > 0 and any(digit in text for digit in "123456789")

@@ -25,7 +25,7 @@ ACT = "act"
 """The field of a form that says which of the page's acts it is for."""
 
 Form = TypeVar("Form", bound=msgspec.Struct)
-Deed = Callable[[AuditEntry], Context]
+Action = Callable[[AuditEntry], Context]
 """Does it with this entry, and says what the page shows of it this once."""
 
 
@@ -39,7 +39,7 @@ def administrator() -> Identity:
     return visitor
 
 
-def form(model: type[Form]) -> Form:
+def read_form(model: type[Form]) -> Form:
     """The form as a Struct; fields left empty were not filled in. Problem("invalid-argument")."""
     given = [
         (name, [each for each in values if each])
@@ -49,9 +49,9 @@ def form(model: type[Form]) -> Form:
     return from_given([(name, values) for name, values in given if values], model)
 
 
-def done(deeds: Mapping[str, Deed]) -> Context:
+def perform(actions: Mapping[str, Action]) -> Context:
     """Do what the form asks for, as an act of the audit log."""
     visitor, name = administrator(), request.form.get(ACT, "")
-    if name not in deeds:
-        raise refuse(ACT, accepted=f"one of {', '.join(deeds)}", given=name)
-    return deeds[name](AuditEntry.of(name, actor=str(visitor), at=service().clock()))
+    if name not in actions:
+        raise refuse(ACT, accepted=f"one of {', '.join(actions)}", given=name)
+    return actions[name](AuditEntry.of(name, actor=str(visitor), at=service().clock()))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.access.guard import current_identity
-from deniable_aggregator.dashboard.words import chance, digits_for, plural, share
+from deniable_aggregator.dashboard.formatting import chance, digits_for, plural, share
 from deniable_aggregator.documents.releases import AnswerDocument
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
@@ -22,7 +22,7 @@ MOST_BOXES = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AnswerText:
     """An answer in words; `lower` and all after are empty where no error bar holds any more."""
 
     labels: Sequence[str]
@@ -34,10 +34,10 @@ class Told:
     sure: str
 
 
-def still_takes(found: Collection, release: str) -> str:
+def questions_left_text(collection: Collection, release: str) -> str:
     """How many new questions a session still answers, or why none, as a sentence."""
     try:
-        left = service().releases.sessions.left(found, release)
+        left = service().releases.sessions.left(collection, release)
     except Problem as problem:
         return f"{problem.detail[:1].upper()}{problem.detail[1:]}."
     if not left:
@@ -45,13 +45,13 @@ def still_takes(found: Collection, release: str) -> str:
     return f"It still answers {plural(left, 'new question')}."
 
 
-def labels_of(ticked: Sequence[str], written: str) -> list[str]:
+def chosen_labels(ticked: Sequence[str], written: str) -> list[str]:
     """Boxes that are ticked, then lines that are written."""
     lines = (line.strip() for line in written.splitlines())
     return [*ticked, *(line for line in lines if line)]
 
 
-def answer_to(found: Collection, release: str, labels: Sequence[str]) -> AnswerDocument:
+def ask_session(collection: Collection, release: str, labels: Sequence[str]) -> AnswerDocument:
     """Ask the session; raises what the API's address refuses."""
     if not labels:
         raise Problem("invalid-argument", "labels must be one label or more: choose some")
@@ -59,19 +59,21 @@ def answer_to(found: Collection, release: str, labels: Sequence[str]) -> AnswerD
         "question-asked",
         actor=str(current_identity()),
         at=service().clock(),
-        collection=found.id,
+        collection=collection.id,
         release_id=release,
     )
-    return service().releases.sessions.ask(found, release, {"labels": list(labels)}, audit=entry)
+    return service().releases.sessions.ask(
+        collection, release, {"labels": list(labels)}, audit=entry
+    )
 
 
-def told(answer: AnswerDocument) -> Told:
+def answer_text(answer: AnswerDocument) -> AnswerText:
     """With as many digits as its interval is sure of."""
     result = answer.result
     lower, upper = result["lower"], result["upper"]
     bounded = lower is not None and upper is not None
     digits = digits_for([100 * (upper - lower)] if bounded else [])
-    return Told(
+    return AnswerText(
         labels=result["labels"],
         share=share(result["share"], digits),
         value=result["share"],

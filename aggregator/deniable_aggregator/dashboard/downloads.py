@@ -14,12 +14,12 @@ Format = Annotated[Literal["html", "json", "csv"], Meta(description="html, json 
 """A page's argument `format`."""
 
 
-def files_of(address: Address, **also: str) -> Mapping[str, str]:
+def download_links(address: Address, **also: str) -> Mapping[str, str]:
     """What stands beside a chart, and where it leads."""
     return {kind.upper(): address(format=kind, **also) for kind in ("csv", "json")}
 
 
-def attached(response: Response, name: str) -> Response:
+def as_attachment(response: Response, name: str) -> Response:
     """To be saved under this name, which must be of a-z, 0-9, hyphens and dots."""
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType, field
 
-from deniable_aggregator.dashboard.filing import Format
+from deniable_aggregator.dashboard.downloads import Format
 from deniable_aggregator.dashboard.paging import PageNumber
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.fields import Arguments, Confidence, EpochOrDate
@@ -50,41 +50,44 @@ class CollectionArguments(Arguments, frozen=True):
     format: Format = "html"
 
 
-def estimates_asked(found: Collection, query: CollectionArguments) -> EstimatesArguments:
+def estimates_arguments(collection: Collection, query: CollectionArguments) -> EstimatesArguments:
     """The same question as one puts it to the API."""
-    show = usual_show(found) if isinstance(query.show, UnsetType) else query.show
+    show = default_show(collection) if isinstance(query.show, UnsetType) else query.show
     return EstimatesArguments(
         first=query.first,
         last=query.last,
         confidence=query.confidence,
-        projection=_projection(found) if show == "projected" else "none",
-        significant="holm" if show == "significant" and can_test(found) else UNSET,
-        marginal=_marginal(found, query.table),
+        projection=_projection(collection) if show == "projected" else "none",
+        significant="holm" if show == "significant" and can_test(collection) else UNSET,
+        marginal=_marginal(collection, query.table),
         candidate=[text.strip() for text in query.candidate.split(",") if text.strip()],
     )
 
 
-def usual_show(found: Collection) -> Show:
+def default_show(collection: Collection) -> Show:
     """Single labels of a distribution say little as they are."""
-    return "projected" if found.estimator.tells == "distribution" else "raw"
+    return "projected" if collection.estimator.tells == "distribution" else "raw"
 
 
-def can_test(found: Collection) -> bool:
+def can_test(collection: Collection) -> bool:
     """Whether each label has a test of its own."""
-    return found.estimator.tells == "labels" and found.manifest.domain.type in ("bits", "choice")
+    return collection.estimator.tells == "labels" and collection.manifest.domain.type in (
+        "bits",
+        "choice",
+    )
 
 
-def _projection(found: Collection) -> Literal["simplex", "clip"]:
-    tables = isinstance(found.manifest.domain, Record)
-    return "simplex" if tables or found.estimator.default_projection == "simplex" else "clip"
+def _projection(collection: Collection) -> Literal["simplex", "clip"]:
+    tables = isinstance(collection.manifest.domain, Record)
+    return "simplex" if tables or collection.estimator.default_projection == "simplex" else "clip"
 
 
-def _marginal(found: Collection, table: str) -> list[str]:
+def _marginal(collection: Collection, table: str) -> list[str]:
     """Of a record the first two attributes against each other, if nothing else is wanted."""
-    domain = found.manifest.domain
+    domain = collection.manifest.domain
     if not isinstance(domain, Record):
         return [table] if table else []
-    if table == ALL and found.estimator.tells != "tables":
+    if table == ALL and collection.estimator.tells != "tables":
         return []
     return [_usual_table(domain) if table in ("", ALL) else table]
 

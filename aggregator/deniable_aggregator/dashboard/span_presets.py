@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msgspec import UNSET, UnsetType
 
-from deniable_aggregator.dashboard.words import when
+from deniable_aggregator.dashboard.formatting import when
 from deniable_aggregator.queries.pooled import visible
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
@@ -18,7 +18,7 @@ _DAYS = (7, 30, 90)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SpanPreset:
     """A usual span: what it is called, and its first and last day or epoch."""
 
     name: str
@@ -26,26 +26,26 @@ class Choice:
     last: str | UnsetType = UNSET
 
 
-def choices(found: Collection, store: Reports, now: float) -> Sequence[Choice]:
+def span_options(collection: Collection, store: Reports, now: float) -> Sequence[SpanPreset]:
     """All, the newest epoch that may be read, and the last days that make sense."""
-    rows = visible(found, store.epochs(found.id))
-    made = [Choice("All")]
+    rows = visible(collection, store.epochs(collection.id))
+    made = [SpanPreset("All")]
     if not rows:
         return made
-    newest, seconds = rows[-1].epoch, found.manifest.epoch_seconds
-    made.append(Choice("Newest epoch", str(newest), str(newest)))
+    newest, seconds = rows[-1].epoch, collection.manifest.epoch_seconds
+    made.append(SpanPreset("Newest epoch", str(newest), str(newest)))
     span = now - epoch_start(rows[0].epoch, seconds)
     for days in _DAYS:
         if seconds < days * DAY_SECONDS < span:
             first = (now // DAY_SECONDS - days + 1) * DAY_SECONDS
-            made.append(Choice(f"{days} days", when(first)))
+            made.append(SpanPreset(f"{days} days", when(first)))
     return made
 
 
-def day_of(found: Collection, given: str | UnsetType) -> str:
+def day_text(collection: Collection, given: str | UnsetType) -> str:
     """What a date field shows of a day or of an epoch's index; empty for none."""
     if isinstance(given, UnsetType):
         return ""
     if "-" in given:
         return given
-    return when(epoch_start(int(given), found.manifest.epoch_seconds))[:10]
+    return when(epoch_start(int(given), collection.manifest.epoch_seconds))[:10]
