@@ -40,7 +40,7 @@ class Toy(IndexSymbol):
     threshold: int = field(init=False)
 
     def __post_init__(self) -> None:
-        cut = threshold(self.epsilon, messages=self.domain_size)
+        cut = threshold(self.epsilon, alphabet_size=self.domain_size)
         object.__setattr__(self, "threshold", cut)
 
     @classmethod
@@ -54,7 +54,7 @@ class Toy(IndexSymbol):
         return self.domain_size
 
     @property
-    def symbols(self) -> int:
+    def alphabet_size(self) -> int:
         return self.domain_size
 
     @property

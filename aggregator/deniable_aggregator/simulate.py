@@ -135,7 +135,7 @@ def _one_label(mechanism: Mechanism, values: Counts, people: Counts, draws: Gene
 def _by_law(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
     """From p over the messages that support a value, where a tally counts messages; else pmf."""
     form = _form(mechanism)
-    counted = form.places == 1 and form.tally_size == form.symbols
+    counted = form.coordinates == 1 and form.tally_size == form.alphabet_size
     law = _message_law if counted and "choice" in form.domain_types else _pmf_law
     tally = np.zeros(mechanism.tally_size, dtype=np.int64)
     for value, count in zip(values.tolist(), people.tolist(), strict=True):
@@ -150,11 +150,11 @@ def _message_law(mechanism: Mechanism, value: int) -> tuple[Floats, None]:
     form = _form(mechanism)
     size = mechanism.payload_size
     favoured = np.array(
-        [form.supports(each.to_bytes(size, "big"), value) for each in range(form.symbols)]
+        [form.supports(each.to_bytes(size, "big"), value) for each in range(form.alphabet_size)]
     )
     inside, outside = float(mechanism.p), float(1 - mechanism.p)
-    few = form.favoured
-    return np.where(favoured, inside / few, outside / (form.symbols - few)), None
+    few = form.support_size
+    return np.where(favoured, inside / few, outside / (form.alphabet_size - few)), None
 
 
 def _pmf_law(mechanism: Mechanism, value: int | list[int]) -> tuple[Floats, Counts]:

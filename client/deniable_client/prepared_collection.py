@@ -124,7 +124,7 @@ def prepare(manifest: Manifest, ceiling: Ceiling) -> PreparedCollection:
         ends=day_start(manifest.expires),
         default=encode(manifest.domain, manifest.default) if _always(manifest) else None,
         sampling=threshold if threshold < _SCALE else None,
-        open=manifest.mechanism().public_choices > 1,
+        open=manifest.mechanism().public_outcomes > 1,
     )
 
 

@@ -1,9 +1,9 @@
 """Exact thresholds: the one place where ε becomes a probability.
 
-Of `messages` equally likely messages `favoured` are favoured, and a report falls among them with
+Of `alphabet_size` messages, `support_size` support the true answer. A report is one of them with
 probability T/2^bits:
 
-    T = ⌊2^bits · wE/(wE + K − w)⌋        E = e^ε, K = messages, w = favoured
+    T = ⌊2^bits · wE/(wE + K − w)⌋        E = e^ε, K = alphabet_size, w = support_size
 
 E is transcendental for every rational ε > 0, so it is enclosed between two rationals and the
 precision doubles until both give the same T. Hence (T/w)/((2^bits − T)/(K − w)) ≤ e^ε exactly, and
@@ -123,14 +123,18 @@ def _exp_up_to_half(x: Fraction, precision: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=1024)
-def threshold(epsilon: Fraction, *, messages: int = 2, favoured: int = 1, bits: int = 64) -> int:
-    """T = ⌊2^bits · wE/(wE + K − w)⌋ with K = messages, w = favoured: exact, never above."""
-    if not 1 <= favoured < messages:
-        raise ParameterError(f"favoured must lie in [1, {messages - 1}], got {favoured}")
+def threshold(
+    epsilon: Fraction, *, alphabet_size: int = 2, support_size: int = 1, bits: int = 64
+) -> int:
+    """T = ⌊2^bits · wE/(wE + K − w)⌋, K = alphabet_size, w = support_size: exact, never above."""
+    if not 1 <= support_size < alphabet_size:
+        raise ParameterError(
+            f"support_size must lie in [1, {alphabet_size - 1}], got {support_size}"
+        )
     precision = max(_FIRST_BITS, 2 * bits)
     while True:
         low, high = (
-            _floor_share(bound, messages, favoured, bits)
+            _floor_share(bound, alphabet_size, support_size, bits)
             for bound in exp_bounds(epsilon, bits=precision)
         )
         if low == high:
@@ -138,9 +142,9 @@ def threshold(epsilon: Fraction, *, messages: int = 2, favoured: int = 1, bits: 
         precision *= 2
 
 
-def _floor_share(e: Fraction, messages: int, favoured: int, bits: int) -> int:
-    inside = favoured * e.numerator
-    return (inside << bits) // (inside + (messages - favoured) * e.denominator)
+def _floor_share(e: Fraction, alphabet_size: int, support_size: int, bits: int) -> int:
+    inside = support_size * e.numerator
+    return (inside << bits) // (inside + (alphabet_size - support_size) * e.denominator)
 
 
 @lru_cache(maxsize=1024)
@@ -148,26 +152,28 @@ def renewal_threshold(
     permanent_threshold: int,
     epsilon: Fraction,
     *,
-    messages: int = 2,
-    favoured: int = 1,
+    alphabet_size: int = 2,
+    support_size: int = 1,
     bits: int = 64,
 ) -> int:
     """The largest A < 2^bits with which one renewed report costs at most ε: exact, never above.
 
         A = ⌊2^bits · (E − 1)/(w(E − 1) + K) / g⌋        g = P − Q
 
-    P = T/(w·2^bits) and Q = (1 − wP)/(K − w) are the chances of each of w favoured symbols and of
-    each other one in the permanent answer; T is `permanent_threshold`, K = messages, w = favoured,
-    E = e^ε. With a = A/2^bits a symbol of one report has aP + (1 − a)/K or aQ + (1 − a)/K, whose
-    ratio is at most E where a·g ≤ (E − 1)/(w(E − 1) + K).
+    P = T/(w·2^bits) and Q = (1 − wP)/(K − w) are the chances of each of w supporting symbols and of
+    each other one in the permanent answer; T is `permanent_threshold`, K = `alphabet_size`,
+    w = `support_size`, E = e^ε. With a = A/2^bits a symbol of one report has aP + (1 − a)/K or
+    aQ + (1 − a)/K, whose ratio is at most E where a·g ≤ (E − 1)/(w(E − 1) + K).
     ParameterError if the permanent answer costs no more than ε: there is nothing to renew.
     """
-    others = messages - favoured
-    gap = Fraction(messages * permanent_threshold - (favoured << bits), favoured * others << bits)
+    others = alphabet_size - support_size
+    gap = Fraction(
+        alphabet_size * permanent_threshold - (support_size << bits), support_size * others << bits
+    )
     precision = max(_FIRST_BITS, 2 * bits)
     while gap > 0:
         low, high = (
-            _floor_kept(bound, messages, favoured, gap, bits)
+            _floor_kept(bound, alphabet_size, support_size, gap, bits)
             for bound in exp_bounds(epsilon, bits=precision)
         )
         if low >> bits:
@@ -181,9 +187,11 @@ def renewal_threshold(
     )
 
 
-def _floor_kept(e: Fraction, messages: int, favoured: int, gap: Fraction, bits: int) -> int:
+def _floor_kept(
+    e: Fraction, alphabet_size: int, support_size: int, gap: Fraction, bits: int
+) -> int:
     above = e.numerator - e.denominator
-    spread = (favoured * above + messages * e.denominator) * gap.numerator
+    spread = (support_size * above + alphabet_size * e.denominator) * gap.numerator
     return (above * gap.denominator << bits) // spread
 
 

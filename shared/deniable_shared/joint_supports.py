@@ -45,10 +45,10 @@ class _Mechanism(Protocol):
 
 class _Renewable(_Mechanism, Protocol):
     @property
-    def symbols(self) -> int: ...
+    def alphabet_size(self) -> int: ...
 
     @property
-    def favoured(self) -> int: ...
+    def support_size(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,5 +117,5 @@ def _kept(mechanism: _Mechanism, kept: Fraction) -> tuple[Fraction, Fraction]:
     if kept == 1:
         return mechanism.p, mechanism.q
     first = cast("_Renewable", mechanism)
-    blurred = (1 - kept) * first.favoured / first.symbols
+    blurred = (1 - kept) * first.support_size / first.alphabet_size
     return kept * first.p + blurred, kept * first.q + blurred

@@ -125,7 +125,7 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
     if range_variance(manifest.mechanism()) is not None:
         yield from levels_of(manifest.mechanism(), manifest.epsilon_report)
         return
-    if manifest.mechanism().told < 1:
+    if manifest.mechanism().sampling_fraction < 1:
         yield Finding(
             "note",
             "mechanism.parameters",
@@ -150,18 +150,21 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
         "note" if isinstance(manifest.domain, Bits) or times < _WORTH_A_WARNING else "warning",
         "mechanism.id",
         f"{manifest.mechanism_id} needs about {_tenths(times)} times the reports of {best.id}"
-        f"{share if best.told < 1 else ''}",
+        f"{share if best.sampling_fraction < 1 else ''}",
     )
 
 
 def _search(mechanism: mechanisms.Mechanism) -> Finding:
     """How reports are shared out between the search for texts and their frequencies."""
-    share = f"{percent(mechanism.told)} of the reports are held out for the frequencies of those"
+    fraction = percent(mechanism.sampling_fraction)
+    share = f"{fraction} of the reports are held out for the frequencies of those"
     told = "no text is searched for: only lists given later are counted, by every report"
     return Finding(
         "note",
         "mechanism.parameters",
-        told if mechanism.told == 1 else f"texts are found by the others, and {share} found",
+        told
+        if mechanism.sampling_fraction == 1
+        else f"texts are found by the others, and {share} found",
     )
 
 
@@ -194,11 +197,11 @@ def _identifier(bits: float, first: Renewable) -> Finding:
 
 def _what_links(first: Renewable) -> str:
     """What stays the same in all reports of a permanent answer."""
-    if first.public_choices > 1:
-        return f"each says openly which of {_count(first.public_choices)} things it tells of"
-    if first.places > 1:
-        return f"{first.places:,} bits stay alike"
-    return f"a message out of {_count(first.symbols)} stays alike"
+    if first.public_outcomes > 1:
+        return f"each says openly which of {_count(first.public_outcomes)} things it tells of"
+    if first.coordinates > 1:
+        return f"{first.coordinates:,} bits stay alike"
+    return f"a message out of {_count(first.alphabet_size)} stays alike"
 
 
 def _count(number: int) -> str:
@@ -228,7 +231,7 @@ def _told(manifest: Manifest) -> int:
 
 
 def _told_by(mechanism: mechanisms.Mechanism) -> int:
-    return int(mechanism.told * mechanism.domain_size)
+    return int(mechanism.sampling_fraction * mechanism.domain_size)
 
 
 def _variance(mechanism: mechanisms.Mechanism) -> Fraction:
@@ -236,7 +239,7 @@ def _variance(mechanism: mechanisms.Mechanism) -> Fraction:
 
     For bits that is the largest there is; for those all told it is that of any frequency.
     """
-    p, q, told = mechanism.p, mechanism.q, mechanism.told
+    p, q, told = mechanism.p, mechanism.q, mechanism.sampling_fraction
     spread = q * (1 - q) / (p - q) ** 2
     return spread if told == 1 else (spread + Fraction(1, 4)) / told
 

@@ -31,8 +31,8 @@ def levels_of(mechanism: Mechanism, epsilon: Fraction) -> Iterator[Finding]:
     yield Finding(
         "note",
         "mechanism.parameters",
-        f"a report tells of one level of {1 / mechanism.told}, which one is open: ranges and "
-        "quantiles have little error, single values much",
+        f"a report tells of one level of {1 / mechanism.sampling_fraction}, which one is open: "
+        "ranges and quantiles have little error, single values much",
     )
     size, other = mechanism.domain_size, "haar/1" if mechanism.id == "tree/1" else "tree/1"
     own = range_variance(mechanism)

@@ -70,7 +70,7 @@ def node_error(nodes: int, epsilon: Fraction) -> float:
     The covariance of all nodes is this times (I − 1/d): what is common is known to add up to 1.
     """
     w = best_size(nodes, nodes, epsilon)
-    return set_error(nodes, w, threshold(epsilon, messages=nodes, favoured=w) / _SCALE)
+    return set_error(nodes, w, threshold(epsilon, alphabet_size=nodes, support_size=w) / _SCALE)
 
 
 def set_error(nodes: int, size: int, p: float) -> float:

@@ -178,7 +178,7 @@ def error_of(mechanism: Mechanism) -> Fraction:
     Of bits: n times the variance of one bit at frequency ½, among people drawn independently. Of
     some buckets of a number: where answers are uniform.
     """
-    p, q, told = mechanism.p, mechanism.q, mechanism.told
+    p, q, told = mechanism.p, mechanism.q, mechanism.sampling_fraction
     structure = mechanism.structure
     if isinstance(structure, SampledBits) and structure.exclusive:
         size = mechanism.domain_size
@@ -249,7 +249,7 @@ def _rank(mechanism: Mechanism) -> tuple[object, ...]:
     return (
         mechanism.payload_size,
         _additions(mechanism) >= _LIGHT,
-        _form(mechanism).public_choices > 1,
+        _form(mechanism).public_outcomes > 1,
         error_of(mechanism),
         len(mechanisms.pinned(mechanism.id)),
         mechanism.id,
@@ -259,9 +259,9 @@ def _rank(mechanism: Mechanism) -> tuple[object, ...]:
 def _additions(mechanism: Mechanism) -> Fraction:
     """How many integers of a tally one report changes: 1 where a tally counts messages."""
     form = _form(mechanism)
-    if form.places == 1 and form.tally_size == form.symbols * form.public_choices:
+    if form.coordinates == 1 and form.tally_size == form.alphabet_size * form.public_outcomes:
         return Fraction(1)
-    return form.told * (form.p + (form.tally_size - 1) * form.q)
+    return form.sampling_fraction * (form.p + (form.tally_size - 1) * form.q)
 
 
 def _form(mechanism: Mechanism) -> Renewable:
@@ -272,7 +272,11 @@ def _form(mechanism: Mechanism) -> Renewable:
 def _reason(mechanism: Mechanism, ratio: Fraction | None) -> str:
     report = _bytes(mechanism)
     if ratio is None:
-        told = "all bits" if mechanism.told == 1 else f"1 in {float(1 / mechanism.told):.3g} bits"
+        told = (
+            "all bits"
+            if mechanism.sampling_fraction == 1
+            else f"1 in {float(1 / mechanism.sampling_fraction):.3g} bits"
+        )
         return f"least variance of a bit, by telling {told}, in {report}"
     within = ", the fewest within 5%" if ratio <= AS_GOOD else ""
     return f"{ratio_text(ratio)}, in {report}{within}"

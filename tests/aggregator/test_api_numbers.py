@@ -311,7 +311,7 @@ def test_reports_that_leave_a_level_out_are_refused_by_name(world: World) -> Non
     collection = world.register(manifest_from_toml(text.replace("= 3", "= 1"), ingest=INGEST))
     world.count(collection, [7.5], epoch=TODAY)
     refused = world.get(f"/v1/collections/{collection.id}/estimates")
-    levels = collection.mechanism.told.denominator
+    levels = collection.mechanism.sampling_fraction.denominator
     assert levels > 1
     assert refused.status_code == 409
     problem = refused.get_json()

@@ -21,7 +21,7 @@ def cyclic(d: int, epsilon: str = "1", **pinned: int) -> CyclicResponse:
 
 def by_definition(mechanism: CyclicResponse, counts: list[int]) -> list[int]:
     members = difference_set(mechanism.field_order, mechanism.dimension)
-    codes = mechanism.symbols
+    codes = mechanism.alphabet_size
     return [
         sum(counts[(label + member) % codes] for member in members)
         for label in range(mechanism.domain_size)
@@ -34,19 +34,19 @@ def test_supports_are_exact_whatever_the_counts(d: int, epsilon: str, most: int)
     mechanism = cyclic(d, epsilon)
     of = estimators.for_mechanism(mechanism)
     coins = Coins.system()
-    counts = [coins.below(most + 1) for _ in range(mechanism.symbols)]
-    if mechanism.favoured * sum(counts) < 2**62:
+    counts = [coins.below(most + 1) for _ in range(mechanism.alphabet_size)]
+    if mechanism.support_size * sum(counts) < 2**62:
         assert of.supports(np.array(counts)).tolist() == by_definition(mechanism, counts)
 
 
 def test_two_cells_of_a_hundred_billion_among_eighty_thousand_are_exact() -> None:
     mechanism = cyclic(60_000)
-    counts = np.zeros(mechanism.symbols, dtype=np.int64)
+    counts = np.zeros(mechanism.alphabet_size, dtype=np.int64)
     counts[[3, 77_777]] = 10**11, 10**11 + 1
     supports = estimators.for_mechanism(mechanism).supports(counts)
     members = set(difference_set(mechanism.field_order, mechanism.dimension))
     for label in (0, 3, 1000, 59_999):
-        held = [(place - label) % mechanism.symbols in members for place in (3, 77_777)]
+        held = [(place - label) % mechanism.alphabet_size in members for place in (3, 77_777)]
         assert supports[label] == held[0] * 10**11 + held[1] * (10**11 + 1)
 
 
@@ -66,7 +66,7 @@ def test_supports_are_those_of_each_payload_and_tallies_add(d: int, epsilon: str
 def test_many_tallies_are_read_at_once() -> None:
     mechanism = cyclic(20)
     of = estimators.for_mechanism(mechanism)
-    tallies = np.arange(6 * mechanism.symbols).reshape(2, 3, -1)
+    tallies = np.arange(6 * mechanism.alphabet_size).reshape(2, 3, -1)
     read = of.supports(tallies)
     assert read.shape == (2, 3, 20)
     assert (read[1, 2] == of.supports(tallies[1, 2])).all()
@@ -88,6 +88,6 @@ def test_codes_that_nobody_can_send_and_tallies_that_do_not_add_up_are_refused()
     mechanism = cyclic(9)
     of = estimators.for_mechanism(mechanism)
     with pytest.raises(DecodeError):
-        of.tally(np.full((1, 1), mechanism.symbols, dtype=np.uint8))
+        of.tally(np.full((1, 1), mechanism.alphabet_size, dtype=np.uint8))
     with pytest.raises(ParameterError, match="must add up to n"):
-        of.estimate(np.zeros(mechanism.symbols, dtype=np.int64), 1)
+        of.estimate(np.zeros(mechanism.alphabet_size, dtype=np.int64), 1)

@@ -81,10 +81,12 @@ def test_batches_longer_than_a_slice_are_counted_whole(id: str) -> None:
 @pytest.mark.parametrize(("modulus", "size"), [(3, 1), (3, 2), (5, 4), (7, 3), (101, 1), (101, 37)])
 def test_codes_are_counted_alike_one_by_one_and_by_message(modulus: int, size: int) -> None:
     form = AffineResponse(modulus, Fraction(1), modulus, size)
-    messages = np.arange(form.symbols)[::-1].copy()
+    messages = np.arange(form.alphabet_size)[::-1].copy()
     one_each = _by_code(messages, form)
-    assert one_each.tolist() == _by_message(messages, form).tolist() == [form.favoured] * modulus
-    some = messages[:: max(1, form.symbols // 40)]
+    assert (
+        one_each.tolist() == _by_message(messages, form).tolist() == [form.support_size] * modulus
+    )
+    some = messages[:: max(1, form.alphabet_size // 40)]
     assert _by_code(some, form).tolist() == _by_message(some, form).tolist()
 
 

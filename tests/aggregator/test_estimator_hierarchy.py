@@ -79,7 +79,7 @@ def test_the_mean_variance_of_ranges_is_the_formula_that_chooses_the_fan_out(
     tree = id == "tree/1"
     of = hierarchy(id, size, epsilon, **({"fan_out": fan_out} if tree else {}))
     tally = _expected_of_uniform(of, 10**12)
-    rows, n = all_ranges(size)[:-1], 10**12 * int(1 / of.mechanism.told)
+    rows, n = all_ranges(size)[:-1], 10**12 * int(1 / of.mechanism.sampling_fraction)
     errors = of.functionals(rows, tally, n).std_errors
     found = n * float((errors**2).sum()) / (size * (size + 1) / 2)
     report = Fraction(epsilon)

@@ -33,7 +33,7 @@ def cells(mechanism: LocalHashing) -> np.ndarray:
     return np.array(
         [
             [mechanism.hashed(function, code) for code in range(mechanism.codes)]
-            for function in range(mechanism.public_choices)
+            for function in range(mechanism.public_outcomes)
         ]
     )
 
@@ -45,13 +45,13 @@ def test_supports_are_exact_whatever_the_counts(g: int, t: int, most: int) -> No
     counts = np.array([coins.below(most + 1) for _ in range(mechanism.tally_size)])
     supports = estimators.for_mechanism(mechanism).supports(counts)
     of_cells = counts.reshape(-1, g)
-    rows = np.arange(mechanism.public_choices)[:, None]
+    rows = np.arange(mechanism.public_outcomes)[:, None]
     assert supports.tolist() == of_cells[rows, cells(mechanism)].sum(axis=0).tolist()
 
 
 @pytest.mark.parametrize(("g", "t"), FAMILIES)
 def test_values_fall_into_the_cells_that_devices_tell(g: int, t: int) -> None:
-    mechanism, expected = whole(g, t), np.zeros((whole(g, t).public_choices, g), dtype=np.int64)
+    mechanism, expected = whole(g, t), np.zeros((whole(g, t).public_outcomes, g), dtype=np.int64)
     values = np.arange(mechanism.codes) ** 2 % 31
     for row, of_function in zip(expected, cells(mechanism), strict=True):
         np.add.at(row, of_function, values)
@@ -61,7 +61,7 @@ def test_values_fall_into_the_cells_that_devices_tell(g: int, t: int) -> None:
 @pytest.mark.parametrize(("g", "t"), FAMILIES)
 def test_many_pairs_are_hashed_as_one(g: int, t: int) -> None:
     mechanism = whole(g, t)
-    functions, codes = np.indices((mechanism.public_choices, mechanism.codes))
+    functions, codes = np.indices((mechanism.public_outcomes, mechanism.codes))
     found = hashed(functions.reshape(-1), codes.reshape(-1), g, t)
     assert found.tolist() == cells(mechanism).reshape(-1).tolist()
 
@@ -92,7 +92,7 @@ def test_everybody_alike_is_estimated_as_one_and_the_others_as_zero(repeat: str)
     mechanism = build("loloha/1", domain_size=100, epsilon="2", permanent=permanent, **shape)
     plain = build("loloha/1", domain_size=100, epsilon="2", permanent=None, **shape)
     assert isinstance(plain, LocalHashing)
-    of, n, m = estimators.for_mechanism(mechanism, repeat), 10**15, plain.public_choices
+    of, n, m = estimators.for_mechanism(mechanism, repeat), 10**15, plain.public_outcomes
     counts = [
         round(n * (mechanism.p if cell == plain.hashed(a, 7) else (1 - mechanism.p) / 7) / m)
         for a in range(m)
@@ -130,7 +130,7 @@ def test_codes_that_stand_for_nothing_show_reports_made_up() -> None:
     assert oddities(of, mechanism, honest, 20_000) == ()
     made_up = honest.copy()
     form = whole(4, 3)
-    for function in range(form.public_choices):
+    for function in range(form.public_outcomes):
         made_up[4 * function + form.hashed(function, 63)] += 200
     found = oddities(of, mechanism, made_up, int(made_up.sum()))
     assert {each.kind for each in found} >= {"unused-code"}

@@ -36,20 +36,20 @@ def by_definition(mechanism: ProjectiveResponse, counts: list[int], label: int) 
 @pytest.mark.parametrize(("q", "t"), SPACES)
 def test_supports_are_exact_whatever_the_counts(q: int, t: int, most: int) -> None:
     mechanism, coins = whole(q, t), Coins.system()
-    counts = [coins.below(most + 1) for _ in range(mechanism.symbols)]
+    counts = [coins.below(most + 1) for _ in range(mechanism.alphabet_size)]
     supports = estimators.for_mechanism(mechanism).supports(np.array(counts))
-    for label in range(0, mechanism.symbols, max(1, mechanism.symbols // 40)):
+    for label in range(0, mechanism.alphabet_size, max(1, mechanism.alphabet_size // 40)):
         assert supports[label] == by_definition(mechanism, counts, label)
 
 
 @pytest.mark.parametrize(("q", "t"), [(25, 3), (27, 3), (49, 3), (128, 3), (131, 3), (2, 14)])
 def test_two_cells_of_a_hundred_billion_among_thousands_are_exact(q: int, t: int) -> None:
     mechanism = whole(q, t)
-    counts = np.zeros(mechanism.symbols, dtype=np.int64)
-    cells = (3, mechanism.symbols - 5)
+    counts = np.zeros(mechanism.alphabet_size, dtype=np.int64)
+    cells = (3, mechanism.alphabet_size - 5)
     counts[[*cells]] = 10**11, 10**11 + 1
     supports = estimators.for_mechanism(mechanism).supports(counts)
-    for label in range(0, mechanism.symbols, mechanism.symbols // 200):
+    for label in range(0, mechanism.alphabet_size, mechanism.alphabet_size // 200):
         held = [mechanism._holds(0, cell, label) for cell in cells]
         assert supports[label] == held[0] * 10**11 + held[1] * (10**11 + 1)
 
@@ -90,7 +90,7 @@ def test_everybody_alike_is_estimated_as_one_and_the_others_as_zero(id: str, rep
 
 
 def sizes(mechanism: GeometricResponse) -> tuple[int, int]:
-    return mechanism.symbols, mechanism.favoured
+    return mechanism.alphabet_size, mechanism.support_size
 
 
 @pytest.mark.parametrize("id", ["cyclic/1", "projective/1"])

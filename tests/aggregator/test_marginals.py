@@ -131,7 +131,7 @@ def test_pooled_attributes_are_unbiased_with_the_variance_claimed_given_who_told
     given: RecordLaw,
 ) -> None:
     """Over every sequence of two reports, by how many told of each pair."""
-    pairs = given.mechanism.public_choices
+    pairs = given.mechanism.public_outcomes
     population = uneven(given.domain.size)
     chances = floats(given.chances(population))
     for axis, radix in enumerate(given.domain.radices):

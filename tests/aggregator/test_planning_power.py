@@ -49,7 +49,7 @@ def test_so_is_a_bit_that_only_some_reports_speak_of(bits: int) -> None:
     mechanism = mechanism_of(bits, "1", users, "bits")
     least = plan(bits, "1", users, domain_type="bits").smallest_detectable
     assert least is not None
-    p, q, told = float(mechanism.p), float(mechanism.q), float(mechanism.told)
+    p, q, told = float(mechanism.p), float(mechanism.q), float(mechanism.sampling_fraction)
     trials = np.arange(users + 1)
     critical = critical_counts(trials, q, 0.05 / bits)
     power = binom.sf(critical - 1, trials, q + (p - q) * least)

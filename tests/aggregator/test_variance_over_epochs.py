@@ -97,7 +97,7 @@ def test_a_label_of_a_device_over_some_epochs_varies_as_the_formula_says(
         mean, variance = moments(chain, value, epochs, score(chain, 0))
         assert mean == pytest.approx(float(held), abs=1e-9)
         planned = Precision(chain, float(held), population=False).over(epochs, repeat="memoized")
-        assert variance == pytest.approx(planned * float(chain.told), rel=1e-9)
+        assert variance == pytest.approx(planned * float(chain.sampling_fraction), rel=1e-9)
 
 
 @pytest.mark.parametrize("id", LABELS)

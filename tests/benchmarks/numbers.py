@@ -136,7 +136,7 @@ def _of_levels(id: str) -> HierarchyEstimator:
 
 def _top_down(of: HierarchyEstimator) -> Read:
     """The tally starts, for a tree, with the reports of each level: n is told apart."""
-    levels = round(1 / of.mechanism.told)
+    levels = round(1 / of.mechanism.sampling_fraction)
     heads = of.mechanism.id == "tree/1"
     return lambda tally: of.top_down(tally, int((tally[:levels] if heads else tally).sum()))
 

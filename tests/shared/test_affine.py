@@ -39,10 +39,10 @@ def test_messages_are_a_design_every_code_and_every_pair_of_codes_is_held_equall
     for size in range(1, modulus):
         mechanism = affine(modulus, modulus=modulus, subset_size=size)
         sets = [support(mechanism, payload) for payload in mechanism.pmf(0)]
-        assert len(sets) == mechanism.symbols == modulus * (modulus - 1) // 2
+        assert len(sets) == mechanism.alphabet_size == modulus * (modulus - 1) // 2
         assert {len(each) for each in sets} == {size}
         one = Counter(v for each in sets for v in each)
-        assert set(one.values()) == {mechanism.favoured}
+        assert set(one.values()) == {mechanism.support_size}
         pairs = Counter(pair for each in sets for pair in permutations(each, 2))
         assert len(set(pairs.values())) <= 1
         assert len(pairs) == (modulus * (modulus - 1) if size > 1 else 0)
@@ -108,7 +108,7 @@ def test_the_modulus_is_the_next_odd_prime_and_a_message_has_few_bytes(
     mechanism = affine(d)
     assert (mechanism.modulus, mechanism.payload_size) == (modulus, bytes_)
     assert mechanism.tally_size == modulus
-    assert mechanism.symbols <= 256**bytes_
+    assert mechanism.alphabet_size <= 256**bytes_
 
 
 def test_primes_are_those_of_the_sieve() -> None:
@@ -141,7 +141,7 @@ def test_exactly_the_messages_are_valid(d: int) -> None:
     mechanism = affine(d)
     assert mechanism.payload_size == 1
     for number in range(256):
-        if number < mechanism.symbols:
+        if number < mechanism.alphabet_size:
             mechanism.validate(bytes([number]))
         else:
             with pytest.raises(DecodeError, match="payload must hold a number in"):
@@ -153,7 +153,7 @@ def test_payloads_that_are_no_message_are_refused(d: int, payload: bytes) -> Non
     mechanism = affine(d)
     if (
         len(payload) == mechanism.payload_size
-        and int.from_bytes(payload, "big") < mechanism.symbols
+        and int.from_bytes(payload, "big") < mechanism.alphabet_size
     ):
         mechanism.validate(payload)
     else:

@@ -80,9 +80,11 @@ def reported(t: int, a: int, messages: int, scale: int = 2**64) -> Fraction:
 def test_renewal_threshold_keeps_epsilon_and_one_more_would_not(
     epsilon: Fraction, data: st.DataObject, messages: int, size: int
 ) -> None:
-    t = threshold(data.draw(epsilons.filter(lambda e: e > epsilon)), messages=messages, bits=size)
+    t = threshold(
+        data.draw(epsilons.filter(lambda e: e > epsilon)), alphabet_size=messages, bits=size
+    )
     try:
-        a = renewal_threshold(t, epsilon, messages=messages, bits=size)
+        a = renewal_threshold(t, epsilon, alphabet_size=messages, bits=size)
     except ParameterError:  # so near that T, rounded down, costs no more than one report
         assert at_most_exp(reported(t, 2**size, messages, 2**size), epsilon)
     else:
@@ -96,7 +98,7 @@ def test_renewal_thresholds_are_the_canonical_ones_and_those_of_another_arithmet
     vector: dict[str, str | int],
 ) -> None:
     t, messages = int(str(vector["permanent_threshold"]), 16), int(vector["messages"])
-    a = renewal_threshold(t, Fraction(str(vector["epsilon"])), messages=messages)
+    a = renewal_threshold(t, Fraction(str(vector["epsilon"])), alphabet_size=messages)
     e = Fraction(SIXTY_DIGITS.exp(Decimal(str(vector["epsilon"]))))
     gap = Fraction(messages * t - 2**64, (messages - 1) * 2**64)
     assert a == math.floor(2**64 * (e - 1) / (e - 1 + messages) / gap)

@@ -51,7 +51,7 @@ def test_p_and_q_hold_for_every_pair_of_codes_used_or_not(d: int, q: int, t: int
     mechanism = cyclic(d, field_order=q, dimension=t)
     for value in range(d):
         law = mechanism.pmf(value)
-        for code in range(mechanism.symbols):
+        for code in range(mechanism.alphabet_size):
             held = sum(law[payload] for payload in law if mechanism.supports(payload, code))
             assert held == (mechanism.p if code == value else mechanism.q)
 
@@ -60,7 +60,7 @@ def test_p_and_q_hold_for_every_pair_of_codes_used_or_not(d: int, q: int, t: int
 @pytest.mark.parametrize("d", [2, 5, 13])
 def test_total_error_by_enumeration_is_that_of_the_formula(d: int, epsilon: str) -> None:
     mechanism = cyclic(d, epsilon, field_order=3, dimension=3)
-    p, q, codes, size = mechanism.p, mechanism.q, mechanism.symbols, mechanism.favoured
+    p, q, codes, size = mechanism.p, mechanism.q, mechanism.alphabet_size, mechanism.support_size
     law, total = mechanism.pmf(0), Fraction()
     for label in range(d):
         scores = {y: (mechanism.supports(y, label) - q) / (p - q) for y in law}
@@ -84,9 +84,9 @@ def test_coins_say_which_distance_and_whether_it_is_in_the_set(
         code = int.from_bytes(mechanism.randomize(value, coins), "big")
         left.add(len(coins.rest))
         replayed = Scripted(stream)
-        member = members[replayed.below(mechanism.favoured)]
-        other = replayed.below(mechanism.symbols - mechanism.favoured)
-        distance = (code - value) % mechanism.symbols
+        member = members[replayed.below(mechanism.support_size)]
+        other = replayed.below(mechanism.alphabet_size - mechanism.support_size)
+        distance = (code - value) % mechanism.alphabet_size
         if holds:
             assert distance == member
         else:
@@ -142,7 +142,7 @@ def test_where_the_set_is_small_among_many_choices_the_error_is_near_the_least_t
 def test_exactly_the_codes_are_valid(d: int) -> None:
     mechanism = cyclic(d)
     for number in range(256):
-        if number < mechanism.symbols:
+        if number < mechanism.alphabet_size:
             mechanism.validate(bytes([number]))
         else:
             with pytest.raises(DecodeError, match="payload must hold a number in"):

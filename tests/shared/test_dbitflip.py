@@ -41,7 +41,7 @@ def test_one_bucket_says_as_much_as_four_or_more_that_share_epsilon(epsilon: str
     """q(1 − q)/(p − q)²·D/t: one place equals t = 4·cosh²(ε/4) of them."""
     worth = 4 * math.cosh(float(epsilon) / 4) ** 2
     near = [
-        float(each.q * (1 - each.q) / (each.p - each.q) ** 2 / each.told)
+        float(each.q * (1 - each.q) / (each.p - each.q) ** 2 / each.sampling_fraction)
         for each in (flips(100, epsilon), flips(100, epsilon, sampled=50))
     ]
     assert near[1] / near[0] == pytest.approx(worth / 50, rel=1e-9)

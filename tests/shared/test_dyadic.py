@@ -38,8 +38,8 @@ def ratio(t: int, messages: int, favoured: int, bits: int) -> Fraction:
 def test_thresholds_are_the_canonical_ones(vector: dict[str, str | int]) -> None:
     t = threshold(
         Fraction(str(vector["epsilon"])),
-        messages=int(vector["messages"]),
-        favoured=int(vector["favoured"]),
+        alphabet_size=int(vector["messages"]),
+        support_size=int(vector["favoured"]),
     )
     assert f"0x{t:016x}" == vector["threshold"]
 
@@ -79,7 +79,7 @@ def test_threshold_keeps_epsilon_and_one_more_would_not(
     epsilon: Fraction, messages: int, data: st.DataObject, bits: int
 ) -> None:
     favoured = data.draw(st.integers(1, messages - 1))
-    t = threshold(epsilon, messages=messages, favoured=favoured, bits=bits)
+    t = threshold(epsilon, alphabet_size=messages, support_size=favoured, bits=bits)
     assert 0 <= t < 2**bits
     assert at_most_exp(ratio(t, messages, favoured, bits), epsilon)
     above = t + 1 == 2**bits or not at_most_exp(ratio(t + 1, messages, favoured, bits), epsilon)
@@ -187,8 +187,8 @@ def test_numbers_that_six_decimals_cannot_hold_are_not_formatted(epsilon: Fracti
 
 @pytest.mark.parametrize("favoured", [0, 2, -1])
 def test_favoured_messages_must_be_some_but_not_all(favoured: int) -> None:
-    with pytest.raises(ParameterError, match=r"favoured must lie in \[1, 1\]"):
-        threshold(Fraction(1), favoured=favoured)
+    with pytest.raises(ParameterError, match=r"support_size must lie in \[1, 1\]"):
+        threshold(Fraction(1), support_size=favoured)
 
 
 def test_bounds_need_a_positive_epsilon_and_some_bits() -> None:

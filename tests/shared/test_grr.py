@@ -99,7 +99,7 @@ def test_two_choices_are_warners_randomized_response() -> None:
 @pytest.mark.parametrize("d", [2, 10, 65_536])
 def test_p_and_all_q_add_up_to_one_and_come_from_the_certified_threshold(d: int) -> None:
     mechanism = build("grr/1", domain_size=d, epsilon="0.5")
-    assert mechanism.threshold == threshold(Fraction(1, 2), messages=d)
+    assert mechanism.threshold == threshold(Fraction(1, 2), alphabet_size=d)
     assert mechanism.p + (d - 1) * mechanism.q == 1
     assert len(mechanism.pmf(0)) == d
 

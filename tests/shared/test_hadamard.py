@@ -47,7 +47,7 @@ def test_supports_are_the_rows_of_the_hadamard_matrix_but_the_first(size: int) -
 def test_the_number_of_codes_is_the_next_power_of_two(size: int, codes: int, bytes_: int) -> None:
     mechanism = hadamard(size)
     assert (mechanism.codes, mechanism.payload_size) == (codes, bytes_)
-    assert mechanism.tally_size == 2 * mechanism.public_choices == 2 * (codes - 1)
+    assert mechanism.tally_size == 2 * mechanism.public_outcomes == 2 * (codes - 1)
 
 
 def test_the_coefficient_is_tossed_without_the_value_and_the_bit_with_it() -> None:

@@ -45,14 +45,14 @@ def test_functions_are_the_linear_forms_whose_last_factor_is_1(g: int, t: int) -
                     total = field.add(total, field.multiply(factor, digit))
                 assert mechanism.hashed(function, value) == total
             function += 1
-    assert function == mechanism.public_choices == (g**t - 1) // (g - 1)
+    assert function == mechanism.public_outcomes == (g**t - 1) // (g - 1)
 
 
 @pytest.mark.parametrize(("g", "t"), FAMILIES)
 def test_cells_are_alike_and_any_two_values_meet_in_equally_many_functions(g: int, t: int) -> None:
     mechanism = whole(g, t)
     meetings: Counter[tuple[int, int]] = Counter()
-    for function in range(mechanism.public_choices):
+    for function in range(mechanism.public_outcomes):
         cells = [mechanism.hashed(function, value) for value in range(g**t)]
         assert set(Counter(cells).values()) == {g ** (t - 1)}
         meetings.update(pair for pair in combinations(range(g**t), 2) if _meet(cells, pair))

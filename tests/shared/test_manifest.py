@@ -309,7 +309,7 @@ def test_the_tallies_of_all_open_epochs_have_a_limit() -> None:
     changes: dict[str, object] = {
         "domain": {"type": "choice", "labels": labels},
         "mechanism.id": "grr/1",
-        "mechanism.threshold": f"0x{threshold(Fraction(1), messages=97):016x}",
+        "mechanism.threshold": f"0x{threshold(Fraction(1), alphabet_size=97):016x}",
         "epoch_seconds": 1,
         "grace_seconds": 172_800,
         "ingest": LOOPBACK,
@@ -323,7 +323,7 @@ def test_cohorts_count_towards_the_limit() -> None:
     changes: dict[str, object] = {
         "domain": {"type": "choice", "labels": labels},
         "mechanism.id": "grr/1",
-        "mechanism.threshold": f"0x{threshold(Fraction(1), messages=60_000):016x}",
+        "mechanism.threshold": f"0x{threshold(Fraction(1), alphabet_size=60_000):016x}",
         "cohorts": 64,
         "grace_seconds": 259_200,
     }

@@ -37,7 +37,7 @@ def test_numbers_for_texts_are_those_of_the_mechanism(row: list[str]) -> None:
     mechanism = build("prefix-hash/1", domain_size=16, epsilon=row[0])
     assert isinstance(mechanism, PrefixHash)
     errors = [std_error(mechanism, 0, 1) / math.sqrt(share * 10**6) for share in (3 / 19, 1)]
-    assert mechanism.told == Fraction(3, 19)
+    assert mechanism.sampling_fraction == Fraction(3, 19)
     numbers = [float(mechanism.p), float(mechanism.q), *errors]
     assert row[1:] == [str(mechanism.base), *(f"{number:.4f}" for number in numbers)]
 

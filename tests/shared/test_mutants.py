@@ -211,7 +211,7 @@ class LieFromAnyDistance(CyclicResponse):
     __slots__ = ()
 
     def _drawn(self, index: int, inside: bool, near: int, far: int) -> int:
-        lie = (index + far) % self.symbols
+        lie = (index + far) % self.alphabet_size
         return super()._drawn(index, inside, near, far) if inside else lie
 
 

@@ -122,7 +122,7 @@ def test_no_mechanism_is_better_than_the_optimum(id: str, d: int, epsilon: str) 
             mechanisms.build(id, domain_size=d, epsilon=epsilon)
         return
     mechanism = mechanisms.build(id, domain_size=d, epsilon=epsilon)
-    assert mechanism.told == 1
+    assert mechanism.sampling_fraction == 1
     low, high = over_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))
     assert high >= 1
     assert (high - low) / low < Fraction(1, 10**15)

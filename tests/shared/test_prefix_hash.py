@@ -70,9 +70,9 @@ def test_what_is_told_openly_has_one_law_for_all_texts() -> None:
         law = mechanism.pmf(text)
         shares = [
             sum(law[mechanism._payload(position, told)] for told in range(3))
-            for position in range(mechanism.public_choices)
+            for position in range(mechanism.public_outcomes)
         ]
-        assert set(shares) == {Fraction(1, mechanism.public_choices)}
+        assert set(shares) == {Fraction(1, mechanism.public_outcomes)}
 
 
 def test_every_answer_of_one_byte_keeps_epsilon() -> None:
@@ -129,8 +129,8 @@ def test_groups_share_out_the_tables_and_three_shares_are_held_out() -> None:
     assert [mechanism.length(group) for group in range(mechanism.groups)] == [5, 2, 4, 5]
     tables = [table for group in range(4) for table in mechanism.tables_of(group)]
     assert tables == list(range(mechanism.all_tables)) == list(range((HELD_OUT + 3) * 4))
-    assert mechanism.told == Fraction(3, 6)
-    assert PrefixHash(5, Fraction(1), 3, 2, 4, 0).told == 1
+    assert mechanism.sampling_fraction == Fraction(3, 6)
+    assert PrefixHash(5, Fraction(1), 3, 2, 4, 0).sampling_fraction == 1
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "0.3", "0.5", "1", "1.5", "2", "3", "4", "4.8"])

@@ -65,7 +65,7 @@ def meets(q: int, point: tuple[int, ...], value: tuple[tuple[int, ...], int]) ->
 @pytest.mark.parametrize(("q", "t"), SPACES)
 def test_supports_are_those_of_the_definition(q: int, t: int) -> None:
     mechanism, points, places = whole(q, t), vectors(q, t), values(q, t)
-    assert len(points) == len(places) == mechanism.symbols
+    assert len(points) == len(places) == mechanism.alphabet_size
     for code, point in enumerate(points):
         payload = code.to_bytes(mechanism.payload_size, "big")
         for label, value in enumerate(places):
@@ -77,10 +77,10 @@ def test_codes_are_a_design_every_value_and_every_pair_is_supported_equally_ofte
     q: int, t: int
 ) -> None:
     mechanism = whole(q, t)
-    codes = range(mechanism.symbols)
+    codes = range(mechanism.alphabet_size)
     sets = [{label for label in codes if mechanism._holds(0, code, label)} for code in codes]
-    assert {len(each) for each in sets} == {mechanism.favoured}
-    assert set(Counter(v for each in sets for v in each).values()) == {mechanism.favoured}
+    assert {len(each) for each in sets} == {mechanism.support_size}
+    assert set(Counter(v for each in sets for v in each).values()) == {mechanism.support_size}
     pairs = Counter(pair for each in sets for pair in permutations(each, 2))
     assert set(pairs.values()) == {codes_of(q, t - 2)}
     assert len(pairs) == len(codes) * (len(codes) - 1)
@@ -91,7 +91,7 @@ def test_draws_name_every_point_that_supports_a_value_once_and_every_other_once(
     q: int, t: int
 ) -> None:
     mechanism = whole(q, t)
-    codes, size = mechanism.symbols, mechanism.favoured
+    codes, size = mechanism.alphabet_size, mechanism.support_size
     for label in range(codes):
         near = [mechanism._drawn(label, True, draw, 0) for draw in range(size)]
         far = [mechanism._drawn(label, False, 0, draw) for draw in range(codes - size)]
@@ -105,14 +105,14 @@ def test_epsilon_is_kept_and_used_and_p_and_q_are_those_of_the_cyclic_design(
     d: int, q: int, t: int, epsilon: str
 ) -> None:
     mechanism = whole(q, t, epsilon)
-    assert d == mechanism.symbols
+    assert d == mechanism.alphabet_size
     some = [0, d // 2, d - 2, d - 1]
     of = laws(mechanism, some)
     check_private(of, Fraction(epsilon))
     check_tight(of, Fraction(epsilon))
     check_follows_pmf(mechanism, some)
     twin = build("cyclic/1", domain_size=d, epsilon=epsilon, field_order=q, dimension=t)
-    subset_q = (mechanism.favoured - mechanism.p) / (d - 1)
+    subset_q = (mechanism.support_size - mechanism.p) / (d - 1)
     assert (mechanism.p, mechanism.q) == (twin.p, twin.q) == (mechanism.p, subset_q)
 
 
@@ -133,7 +133,7 @@ def test_coins_say_which_point_and_whether_it_supports_the_value(
         replayed = Scripted(stream)
         draws = [
             replayed.below(size)
-            for size in (mechanism.favoured, mechanism.symbols - mechanism.favoured)
+            for size in (mechanism.support_size, mechanism.alphabet_size - mechanism.support_size)
         ]
         assert int.from_bytes(payload, "big") == by_definition(mechanism, value, holds, *draws)
     assert left == {len(replayed.rest)}
@@ -219,7 +219,7 @@ def test_of_very_many_choices_the_error_is_that_of_the_optimum_but_for_two_perce
 def test_exactly_the_points_are_valid(d: int) -> None:
     mechanism = projective(d)
     for number in range(256):
-        if number < mechanism.symbols:
+        if number < mechanism.alphabet_size:
             mechanism.validate(bytes([number]))
         else:
             with pytest.raises(DecodeError, match="payload must hold a number in"):

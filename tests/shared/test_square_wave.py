@@ -85,7 +85,9 @@ def test_a_manifest_pins_the_reach_of_one_report_also_for_a_chain() -> None:
     chain = build("square-wave/1", domain_size=64, epsilon="1", permanent="2")
     first = getattr(chain, "first")  # noqa: B009 - a Chain does not promise it
     assert first.reach == best_reach(Fraction(1), 64)
-    assert first.threshold == threshold(Fraction(2), messages=first.outputs, favoured=first.window)
+    assert first.threshold == threshold(
+        Fraction(2), alphabet_size=first.outputs, support_size=first.window
+    )
 
 
 def test_a_chain_costs_what_it_says() -> None:

@@ -88,16 +88,18 @@ def test_symbols_and_favoured_are_the_sets_and_those_that_hold_one_choice(
 ) -> None:
     mechanism = subset(d, size=size)
     law = mechanism.pmf(d - 1)
-    assert mechanism.symbols == len(law) == comb(d, size)
+    assert mechanism.alphabet_size == len(law) == comb(d, size)
     held = Counter(v for payload in law for v in members(mechanism, payload))
-    assert set(held.values()) == {mechanism.favoured}
+    assert set(held.values()) == {mechanism.support_size}
 
 
 def test_messages_are_as_likely_as_the_certified_threshold_of_all_sets_says() -> None:
     """T of K = C(d, w) messages with C(d − 1, w − 1) favoured is that of d with w: one ratio."""
     for d, size in ((8, 2), (63, 17), (500, 135)):
         mechanism = subset(d, size=size)
-        counted = threshold(Fraction(1), messages=mechanism.symbols, favoured=mechanism.favoured)
+        counted = threshold(
+            Fraction(1), alphabet_size=mechanism.alphabet_size, support_size=mechanism.support_size
+        )
         assert mechanism.threshold == counted
 
 

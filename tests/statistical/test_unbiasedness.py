@@ -28,7 +28,9 @@ def test_a_label_is_supported_with_exactly_p_if_true_and_exactly_q_if_not(law: M
                 chances[message] * int(adds[place])
                 for message, adds in zip(law.messages, law.supports(law.tallies), strict=True)
             )
-            assert supported == law.mechanism.told * (law.mechanism.p if held else law.mechanism.q)
+            assert supported == law.mechanism.sampling_fraction * (
+                law.mechanism.p if held else law.mechanism.q
+            )
 
 
 @each_of(EXACT)
@@ -49,7 +51,7 @@ def test_the_debias_of_the_exact_mean_tally_is_exactly_the_truth(law: MessageLaw
             ),
             Fraction(),
         )
-        assert (share / law.mechanism.told - law.channel.q) / law.channel.gap == true
+        assert (share / law.mechanism.sampling_fraction - law.channel.q) / law.channel.gap == true
 
 
 @pytest.mark.statistical

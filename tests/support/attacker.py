@@ -34,9 +34,9 @@ def likelihood_by_definition(chain: Renewed, reports: Sequence[bytes], answer: E
 
 def likelihood_of_vectors(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:
     """The same but for a factor, of vectors that tell nothing openly, by how many bits differ."""
-    assert chain.first.symbols == 2
-    assert chain.first.public_choices == 1
-    flip, every = (1 - chain.kept) / 2, chain.first.places * len(reports)
+    assert chain.first.alphabet_size == 2
+    assert chain.first.public_outcomes == 1
+    flip, every = (1 - chain.kept) / 2, chain.first.coordinates * len(reports)
     sent, by_errors = [int.from_bytes(report, "big") for report in reports], dict[int, Fraction]()
     for permanent, chance in chain.first.pmf(answer).items():
         told = int.from_bytes(permanent, "big")
@@ -54,7 +54,7 @@ def likelihood_of_vectors(chain: Renewed, reports: Sequence[bytes], answer: Enco
 
 def likelihood(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:
     """The same but for a factor that no answer changes, for large domains and wide vectors."""
-    if chain.first.places > 1 or chain.told < 1:
+    if chain.first.coordinates > 1 or chain.sampling_fraction < 1:
         return _of_bits(chain, reports, answer)
     return _of_symbol(chain, reports, answer)
 
@@ -62,9 +62,9 @@ def likelihood(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fra
 def _of_symbol(chain: Renewed, reports: Sequence[bytes], answer: Encoded) -> Fraction:
     assert isinstance(answer, int)
     first, days = chain.first, len(reports)
-    drawn = (1 - chain.kept) / first.symbols
-    inside = first.p / first.favoured
-    outside = (1 - first.p) / (first.symbols - first.favoured)
+    drawn = (1 - chain.kept) / first.alphabet_size
+    inside = first.p / first.support_size
+    outside = (1 - first.p) / (first.alphabet_size - first.support_size)
     never, total = Fraction(1), Fraction()
     for symbol, many in Counter(reports).items():
         chance = inside if first.supports(symbol, answer) else outside

@@ -186,7 +186,7 @@ def sampled_missed(
     From the joint law of how many reports tell of the label and how many of them support it.
     """
     theta, low, high = of.hidden(frequency)
-    told, most = float(of.mechanism.told), of.epochs * devices
+    told, most = float(of.mechanism.sampling_fraction), of.epochs * devices
     law = np.zeros((of.epochs + 1, of.epochs + 1))
     pmf = import_module("scipy.stats").binom.pmf
     for tellings in range(of.epochs + 1):

@@ -49,7 +49,9 @@ def _laws(of: HierarchyEstimator, shares: Floats) -> list[list[tuple[float, Coun
     for value, weight in enumerate(shares):
         for payload, chance in of.mechanism.pmf(value).items():
             told = laws.setdefault(_level(of, payload), {})
-            told[payload] = told.get(payload, 0.0) + weight * float(chance / of.mechanism.told)
+            told[payload] = told.get(payload, 0.0) + weight * float(
+                chance / of.mechanism.sampling_fraction
+            )
     return [
         [(chance, _tally(of, payload)) for payload, chance in laws[level].items()]
         for level in sorted(laws)

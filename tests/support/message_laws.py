@@ -64,7 +64,7 @@ class MessageLaw:
 
     def trials(self, tallies: Counts, n: int) -> Counts:
         """(…, labels): how many of the n reports tell of each label."""
-        if self.mechanism.told == 1:
+        if self.mechanism.sampling_fraction == 1:
             return np.full((*tallies.shape[:-1], self.labels), n)
         return tallies[..., : self.labels]
 

@@ -154,7 +154,7 @@ class TextForm(Protocol):
     """How texts become codes: tables, of which those of group 0 tell of whole texts."""
 
     @property
-    def told(self) -> Fraction:
+    def sampling_fraction(self) -> Fraction:
         """The share of the reports that are of group 0."""
 
     @property

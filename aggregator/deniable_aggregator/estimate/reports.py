@@ -46,7 +46,7 @@ def clusters_of(mechanism: Mechanism, repeat: str, epochs: int) -> Clusters | No
     if isinstance(mechanism, Renewed):
         low = mechanism.blurred
         return Clusters(low, low + mechanism.kept, Fraction(epochs))
-    return Clusters(mechanism.q, mechanism.p, 1 + (epochs - 1) * mechanism.told)
+    return Clusters(mechanism.q, mechanism.p, 1 + (epochs - 1) * mechanism.sampling_fraction)
 
 
 def checked_payloads(payloads: object, payload_size: int) -> Payloads:

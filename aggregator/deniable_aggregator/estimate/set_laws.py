@@ -125,12 +125,12 @@ def _of_pairs(mechanism: Mechanism, members: _Members) -> tuple[Fraction, Fracti
 def _of_messages(estimator: MessageCodes, mechanism: Mechanism, members: _Members) -> _Moments:
     """Over the messages, each of which is one of those that go with what is told openly."""
     held = estimator.held(_indicator(members, int(members.max(initial=0)) + 1))
-    reach = _widest(held.reshape(mechanism.public_choices, -1))
+    reach = _widest(held.reshape(mechanism.public_outcomes, -1))
     structure = mechanism.structure
     if isinstance(structure, Design) and structure.triples is not None:
         return *_of_pairs(mechanism, members), reach, int(held.min()), 0
     squares, form = held**2, cast(Renewable, first_round(mechanism))
-    levels = _levels(mechanism.p, len(held) * form.favoured // form.symbols, len(held))
+    levels = _levels(mechanism.p, len(held) * form.support_size // form.alphabet_size, len(held))
     supporting = estimator.code_supports(squares)
     moments = _of_squares(mechanism, supporting, int(squares.sum()), members, levels)
     return *moments, reach, int(held.min()), 0

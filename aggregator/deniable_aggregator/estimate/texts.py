@@ -154,7 +154,7 @@ def tell(
         family=family if len(texts) else "each",
         clusters=_clusters(evidence, epochs, share),
         trials=trials,
-        told=evidence.form.told,
+        told=evidence.form.sampling_fraction,
     )
     estimate = _without_collisions(evidence, texts, raw, held_out=held_out) if len(texts) else raw
     return Texts(tuple(texts), np.minimum(trials, estimate.n), estimate)

@@ -56,12 +56,12 @@ class AffineEstimator(LabelSums):
     def tally(self, payloads: Payloads) -> Counts:
         rows, form = checked_payloads(payloads, self.mechanism.payload_size), self._form
         messages = _messages(rows)
-        if len(rows) and messages.max() >= form.symbols:
+        if len(rows) and messages.max() >= form.alphabet_size:
             raise DecodeError(
-                f"payloads must hold numbers below {form.symbols}, got {messages.max()}: "
+                f"payloads must hold numbers below {form.alphabet_size}, got {messages.max()}: "
                 "validate them first"
             )
-        if form.symbols <= min(_MOST_MESSAGES, len(rows) * form.subset_size // 3):
+        if form.alphabet_size <= min(_MOST_MESSAGES, len(rows) * form.subset_size // 3):
             return _by_message(messages, form)
         counts = np.zeros(form.modulus, dtype=np.int64)
         for start in range(0, len(rows), _SLICE_ROWS):
@@ -175,7 +175,7 @@ def _by_message(messages: Counts, form: AffineResponse) -> Counts:
     Code v of c is supported by b = −cv … −cv + w − 1 mod K.
     """
     k, w = form.modulus, form.subset_size
-    seen = np.bincount(messages, minlength=form.symbols).reshape(form.multipliers, k)
+    seen = np.bincount(messages, minlength=form.alphabet_size).reshape(form.multipliers, k)
     counts = np.zeros(k, dtype=np.int64)
     height = max(1, _AT_ONCE // k)
     for first in range(0, form.multipliers, height):

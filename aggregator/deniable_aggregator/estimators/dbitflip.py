@@ -24,7 +24,10 @@ class BucketFlipsEstimator(SampledEstimator):
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
         """t places each, by Floyd's way; a bucket of theirs is told with p, else q."""
-        d, t = self.mechanism.domain_size, int(self.mechanism.told * self.mechanism.domain_size)
+        d, t = (
+            self.mechanism.domain_size,
+            int(self.mechanism.sampling_fraction * self.mechanism.domain_size),
+        )
         tally = np.zeros(2 * d, dtype=np.int64)
         for truth in senders(values, people, width=d):
             rows, chosen = np.arange(len(truth)), np.zeros((len(truth), d), dtype=bool)

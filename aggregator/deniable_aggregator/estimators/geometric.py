@@ -66,7 +66,7 @@ class GeometricEstimator(MessageSums):
     def message_law(self) -> TwoLevels:
         """By Fourier transform."""
         form = self.form
-        d, k, space = form.domain_size, form.symbols, (form.field_order, form.dimension)
+        d, k, space = form.domain_size, form.alphabet_size, (form.field_order, form.dimension)
 
         def forward(x: Floats) -> Floats:
             return self.shares_of_points(np.concatenate([x, np.zeros(k - d)]), *space)
@@ -74,12 +74,14 @@ class GeometricEstimator(MessageSums):
         def backward(scores: Floats) -> Floats:
             return self.shares_of_codes(scores, *space)[..., :d]
 
-        return two_levels(self.mechanism, form.favoured, k, (forward, backward))
+        return two_levels(self.mechanism, form.support_size, k, (forward, backward))
 
     def held(self, weights: Counts) -> Counts:
         """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""
         form = self.form
-        unused = np.zeros((*weights.shape[:-1], form.symbols - weights.shape[-1]), dtype=np.int64)
+        unused = np.zeros(
+            (*weights.shape[:-1], form.alphabet_size - weights.shape[-1]), dtype=np.int64
+        )
         codes = np.concatenate([weights, unused], axis=-1)
         return self.sums_of_points(codes, form.field_order, form.dimension)
 
@@ -96,7 +98,7 @@ def sample_distances(
     form: GeometricResponse, p: float, values: Counts, people: Counts, draws: Generator
 ) -> Counts:
     """A distance each on the circle of the codes, in the difference set or not."""
-    k, w = form.symbols, form.favoured
+    k, w = form.alphabet_size, form.support_size
     members = np.array(difference_set(form.field_order, form.dimension), dtype=np.int64)
     others = np.setdiff1d(np.arange(k), members)
     tally = np.zeros(k, dtype=np.int64)

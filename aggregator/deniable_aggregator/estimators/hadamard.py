@@ -57,7 +57,7 @@ class HadamardEstimator(MessageSums):
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
         """A coefficient each, and its parity told with p."""
-        coefficients = self.mechanism.public_choices
+        coefficients = self.mechanism.public_outcomes
         tally = np.zeros(self.mechanism.tally_size, dtype=np.int64)
         for truth in senders(values, people):
             asked = draws.integers(1, coefficients + 1, len(truth))

@@ -56,7 +56,7 @@ class LocalHashingEstimator(Histogram):
             return supports_of_codes(scores, *family)[:d]
 
         sums = (forward, backward)
-        return two_levels(self.mechanism, form.public_choices, form.tally_size, sums)
+        return two_levels(self.mechanism, form.public_outcomes, form.tally_size, sums)
 
     def held(self, weights: Counts) -> Counts:
         """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""
@@ -71,7 +71,7 @@ class LocalHashingEstimator(Histogram):
         form = self._form
         g, tally = form.field_order, np.zeros(form.tally_size, dtype=np.int64)
         for truth in senders(values, people):
-            functions = draws.integers(0, form.public_choices, len(truth))
+            functions = draws.integers(0, form.public_outcomes, len(truth))
             cells = hashed(functions, truth, g, form.dimension)
             lies = draws.random(len(truth)) >= float(self.mechanism.p)
             cells = other_cells(cells, lies, g, draws)

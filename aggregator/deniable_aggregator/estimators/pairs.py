@@ -109,7 +109,7 @@ class PairsEstimator:
             choice.domain_size // len(supports),
             JointSupports.of(choice, kept=kept),
             JointSupports.of(choice) if isinstance(chain, Renewed) else None,
-            self._form.told,
+            self._form.sampling_fraction,
         )
 
 

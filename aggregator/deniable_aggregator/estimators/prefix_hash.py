@@ -90,7 +90,7 @@ class PrefixHashEstimator(Histogram):
         codes = np.concatenate([self.codes(group, texts)[:, 0] for group in range(form.groups)])
         tally = np.zeros(form.tally_size, dtype=np.int64)
         for truth in senders(np.arange(len(texts)), people):
-            position = draws.integers(0, form.public_choices, len(truth))
+            position = draws.integers(0, form.public_outcomes, len(truth))
             table, point = np.divmod(position, form.points)
             told = sums(form, point, codes[table, truth])
             lies = draws.random(len(truth)) >= p

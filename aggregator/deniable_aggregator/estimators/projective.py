@@ -58,8 +58,8 @@ class ProjectiveEstimator(GeometricEstimator):
         form, p = self.form, float(self.mechanism.p)
         point, value = circle(form.field_order, form.dimension)
         turn, tally = np.empty_like(value), np.empty_like(point)
-        turn[value] = np.arange(form.symbols)
-        tally[point] = sample_distances(form, p, -turn[values] % form.symbols, people, draws)
+        turn[value] = np.arange(form.alphabet_size)
+        tally[point] = sample_distances(form, p, -turn[values] % form.alphabet_size, people, draws)
         return tally
 
 

@@ -101,7 +101,7 @@ class SampledEstimator:
             family=family,
             clusters=clusters_of(self.mechanism, self.repeat, epochs),
             trials=trials,
-            told=self.mechanism.told,
+            told=self.mechanism.sampling_fraction,
         )
 
 

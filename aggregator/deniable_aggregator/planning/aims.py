@@ -108,7 +108,7 @@ class _OfRanges(Scored):
     @property
     def _pull(self) -> float:
         """A range ends in one node of a level or two, of which a report tells of half."""
-        return 1 / (2 * self._gap * float(self.mechanism.told))
+        return 1 / (2 * self._gap * float(self.mechanism.sampling_fraction))
 
     def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
         """The share that a range must have to be told from 0; None if more than 1."""

@@ -73,10 +73,10 @@ class Blanket:
             return None
         form = mechanism.first if isinstance(mechanism, Renewed) else cast(Renewable, mechanism)
         local = float(mechanism.epsilon)
-        if form.places > 1:
+        if form.coordinates > 1:
             q = float(mechanism.q)
             return cls(local, q, q * q)
-        share = form.favoured / form.symbols
+        share = form.support_size / form.alphabet_size
         excess = math.expm1(local)
         both = (float(mechanism.q) * (1 + share * excess) - share) / excess
         return cls(local, share, min(max(both, 0.0, 2 * share - 1), share))

@@ -84,7 +84,7 @@ class Precision:
             return -NormalDist().inv_cdf((1 - confidence) / 2) * self.std_error(reports)
         channel = Channel(self.mechanism.p, self.mechanism.q)
         support = channel.q + channel.gap * Fraction(self.frequency)
-        trials = np.array([max(round(reports * self.mechanism.told), 1)])
+        trials = np.array([max(round(reports * self.mechanism.sampling_fraction), 1)])
         counts = np.array([round(trials[0] * support)])
         lower, upper = clopper_pearson(counts, trials, (1 - confidence) / 2)
         return float(upper[0] - lower[0]) / 2 / float(channel.gap)
@@ -108,16 +108,18 @@ class Precision:
     def _found_among(
         self, labels: int, reports: int, confidence: float, power: float
     ) -> float | None:
-        p, q, told = (float(x) for x in (self.mechanism.p, self.mechanism.q, self.mechanism.told))
+        p, q, told = (
+            float(x) for x in (self.mechanism.p, self.mechanism.q, self.mechanism.sampling_fraction)
+        )
         return LabelTest(p, q, told, (1 - confidence) / labels).least_frequency(reports, power)
 
     def influence(self, reports: int) -> float:
         """How far one made-up report moves a frequency, at most."""
-        return 1 / (self._gap * float(self.mechanism.told) * reports)
+        return 1 / (self._gap * float(self.mechanism.sampling_fraction) * reports)
 
     def shift_by(self, liars: float) -> float:
         """How much wider an interval gets, in all, if a share of the reports is made up."""
-        share = worst_share(liars, self.mechanism.told)
+        share = worst_share(liars, self.mechanism.sampling_fraction)
         return share / ((1 - share) * self._gap)
 
     @property
@@ -132,7 +134,7 @@ class Precision:
     def _of(self, mechanism: Mechanism) -> float:
         p, q, f = float(mechanism.p), float(mechanism.q), self.frequency
         support = f * p + (1 - f) * q
-        drawn = support * (1 - support) / (p - q) ** 2 / float(mechanism.told)
+        drawn = support * (1 - support) / (p - q) ** 2 / float(mechanism.sampling_fraction)
         return drawn if self.population else drawn - f * (1 - f)
 
 

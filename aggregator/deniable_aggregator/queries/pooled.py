@@ -157,8 +157,8 @@ def _require_every_level(collection: Collection, reports: PooledTally) -> None:
         raise Problem(
             "too-few-reports",
             f"each report of {collection.mechanism.id} tells of one of "
-            f"{1 / collection.mechanism.told} levels, and none of these {n} tells of level "
-            f"{', '.join(map(str, silent))}: widen from and to, or wait for more reports",
+            f"{1 / collection.mechanism.sampling_fraction} levels, and none of these {n} tells of "
+            f"level {', '.join(map(str, silent))}: widen from and to, or wait for more reports",
             n=n,
             levels=silent,
         )

@@ -70,10 +70,10 @@ class AffineResponse(IndexSymbol):
         _check_modulus(self.domain_size, k)
         if not 1 <= w < k:
             raise ParameterError(f"subset_size must lie in [1, {k - 1}], got {w}")
-        cut = threshold(parse_epsilon(self.epsilon), messages=k, favoured=w)
+        cut = threshold(parse_epsilon(self.epsilon), alphabet_size=k, support_size=w)
         object.__setattr__(self, "threshold", cut)
         object.__setattr__(self, "multipliers", k >> 1)
-        object.__setattr__(self, "payload_size", bytes_for(self.symbols))
+        object.__setattr__(self, "payload_size", bytes_for(self.alphabet_size))
 
     @classmethod
     def create(
@@ -98,19 +98,19 @@ class AffineResponse(IndexSymbol):
         return (self.subset_size - self.p) / (self.modulus - 1)
 
     @property
-    def symbols(self) -> int:
+    def alphabet_size(self) -> int:
         """A symbol is c and b together."""
         return self.multipliers * self.modulus
 
     @property
-    def favoured(self) -> int:
+    def support_size(self) -> int:
         """The messages that support one code."""
         return self.multipliers * self.subset_size
 
     @property
     def structure(self) -> Design:
         """Windows of w neighbours, over all multipliers a design."""
-        return Design(self.modulus, self.subset_size, self.symbols)
+        return Design(self.modulus, self.subset_size, self.alphabet_size)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

@@ -26,27 +26,27 @@ class MechanismBase:
     released: ClassVar[bool] = False
 
     @property
-    def places(self) -> int:
+    def coordinates(self) -> int:
         """One symbol."""
         return 1
 
     @property
-    def favoured(self) -> int:
+    def support_size(self) -> int:
         """One value of a symbol supports one thing."""
         return 1
 
     @property
-    def differing(self) -> int:
+    def max_differing_coordinates(self) -> int:
         """All of ε for one symbol."""
         return 1
 
     @property
-    def public_choices(self) -> int:
+    def public_outcomes(self) -> int:
         """Nothing is told openly."""
         return 1
 
     @property
-    def told(self) -> Fraction:
+    def sampling_fraction(self) -> Fraction:
         """A report tells of every label."""
         return Fraction(1)
 

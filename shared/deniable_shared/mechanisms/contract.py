@@ -65,11 +65,11 @@ class Mechanism(Protocol):
         """What a message is; None where what needs to know is not available for it."""
 
     @property
-    def told(self) -> Fraction:
+    def sampling_fraction(self) -> Fraction:
         """The share of the labels that one report tells of: all, or t of m."""
 
     @property
-    def public_choices(self) -> int:
+    def public_outcomes(self) -> int:
         """How many equally likely things a payload may tell openly; 1 if it tells none."""
 
     def randomize(
@@ -98,19 +98,19 @@ class Renewable(Mechanism, Protocol):
     """A mechanism whose payload is symbols that can be kept or drawn anew, each by itself."""
 
     @property
-    def symbols(self) -> int:
+    def alphabet_size(self) -> int:
         """K: how many values one symbol can take."""
 
     @property
-    def favoured(self) -> int:
+    def support_size(self) -> int:
         """w: how many of those values support one thing."""
 
     @property
-    def places(self) -> int:
+    def coordinates(self) -> int:
         """How many symbols a payload has."""
 
     @property
-    def differing(self) -> int:
+    def max_differing_coordinates(self) -> int:
         """The most symbols in which two inputs can differ: ε is split over so many."""
 
     @property

@@ -42,11 +42,11 @@ class CyclicResponse(GeometricResponse):
     def _drawn(self, index: int, inside: bool, near: int, far: int) -> int:
         gaps = self.gaps
         member, other = gaps[near] + near, far + bisect_right(gaps, far)
-        return (index + (other, member)[inside]) % self.symbols
+        return (index + (other, member)[inside]) % self.alphabet_size
 
     def _holds(self, place: int, code: int, index: int) -> bool:
         members = difference_set(self.field_order, self.dimension)
-        distance = (code - index) % self.symbols
+        distance = (code - index) % self.alphabet_size
         place = bisect_right(members, distance)
         return place > 0 and members[place - 1] == distance
 

@@ -79,7 +79,7 @@ def worst_variance(epsilon: Fraction, outputs: int, window: int) -> Fraction:
     square is not: the largest is at a start, at the middle of two, or between: all starts and
     middles are looked at, and a quarter of the squared distance bounds the rest.
     """
-    p = Fraction(threshold(epsilon, messages=outputs, favoured=window), SCALE)
+    p = Fraction(threshold(epsilon, alphabet_size=outputs, support_size=window), SCALE)
     half, reach = (outputs - 1) // 2, Fraction(outputs - window, 2)
     gain = p - (1 - p) * window / (outputs - window)
     every = sum(output * output for output in range(-half, half + 1))

@@ -35,7 +35,7 @@ class OneBitMean(IndexValues, OneSymbol[int]):
 
     id: ClassVar[str] = "duchi/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
-    symbols: ClassVar[int] = 2
+    alphabet_size: ClassVar[int] = 2
     payload_size: ClassVar[int] = 1
     domain_size: int
     epsilon: Fraction

@@ -48,7 +48,7 @@ class FourierMarginals(IndexSymbol):
     id: ClassVar[str] = "fourier/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"record"})
     parameters: ClassVar[tuple[str, ...]] = ("ways",)
-    symbols: ClassVar[int] = 2
+    alphabet_size: ClassVar[int] = 2
     attributes: int
     epsilon: Fraction
     ways: int
@@ -108,12 +108,12 @@ class FourierMarginals(IndexSymbol):
         return 1 - self.p
 
     @property
-    def told(self) -> Fraction:
+    def sampling_fraction(self) -> Fraction:
         """One parity of C."""
         return Fraction(1, self.coefficients)
 
     @property
-    def public_choices(self) -> int:
+    def public_outcomes(self) -> int:
         """C."""
         return self.coefficients
 

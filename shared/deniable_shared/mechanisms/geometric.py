@@ -62,16 +62,16 @@ class GeometricResponse(IndexSymbol, ABC):
     dimension: int
     threshold: int = field(init=False)
     payload_size: int = field(init=False)
-    symbols: int = field(init=False)
-    favoured: int = field(init=False)
+    alphabet_size: int = field(init=False)
+    support_size: int = field(init=False)
 
     def __post_init__(self) -> None:
         codes, size = self._checked_space()
-        cut = threshold(parse_epsilon(self.epsilon), messages=codes, favoured=size)
+        cut = threshold(parse_epsilon(self.epsilon), alphabet_size=codes, support_size=size)
         object.__setattr__(self, "threshold", cut)
         object.__setattr__(self, "payload_size", bytes_for(codes))
-        object.__setattr__(self, "symbols", codes)
-        object.__setattr__(self, "favoured", size)
+        object.__setattr__(self, "alphabet_size", codes)
+        object.__setattr__(self, "support_size", size)
 
     def _checked_space(self) -> tuple[int, int]:
         """K and w."""
@@ -115,17 +115,17 @@ class GeometricResponse(IndexSymbol, ABC):
     @property
     def tally_size(self) -> int:
         """One count of reports a code."""
-        return self.symbols
+        return self.alphabet_size
 
     @property
     def q(self) -> Fraction:
         """Exact probability that a report supports one given other code."""
-        return (self.favoured - self.p) / (self.symbols - 1)
+        return (self.support_size - self.p) / (self.alphabet_size - 1)
 
     @property
     def structure(self) -> Design:
         """Hyperplanes: as many as there are points."""
-        return Design(self.symbols, self.favoured, self.symbols)
+        return Design(self.alphabet_size, self.support_size, self.alphabet_size)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
@@ -133,8 +133,10 @@ class GeometricResponse(IndexSymbol, ABC):
         """A point; DomainError unless 0 ≤ value < d."""
         index = self._checked(value)
         inside = coins.bernoulli(self.threshold)
-        near = coins.below(self.favoured)
-        far = coins.below(self.symbols - self.favoured)  # both drawn: work tells no outcome
+        near = coins.below(self.support_size)
+        far = coins.below(
+            self.alphabet_size - self.support_size
+        )  # both drawn: work tells no outcome
         return self._drawn(index, inside, near, far).to_bytes(self.payload_size, "big")
 
     @abstractmethod

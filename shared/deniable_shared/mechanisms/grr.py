@@ -42,7 +42,7 @@ class GeneralizedResponse(IndexSymbol):
         if not 2 <= d <= MAX_CHOICES:
             raise ParameterError(f"domain_size must lie in [2, {MAX_CHOICES}], got {d}")
         epsilon = parse_epsilon(self.epsilon)
-        object.__setattr__(self, "threshold", threshold(epsilon, messages=d))
+        object.__setattr__(self, "threshold", threshold(epsilon, alphabet_size=d))
         object.__setattr__(self, "payload_size", bytes_for(d))
 
     @classmethod
@@ -58,7 +58,7 @@ class GeneralizedResponse(IndexSymbol):
         return self.domain_size
 
     @property
-    def symbols(self) -> int:
+    def alphabet_size(self) -> int:
         """A symbol is a choice."""
         return self.domain_size
 

@@ -43,7 +43,7 @@ class HaarResponse(IndexSymbol):
 
     id: ClassVar[str] = "haar/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
-    symbols: ClassVar[int] = 2
+    alphabet_size: ClassVar[int] = 2
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)
@@ -70,15 +70,15 @@ class HaarResponse(IndexSymbol):
     @property
     def tally_size(self) -> int:
         """One count of reports a payload."""
-        return 2 * self.public_choices
+        return 2 * self.public_outcomes
 
     @property
-    def public_choices(self) -> int:
+    def public_outcomes(self) -> int:
         """The coefficients of all levels; those of one level are equally likely."""
         return (1 << self.levels) - 1
 
     @property
-    def told(self) -> Fraction:
+    def sampling_fraction(self) -> Fraction:
         """One level of h."""
         return Fraction(1, self.levels)
 
@@ -121,4 +121,4 @@ class HaarResponse(IndexSymbol):
 
     def _chance(self, place: int) -> Fraction:
         level = (place + 1).bit_length() - 1
-        return self.told / (1 << level)
+        return self.sampling_fraction / (1 << level)

@@ -40,7 +40,7 @@ class HadamardResponse(IndexSymbol):
     id: ClassVar[str] = "hadamard/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
     released: ClassVar[bool] = True
-    symbols: ClassVar[int] = 2
+    alphabet_size: ClassVar[int] = 2
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)
@@ -69,7 +69,7 @@ class HadamardResponse(IndexSymbol):
         return 2 * (self.codes - 1)
 
     @property
-    def public_choices(self) -> int:
+    def public_outcomes(self) -> int:
         """The coefficients but for the constant one."""
         return self.codes - 1
 
@@ -85,7 +85,7 @@ class HadamardResponse(IndexSymbol):
             codes=self.codes,
             held=self.codes // 2,
             messages=self.tally_size,
-            classes=self.public_choices,
+            classes=self.public_outcomes,
             triples=max(0, self.codes // 4 - 1),
         )
 

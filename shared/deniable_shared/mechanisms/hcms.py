@@ -38,7 +38,7 @@ class HadamardSketch(OneSymbol[bytes]):
     id: ClassVar[str] = "hcms/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({Text.type})
     parameters: ClassVar[tuple[str, ...]] = ("tables", "cells")
-    symbols: ClassVar[int] = 2
+    alphabet_size: ClassVar[int] = 2
     hashes: ClassVar[int] = 1
     domain_size: int
     epsilon: Fraction
@@ -60,7 +60,7 @@ class HadamardSketch(OneSymbol[bytes]):
         return cls(domain_size, epsilon, given.get("tables", _TABLES), given.get("cells", _CELLS))
 
     @property
-    def public_choices(self) -> int:
+    def public_outcomes(self) -> int:
         """Tables and coefficients."""
         return self.tables * self.cells
 
@@ -86,14 +86,14 @@ class HadamardSketch(OneSymbol[bytes]):
     @property
     def structure(self) -> OneOfParts:
         """A coefficient of a table, its sign."""
-        return OneOfParts((OneOf(2),), self.public_choices)
+        return OneOfParts((OneOf(2),), self.public_outcomes)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
         """j and l by `public`, b by `coins`; DomainError unless it is an encoded text."""
         text = self._checked(value)
-        position = (coins if public is None else public).below(self.public_choices)
+        position = (coins if public is None else public).below(self.public_outcomes)
         flip = not coins.bernoulli(self.threshold)
         return self._payload(position, self._parity(position, text) ^ flip)
 

@@ -67,7 +67,7 @@ class LocalHashing(IndexSymbol):
     field_order: int
     dimension: int
     codes: int = field(init=False)
-    public_choices: int = field(init=False)
+    public_outcomes: int = field(init=False)
     threshold: int = field(init=False)
     payload_size: int = field(init=False)
     _starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
@@ -75,9 +75,9 @@ class LocalHashing(IndexSymbol):
     def __post_init__(self) -> None:
         d, g, t = self.domain_size, self.field_order, self.dimension
         _check_family(d, g, t)
-        cut = threshold(parse_epsilon(self.epsilon), messages=g)
+        cut = threshold(parse_epsilon(self.epsilon), alphabet_size=g)
         object.__setattr__(self, "codes", g**t)
-        object.__setattr__(self, "public_choices", codes_of(g, t))
+        object.__setattr__(self, "public_outcomes", codes_of(g, t))
         object.__setattr__(self, "threshold", cut)
         object.__setattr__(self, "payload_size", bytes_for(self.tally_size))
         object.__setattr__(self, "_starts", tuple(codes_of(g, place) for place in range(t)))
@@ -97,7 +97,7 @@ class LocalHashing(IndexSymbol):
     @property
     def tally_size(self) -> int:
         """One count of reports a function and cell."""
-        return self.public_choices * self.field_order
+        return self.public_outcomes * self.field_order
 
     @property
     def q(self) -> Fraction:
@@ -105,7 +105,7 @@ class LocalHashing(IndexSymbol):
         return (self.codes // self.field_order - self.p) / (self.codes - 1)
 
     @property
-    def symbols(self) -> int:
+    def alphabet_size(self) -> int:
         """A symbol is a cell."""
         return self.field_order
 
@@ -124,14 +124,14 @@ class LocalHashing(IndexSymbol):
     @property
     def structure(self) -> OneOfParts:
         """A function, one of its cells."""
-        return OneOfParts((OneOf(self.field_order),), self.public_choices)
+        return OneOfParts((OneOf(self.field_order),), self.public_outcomes)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
         """A function by `public`, a cell by `coins`; DomainError unless 0 ≤ value < d."""
         index = self._checked(value)
-        function = (coins if public is None else public).below(self.public_choices)
+        function = (coins if public is None else public).below(self.public_outcomes)
         truthful = coins.bernoulli(self.threshold)
         other = coins.below(self.field_order - 1)  # always drawn: work must not tell the outcome
         true = self.hashed(function, index)

@@ -52,9 +52,9 @@ class Renewed:
             )
         kept = renewal_threshold(
             self.first.threshold,
-            epsilon / self.first.differing,
-            messages=self.first.symbols,
-            favoured=self.first.favoured,
+            epsilon / self.first.max_differing_coordinates,
+            alphabet_size=self.first.alphabet_size,
+            support_size=self.first.support_size,
         )
         object.__setattr__(self, "renewal_threshold", kept)
 
@@ -106,7 +106,7 @@ class Renewed:
     @property
     def blurred(self) -> Fraction:
         """Exact probability (1 − a)w/K that a symbol is drawn anew and supports a given thing."""
-        return (1 - self.kept) * self.first.favoured / self.first.symbols
+        return (1 - self.kept) * self.first.support_size / self.first.alphabet_size
 
     @property
     def p(self) -> Fraction:
@@ -129,14 +129,14 @@ class Renewed:
         return self.first.structure
 
     @property
-    def told(self) -> Fraction:
+    def sampling_fraction(self) -> Fraction:
         """That of the mechanism."""
-        return self.first.told
+        return self.first.sampling_fraction
 
     @property
-    def public_choices(self) -> int:
+    def public_outcomes(self) -> int:
         """That of the mechanism."""
-        return self.first.public_choices
+        return self.first.public_outcomes
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None

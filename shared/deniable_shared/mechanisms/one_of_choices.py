@@ -86,22 +86,22 @@ class OneOfChoices(IndexValues, ABC):
         return self.narrowest.q
 
     @property
-    def symbols(self) -> int:
+    def alphabet_size(self) -> int:
         """A symbol is a set of codes: as many as that choice has."""
-        return self.narrowest.symbols
+        return self.narrowest.alphabet_size
 
     @property
-    def favoured(self) -> int:
+    def support_size(self) -> int:
         """The sets that hold one code of that choice."""
-        return self.narrowest.favoured
+        return self.narrowest.support_size
 
     @property
-    def told(self) -> Fraction:
+    def sampling_fraction(self) -> Fraction:
         """One choice of P."""
         return Fraction(1, len(self.choices))
 
     @property
-    def public_choices(self) -> int:
+    def public_outcomes(self) -> int:
         """P."""
         return len(self.choices)
 
@@ -151,12 +151,12 @@ class OneOfChoices(IndexValues, ABC):
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
         """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
         index = self._checked(value)
-        if sum(choice.symbols for choice in self.choices) > _MAX_PAYLOADS:
+        if sum(choice.alphabet_size for choice in self.choices) > _MAX_PAYLOADS:
             raise ParameterError(
                 f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf: use fewer labels"
             )
         return {
-            self._payload(place, told): self.told * chance
+            self._payload(place, told): self.sampling_fraction * chance
             for place, choice in enumerate(self.choices)
             for told, chance in choice.pmf(self.code(index, place)).items()
         }

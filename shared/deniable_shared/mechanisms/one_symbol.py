@@ -70,51 +70,53 @@ class OneSymbol(MechanismBase, Generic[_Value]):
     __slots__ = ()
 
     def _payload(self: _Form[_Value], place: int, symbol: int) -> bytes:
-        return (place * self.symbols + symbol).to_bytes(self.payload_size, "big")
+        return (place * self.alphabet_size + symbol).to_bytes(self.payload_size, "big")
 
     def _read(self: _Form[_Value], payload: bytes) -> tuple[int, int]:
         """The place, and the symbol."""
-        return divmod(int.from_bytes(payload, "big"), self.symbols)
+        return divmod(int.from_bytes(payload, "big"), self.alphabet_size)
 
     def _chance(self: _Form[_Value], _place: int) -> Fraction:
         """That a report tells of the place."""
-        return Fraction(1, self.public_choices)
+        return Fraction(1, self.public_outcomes)
 
     def renewed(self: _Form[_Value], permanent: bytes, keep: int, coins: Coins) -> bytes:
         """The same place; its symbol kept with probability keep/2^64, else any of the K."""
         place, told = self._read(permanent)
         kept = coins.bernoulli(keep)
-        drawn = coins.below(self.symbols)  # always drawn: work must not tell the outcome
+        drawn = coins.below(self.alphabet_size)  # always drawn: work must not tell the outcome
         return self._payload(place, (drawn, told)[kept])
 
     def validate(self: _Form[_Value], payload: bytes) -> None:
         """DecodeError unless `payload` is a place and a symbol of it in its one length."""
         if len(payload) != self.payload_size:
             raise DecodeError(f"payload must be {self.payload_size} bytes, got {len(payload)}")
-        if int.from_bytes(payload, "big") >= (messages := self.public_choices * self.symbols):
+        if int.from_bytes(payload, "big") >= (
+            messages := self.public_outcomes * self.alphabet_size
+        ):
             raise DecodeError(f"payload must hold a number in [0, {messages - 1}]")
 
     def pmf(self: _Form[_Value], value: int | Sequence[int]) -> dict[bytes, Fraction]:
         """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
-        true, messages = self._checked(value), self.public_choices * self.symbols
+        true, messages = self._checked(value), self.public_outcomes * self.alphabet_size
         if messages > _MAX_PAYLOADS:
             raise ParameterError(
                 f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {messages:,}: "
                 "use a smaller domain"
             )
-        law = ((1 - self.p) / (self.symbols - self.favoured), self.p / self.favoured)
+        law = ((1 - self.p) / (self.alphabet_size - self.support_size), self.p / self.support_size)
         return {
             self._payload(place, symbol): chance * law[self._holds(place, symbol, true)]
-            for place in range(self.public_choices)
+            for place in range(self.public_outcomes)
             for chance in (self._chance(place),)
-            for symbol in range(self.symbols)
+            for symbol in range(self.alphabet_size)
         }
 
     def renewed_pmf(self: _Form[_Value], permanent: bytes, keep: int) -> dict[bytes, Fraction]:
         """Exact probability of every payload that `renewed` can give."""
         place, _ = self._read(permanent)
-        drawn = Fraction(_SCALE - keep, _SCALE * self.symbols)
-        law = {self._payload(place, symbol): drawn for symbol in range(self.symbols)}
+        drawn = Fraction(_SCALE - keep, _SCALE * self.alphabet_size)
+        law = {self._payload(place, symbol): drawn for symbol in range(self.alphabet_size)}
         law[permanent] += Fraction(keep, _SCALE)
         return law
 

@@ -90,7 +90,7 @@ class SampledPairs(OneOfChoices):
 
     def pull_of_cell(self, gap: float) -> float:
         """Half of what a report that tells of the pair adds to one of its cells."""
-        return 1 / (2 * gap * float(self.told))
+        return 1 / (2 * gap * float(self.sampling_fraction))
 
     def cell_errors(self, kept: Fraction) -> dict[int, Fraction]:
         """n·Var of a cell of two attributes, by how many cells they have.
@@ -101,7 +101,7 @@ class SampledPairs(OneOfChoices):
             choice.domain_size: JointSupports.of(choice, kept=kept).variance(
                 1, Fraction(1, choice.domain_size)
             )
-            / self.told
+            / self.sampling_fraction
             for choice in {*self.choices}
         }
 

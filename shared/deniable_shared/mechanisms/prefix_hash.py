@@ -103,7 +103,7 @@ class PrefixHash(OneSymbol[Sequence[int]]):
 
     def __post_init__(self) -> None:
         _check(self)
-        cut = threshold(parse_epsilon(self.epsilon), messages=self.base)
+        cut = threshold(parse_epsilon(self.epsilon), alphabet_size=self.base)
         codes = self.base**self.digits
         object.__setattr__(self, "threshold", cut)
         object.__setattr__(self, "codes", codes)
@@ -127,7 +127,7 @@ class PrefixHash(OneSymbol[Sequence[int]]):
         return cls(domain_size, epsilon, base, digits, tables, step)
 
     @property
-    def symbols(self) -> int:
+    def alphabet_size(self) -> int:
         """What a report tells privately: one of g sums."""
         return self.base
 
@@ -137,7 +137,7 @@ class PrefixHash(OneSymbol[Sequence[int]]):
         return 1 + (-(-self.domain_size // self.step) if self.step else 0)
 
     @property
-    def told(self) -> Fraction:
+    def sampling_fraction(self) -> Fraction:
         """The share of the reports that are held out: those that tell of a text as a whole."""
         return Fraction(HELD_OUT, HELD_OUT + self.groups - 1)
 
@@ -147,14 +147,14 @@ class PrefixHash(OneSymbol[Sequence[int]]):
         return (HELD_OUT + self.groups - 1) * self.tables
 
     @property
-    def public_choices(self) -> int:
+    def public_outcomes(self) -> int:
         """Tables and points."""
         return self.all_tables * self.points
 
     @property
     def tally_size(self) -> int:
         """One count of reports a payload."""
-        return self.public_choices * self.base
+        return self.public_outcomes * self.base
 
     @property
     def q(self) -> Fraction:
@@ -185,14 +185,14 @@ class PrefixHash(OneSymbol[Sequence[int]]):
     @property
     def structure(self) -> OneOfParts:
         """A point of a table, the value there."""
-        return OneOfParts((OneOf(self.symbols),), self.public_choices)
+        return OneOfParts((OneOf(self.alphabet_size),), self.public_outcomes)
 
     def randomize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
         """(r, j) by `public`, y by `coins`; DomainError unless the value is an encoded text."""
         text = self._checked(value)
-        position = (coins if public is None else public).below(self.public_choices)
+        position = (coins if public is None else public).below(self.public_outcomes)
         truthful = coins.bernoulli(self.threshold)
         other = coins.below(self.base - 1)  # drawn in any case
         true = self._sum(position, text)

@@ -75,17 +75,17 @@ class BitwiseResponse(MechanismBase):
         return Fraction(self._flip, _SCALE)
 
     @property
-    def symbols(self) -> int:
+    def alphabet_size(self) -> int:
         """A symbol is a bit."""
         return 2
 
     @property
-    def places(self) -> int:
+    def coordinates(self) -> int:
         """One symbol a bit."""
         return self.domain_size
 
     @property
-    def differing(self) -> int:
+    def max_differing_coordinates(self) -> int:
         """k."""
         return self.distance
 

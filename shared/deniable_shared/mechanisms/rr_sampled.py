@@ -107,27 +107,27 @@ class SampledResponse(MechanismBase):
         return Fraction(self._flip, _SCALE)
 
     @property
-    def symbols(self) -> int:
+    def alphabet_size(self) -> int:
         """A symbol is a bit."""
         return 2
 
     @property
-    def places(self) -> int:
+    def coordinates(self) -> int:
         """One symbol a bit that is told."""
         return self.sampled
 
     @property
-    def differing(self) -> int:
+    def max_differing_coordinates(self) -> int:
         """min(t, k)."""
         return min(self.sampled, self.distance)
 
     @property
-    def public_choices(self) -> int:
+    def public_outcomes(self) -> int:
         """The sets of t places."""
         return comb(self.domain_size, self.sampled)
 
     @property
-    def told(self) -> Fraction:
+    def sampling_fraction(self) -> Fraction:
         """t/m."""
         return Fraction(self.sampled, self.domain_size)
 
@@ -200,15 +200,15 @@ class SampledResponse(MechanismBase):
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
         """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
         vector, m, t = self._packed(value), self.domain_size, self.sampled
-        if self.public_choices << t > _MAX_PAYLOADS:
+        if self.public_outcomes << t > _MAX_PAYLOADS:
             raise ParameterError(
-                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {self.public_choices} "
+                f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got {self.public_outcomes} "
                 f"sets of {t} bits: use fewer bits"
             )
         law: dict[bytes, Fraction] = {}
         for places in combinations(range(m), t):
             truth = _gathered(vector, places, m - 1)
-            law |= self._law(places, truth, self.q, Fraction(1, self.public_choices))
+            law |= self._law(places, truth, self.q, Fraction(1, self.public_outcomes))
         return law
 
     def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:

@@ -75,7 +75,7 @@ class SketchedBits(MechanismBase, ABC):
 
     id: ClassVar[str]
     domain_types: ClassVar[frozenset[str]] = frozenset({Text.type})
-    symbols: ClassVar[int] = 2
+    alphabet_size: ClassVar[int] = 2
     domain_size: int
     epsilon: Fraction
     tables: int
@@ -85,7 +85,7 @@ class SketchedBits(MechanismBase, ABC):
 
     def __post_init__(self) -> None:
         check_shape(self.domain_size, self.tables, self.cells, self.tally_size)
-        share = parse_epsilon(self.epsilon) / self.differing
+        share = parse_epsilon(self.epsilon) / self.max_differing_coordinates
         object.__setattr__(self, "threshold", threshold(share))
         object.__setattr__(self, "payload_size", bytes_for(self.tables) + self.cells // 8)
 
@@ -104,17 +104,17 @@ class SketchedBits(MechanismBase, ABC):
         """The cells of a text in a table, each once."""
 
     @property
-    def differing(self) -> int:
+    def max_differing_coordinates(self) -> int:
         """The bits in which two texts can differ."""
         return 2 * self.hashes
 
     @property
-    def places(self) -> int:
+    def coordinates(self) -> int:
         """One symbol a bit, one bit a cell."""
         return self.cells
 
     @property
-    def public_choices(self) -> int:
+    def public_outcomes(self) -> int:
         """The tables."""
         return self.tables
 

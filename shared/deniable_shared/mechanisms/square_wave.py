@@ -63,7 +63,7 @@ class SquareWave(IndexSymbol):
         if not 0 <= reach <= d // 2:
             raise ParameterError(f"reach must lie in [0, {d // 2}], got {reach}")
         epsilon = parse_epsilon(self.epsilon)
-        cut = threshold(epsilon, messages=self.outputs, favoured=self.window)
+        cut = threshold(epsilon, alphabet_size=self.outputs, support_size=self.window)
         object.__setattr__(self, "threshold", cut)
         object.__setattr__(self, "payload_size", bytes_for(self.outputs))
 
@@ -96,12 +96,12 @@ class SquareWave(IndexSymbol):
         return (1 - self.p) * self.window / (self.outputs - self.window)
 
     @property
-    def symbols(self) -> int:
+    def alphabet_size(self) -> int:
         """A symbol is an output."""
         return self.outputs
 
     @property
-    def favoured(self) -> int:
+    def support_size(self) -> int:
         """The outputs of a window."""
         return self.window
 

@@ -65,7 +65,7 @@ class SubsetResponse(IndexValues):
             raise ParameterError(f"subset_size must lie in [1, {d - 1}], got {w}")
         index_size, as_bits = bytes_for(d), (d + 7) >> 3
         as_indices = w * index_size
-        cut = threshold(parse_epsilon(self.epsilon), messages=d, favoured=w)
+        cut = threshold(parse_epsilon(self.epsilon), alphabet_size=d, support_size=w)
         object.__setattr__(self, "threshold", cut)
         object.__setattr__(self, "payload_size", min(as_indices, as_bits))
         object.__setattr__(self, "listed", as_indices < as_bits)
@@ -92,12 +92,12 @@ class SubsetResponse(IndexValues):
         return (self.subset_size - self.p) / (self.domain_size - 1)
 
     @property
-    def symbols(self) -> int:
+    def alphabet_size(self) -> int:
         """A symbol is a set: all of w choices."""
         return comb(self.domain_size, self.subset_size)
 
     @property
-    def favoured(self) -> int:
+    def support_size(self) -> int:
         """The sets that hold one choice."""
         return comb(self.domain_size - 1, self.subset_size - 1)
 
@@ -167,8 +167,8 @@ class SubsetResponse(IndexValues):
         """Exact probability of every payload; ParameterError beyond 65,536 payloads."""
         index = self._checked(value)
         self._check_few()
-        inside = self.p / self.favoured
-        outside = (1 - self.p) / (self.symbols - self.favoured)
+        inside = self.p / self.support_size
+        outside = (1 - self.p) / (self.alphabet_size - self.support_size)
         return {
             payload: inside if index in names else outside for names, payload in self._payloads()
         }
@@ -176,7 +176,7 @@ class SubsetResponse(IndexValues):
     def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
         """Exact probability of every payload that `renewed` can give."""
         self._check_few()
-        drawn = Fraction(_SCALE - keep, _SCALE * self.symbols)
+        drawn = Fraction(_SCALE - keep, _SCALE * self.alphabet_size)
         law = {payload: drawn for _, payload in self._payloads()}
         law[permanent] += Fraction(keep, _SCALE)
         return law
@@ -186,7 +186,7 @@ class SubsetResponse(IndexValues):
             yield names, self._payload(sum(1 << v for v in names))
 
     def _check_few(self) -> None:
-        if self.symbols > _MAX_PAYLOADS:
+        if self.alphabet_size > _MAX_PAYLOADS:
             raise ParameterError(
                 f"payloads must be at most {_MAX_PAYLOADS:,} for a pmf, got the sets of "
                 f"{self.subset_size} of {self.domain_size} choices: use fewer choices"

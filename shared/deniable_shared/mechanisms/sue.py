@@ -23,7 +23,7 @@ class SymmetricUnary(UnaryEncoding):
     """One of d = `domain_size` choices, each bit with ε/2."""
 
     id: ClassVar[str] = "sue/1"
-    differing: ClassVar[int] = 2
+    max_differing_coordinates: ClassVar[int] = 2
 
     @property
     def p(self) -> Fraction:

@@ -35,10 +35,10 @@ class UnaryEncoding(IndexValues, ABC):
     """d = `domain_size` choices; what `sue/1` and `oue/1` have in common."""
 
     id: ClassVar[str]
-    differing: ClassVar[int]
+    max_differing_coordinates: ClassVar[int]
     domain_types: ClassVar[frozenset[str]] = INDEXED
     released: ClassVar[bool] = True
-    symbols: ClassVar[int] = 2
+    alphabet_size: ClassVar[int] = 2
     domain_size: int
     epsilon: Fraction
     threshold: int = field(init=False)
@@ -54,7 +54,7 @@ class UnaryEncoding(IndexValues, ABC):
                 "for more choices take hadamard/1"
             )
         size = (d + 7) >> 3
-        share = parse_epsilon(self.epsilon) / self.differing
+        share = parse_epsilon(self.epsilon) / self.max_differing_coordinates
         object.__setattr__(self, "threshold", threshold(share))
         object.__setattr__(self, "payload_size", size)
         object.__setattr__(self, "_flip", SCALE - self.threshold)
@@ -73,7 +73,7 @@ class UnaryEncoding(IndexValues, ABC):
         return self.domain_size
 
     @property
-    def places(self) -> int:
+    def coordinates(self) -> int:
         """One symbol a bit, one bit a choice."""
         return self.domain_size
 

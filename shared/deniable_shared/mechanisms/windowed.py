@@ -58,7 +58,9 @@ class WindowedMean(IndexValues, OneSymbol[int], ABC):
                 f"domain_size must lie in [2, {MAX_VALUES}], got {self.domain_size}"
             )
         self._check_shape()
-        cut = threshold(parse_epsilon(self.epsilon), messages=self.outputs, favoured=self.window)
+        cut = threshold(
+            parse_epsilon(self.epsilon), alphabet_size=self.outputs, support_size=self.window
+        )
         object.__setattr__(self, "threshold", cut)
 
     @abstractmethod
@@ -85,12 +87,12 @@ class WindowedMean(IndexValues, OneSymbol[int], ABC):
         return (1 - self.p) * self.window / (self.outputs - self.window)
 
     @property
-    def symbols(self) -> int:
+    def alphabet_size(self) -> int:
         """A symbol is an output."""
         return self.outputs
 
     @property
-    def favoured(self) -> int:
+    def support_size(self) -> int:
         """The outputs of a window."""
         return self.window
 
