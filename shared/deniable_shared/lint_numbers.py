@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from math import inf
 from typing import cast
 
 from deniable_shared import mechanisms
@@ -27,20 +28,29 @@ def range_variance(mechanism: Mechanism) -> Fraction | None:
 
 
 def levels_of(mechanism: Mechanism, epsilon: Fraction) -> Iterator[Finding]:
-    """How many levels there are, and whether the other hierarchy needs fewer reports at this ε."""
+    """How many levels there are, and whether another hierarchy needs fewer reports at this ε."""
     yield Finding(
         "note",
         "mechanism.parameters",
         f"a report tells of one level of {1 / mechanism.sampling_fraction}, which one is open: "
         "ranges and quantiles have little error, single values much",
     )
-    size, other = mechanism.domain_size, "haar/1" if mechanism.id == "tree/1" else "tree/1"
-    own = range_variance(mechanism)
-    least = range_variance(mechanisms.build(other, domain_size=size, epsilon=epsilon))
-    if own is not None and least is not None and own > _AS_GOOD * least:
+    own, best = range_variance(mechanism), _best_other(mechanism, epsilon)
+    least = range_variance(best) if best else None
+    if best and own and least and own > _AS_GOOD * least:
         times = float(own) / float(least)
         yield Finding(
             "note",
             "mechanism.id",
-            f"{mechanism.id} needs about {times:.1f} times the reports of {other} for a range",
+            f"{mechanism.id} needs about {times:.1f} times the reports of {best.id} for a range",
         )
+
+
+def _best_other(mechanism: Mechanism, epsilon: Fraction) -> Mechanism | None:
+    """The other mechanism with the least error of ranges; None if there is no other."""
+    others = [
+        mechanisms.build(each, domain_size=mechanism.domain_size, epsilon=epsilon)
+        for each in mechanisms.for_target("ranges")
+        if each != mechanism.id
+    ]
+    return min(others, key=lambda other: range_variance(other) or inf, default=None)

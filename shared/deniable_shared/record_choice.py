@@ -22,13 +22,11 @@ from typing import Protocol, runtime_checkable
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms import Mechanism, for_domain
+from deniable_shared.mechanisms import Mechanism, for_domain, for_target
 from deniable_shared.mechanisms.memoization import Renewed
 
 __all__ = ["TellsSomeAttributes", "answering", "best_for_record", "is_product", "two_way_error"]
 
-_PRODUCTS = ("grr/1", "subset/1", "hadamard/1")
-_SAMPLED = ("pairs/1", "fourier/1")
 _AS_GOOD = Fraction(21, 20)
 _TABLE = 2
 
@@ -74,7 +72,7 @@ def best_for_record(
 
 def answering(domain: Record, epsilon: Fraction) -> Iterator[Mechanism]:
     """Every mechanism that is compared, where it answers for the domain."""
-    for mechanism_id in (*_PRODUCTS, *_SAMPLED):
+    for mechanism_id in for_target("tables"):
         with suppress(ParameterError):  # too many combinations, or more than two labels
             yield for_domain(mechanism_id, domain, epsilon)
 

@@ -21,15 +21,13 @@ from typing import Protocol, cast, runtime_checkable
 import numpy as np
 
 from deniable_aggregator.planning.variance import Precision, Scored
+from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.lint_numbers import range_variance
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.memoization import Renewed
 from deniable_shared.record_choice import TellsSomeAttributes, two_way_error
-
-EQUAL_FROM: Mapping[str, Fraction] = MappingProxyType({"discrete-piecewise/1": Fraction(9)})
-"""Mechanisms that are never best at an ε of one report up to this, and take long to set up."""
 
 CANDIDATES = 1_000
 """Texts among which one is to show up."""
@@ -98,7 +96,8 @@ class _OfRanges(Scored):
     def _of(self, mechanism: Mechanism) -> float:
         found = range_variance(mechanism)
         if found is None:
-            raise ParameterError(f"mechanism must be tree/1 or haar/1, got {mechanism.id}")
+            able = " or ".join(mechanisms.for_target("ranges"))
+            raise ParameterError(f"mechanism must be {able}, got {mechanism.id}")
         return float(found)
 
     @property
@@ -199,7 +198,7 @@ class Aim:
     told: str
     best: str
     unknown: str
-    ids: tuple[str, ...]
+    target: str
     precision: Callable[..., Precision]
     influence: bool = True
 
@@ -218,14 +217,14 @@ AIMS: Mapping[str, Aim] = MappingProxyType(
             "the narrowest interval",
             "the least there is has no closed form; optimal-mean/1 is within 3% of what a linear "
             "program finds, up to ε = 6",
-            ("optimal-mean/1", "discrete-piecewise/1", "duchi/1"),
+            "mean",
             _OfMean,
         ),
         "ranges": Aim(
             "a range of values, the mean over all ranges",
             "the narrowest interval of a range",
             "nobody knows the least error of ranges",
-            ("haar/1", "tree/1"),
+            "ranges",
             _OfRanges,
             influence=False,
         ),
@@ -233,14 +232,14 @@ AIMS: Mapping[str, Aim] = MappingProxyType(
             "a cell of two attributes, the mean over all tables",
             "",
             "nobody knows the least error of tables",
-            ("grr/1", "subset/1", "hadamard/1", "pairs/1", "fourier/1"),
+            "tables",
             _OfTables,
         ),
         "texts": Aim(
             "a text near 0, of a list or among what is found",
             "",
             "nobody knows the least error of search and count together",
-            ("prefix-hash/1",),
+            "texts",
             _OfTexts,
         ),
     }

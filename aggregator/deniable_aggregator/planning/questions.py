@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
-from deniable_aggregator.planning.aims import AIMS, EQUAL_FROM, Aim
+from deniable_aggregator.planning.aims import AIMS, Aim
 from deniable_aggregator.planning.variance import Precision, Shown
 from deniable_shared import mechanisms
 from deniable_shared.domain import Domain, Number, Record, Text
@@ -132,7 +132,10 @@ class Question:
 
     def _able(self, mechanism_id: str) -> str:
         """The id, if that mechanism tells what is asked."""
-        able = self.aim.ids if self.aim else mechanisms.for_type(self._tells)
+        if self.aim:
+            able = mechanisms.for_target(self.aim.target)
+        else:
+            able = mechanisms.for_type(self._tells)
         if mechanism_id not in able:
             raise ParameterError(
                 f"mechanism must tell {'this' if self.aim else 'frequencies'}, one of "
@@ -164,9 +167,7 @@ class Question:
         return Recommendation(best.id, reason, None, best)
 
     def _each(self, aim: Aim, epsilon: Fraction, permanent: Fraction | None) -> Iterator[Mechanism]:
-        for mechanism_id in aim.ids:
-            if epsilon < EQUAL_FROM.get(mechanism_id, 0):
-                continue
+        for mechanism_id in mechanisms.for_target(aim.target, epsilon):
             with suppress(ParameterError):  # too many values for some
                 yield self._built(mechanism_id, epsilon, permanent)
 

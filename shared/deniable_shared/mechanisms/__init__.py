@@ -44,6 +44,7 @@ __all__ = [
     "baselines",
     "build",
     "for_domain",
+    "for_target",
     "for_type",
     "known",
     "pinned",
@@ -126,6 +127,18 @@ def recommendable(domain_type: str) -> tuple[str, ...]:
 def released() -> tuple[str, ...]:
     """Ids of the mechanisms whose reports central releases read, sorted."""
     return tuple(each for each in known() if _BY_ID[each].released)
+
+
+def for_target(target: str, epsilon: Fraction | None = None) -> tuple[str, ...]:
+    """Ids of the mechanisms that estimate a target; in a tie the first is taken.
+
+    With the ε of a report, only those that may be the best at it. See `contract.Kind.targets`.
+    """
+    return tuple(
+        kind.id
+        for kind in _BY_ID.values()
+        if target in kind.targets and (epsilon is None or epsilon >= kind.compared_from)
+    )
 
 
 def pinned(mechanism_id: str) -> tuple[str, ...]:
@@ -259,6 +272,7 @@ _KINDS: tuple[Kind, ...] = (
     CyclicResponse,
     GeneralizedResponse,
     HaarResponse,
+    SubsetResponse,
     HadamardResponse,
     LocalHashing,
     OptimalMean,
@@ -267,9 +281,10 @@ _KINDS: tuple[Kind, ...] = (
     ProjectiveResponse,
     SampledResponse,
     SquareWave,
-    SubsetResponse,
     TreeResponse,
 )
+"""Of two that are as good for a target, the earlier one is taken."""
+
 _BASELINES: tuple[Kind, ...] = (
     BucketFlips,
     CountMeanSketch,
@@ -281,7 +296,7 @@ _BASELINES: tuple[Kind, ...] = (
 )
 """Kept to compare with and to read what was collected by them: a better one always answers."""
 
-_RECORD_KINDS: tuple[RecordKind, ...] = (FourierMarginals, SampledPairs)
+_RECORD_KINDS: tuple[RecordKind, ...] = (SampledPairs, FourierMarginals)
 _OF_INDICES: Mapping[str, Kind] = {kind.id: kind for kind in (*_KINDS, *_BASELINES)}
 _OF_RECORDS: Mapping[str, RecordKind] = {kind.id: kind for kind in _RECORD_KINDS}
 _BY_ID: Mapping[str, Kind | RecordKind] = {**_OF_INDICES, **_OF_RECORDS}

@@ -24,6 +24,8 @@ class MechanismBase:
 
     parameters: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[bool] = False
+    targets: ClassVar[frozenset[str]] = frozenset()
+    compared_from: ClassVar[int] = 0
 
     @property
     def coordinates(self) -> int:

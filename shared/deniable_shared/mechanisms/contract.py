@@ -146,6 +146,17 @@ class Kind(Protocol):
     def released(self) -> bool:
         """Whether central releases read it: its reports support labels or do not."""
 
+    @property
+    def targets(self) -> frozenset[str]:
+        """What it is compared for besides labels: "mean", "ranges", "tables", "texts".
+
+        "allocations" where a report is one label, and a tally the histogram of reports.
+        """
+
+    @property
+    def compared_from(self) -> int:
+        """The least ε of a report at which it may be the best for a target."""
+
     def create(
         self, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Renewable:
@@ -172,6 +183,14 @@ class RecordKind(Protocol):
 
     @property
     def released(self) -> bool:
+        """See `Kind`."""
+
+    @property
+    def targets(self) -> frozenset[str]:
+        """See `Kind`."""
+
+    @property
+    def compared_from(self) -> int:
         """See `Kind`."""
 
     def create(

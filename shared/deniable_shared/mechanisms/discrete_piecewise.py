@@ -33,6 +33,7 @@ class PiecewiseMean(WindowedMean):
     """One of `domain_size` equally spaced values, told as one of M = `outputs`; w = `window`."""
 
     id: ClassVar[str] = "discrete-piecewise/1"
+    compared_from: ClassVar[int] = 9  # up to there another one has less, and is built sooner
     parameters: ClassVar[tuple[str, ...]] = ("outputs", "window")
 
     @classmethod

@@ -35,6 +35,7 @@ class OneBitMean(IndexValues, OneSymbol[int]):
 
     id: ClassVar[str] = "duchi/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
+    targets: ClassVar[frozenset[str]] = frozenset({"mean"})
     alphabet_size: ClassVar[int] = 2
     payload_size: ClassVar[int] = 1
     domain_size: int

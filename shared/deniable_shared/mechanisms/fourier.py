@@ -47,6 +47,7 @@ class FourierMarginals(IndexSymbol):
 
     id: ClassVar[str] = "fourier/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"record"})
+    targets: ClassVar[frozenset[str]] = frozenset({"tables"})
     parameters: ClassVar[tuple[str, ...]] = ("ways",)
     alphabet_size: ClassVar[int] = 2
     attributes: int

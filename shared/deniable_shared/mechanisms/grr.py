@@ -31,6 +31,7 @@ class GeneralizedResponse(IndexSymbol):
 
     id: ClassVar[str] = "grr/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
+    targets: ClassVar[frozenset[str]] = frozenset({"tables", "allocations"})
     released: ClassVar[bool] = True
     domain_size: int
     epsilon: Fraction

@@ -43,6 +43,7 @@ class HaarResponse(IndexSymbol):
 
     id: ClassVar[str] = "haar/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
+    targets: ClassVar[frozenset[str]] = frozenset({"ranges"})
     alphabet_size: ClassVar[int] = 2
     domain_size: int
     epsilon: Fraction

@@ -39,6 +39,7 @@ class HadamardResponse(IndexSymbol):
 
     id: ClassVar[str] = "hadamard/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
+    targets: ClassVar[frozenset[str]] = frozenset({"tables"})
     released: ClassVar[bool] = True
     alphabet_size: ClassVar[int] = 2
     domain_size: int

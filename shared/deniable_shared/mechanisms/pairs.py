@@ -40,6 +40,7 @@ class SampledPairs(OneOfChoices):
     id: ClassVar[str] = "pairs/1"
     thing: ClassVar[str] = "pair"
     domain_types: ClassVar[frozenset[str]] = frozenset({"record"})
+    targets: ClassVar[frozenset[str]] = frozenset({"tables"})
     radices: tuple[int, ...]
     epsilon: Fraction
     report: Fraction

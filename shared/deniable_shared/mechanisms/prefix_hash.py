@@ -88,6 +88,7 @@ class PrefixHash(OneSymbol[Sequence[int]]):
 
     id: ClassVar[str] = "prefix-hash/1"
     domain_types: ClassVar[frozenset[str]] = frozenset({Text.type})
+    targets: ClassVar[frozenset[str]] = frozenset({"texts"})
     parameters: ClassVar[tuple[str, ...]] = ("base", "digits", "tables", "step")
     hashes: ClassVar[int] = 1
     domain_size: int

@@ -48,6 +48,7 @@ class SubsetResponse(IndexValues):
 
     id: ClassVar[str] = "subset/1"
     domain_types: ClassVar[frozenset[str]] = INDEXED
+    targets: ClassVar[frozenset[str]] = frozenset({"tables"})
     released: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("subset_size",)
     domain_size: int

@@ -40,6 +40,7 @@ class TreeResponse(OneOfChoices):
     id: ClassVar[str] = "tree/1"
     thing: ClassVar[str] = "level"
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
+    targets: ClassVar[frozenset[str]] = frozenset({"ranges"})
     parameters: ClassVar[tuple[str, ...]] = ("fan_out",)
     leaves: int
     epsilon: Fraction

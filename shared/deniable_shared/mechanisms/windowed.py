@@ -44,6 +44,7 @@ class WindowedMean(IndexValues, OneSymbol[int], ABC):
 
     id: ClassVar[str]
     domain_types: ClassVar[frozenset[str]] = frozenset({"number"})
+    targets: ClassVar[frozenset[str]] = frozenset({"mean"})
     parameters: ClassVar[tuple[str, ...]]
     payload_size: ClassVar[int] = 1
     domain_size: int

@@ -21,6 +21,7 @@ from deniable_aggregator.central.market.noise import MOST_ROUNDS
 from deniable_aggregator.estimate.channel import Floats
 from deniable_shared.domain import Choice
 from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms import for_target
 
 MOST_GOODS = 1024
 MOST_PEOPLE = 10**9
@@ -76,10 +77,12 @@ def read_goods(complete: Mapping[str, object], facts: Facts) -> Goods:
 
 
 def _labels(facts: Facts) -> tuple[str, ...]:
-    if not isinstance(facts.domain, Choice) or facts.mechanism.id != "grr/1":
+    able = for_target("allocations")
+    if not isinstance(facts.domain, Choice) or facts.mechanism.id not in able:
+        names = " or ".join(f'"{each}"' for each in able)
         raise ParameterError(
             "allocate needs a choice of goods, one label of which is to take none of them, "
-            f'answered by "grr/1", got {facts.domain.type} answered by "{facts.mechanism.id}"'
+            f'answered by {names}, got {facts.domain.type} answered by "{facts.mechanism.id}"'
         )
     if not 2 <= facts.domain.size <= MOST_GOODS:
         raise ParameterError(

@@ -39,7 +39,7 @@ from deniable_aggregator.central.scores import Integers
 from deniable_aggregator.central.select.declaration import Epsilon
 from deniable_aggregator.central.uniform import uniform_order
 from deniable_shared.coins import Coins
-from deniable_shared.mechanisms import build
+from deniable_shared.mechanisms import build, for_target
 from deniable_shared.mechanisms.contract import Mechanism
 
 PROTECTS = "all that one buyer would ever report"
@@ -65,9 +65,10 @@ class CohortPlan:
             raise MarketError(
                 f"buyers must be at least one a round, got {self.buyers} for {self.rounds} rounds"
             )
-        if self.mechanism.tally_size != self.menu.size or self.mechanism.id != "grr/1":
+        able = for_target("allocations")
+        if self.mechanism.tally_size != self.menu.size or self.mechanism.id not in able:
             raise MarketError(
-                f'mechanism must be "grr/1" over the {self.menu.size} options, got '
+                f'mechanism must be "{able[0]}" over the {self.menu.size} options, got '
                 f'"{self.mechanism.id}" over {self.mechanism.tally_size}'
             )
         object.__setattr__(self, "supply", checked_supply(self.supply, self.menu))
@@ -132,7 +133,7 @@ def allocate_locally(
     """The whole way on one machine: each buyer's answer through the real mechanism, once."""
     options = menu if menu is not None else singles_for(worths)
     buyers, source = Buyers(worths, options), coins or Coins.system()
-    mechanism = build("grr/1", domain_size=options.size, epsilon=epsilon)
+    mechanism = build(for_target("allocations")[0], domain_size=options.size, epsilon=epsilon)
     plan = CohortPlan(len(buyers), options, checked_supply(supply, options), rounds, mechanism)
     course, tallies, prices = plan.course, list[Integers](), plan.course.start()
     for cohort in np.array_split(uniform_order(len(buyers), source), rounds):
