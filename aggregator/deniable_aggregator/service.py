@@ -16,8 +16,8 @@ from deniable_aggregator.keys import Keys
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_aggregator.metrics import Metrics
-from deniable_aggregator.metrics.pace import Pace
-from deniable_aggregator.metrics.watch import Watch
+from deniable_aggregator.metrics.rates import Pace
+from deniable_aggregator.metrics.store_health import Watch
 from deniable_aggregator.operations import changes
 from deniable_aggregator.operations.maintenance import ScheduledMaintenance
 from deniable_aggregator.readiness import Readiness
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.heads.guard import DatabaseGuard
     from deniable_aggregator.heads.reconcile import Gap
     from deniable_aggregator.keys.rotation import Standing
-    from deniable_aggregator.metrics.state import State
+    from deniable_aggregator.metrics.gauges import State
     from deniable_aggregator.releases import Releases
 
 
@@ -280,7 +280,7 @@ class Service:
     @property
     def state(self) -> State:
         """The gauges of this process."""
-        from deniable_aggregator.metrics.state import State
+        from deniable_aggregator.metrics.gauges import State
 
         return State(
             self.settings.data,

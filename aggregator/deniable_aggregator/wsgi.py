@@ -36,7 +36,7 @@ def _opened() -> Flask:
     from deniable_aggregator.process.awaiting import once_available
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
-    from deniable_aggregator.tracing.exporting import tracer_from_environment
+    from deniable_aggregator.tracing.exporters import tracer_from_environment
 
     settings, tracer = Settings.load(), tracer_from_environment()
     return kept(once_available(lambda: Service.open(settings, tracer=tracer)))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.ingest.admission import Admission
-from deniable_aggregator.ingest.stalls import Bodies, shut_down
+from deniable_aggregator.ingest.slow_body_guard import Bodies, shut_down
 from deniable_aggregator.problem import Problem
 from support.api_world import authored, opened
 

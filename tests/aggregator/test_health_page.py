@@ -12,7 +12,7 @@ import pytest
 
 from deniable_aggregator.dashboard.ingest_health import REASON_MEANINGS, anomalies_of
 from deniable_aggregator.metrics import Metrics
-from deniable_aggregator.metrics.pace import WINDOW_SECONDS, Pace
+from deniable_aggregator.metrics.rates import WINDOW_SECONDS, Pace
 from deniable_shared.problems import ReportError
 from support.api_world import TODAY, Moment, World, authored, opened
 

@@ -11,10 +11,10 @@ from typing import cast
 import pytest
 
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.load.outcome import Outcome, percentile
-from deniable_aggregator.load.plan import LoadError, Plan, require_this_machine
-from deniable_aggregator.load.sending import Address, send
-from deniable_aggregator.load.target import target_of
+from deniable_aggregator.loadgen.plan import LoadError, Plan, require_this_machine
+from deniable_aggregator.loadgen.result import Outcome, percentile
+from deniable_aggregator.loadgen.sending import Address, send
+from deniable_aggregator.loadgen.target import target_of
 from deniable_shared import dsse
 from deniable_shared.manifest import MANIFEST_TYPE
 from support.api_world import authored

@@ -16,7 +16,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from deniable_aggregator.errors import SettingsError, StoreError
-from deniable_aggregator.metrics.watch import Watch
+from deniable_aggregator.metrics.store_health import Watch
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import Waiting
 from deniable_shared.report import Extension

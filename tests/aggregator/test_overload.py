@@ -13,8 +13,8 @@ from contextlib import ExitStack, closing, suppress
 import httpx
 import pytest
 
-from deniable_aggregator.load.sealing import sealed
-from deniable_aggregator.load.target import target_of
+from deniable_aggregator.loadgen.sealing import sealed
+from deniable_aggregator.loadgen.target import target_of
 from deniable_aggregator.process.serving import SPARE_THREADS
 from deniable_shared.report import MAX_UPLOAD_BYTES, MEDIA_TYPE
 from support.deniable_command import wait_until

@@ -15,7 +15,7 @@ from deniable_aggregator.app import upload_endpoint
 from deniable_aggregator.ingest.paths import require_normal_path
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool.door import Door
+from deniable_aggregator.spool.intake import Door
 from deniable_shared.report import MEDIA_TYPE
 from support import relay_world
 from support.api_world import opened

@@ -15,9 +15,9 @@ import pytest
 from deniable_aggregator.errors import KeyFileError, ScaleError, SpoolError
 from deniable_aggregator.keys.report_keys import ReportKeys
 from deniable_aggregator.scale import tally_spool
+from deniable_aggregator.scale.block_tally import open_block, read_partial
 from deniable_aggregator.scale.local import LocalEngine
-from deniable_aggregator.scale.order import order_of
-from deniable_aggregator.scale.partials import open_block, read_partial
+from deniable_aggregator.scale.worker_context import order_of
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool import Spooled, open_spool, write_block

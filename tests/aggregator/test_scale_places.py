@@ -72,7 +72,7 @@ def test_a_worker_without_pyarrow_stops_the_job_with_the_cure(world: World, tmp_
     with place_of("directory", tmp_path) as place:
         filled(world, place)
         with (
-            patch("deniable_aggregator.spool.objects.find_spec", lambda name: None),
+            patch("deniable_aggregator.spool.object_store.find_spec", lambda name: None),
             pytest.raises(ExtraError, match="pip install"),
         ):
             tally(world.service, place.address, here)

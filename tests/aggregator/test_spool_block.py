@@ -20,7 +20,7 @@ from deniable_aggregator.spool import (
     read_block,
     write_block,
 )
-from deniable_aggregator.spool.blocks import announced
+from deniable_aggregator.spool.block_files import announced
 from support.spools import REPORTS
 
 records = st.lists(

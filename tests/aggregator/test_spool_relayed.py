@@ -14,8 +14,8 @@ from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.relay.options import Options
 from deniable_aggregator.relay.wsgi import NOTICES_SECONDS, Relay
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool.door import Door, without_secrets
-from deniable_aggregator.spool.relays import NOBODY, Relays, RelayToken
+from deniable_aggregator.spool.intake import Door, without_secrets
+from deniable_aggregator.spool.relay_tokens import NOBODY, Relays, RelayToken
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Report, decode_errors, encode_upload
 from support import api_world, split_world

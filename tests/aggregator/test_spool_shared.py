@@ -15,7 +15,7 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.releases.facts import settled
 from deniable_aggregator.releases.request import Selection
 from deniable_aggregator.service import Service
-from deniable_aggregator.spool.opening import MARGIN_SECONDS, Opening
+from deniable_aggregator.spool.consumer import MARGIN_SECONDS, Opening
 from support import split_world
 from support.data_directory import DAY, TODAY
 from support.databases import KINDS, AnyStore

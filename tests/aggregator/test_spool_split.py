@@ -15,7 +15,7 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool import Spooled, read_block, write_block
-from deniable_aggregator.spool.door import Door
+from deniable_aggregator.spool.intake import Door
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Extension, Report, ReportHeader
 from deniable_shared.voucher import decode_voucher, format_key, issue

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool.door import Door
+from deniable_aggregator.spool.intake import Door
 from support import split_world
 from support.data_directory import DAY, Moment
 from support.relay_world import tell

@@ -12,9 +12,9 @@ from deniable_aggregator.clock import record
 from deniable_aggregator.clock.watch import SETTLING_SECONDS
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.scale.order import order_of
+from deniable_aggregator.scale.worker_context import order_of
 from deniable_aggregator.service import Service
-from deniable_aggregator.spool.opening import Opening
+from deniable_aggregator.spool.consumer import Opening
 from deniable_shared.report import decode_errors
 from support import postgres_server
 from support.api_world import DAY, NOON, TODAY, Moment, World, authored, opened

@@ -22,8 +22,8 @@ from deniable_aggregator.heads.keeper import BEHIND
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.service import Service
-from deniable_aggregator.spool.block import Spooled
-from deniable_aggregator.spool.opening import Opening
+from deniable_aggregator.spool.block_format import Spooled
+from deniable_aggregator.spool.consumer import Opening
 from deniable_aggregator.store.sqlite import SqliteStore
 from support import postgres_server, spools
 from support.api_world import World, authored, opened

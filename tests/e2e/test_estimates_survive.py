@@ -15,10 +15,10 @@ import pytest
 from deniable_aggregator.backup import copying
 from deniable_aggregator.cli.command_client import local
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.load.plan import Plan
-from deniable_aggregator.load.sealing import bodies
-from deniable_aggregator.load.sending import Address, send
-from deniable_aggregator.load.target import target_of
+from deniable_aggregator.loadgen.plan import Plan
+from deniable_aggregator.loadgen.sealing import bodies
+from deniable_aggregator.loadgen.sending import Address, send
+from deniable_aggregator.loadgen.target import target_of
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.migrating import migrated

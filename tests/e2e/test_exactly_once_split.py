@@ -12,9 +12,9 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from deniable_aggregator.spool.contract import Stored
-from deniable_aggregator.spool.door import Door
-from deniable_aggregator.spool.opening import Opening
+from deniable_aggregator.spool.consumer import Opening
+from deniable_aggregator.spool.intake import Door
+from deniable_aggregator.spool.protocol import Stored
 from support.exactly_once import HUNTING
 from support.split_spine import (
     SharedSplitExactlyOnce,

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.load.plan import Plan
-from deniable_aggregator.load.sealing import bodies
-from deniable_aggregator.load.sending import Address, send
-from deniable_aggregator.load.target import target_of
+from deniable_aggregator.loadgen.plan import Plan
+from deniable_aggregator.loadgen.sealing import bodies
+from deniable_aggregator.loadgen.sending import Address, send
+from deniable_aggregator.loadgen.target import target_of
 from support import postgres_server
 from support.families import family
 from support.live_service import Live, live

@@ -21,8 +21,8 @@ import pytest
 
 from deniable_aggregator.spool import Spool, open_spool
 from deniable_aggregator.spool.address import opened
-from deniable_aggregator.spool.contract import DAMAGED
-from deniable_aggregator.spool.objects import Objects
+from deniable_aggregator.spool.object_store import Objects
+from deniable_aggregator.spool.protocol import DAMAGED
 from support import postgres_server, s3_server
 
 __all__ = ["KINDS", "Killed", "Place", "killed_at", "place_of"]
@@ -52,7 +52,7 @@ class Place:
             rows = postgres_server.execute(self.address, asked)
             return {str(name): bytes(cast(bytes, body)) for name, body in rows}
         spool = self.spool
-        with patch("deniable_aggregator.spool.contract.DAMAGED", "/"):
+        with patch("deniable_aggregator.spool.protocol.DAMAGED", "/"):
             kept = [file.name for file in spool.files() if file.name.endswith(DAMAGED)]
         return {name.removesuffix(DAMAGED): spool.get(name) for name in kept}
 

@@ -16,8 +16,8 @@ from hypothesis.stateful import invariant, precondition, rule
 
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool import blocks, open_spool
-from deniable_aggregator.spool.door import Door
-from deniable_aggregator.spool.opening import Opening
+from deniable_aggregator.spool.consumer import Opening
+from deniable_aggregator.spool.intake import Door
 from deniable_client import Reply
 from deniable_client.transport import HttpTransport
 from support import postgres_server, s3_server

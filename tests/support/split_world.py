@@ -11,8 +11,8 @@ from typing import Any
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool import blocks
-from deniable_aggregator.spool.door import Door
-from deniable_aggregator.spool.opening import Opening
+from deniable_aggregator.spool.consumer import Opening
+from deniable_aggregator.spool.intake import Door
 from deniable_shared.report import Report, encode_upload
 from support import api_world
 from support.data_directory import Moment

@@ -14,8 +14,8 @@ from deniable_aggregator.cli.output import emit
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient
-    from deniable_aggregator.load.outcome import Outcome
-    from deniable_aggregator.load.plan import Plan
+    from deniable_aggregator.loadgen.plan import Plan
+    from deniable_aggregator.loadgen.result import Outcome
 
 
 @click.command(
@@ -53,7 +53,7 @@ def loadgen(
     million. Latencies count from when a request was due. More than one report a request needs a
     relay token, which is made and revoked on the way with the right of an admin token.
     """
-    from deniable_aggregator.load.plan import Plan, require_this_machine
+    from deniable_aggregator.loadgen.plan import Plan, require_this_machine
 
     plan = Plan(rate, connections, reports, duration)
     with target.connect() as client:
@@ -74,9 +74,9 @@ def loadgen(
 
 def _loaded(client: ServiceClient, collection: str, plan: Plan) -> Outcome:
     from deniable_aggregator.cli.progress import watcher
-    from deniable_aggregator.load.sealing import bodies
-    from deniable_aggregator.load.sending import Address, send
-    from deniable_aggregator.load.target import target_of
+    from deniable_aggregator.loadgen.sealing import bodies
+    from deniable_aggregator.loadgen.sending import Address, send
+    from deniable_aggregator.loadgen.target import target_of
 
     target = target_of(client, collection)
     with _relay(client, needed=plan.reports > 1) as token, watcher() as bar:

@@ -58,7 +58,7 @@ def open_spool(
     """
     from deniable_aggregator.process.serving import signals_as_interrupt
     from deniable_aggregator.service import Service
-    from deniable_aggregator.spool.opening import Opening
+    from deniable_aggregator.spool.consumer import Opening
 
     service = Service.open(settings_for(data), actor="deniable open")
     try:

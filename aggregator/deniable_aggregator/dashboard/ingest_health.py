@@ -16,7 +16,7 @@ from msgspec import UnsetType
 from deniable_aggregator.dashboard.activity import LATE_SECONDS, Activity, activity_of
 from deniable_aggregator.documents.estimates import WarningDocument
 from deniable_aggregator.errors import DamagedError
-from deniable_aggregator.metrics.pace import Outcome
+from deniable_aggregator.metrics.rates import Outcome
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.evidence import of_shape
 from deniable_aggregator.queries.pooled import Span, pooled, visible

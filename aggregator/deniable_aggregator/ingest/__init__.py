@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.ingest.checks import Upload, UploadContext, check_reports
-from deniable_aggregator.ingest.commit import GroupCommit
 from deniable_aggregator.ingest.extensions import Verifier
+from deniable_aggregator.ingest.group_commit import GroupCommit
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.spans import Tracer

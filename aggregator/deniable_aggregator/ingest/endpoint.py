@@ -16,7 +16,7 @@ from deniable_aggregator.ingest.admission import Admission
 from deniable_aggregator.ingest.limiter import network_prefix
 from deniable_aggregator.ingest.paths import require_normal_path
 from deniable_aggregator.ingest.request import Headers, body_of, collection_of, length_of, refusal
-from deniable_aggregator.ingest.stalls import Bodies
+from deniable_aggregator.ingest.slow_body_guard import Bodies
 from deniable_aggregator.problem import Problem
 from deniable_shared.report import ERRORS_MEDIA_TYPE, encode_errors
 

@@ -13,7 +13,7 @@ from deniable_shared.report import MAX_UPLOAD_BYTES, MEDIA_TYPE
 if TYPE_CHECKING:
     from wsgiref.types import WSGIEnvironment
 
-    from deniable_aggregator.ingest.stalls import Bodies
+    from deniable_aggregator.ingest.slow_body_guard import Bodies
 
 BEFORE, AFTER = "/v1/collections/", "/reports"
 

@@ -15,14 +15,14 @@ from urllib.parse import parse_qs
 from deniable_aggregator.ingest.limiter import network_prefix
 from deniable_aggregator.ingest.paths import require_normal_path
 from deniable_aggregator.ingest.request import Headers, body_of, collection_of, length_of, refusal
-from deniable_aggregator.ingest.stalls import Bodies
+from deniable_aggregator.ingest.slow_body_guard import Bodies
 from deniable_aggregator.problem import Problem
 from deniable_shared.report import ERRORS_MEDIA_TYPE, encode_errors
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
-    from deniable_aggregator.relay.intake import Intake
+    from deniable_aggregator.relay.sealed_uploads import Intake
     from deniable_aggregator.suspension import Suspension
 
 DSSE = "application/vnd.dsse.envelope+json"

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deniable_aggregator.problem import jittered
-from deniable_aggregator.relay.notices import Notices
+from deniable_aggregator.relay.mirror import Notices
 from deniable_aggregator.relay.queue import Group, Queue
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.problems import ReportError

@@ -23,10 +23,10 @@ from deniable_aggregator.housekeeping import (
 )
 from deniable_aggregator.relay.app import RelayApp
 from deniable_aggregator.relay.forwarder import Forwarder
-from deniable_aggregator.relay.intake import Intake
-from deniable_aggregator.relay.notices import fetched
+from deniable_aggregator.relay.mirror import fetched
 from deniable_aggregator.relay.options import Options
 from deniable_aggregator.relay.queue import NAME, Queue
+from deniable_aggregator.relay.sealed_uploads import Intake
 from deniable_aggregator.relay.upstream import Upstream
 from deniable_aggregator.suspension import Suspension
 from deniable_shared.epochs import Clock

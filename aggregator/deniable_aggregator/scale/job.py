@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from deniable_aggregator.errors import ScaleError
-from deniable_aggregator.scale.order import order_of
-from deniable_aggregator.scale.partials import UNKNOWN, Partial, open_block, read_partial
+from deniable_aggregator.scale.block_tally import UNKNOWN, Partial, open_block, read_partial
+from deniable_aggregator.scale.worker_context import order_of
 from deniable_aggregator.spool import UNRELAYED, Spool, blocks, open_spool
 from deniable_aggregator.store.rows import Block, Verdict
 from deniable_shared.problems import ReportError

@@ -6,15 +6,15 @@ A `contract.Spool` holds files, `address` finds it, `blocks` reads and writes bl
 from __future__ import annotations
 
 from deniable_aggregator.spool.address import open_spool
-from deniable_aggregator.spool.block import (
+from deniable_aggregator.spool.block_files import blocks, read_block, write_block
+from deniable_aggregator.spool.block_format import (
     MAX_RECORDS,
     UNRELAYED,
     Spooled,
     decode_block,
     encode_block,
 )
-from deniable_aggregator.spool.blocks import blocks, read_block, write_block
-from deniable_aggregator.spool.contract import Spool
+from deniable_aggregator.spool.protocol import Spool
 
 __all__ = [
     "MAX_RECORDS",

@@ -10,9 +10,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from deniable_aggregator.errors import ExtraError, SpoolError
-from deniable_aggregator.spool.contract import Spool
 from deniable_aggregator.spool.directory import Directory
-from deniable_aggregator.spool.objects import objects_at, without_credentials
+from deniable_aggregator.spool.object_store import objects_at, without_credentials
+from deniable_aggregator.spool.protocol import Spool
 
 POSTGRES = ("postgresql", "postgres")
 
@@ -37,7 +37,7 @@ def opened(address: str) -> Spool:
 
 def _database(url: str) -> Spool:
     try:
-        from deniable_aggregator.spool.rows import Database
+        from deniable_aggregator.spool.postgres import Database
     except ImportError as error:
         raise ExtraError(
             "a spool in PostgreSQL takes psycopg, which is not installed: "

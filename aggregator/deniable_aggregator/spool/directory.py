@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from deniable_aggregator.errors import SpoolError
-from deniable_aggregator.spool.contract import DAMAGED, NOTICES, Stored, is_file_of_spool
+from deniable_aggregator.spool.protocol import DAMAGED, NOTICES, Stored, is_file_of_spool
 
 DRAFT_SECONDS = 86_400
 """A draft that is older was left by a process that was killed: writing one takes seconds."""

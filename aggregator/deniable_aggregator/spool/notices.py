@@ -12,9 +12,9 @@ import json
 from collections.abc import Callable
 
 from deniable_aggregator.errors import SpoolError
-from deniable_aggregator.relay.notices import Fetch, fetched
-from deniable_aggregator.spool.contract import NOTICES, Spool
-from deniable_aggregator.spool.relays import Relays
+from deniable_aggregator.relay.mirror import Fetch, fetched
+from deniable_aggregator.spool.protocol import NOTICES, Spool
+from deniable_aggregator.spool.relay_tokens import Relays
 
 RELAYS = "relays"
 """What `reader` is asked for instead of a path: `Relays.encode()`."""

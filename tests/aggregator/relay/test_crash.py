@@ -7,9 +7,9 @@ from itertools import count
 from pathlib import Path
 
 from deniable_aggregator.relay.forwarder import Answer, Forwarder
-from deniable_aggregator.relay.intake import Intake
-from deniable_aggregator.relay.notices import Collected, Notices
+from deniable_aggregator.relay.mirror import Collected, Notices
 from deniable_aggregator.relay.queue import NAME, Queue
+from deniable_aggregator.relay.sealed_uploads import Intake
 from deniable_shared.manifest import Manifest
 from deniable_shared.report import (
     ERRORS_MEDIA_TYPE,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from deniable_aggregator.relay.forwarder import Answer, Forwarder
-from deniable_aggregator.relay.notices import Notices
+from deniable_aggregator.relay.mirror import Notices
 from deniable_aggregator.relay.queue import NAME, Queue, Sealed
 from deniable_shared.problems import PROBLEM_MEDIA_TYPE, problem_document
 from deniable_shared.report import Report, ReportHeader

@@ -16,7 +16,7 @@ from deniable_aggregator.dashboard.ingest_health import anomalies_of, health_of,
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import PageNumber, paginate
 from deniable_aggregator.documents.fields import Arguments
-from deniable_aggregator.metrics.pace import WINDOW_SECONDS
+from deniable_aggregator.metrics.rates import WINDOW_SECONDS
 from deniable_aggregator.web.application import service
 
 ROWS = 25

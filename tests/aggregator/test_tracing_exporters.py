@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spans import NO_TRACER
-from deniable_aggregator.tracing.exporting import chosen, tracer_from_environment
+from deniable_aggregator.tracing.exporters import chosen, tracer_from_environment
 from deniable_aggregator.tracing.tracer import OpenTelemetryTracer
 from support.data_directory import prepared_at
 

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 
 from psycopg.rows import class_row
 
-from deniable_aggregator.spool.contract import NOTICES, Stored
+from deniable_aggregator.spool.protocol import NOTICES, Stored
 from deniable_aggregator.store.sessions import (
     BEGIN,
     Connection,

@@ -13,8 +13,8 @@ from unittest.mock import patch
 import pytest
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.ingest import commit
-from deniable_aggregator.ingest.commit import Gather, GroupCommit
+from deniable_aggregator.ingest import group_commit
+from deniable_aggregator.ingest.group_commit import Gather, GroupCommit
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.store.rows import Arrival, Tally, Verdict
 from support.databases import AnyStore
@@ -147,7 +147,7 @@ def test_an_interrupted_leader_hands_on_the_lead(queue: Callable[..., Queue]) ->
 
 
 def test_a_batch_is_bounded(queue: Callable[..., Queue], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commit, "MAX_BATCH", 5)
+    monkeypatch.setattr(group_commit, "MAX_BATCH", 5)
     waiting = queue()
     sizes = [1, 2, 3, 9, 1]
     batches = [arrivals(range(10 * n, 10 * n + size)) for n, size in enumerate(sizes)]

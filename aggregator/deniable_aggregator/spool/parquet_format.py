@@ -15,8 +15,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from deniable_aggregator.errors import SpoolError
-from deniable_aggregator.spool.block import MAX_RECORDS, Spooled, encode_block
-from deniable_aggregator.spool.objects import require_pyarrow
+from deniable_aggregator.spool.block_format import MAX_RECORDS, Spooled, encode_block
+from deniable_aggregator.spool.object_store import require_pyarrow
 from deniable_shared.errors import DecodeError
 from deniable_shared.report import split_upload
 

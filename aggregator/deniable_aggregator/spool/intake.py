@@ -26,23 +26,23 @@ from deniable_aggregator.housekeeping import (
     ended_at_once,
     keep_house,
 )
-from deniable_aggregator.ingest.commit import Gather
+from deniable_aggregator.ingest.group_commit import Gather
 from deniable_aggregator.relay.app import RelayApp
-from deniable_aggregator.relay.intake import Intake
-from deniable_aggregator.relay.notices import fetched
+from deniable_aggregator.relay.mirror import fetched
 from deniable_aggregator.relay.queue import Sealed
+from deniable_aggregator.relay.sealed_uploads import Intake
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool.address import open_spool
-from deniable_aggregator.spool.block import Spooled
-from deniable_aggregator.spool.blocks import require_format, write_block
+from deniable_aggregator.spool.block_files import require_format, write_block
+from deniable_aggregator.spool.block_format import Spooled
 from deniable_aggregator.spool.notices import CLOSED, RELAYS, closed_of, reader
-from deniable_aggregator.spool.relays import NOBODY, Relays
+from deniable_aggregator.spool.relay_tokens import NOBODY, Relays
 from deniable_aggregator.suspension import Suspension
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
 
 VARIABLE = "DENIABLE_SPOOL"
-FACTORY = "deniable_aggregator.spool.door:app"
+FACTORY = "deniable_aggregator.spool.intake:app"
 TICK_SECONDS = 5.0
 
 logger = logging.getLogger(__name__)

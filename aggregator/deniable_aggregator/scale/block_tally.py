@@ -18,7 +18,7 @@ import numpy as np
 
 from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.ingest.checks import Upload, check_reports
-from deniable_aggregator.scale.order import Bench, Order, bench
+from deniable_aggregator.scale.worker_context import Bench, Order, bench
 from deniable_aggregator.spool import Spooled, read_block
 from deniable_aggregator.spool.address import opened
 from deniable_aggregator.store.rows import Cell, Part

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 
-from deniable_aggregator.ingest.commit import Gather, GroupCommit
+from deniable_aggregator.ingest.group_commit import Gather, GroupCommit
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem, jittered
-from deniable_aggregator.relay.notices import Collected, Notices
+from deniable_aggregator.relay.mirror import Collected, Notices
 from deniable_aggregator.relay.queue import Sealed
 from deniable_shared.epochs import Clock, closes_at, starts_too_early
 from deniable_shared.errors import DecodeError

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
-from deniable_aggregator.load.outcome import Outcome
-from deniable_aggregator.load.plan import LoadError, Plan
+from deniable_aggregator.loadgen.plan import LoadError, Plan
+from deniable_aggregator.loadgen.result import Outcome
 from deniable_shared.report import MEDIA_TYPE
 
 ANSWER_SECONDS = 30.0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
-    from deniable_aggregator.metrics.measures import Metrics
+    from deniable_aggregator.metrics.metrics import Metrics
 
 WINDOW_SECONDS = 120.0
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.heads import Keeper
     from deniable_aggregator.ingest import Ingest
     from deniable_aggregator.keys import Keys
-    from deniable_aggregator.metrics.watch import Watch
+    from deniable_aggregator.metrics.store_health import Watch
     from deniable_aggregator.registry import Registry
 
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.load.plan import LoadError
+from deniable_aggregator.loadgen.plan import LoadError
 from deniable_shared import dsse
 from deniable_shared.epochs import epoch_at
 from deniable_shared.keylist import verify_key_list

@@ -14,10 +14,10 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from deniable_aggregator.errors import SpoolError
-from deniable_aggregator.spool.block import Spooled, decode_block, encode_block
-from deniable_aggregator.spool.columns import decode_parquet, encode_parquet
-from deniable_aggregator.spool.contract import Spool, Stored
-from deniable_aggregator.spool.objects import require_pyarrow
+from deniable_aggregator.spool.block_format import Spooled, decode_block, encode_block
+from deniable_aggregator.spool.object_store import require_pyarrow
+from deniable_aggregator.spool.parquet_format import decode_parquet, encode_parquet
+from deniable_aggregator.spool.protocol import Spool, Stored
 
 FORMATS: Mapping[str, Callable[[Sequence[Spooled]], bytes]] = {
     "block": encode_block,

@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from multiprocessing import get_context
 
-from deniable_aggregator.load.target import Target
+from deniable_aggregator.loadgen.target import Target
 from deniable_shared.coins import Coins
 from deniable_shared.envelope import seal
 from deniable_shared.manifest_parser import parse_manifest

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from deniable_aggregator.errors import ExtraError, SpoolError
-from deniable_aggregator.spool.contract import DAMAGED, NOTICES, Stored, is_file_of_spool
+from deniable_aggregator.spool.protocol import DAMAGED, NOTICES, Stored, is_file_of_spool
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem

@@ -26,10 +26,10 @@ from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.registry import UnknownCollection
 from deniable_aggregator.spool import notices
 from deniable_aggregator.spool.address import open_spool
-from deniable_aggregator.spool.block import Spooled
-from deniable_aggregator.spool.blocks import announced, blocks, read_block
-from deniable_aggregator.spool.contract import Stored
-from deniable_aggregator.spool.relays import Relays, RelayToken
+from deniable_aggregator.spool.block_files import announced, blocks, read_block
+from deniable_aggregator.spool.block_format import Spooled
+from deniable_aggregator.spool.protocol import Stored
+from deniable_aggregator.spool.relay_tokens import Relays, RelayToken
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
 from deniable_shared.report import MAX_REPORTS, MAX_UPLOAD_BYTES, decode_upload
