@@ -1,4 +1,4 @@
-"""Sealed reports between the ingest that cannot open them and those who can.
+"""Sealed reports between the keyless intake and the processes that have the keys.
 
 A `contract.Spool` holds files, `address` finds it, `blocks` reads and writes blocks of reports.
 """
@@ -10,7 +10,7 @@ from deniable_aggregator.spool.block_files import blocks, read_block, write_bloc
 from deniable_aggregator.spool.block_format import (
     MAX_RECORDS,
     UNRELAYED,
-    Spooled,
+    SpooledReport,
     decode_block,
     encode_block,
 )
@@ -20,7 +20,7 @@ __all__ = [
     "MAX_RECORDS",
     "UNRELAYED",
     "Spool",
-    "Spooled",
+    "SpooledReport",
     "blocks",
     "decode_block",
     "encode_block",
