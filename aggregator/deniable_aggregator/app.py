@@ -47,7 +47,7 @@ def create_app(
 ) -> Flask:
     """A WSGI application over one service, which `app.extensions["deniable"]` holds.
 
-    `app.extensions["deniable_bodies"]` cuts slow bodies off when it is told to look.
+    `app.extensions["deniable_body_guard"]` cuts slow bodies off when it is told to look.
 
     A given Service stays the caller's to close; one opened here lives as long as the application.
     Pages have sessions, the API bearer tokens; neither has a CORS header.
@@ -65,9 +65,9 @@ def create_app(
     for blueprint in (signin.blueprint, oidc.blueprint):
         app.register_blueprint(blueprint)
     app.after_request(_with_security_headers)
-    app.after_request(partial(_counted, settings.metrics))
+    app.after_request(partial(_count_request, settings.metrics))
     uploads = upload_endpoint(settings, app.wsgi_app)
-    app.extensions["deniable_bodies"] = uploads.bodies
+    app.extensions["deniable_body_guard"] = uploads.body_guard
     _put_in_front(uploads, app)
     return app
 
@@ -103,7 +103,7 @@ def _with_security_headers(response: Response) -> Response:
     return response
 
 
-def _counted(metrics: Metrics, response: Response) -> Response:
+def _count_request(metrics: Metrics, response: Response) -> Response:
     """By the name of the operation: a path may hold any text a client sends."""
     metrics.count_request(request.endpoint, response.status_code)
     return response

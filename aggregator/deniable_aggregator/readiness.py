@@ -40,7 +40,7 @@ class Readiness:
     clock_watch: ClockWatch
     suspension: Suspension
 
-    def look(self) -> dict[str, str]:
+    def check(self) -> dict[str, str]:
         """Every check by name: "ok", or what is wrong."""
         return {
             "database": self._database(),
@@ -81,19 +81,19 @@ def free_bytes(place: Path) -> int:
     return shutil.disk_usage(place).free
 
 
-def places(settings: Settings) -> set[Path]:
+def data_directories(settings: Settings) -> set[Path]:
     """The directories that this process writes into."""
     return {settings.data} if settings.shared else {settings.data, settings.database.parent}
 
 
-def can_be_written(place: Path) -> bool:
+def is_writable(place: Path) -> bool:
     """Whether files can be made there; a file system that is read-only says no to root, too."""
     return os.access(place, os.W_OK | os.X_OK)
 
 
 def _disk(settings: Settings) -> str:
-    for place in places(settings):
-        if not can_be_written(place):
+    for place in data_directories(settings):
+        if not is_writable(place):
             return "cannot be written"
         if free_bytes(place) < LEAST_FREE_BYTES:
             return "is full"

@@ -11,13 +11,13 @@ from deniable_aggregator.clock.watch import ClockWatch
 from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import DataDirectoryError
 from deniable_aggregator.ingest import Ingest
-from deniable_aggregator.ingest.extensions import Vouchers
+from deniable_aggregator.ingest.extensions import VoucherVerifier
 from deniable_aggregator.keys import Keys
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_aggregator.metrics import Metrics
-from deniable_aggregator.metrics.pace import Pace
-from deniable_aggregator.metrics.watch import Watch
+from deniable_aggregator.metrics.rates import ReportRates
+from deniable_aggregator.metrics.store_health import StoreHealth
 from deniable_aggregator.operations import changes
 from deniable_aggregator.operations.maintenance import ScheduledMaintenance
 from deniable_aggregator.readiness import Readiness
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.heads.guard import DatabaseGuard
     from deniable_aggregator.heads.reconcile import Gap
     from deniable_aggregator.keys.rotation import Standing
-    from deniable_aggregator.metrics.state import State
+    from deniable_aggregator.metrics.gauges import ServiceGauges
     from deniable_aggregator.releases import Releases
 
 
@@ -71,8 +71,8 @@ class Service:
             newest=last.issued if last else 0.0,
         )
         self.metrics = Metrics()
-        self.watch = Watch(store, clock=clock)
-        self.pace = Pace(self.metrics, clock=clock)
+        self.store_health = StoreHealth(store, clock=clock)
+        self.rates = ReportRates(self.metrics, clock=clock)
         self.keys = Keys(
             settings.data,
             store=store,
@@ -93,7 +93,7 @@ class Service:
             registry=self.registry,
             keys=self.keys,
             cohorts=Cohorts.open(settings.data / "keys"),
-            verifiers={"voucher/1": Vouchers(self.voucher_keys.of)},
+            verifiers={"voucher/1": VoucherVerifier(self.voucher_keys.of)},
             clock=self.clock_watch.now,
             metrics=self.metrics,
             tracer=tracer,
@@ -278,14 +278,14 @@ class Service:
         )
 
     @property
-    def state(self) -> State:
+    def state(self) -> ServiceGauges:
         """The gauges of this process."""
-        from deniable_aggregator.metrics.state import State
+        from deniable_aggregator.metrics.gauges import ServiceGauges
 
-        return State(
+        return ServiceGauges(
             self.settings.data,
             ingest=self.ingest,
-            watch=self.watch,
+            store_health=self.store_health,
             heads=self.heads,
             keys=self.keys,
             registry=self.registry,
@@ -310,8 +310,8 @@ class Service:
         lead.
         """
         with self.metrics.housekeeping_failures.count_exceptions():
-            self.watch.look()
-            self.pace.look()
+            self.store_health.check()
+            self.rates.sample()
             if self.database.look():
                 self._do_chores()
             else:

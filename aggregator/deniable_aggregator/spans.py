@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
-Act = Literal["upload", "commit", "estimate", "release"]
+SpanName = Literal["upload", "commit", "estimate", "release"]
 
 FAILED = "failed"
 """The outcome of a block that raised anything but a Problem."""
@@ -28,7 +28,7 @@ class Span:
 class Tracer(Protocol):
     """Makes spans. Thread-safe."""
 
-    def act(self, name: Act, /) -> AbstractContextManager[Span]:
+    def span(self, name: SpanName, /) -> AbstractContextManager[Span]:
         """A span of the block, which sets the outcome; a Problem's outcome is its slug."""
         ...
 
@@ -40,7 +40,7 @@ class Tracer(Protocol):
 class NoTracer:
     """Makes no spans: the block sets the fields of an object that is dropped."""
 
-    def act(self, _name: Act, /) -> AbstractContextManager[Span]:
+    def span(self, _name: SpanName, /) -> AbstractContextManager[Span]:
         """An empty context."""
         return nullcontext(Span())
 

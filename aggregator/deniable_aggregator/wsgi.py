@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 def app() -> Flask:
     """The one application of this process, from the environment (DENIABLE_DATA, …)."""
     with ended_at_once():
-        return _opened()
+        return _open()
 
 
-def _opened() -> Flask:
+def _open() -> Flask:
     from deniable_aggregator.process.awaiting import once_available
     from deniable_aggregator.service import Service
     from deniable_aggregator.settings import Settings
-    from deniable_aggregator.tracing.exporting import tracer_from_environment
+    from deniable_aggregator.tracing.exporters import tracer_from_environment
 
     settings, tracer = Settings.load(), tracer_from_environment()
-    return kept(once_available(lambda: Service.open(settings, tracer=tracer)))
+    return with_maintenance(once_available(lambda: Service.open(settings, tracer=tracer)))
 
 
-def kept(service: Service) -> Flask:
+def with_maintenance(service: Service) -> Flask:
     """The application of a service, with threads that keep house until this process ends."""
     from deniable_aggregator.app import create_app
 
-    created = create_app(service)
-    bodies = created.extensions["deniable_bodies"]
+    application = create_app(service)
+    body_guard = application.extensions["deniable_body_guard"]
 
     def finish() -> None:
         service.close()
@@ -55,10 +55,10 @@ def kept(service: Service) -> Flask:
 
     keep_house(
         Housekeeping(service.tick),
-        Housekeeping(bodies.cut_off, every_seconds=LOOK_SECONDS),
+        Housekeeping(body_guard.cut_off, every_seconds=LOOK_SECONDS),
         finish=finish,
     )
-    return created
+    return application
 
 
 def __getattr__(name: str) -> Flask:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.ingest.admission import Admission
-from deniable_aggregator.ingest.stalls import Bodies, shut_down
+from deniable_aggregator.ingest.slow_body_guard import SlowBodyGuard, shut_down_silent
 from deniable_aggregator.problem import Problem
 from support.api_world import authored, opened
 
@@ -81,7 +81,7 @@ class Clocked:
     def __init__(self) -> None:
         self.now = 0.0
         self.cut: list[tuple[str, float]] = []
-        self.bodies = Bodies(10, clock=lambda: self.now, cut=self.note)
+        self.body_guard = SlowBodyGuard(10, clock=lambda: self.now, shut_down=self.note)
 
     def note(self, address: str, seconds: float) -> int:
         self.cut.append((address, seconds))
@@ -94,10 +94,10 @@ class Clocked:
         class Stream(io.BytesIO):
             def read(stream, size: int | None = -1, /) -> bytes:  # noqa: N805
                 self.now += seconds
-                found.append(self.bodies.cut_off())
+                found.append(self.body_guard.cut_off())
                 return b""
 
-        self.bodies.read(Stream(), 5, address)
+        self.body_guard.read(Stream(), 5, address)
         return found[0]
 
 
@@ -110,7 +110,7 @@ def test_a_body_that_has_come_is_forgotten() -> None:
     clocked = Clocked()
     clocked.after(0)
     clocked.now += 99
-    assert clocked.bodies.cut_off() == 0
+    assert clocked.body_guard.cut_off() == 0
     assert clocked.cut == []
 
 
@@ -119,12 +119,12 @@ def test_without_an_address_nobody_is_cut_off() -> None:
 
 
 def test_a_guarded_stream_reads_like_the_one_it_guards() -> None:
-    bodies = Bodies(10)
+    guard = SlowBodyGuard(10)
     data = b"one\ntwo\nthree"
-    assert bodies.guard(io.BytesIO(data), "x").read() == data
-    assert bodies.guard(io.BytesIO(data), "x").read(3) == b"one"
-    assert bodies.guard(io.BytesIO(data), "x").readline() == b"one\n"
-    assert bodies.guard(io.BytesIO(data), "x").readlines() == [b"one\n", b"two\n", b"three"]
+    assert guard.watch(io.BytesIO(data), "x").read() == data
+    assert guard.watch(io.BytesIO(data), "x").read(3) == b"one"
+    assert guard.watch(io.BytesIO(data), "x").readline() == b"one\n"
+    assert guard.watch(io.BytesIO(data), "x").readlines() == [b"one\n", b"two\n", b"three"]
 
 
 def accepted(stack: ExitStack) -> tuple[socket.socket, socket.socket]:
@@ -137,7 +137,7 @@ def accepted(stack: ExitStack) -> tuple[socket.socket, socket.socket]:
 def test_silent_connections_of_that_address_are_shut_down() -> None:
     with ExitStack() as stack:
         client, server = accepted(stack)
-        assert shut_down("127.0.0.1", 0) >= 1
+        assert shut_down_silent("127.0.0.1", 0) >= 1
         assert server.recv(1) == client.recv(1) == b""
 
 
@@ -145,7 +145,7 @@ def test_silent_connections_of_that_address_are_shut_down() -> None:
 def test_other_addresses_and_connections_just_answered_stay(address: str, seconds: float) -> None:
     with ExitStack() as stack:
         client, server = accepted(stack)
-        assert shut_down(address, seconds) == 0
+        assert shut_down_silent(address, seconds) == 0
         client.sendall(b"x")
         assert server.recv(1) == b"x"
 
@@ -155,7 +155,7 @@ def test_connections_that_this_process_made_itself_stay() -> None:
     with ExitStack() as stack:
         client, server = accepted(stack)
         port = client.getsockname()[1]
-        shut_down("127.0.0.1", 0)
+        shut_down_silent("127.0.0.1", 0)
         assert client.getsockname()[1] == port
         client.sendall(b"still my own to write")
         server.close()

@@ -20,7 +20,7 @@ from deniable_aggregator.estimate.supporting import Histogram, Supporting
 from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.queries import pooled
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool.directory import DRAFT_SECONDS, Directory
+from deniable_aggregator.spool.directory import DRAFT_SECONDS, DirectorySpool
 from deniable_aggregator.store import counted
 from deniable_aggregator.store.checksums import BODY_MASK, PRIME, added_seal, body, seal
 from deniable_aggregator.store.rows import PAGE_SIZE, CellTally
@@ -275,10 +275,10 @@ def test_an_upgrade_of_postgresql_computes_them_of_deltas_too(tmp_path: Path) ->
     old.delete()
 
 
-def test_a_draft_is_removed_where_writing_fails_and_by_the_opener_after_a_day(
+def test_a_draft_is_removed_where_writing_fails_and_by_the_consumer_after_a_day(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spool = Directory(tmp_path)
+    spool = DirectorySpool(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -286,7 +286,7 @@ def test_a_draft_is_removed_where_writing_fails_and_by_the_opener_after_a_day(
     assert list(tmp_path.iterdir()) == []
     left = tmp_path / ".a.0011223344556677.draft"
     left.write_bytes(b"da")
-    os.utime(left, (0, 0))  # as a door leaves it
+    os.utime(left, (0, 0))  # as an intake leaves it
     born = left.stat().st_ctime
     spool.sweep(born + DRAFT_SECONDS - 1)
     assert left.exists()

@@ -233,7 +233,7 @@ def test_no_address_and_no_report_is_ever_logged(
     report = world.report()
     post(world, encode_upload([report]))
     post(world, encode_upload([world.report(payload=b"\xff")]))
-    monkeypatch.setattr(world.service.ingest._commits, "_verdicts_on", None)
+    monkeypatch.setattr(world.service.ingest._commits, "_commit_reports", None)
     assert post(world, encode_upload([world.report()])).status == 503
     assert "a commit of 1 reports failed" in caplog.text
     assert "192.0.2" not in caplog.text

@@ -170,7 +170,7 @@ def test_a_database_server_that_stops_and_starts_again_is_found_again(
             assert world.get("/readyz", None).get_json()["checks"]["database"] == "does not answer"
             with pytest.raises(StoreError):
                 world.service.tick()
-            assert not world.service.watch.up
+            assert not world.service.store_health.up
 
             def start() -> None:
                 server.ensure_postgres_running()
@@ -182,7 +182,7 @@ def test_a_database_server_that_stops_and_starts_again_is_found_again(
         with pytest.raises(StoreError):  # it learns that it leads no more
             world.service.tick()
         world.service.tick()
-        assert world.service.watch.up
+        assert world.service.store_health.up
 
 
 def answers(world: World) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from deniable_aggregator.dashboard.ingest_health import REASON_MEANINGS, anomalies_of
 from deniable_aggregator.metrics import Metrics
-from deniable_aggregator.metrics.pace import WINDOW_SECONDS, Pace
+from deniable_aggregator.metrics.rates import WINDOW_SECONDS, ReportRates
 from deniable_shared.problems import ReportError
 from support.api_world import TODAY, Moment, World, authored, opened
 
@@ -46,25 +46,25 @@ def minute(world: World) -> None:
 
 def test_a_rate_is_what_came_between_two_looks() -> None:
     metrics, clock = Metrics(), Moment(1_000.0)
-    pace = Pace(metrics, clock=clock)
-    pace.look()
-    assert pace.per_minute() is None
+    rates = ReportRates(metrics, clock=clock)
+    rates.sample()
+    assert rates.per_minute() is None
     metrics.reports.labels("a", "counted").inc(30)
     clock.now += 30
-    pace.look()
-    assert pace.per_minute() == {("a", "counted"): 60.0}
+    rates.sample()
+    assert rates.per_minute() == {("a", "counted"): 60.0}
 
 
 def test_what_was_long_ago_is_no_part_of_a_rate() -> None:
     metrics, clock = Metrics(), Moment(1_000.0)
-    pace = Pace(metrics, clock=clock)
-    pace.look()
+    rates = ReportRates(metrics, clock=clock)
+    rates.sample()
     metrics.reports.labels("a", "counted").inc(500)
     for _ in range(40):
         clock.now += WINDOW_SECONDS / 20
-        pace.look()
-    assert pace.per_minute() == {}
-    assert len(pace._seen) <= 22
+        rates.sample()
+    assert rates.per_minute() == {}
+    assert len(rates._samples) <= 22
 
 
 def test_uploads_show_as_a_rate_and_refused_ones_by_reason(world: World) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from deniable_aggregator.ingest.checks import Upload, UploadContext, check_reports
-from deniable_aggregator.ingest.extensions import Vouchers
+from deniable_aggregator.ingest.extensions import VoucherVerifier
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.store.rows import Arrival
 from deniable_shared.envelope import Opener
@@ -28,7 +28,7 @@ def context(world: World, opener: Callable[[int], Opener | None] | None = None) 
         token_error=None,
         closed=frozenset({(world.manifest.collection, TODAY - 1)}),
         opener=opener or world.service.keys.opener,
-        verifiers={"voucher/1": Vouchers(world.service.voucher_keys.of)},
+        verifiers={"voucher/1": VoucherVerifier(world.service.voucher_keys.of)},
         cohorts=Cohorts(bytes(32)),
     )
 

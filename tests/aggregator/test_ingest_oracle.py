@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 
 from deniable_aggregator.ingest.checks import Upload, UploadContext, check_reports
-from deniable_aggregator.ingest.extensions import Vouchers
+from deniable_aggregator.ingest.extensions import VoucherVerifier
 from deniable_aggregator.keys.cohorts import Cohorts
 from deniable_aggregator.store.rows import Arrival
 from deniable_shared.problems import ReportError
@@ -43,7 +43,7 @@ class Subject:
             token_error=token_error,
             closed=frozenset(self.known_closed),
             opener=service.keys.opener,
-            verifiers={"voucher/1": Vouchers(service.voucher_keys.of)},
+            verifiers={"voucher/1": VoucherVerifier(service.voucher_keys.of)},
             cohorts=Cohorts.open(service.settings.data / "keys"),
         )
 

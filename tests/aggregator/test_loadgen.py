@@ -11,10 +11,10 @@ from typing import cast
 import pytest
 
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.load.outcome import Outcome, percentile
-from deniable_aggregator.load.plan import LoadError, Plan, require_this_machine
-from deniable_aggregator.load.sending import Address, send
-from deniable_aggregator.load.target import target_of
+from deniable_aggregator.loadgen.plan import LoadError, LoadPlan, require_this_machine
+from deniable_aggregator.loadgen.result import LoadResult, percentile
+from deniable_aggregator.loadgen.sending import UploadTarget, send
+from deniable_aggregator.loadgen.target import fetch_target
 from deniable_shared import dsse
 from deniable_shared.manifest import MANIFEST_TYPE
 from support.api_world import authored
@@ -79,7 +79,7 @@ class Offering:
 
 def test_reports_that_need_a_voucher_are_not_made_up() -> None:
     with pytest.raises(LoadError, match="requires voucher/1, and made-up reports have none"):
-        target_of(cast(ServiceClient, Offering()), "survey")
+        fetch_target(cast(ServiceClient, Offering()), "survey")
 
 
 BATCH = ("--reports-per-request", "2")
@@ -132,7 +132,7 @@ def test_every_dimension_of_a_load_is_bounded(
     numbers: tuple[int, int, int, int], named: str
 ) -> None:
     with pytest.raises(LoadError, match=named):
-        Plan(*numbers)
+        LoadPlan(*numbers)
 
 
 def answering(*answers: bytes) -> tuple[str, threading.Thread]:
@@ -157,7 +157,7 @@ def test_refusals_and_lost_answers_are_told_apart() -> None:
     full = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
     url, thread = answering(ok, full, b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab")
     done: list[int] = []
-    outcome = send(Address(url, "/x"), [b"b"] * 3, Plan(1_000, 1, 1, 1), done.append)
+    outcome = send(UploadTarget(url, "/x"), [b"b"] * 3, LoadPlan(1_000, 1, 1, 1), done.append)
     thread.join()
     assert dict(outcome.statuses) == {200: 1, 503: 1}
     assert (outcome.refused, outcome.accepted, outcome.failed) == (1, 0, 1)
@@ -166,4 +166,4 @@ def test_refusals_and_lost_answers_are_told_apart() -> None:
 
 def test_percentiles_are_samples() -> None:
     assert [percentile([3.0, 1.0, 2.0], share) for share in (0.01, 0.5, 0.99)] == [1.0, 2.0, 3.0]
-    assert json.loads(json.dumps(Outcome(1).document()))["p50_ms"] is None
+    assert json.loads(json.dumps(LoadResult(1).document()))["p50_ms"] is None

@@ -16,7 +16,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from deniable_aggregator.errors import SettingsError, StoreError
-from deniable_aggregator.metrics.watch import Watch
+from deniable_aggregator.metrics.store_health import StoreHealth
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import Waiting
 from deniable_shared.report import Extension
@@ -215,7 +215,7 @@ def test_the_lag_is_the_time_since_the_oldest_waiting_batch_was_seen() -> None:
             return self.waits
 
     store, clock = Store(), Moment(100.0)
-    watch = Watch(store, clock=clock)  # type: ignore[arg-type]
+    store_health = StoreHealth(store, clock=clock)  # type: ignore[arg-type]
     lags = []
     for store.waits in [
         Waiting(2, 1, 2),
@@ -225,9 +225,9 @@ def test_the_lag_is_the_time_since_the_oldest_waiting_batch_was_seen() -> None:
         Waiting(),
         Waiting(1, 6, 6),
     ]:
-        watch.look()
+        store_health.check()
         clock.now += 5
-        lags.append(watch.lag_seconds)
+        lags.append(store_health.lag_seconds)
     assert lags == [0.0, 5.0, 5.0, 0.0, 0.0, 0.0]
 
 

@@ -13,8 +13,8 @@ from contextlib import ExitStack, closing, suppress
 import httpx
 import pytest
 
-from deniable_aggregator.load.sealing import sealed
-from deniable_aggregator.load.target import target_of
+from deniable_aggregator.loadgen.sealing import seal_reports
+from deniable_aggregator.loadgen.target import fetch_target
 from deniable_aggregator.process.serving import SPARE_THREADS
 from deniable_shared.report import MAX_UPLOAD_BYTES, MEDIA_TYPE
 from support.deniable_command import wait_until
@@ -131,7 +131,7 @@ def test_a_body_shorter_than_announced_counts_nothing(patient: Live) -> None:
 
 def sealed_reports(service: Live, count: int) -> list[bytes]:
     with service.connect() as connection:
-        return sealed(target_of(connection, "settings"), count)
+        return seal_reports(fetch_target(connection, "settings"), count)
 
 
 def upload(service: Live, body: bytes) -> tuple[int, str]:

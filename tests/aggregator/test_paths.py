@@ -15,7 +15,7 @@ from deniable_aggregator.app import upload_endpoint
 from deniable_aggregator.ingest.paths import require_normal_path
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool.door import Door
+from deniable_aggregator.spool.intake import KeylessIntake
 from deniable_shared.report import MEDIA_TYPE
 from support import relay_world
 from support.api_world import opened
@@ -95,14 +95,14 @@ def unreached(environ: WSGIEnvironment, start_response: StartResponse) -> Iterab
     raise AssertionError("the request was routed")
 
 
-@pytest.fixture(params=["aggregator", "door", "relay"])
+@pytest.fixture(params=["aggregator", "intake", "relay"])
 def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[WSGIApplication]:
     """Each of the rooms that face a network."""
     if request.param == "aggregator":
         with opened(tmp_path) as world:
             yield world.app.wsgi_app
-    elif request.param == "door":
-        yield Door(tmp_path, Settings(data=tmp_path / "nowhere")).app
+    elif request.param == "intake":
+        yield KeylessIntake(tmp_path, Settings(data=tmp_path / "nowhere")).app
     else:
         with relay_world.opened(tmp_path) as relay:
             yield relay.relay.app

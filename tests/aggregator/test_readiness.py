@@ -42,7 +42,7 @@ def expired_list(world: World, patch: pytest.MonkeyPatch) -> None:
 
 
 def read_only_disk(world: World, patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(readiness, "can_be_written", lambda place: False)
+    patch.setattr(readiness, "is_writable", lambda place: False)
 
 
 def full_disk(world: World, patch: pytest.MonkeyPatch) -> None:
@@ -88,5 +88,5 @@ def test_alive_asks_neither_database_nor_disk(
 ) -> None:
     with monkeypatch.context() as without:
         without.setattr(world.service, "store", None)
-        without.setattr(readiness.Readiness, "look", None)
+        without.setattr(readiness.Readiness, "check", None)
         assert world.get("/healthz", None).status_code == 200

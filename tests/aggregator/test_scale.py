@@ -15,12 +15,12 @@ import pytest
 from deniable_aggregator.errors import KeyFileError, ScaleError, SpoolError
 from deniable_aggregator.keys.report_keys import ReportKeys
 from deniable_aggregator.scale import tally_spool
+from deniable_aggregator.scale.block_tally import decode_block_tally, tally_block
 from deniable_aggregator.scale.local import LocalEngine
-from deniable_aggregator.scale.order import order_of
-from deniable_aggregator.scale.partials import open_block, read_partial
+from deniable_aggregator.scale.worker_context import make_worker_context
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool import Spooled, open_spool, write_block
+from deniable_aggregator.spool import SpooledReport, open_spool, write_block
 from deniable_shared.problems import ReportError
 from support import core_world, postgres_server
 from support.core_world import DAY, TODAY, World, authored, prepared
@@ -101,7 +101,7 @@ def test_a_transaction_holds_an_eighth_of_what_the_job_has_counted(
 ) -> None:
     made = spool(tmp_path / "spool", [[each] for each in spooled(world, mixed(world, 28))])
     heard: list[int] = []
-    tally_spool(world.service, made, here, watch=lambda done, total: heard.append(done))
+    tally_spool(world.service, made, here, progress=lambda done, total: heard.append(done))
     assert heard[0] == 1
     assert heard[-1] == 28
     assert {later - done for done, later in itertools.pairwise(heard) if done < 8} == {1}
@@ -118,8 +118,11 @@ def test_every_refusal_is_the_one_an_upload_gets(world: World, tmp_path: Path) -
         ReportError.INVALID_MESSAGE: world.report(payload=b"\x01"),
         ReportError.EPOCH_CLOSED: world.report(world.header(epoch=TODAY - 5)),
     }
-    records = [*spooled(world, wrong.values()), Spooled(world.manifest.collection, b"no report")]
-    records.append(Spooled("nobody-aaaaaa", world.report().encode()))
+    records = [
+        *spooled(world, wrong.values()),
+        SpooledReport(world.manifest.collection, b"no report"),
+    ]
+    records.append(SpooledReport("nobody-aaaaaa", world.report().encode()))
     summary = tally(world.service, spool(tmp_path / "spool", [records]), here)
     expected = {(world.manifest.collection, error.slug): 1 for error in wrong}
     expected[world.manifest.collection, "invalid-message"] = 2
@@ -163,10 +166,10 @@ def test_cohorts_are_those_of_uploads(tmp_path: Path) -> None:
         reports = [world.report(manifest=manifest) for _ in range(64)]
         assert world.upload(*reports, relay=True) == []
         before = cells(world.service, manifest.collection)
-        order = order_of(world.service, world.service.settings.data / "keys")
+        order = make_worker_context(world.service, world.service.settings.data / "keys")
         made = spool(tmp_path / "spool", [spooled(world, reports)])
         [path] = blocks(made)
-        parts = read_partial(open_block(order, str(made), path.name)).in_cells()
+        parts = decode_block_tally(tally_block(order, str(made), path.name)).partial_tallies()
     assert {part.cell.cohort: (len(part.ids), part.tally.tolist()) for part in parts} == {
         cohort: found for (_, _, cohort), found in before.items()
     }
@@ -194,10 +197,11 @@ def test_a_block_with_vouchers_is_left_to_those_who_redeem_them(
     vouched = authored('requires = ["voucher/1"]\n' + asking)
     world.service.registry.apply(world.signed(vouched), audit=None)
     write_block(
-        open_spool(made), [Spooled(vouched.collection, world.report(manifest=vouched).encode())]
+        open_spool(made),
+        [SpooledReport(vouched.collection, world.report(manifest=vouched).encode())],
     )
     for name in ("first", "second"):
-        summary = tally_spool(world.service, made, here, job=name, remove=True, watch=quiet)
+        summary = tally_spool(world.service, made, here, job=name, remove=True, progress=quiet)
         assert "with vouchers: count it with `deniable open`" in summary.damaged[0]
         assert len(blocks(made)) == 1
     assert counted(world) == expected
@@ -211,9 +215,9 @@ def test_counted_blocks_are_deleted_when_asked_and_damaged_ones_stay(
     tally(world.service, made, here, job="first")
     assert blocks(made) == paths
     paths[2].write_bytes(b"damaged")
-    tally_spool(world.service, made, here, job="second", remove=True, watch=quiet)
+    tally_spool(world.service, made, here, job="second", remove=True, progress=quiet)
     assert blocks(made) == [paths[2]]
-    tally_spool(world.service, made, here, job="first", remove=True, watch=quiet)
+    tally_spool(world.service, made, here, job="first", remove=True, progress=quiet)
     assert blocks(made) == []
     assert counted(world) == expected
 
@@ -227,7 +231,7 @@ def test_a_worker_without_the_right_keys_refuses_instead_of_losing_reports(
     ReportKeys(other / "data" / "keys").make(7, 1)
     (other / "data" / "keys" / "report-1.key").unlink()
     with pytest.raises(KeyFileError, match=r"lacks report-1\.key"):
-        tally_spool(world.service, made, here, keys=other / "data" / "keys", watch=quiet)
+        tally_spool(world.service, made, here, keys=other / "data" / "keys", progress=quiet)
     assert counted(world) == {}
 
 
@@ -268,7 +272,7 @@ def test_processes_count_the_same_and_killed_ones_lose_and_double_nothing(
             os.kill(child.pid, signal.SIGKILL)
 
     with pytest.raises(ScaleError, match="give the same command again"):
-        tally_spool(world.service, made, LocalEngine(2), watch=kill_them)
+        tally_spool(world.service, made, LocalEngine(2), progress=kill_them)
     assert 0 < heard[-1] < 16
     rest = tally(world.service, made, LocalEngine(2))
     assert rest.before == heard[-1]

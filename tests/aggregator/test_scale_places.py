@@ -55,7 +55,7 @@ def test_damaged_blocks_are_named_kept_and_tried_again(world: World, place: Plac
     whole = {name: place.spool.get(name) for name in (plain, columns)}
     for name, data in whole.items():
         place.replace(name, data[:-9] + bytes(9))
-    summary = tally_spool(world.service, place.address, here, remove=True, watch=quiet)
+    summary = tally_spool(world.service, place.address, here, remove=True, progress=quiet)
     assert (summary.blocks, summary.counted) == (2, 20)
     assert [[name for name in whole if name in said] for said in summary.damaged] == [
         [name] for name in sorted(whole)
@@ -63,7 +63,7 @@ def test_damaged_blocks_are_named_kept_and_tried_again(world: World, place: Plac
     assert names(place) == sorted(whole)
     for name, data in whole.items():
         place.replace(name, data)
-    tally_spool(world.service, place.address, here, remove=True, watch=quiet)
+    tally_spool(world.service, place.address, here, remove=True, progress=quiet)
     assert names(place) == []
     assert cells(world.service, world.manifest.collection) == expected_of(40)
 
@@ -72,7 +72,7 @@ def test_a_worker_without_pyarrow_stops_the_job_with_the_cure(world: World, tmp_
     with place_of("directory", tmp_path) as place:
         filled(world, place)
         with (
-            patch("deniable_aggregator.spool.objects.find_spec", lambda name: None),
+            patch("deniable_aggregator.spool.object_store.find_spec", lambda name: None),
             pytest.raises(ExtraError, match="pip install"),
         ):
             tally(world.service, place.address, here)
@@ -130,7 +130,7 @@ def test_a_writer_killed_with_its_object_on_the_way_leaves_nothing(tmp_path: Pat
 
     code = (
         "import sys\nfrom deniable_aggregator.spool import *\n"
-        "write_block(open_spool(sys.argv[1]), [Spooled('a', bytes(100_000))] * 90)\n"
+        "write_block(open_spool(sys.argv[1]), [SpooledReport('a', bytes(100_000))] * 90)\n"
     )
     with place_of("s3", tmp_path) as place, s3_server.server().held():
         run = [sys.executable, "-c", code, place.address]

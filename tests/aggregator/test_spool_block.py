@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.spool import (
     MAX_RECORDS,
-    Spooled,
+    SpooledReport,
     blocks,
     decode_block,
     encode_block,
@@ -20,23 +20,23 @@ from deniable_aggregator.spool import (
     read_block,
     write_block,
 )
-from deniable_aggregator.spool.blocks import announced
+from deniable_aggregator.spool.block_files import record_count
 from support.spools import REPORTS
 
 records = st.lists(
     st.builds(
-        Spooled,
+        SpooledReport,
         st.from_regex(r"[a-z0-9-]{1,64}", fullmatch=True),
         st.binary(min_size=1, max_size=80),
     ),
     min_size=1,
     max_size=8,
 )
-TWO = [Spooled("settings-aaaaaa", b"\x01" * 40), Spooled("b", b"\x02")]
+TWO = [SpooledReport("settings-aaaaaa", b"\x01" * 40), SpooledReport("b", b"\x02")]
 
 
 @given(records)
-def test_a_block_reads_back_as_it_was_written(given_records: list[Spooled]) -> None:
+def test_a_block_reads_back_as_it_was_written(given_records: list[SpooledReport]) -> None:
     assert decode_block(encode_block(given_records)) == given_records
 
 
@@ -60,16 +60,19 @@ def test_a_block_holds_neither_nothing_nor_too_much(count: int) -> None:
 )
 def test_a_record_that_no_block_can_hold_is_refused(collection: str, report: bytes) -> None:
     with pytest.raises(SpoolError, match=r"bytes long, got \d+ and \d+"):
-        Spooled(collection, report)
+        SpooledReport(collection, report)
 
 
 def test_the_largest_record_fits() -> None:
-    largest = [Spooled("a" * 64, bytes(2**17))]
+    largest = [SpooledReport("a" * 64, bytes(2**17))]
     assert decode_block(encode_block(largest)) == largest
 
 
 def test_a_written_block_is_private_and_says_no_time_and_no_order(tmp_path: Path) -> None:
-    many, spool = [Spooled("c", index.to_bytes(2, "big")) for index in range(1_000)], open_spool
+    many, spool = (
+        [SpooledReport("c", index.to_bytes(2, "big")) for index in range(1_000)],
+        open_spool,
+    )
     name = write_block(spool(tmp_path), many)
     found, status = read_block(spool(tmp_path), name), (tmp_path / name).stat()
     assert sorted(found, key=lambda each: each.report) == many
@@ -101,11 +104,11 @@ def test_a_damaged_file_is_refused_by_name(tmp_path: Path) -> None:
 def test_a_name_says_how_many_records_and_without_it_the_block_does(tmp_path: Path) -> None:
     spool = open_spool(tmp_path)
     name = write_block(spool, TWO)
-    assert announced(spool, name) == 2
+    assert record_count(spool, name) == 2
     spool.put("older.block", spool.get(name))
-    assert announced(spool, "older.block") == 2
+    assert record_count(spool, "older.block") == 2
     spool.put("damaged.block", b"damaged")
-    assert announced(spool, "damaged.block") == announced(spool, "gone.block") == 0
+    assert record_count(spool, "damaged.block") == record_count(spool, "gone.block") == 0
     assert {block.name for block in blocks(spool)} == {name, "older.block", "damaged.block"}
 
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable_aggregator.errors import ExtraError, SpoolError
-from deniable_aggregator.spool import MAX_RECORDS, Spooled, encode_block
-from deniable_aggregator.spool.columns import decode_parquet, encode_parquet
+from deniable_aggregator.spool import MAX_RECORDS, SpooledReport, encode_block
+from deniable_aggregator.spool.parquet_format import decode_parquet, encode_parquet
 from deniable_shared.report import Extension, Report, ReportHeader
 from support.spools import REPORTS
 
@@ -28,7 +28,7 @@ headers = st.builds(
     st.one_of(st.just(()), st.builds(lambda data: (Extension(7, data),), st.binary(max_size=9))),
 )
 records = st.builds(
-    lambda name, header, sealed: Spooled(name, Report(header, sealed).encode()),
+    lambda name, header, sealed: SpooledReport(name, Report(header, sealed).encode()),
     st.from_regex(r"[a-z0-9é-]{1,30}", fullmatch=True),
     headers,
     st.binary(min_size=1, max_size=80),
@@ -47,7 +47,7 @@ def read(data: bytes) -> Any:
 
 @settings(deadline=None)
 @given(st.lists(records, min_size=1, max_size=6))
-def test_a_block_reads_back_as_it_was_written(given_records: list[Spooled]) -> None:
+def test_a_block_reads_back_as_it_was_written(given_records: list[SpooledReport]) -> None:
     assert decode_parquet(encode_parquet(given_records)) == given_records
 
 
@@ -119,8 +119,8 @@ def test_a_block_holds_neither_nothing_nor_too_much(count: int) -> None:
 
 
 def test_only_single_reports_have_columns() -> None:
-    two = Spooled("a", REPORTS[0].report * 2)
-    for record in (two, Spooled("a", b"no report")):
+    two = SpooledReport("a", REPORTS[0].report * 2)
+    for record in (two, SpooledReport("a", b"no report")):
         with pytest.raises(SpoolError, match="must be one report"):
             encode_parquet([record])
 
@@ -133,7 +133,7 @@ def test_the_checksum_is_that_of_the_plain_block() -> None:
 def test_without_pyarrow_a_good_block_is_not_called_damaged() -> None:
     block = encode_parquet(REPORTS)
     with (
-        patch("deniable_aggregator.spool.objects.find_spec", lambda name: None),
+        patch("deniable_aggregator.spool.object_store.find_spec", lambda name: None),
         pytest.raises(ExtraError, match=r"pip install \"deniable-aggregator\[arrow\]\""),
     ):
         decode_parquet(block)

@@ -14,8 +14,8 @@ import pytest
 
 from deniable_aggregator.errors import ExtraError, SpoolError
 from deniable_aggregator.spool import open_spool
-from deniable_aggregator.spool.contract import Stored
-from deniable_aggregator.spool.objects import without_credentials
+from deniable_aggregator.spool.object_store import without_credentials
+from deniable_aggregator.spool.protocol import SpoolFile
 from support import postgres_server, s3_server
 from support.places import KINDS, Killed, Place, killed_at, place_of
 
@@ -31,7 +31,7 @@ def test_what_is_put_is_there_by_name_until_it_is_removed(place: Place) -> None:
     assert spool.files() == []
     for name, data in (("b", b"12"), ("a", bytes(range(256))), ("c", b"")):
         spool.put(name, data)
-    assert place.spool.files() == [Stored("a", 256), Stored("b", 2), Stored("c", 0)]
+    assert place.spool.files() == [SpoolFile("a", 256), SpoolFile("b", 2), SpoolFile("c", 0)]
     assert [spool.get(name) for name in "abc"] == [bytes(range(256)), b"12", b""]
     spool.remove("b")
     spool.remove("b")
@@ -47,20 +47,20 @@ def test_what_is_set_aside_is_no_file_any_more(place: Place) -> None:
     spool.set_aside("a")
     assert (spool.files(), place.set_aside()) == ([], {"a": b"1"})
     spool.put("b", b"2")
-    assert spool.files() == [Stored("b", 1)]
+    assert spool.files() == [SpoolFile("b", 1)]
 
 
 def test_what_is_published_last_is_read_and_is_no_file(place: Place) -> None:
     spool = place.spool
-    spool.publish(b"first")
-    spool.publish(b"second")
-    assert (place.spool.published(), spool.files()) == (b"second", [])
+    spool.write_notices(b"first")
+    spool.write_notices(b"second")
+    assert (place.spool.read_notices(), spool.files()) == (b"second", [])
 
 
 @pytest.mark.parametrize("kind", ["directory", "moved", "s3"])
 def test_before_anything_was_published_a_file_is_missing(kind: str, tmp_path: Path) -> None:
     with place_of(kind, tmp_path) as place, pytest.raises(FileNotFoundError):
-        place.spool.published()
+        place.spool.read_notices()
 
 
 def test_files_of_several_megabytes_come_back(place: Place) -> None:
@@ -89,13 +89,13 @@ def test_a_writer_that_is_killed_leaves_the_whole_file_or_none(place: Place) -> 
 
 
 def test_a_publisher_that_is_killed_leaves_the_old_or_the_new(place: Place) -> None:
-    place.spool.publish(b"old")
+    place.spool.write_notices(b"old")
     for step in count():
         with killed_at(step, place.kind) as seen, suppress(Killed):
-            place.spool.publish(b"new")
-        assert place.spool.published() in (b"old", b"new")
+            place.spool.write_notices(b"new")
+        assert place.spool.read_notices() in (b"old", b"new")
         if seen[0] <= step:
-            assert place.spool.published() == b"new"
+            assert place.spool.read_notices() == b"new"
             return
 
 
@@ -104,7 +104,7 @@ def test_a_publisher_that_is_killed_leaves_the_old_or_the_new(place: Place) -> N
     [
         ("s3://key:secret@bucket/folder/?region=us-east-1", "s3://bucket/folder"),
         ("s3://bucket/a?endpoint_override=h:9", "s3://bucket/a?endpoint_override=h%3A9"),
-        ("postgresql://door:secret@db/name?sslmode=require", "postgresql://db/name"),
+        ("postgresql://intake:secret@db/name?sslmode=require", "postgresql://db/name"),
         ("postgresql://u@/name?host=/run/a&password=secret", "postgresql:///name?host=%2Frun%2Fa"),
         ("abfs://held:secret@name.dfs.example/a", "abfs://held@name.dfs.example/a"),
         ("abfs://:secret@name.blob.example/held", "abfs://@name.blob.example/held"),
@@ -142,11 +142,11 @@ def test_a_place_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_library_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deniable_aggregator.spool.objects.find_spec", lambda name: None)
+    monkeypatch.setattr("deniable_aggregator.spool.object_store.find_spec", lambda name: None)
     with pytest.raises(ExtraError, match=r"deniable-aggregator\[arrow\]"):
         open_spool("s3://bucket/spool")
     with (
-        patch.dict("sys.modules", {"deniable_aggregator.spool.rows": None}),
+        patch.dict("sys.modules", {"deniable_aggregator.spool.postgres": None}),
         pytest.raises(ExtraError, match=r"deniable-aggregator\[postgres\]"),
     ):
         open_spool("postgresql://host/name")
@@ -164,22 +164,22 @@ def test_a_small_object_is_one_request_and_nothing_is_listed_for_it(tmp_path: Pa
         assert {method for method, _ in asked} <= {"GET", "HEAD"}
 
 
-def test_a_door_s_role_can_put_and_read_notices_and_nothing_else(tmp_path: Path) -> None:
+def test_an_intake_s_role_can_put_and_read_notices_and_nothing_else(tmp_path: Path) -> None:
     with place_of("database", tmp_path) as place:
         for statement in (
-            "create role door_of_test login",
-            "grant usage on schema deniable_spool to door_of_test",
-            "grant insert on deniable_spool.blocks to door_of_test",
-            "grant select on deniable_spool.notices to door_of_test",
+            "create role intake_of_test login",
+            "grant usage on schema deniable_spool to intake_of_test",
+            "grant insert on deniable_spool.blocks to intake_of_test",
+            "grant select on deniable_spool.notices to intake_of_test",
         ):
             postgres_server.execute(place.address, statement)
         parts = urlsplit(place.address)
-        as_door = f"door_of_test@{parts.netloc.rpartition('@')[2]}"
-        door = open_spool(parts._replace(netloc=as_door).geturl())
-        door.put("a", b"1")
-        assert door.published() == b""
-        for refused in (door.files, lambda: door.get("a"), lambda: door.remove("a")):
+        as_intake = f"intake_of_test@{parts.netloc.rpartition('@')[2]}"
+        intake = open_spool(parts._replace(netloc=as_intake).geturl())
+        intake.put("a", b"1")
+        assert intake.read_notices() == b""
+        for refused in (intake.files, lambda: intake.get("a"), lambda: intake.remove("a")):
             with pytest.raises(Exception, match="permission denied"):
                 refused()
-        postgres_server.execute(place.address, "drop owned by door_of_test")
-        postgres_server.execute(place.address, "drop role door_of_test")
+        postgres_server.execute(place.address, "drop owned by intake_of_test")
+        postgres_server.execute(place.address, "drop role intake_of_test")

@@ -1,4 +1,4 @@
-"""A relay before a door: batches are taken and refused there as an aggregator does."""
+"""A relay before an intake: batches are taken and refused there as an aggregator does."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import httpx
 import pytest
 
 from deniable_aggregator.errors import SpoolError
-from deniable_aggregator.relay.options import Options
-from deniable_aggregator.relay.wsgi import NOTICES_SECONDS, Relay
+from deniable_aggregator.relay.options import RelayOptions
+from deniable_aggregator.relay.wsgi import MIRROR_SECONDS, Relay
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool.door import Door, without_secrets
-from deniable_aggregator.spool.relays import NOBODY, Relays, RelayToken
+from deniable_aggregator.spool.intake import KeylessIntake, without_secrets
+from deniable_aggregator.spool.relay_tokens import NO_RELAYS, RelayToken, RelayTokens
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Report, decode_errors, encode_upload
 from support import api_world, split_world
@@ -45,7 +45,7 @@ def reports(split: Split, count: int) -> list[Report]:
 
 
 def asked_of_both(split: Split, sent: list[Report], role: str | None) -> list[list[ReportError]]:
-    """What the door and the service answer to one and the same body."""
+    """What the intake and the service answer to one and the same body."""
     there = split.world.upload(split.collection, *sent, role=role)
     assert there.status_code == 200
     codes = [ReportError(each.error) for each in decode_errors(there.data)]
@@ -59,7 +59,7 @@ def test_a_batch_with_a_relays_token_is_one_block_and_each_report_counts_once(
     assert split.upload(*batch, role="relay").codes == []
     assert len(split.waiting()) == 1
     assert split.upload(*batch, role="relay").codes == []  # the answer was lost
-    split.opener.turn()
+    split.consumer.run_once()
     assert (split.n(), split.waiting()) == (20, [])
 
 
@@ -89,7 +89,7 @@ def test_what_is_wrong_with_some_of_a_batch_is_said_of_these_and_the_others_are_
     wrong = [ReportError.TOO_EARLY, ReportError.EPOCH_CLOSED, ReportError.OUTDATED_KEY]
     assert asked_of_both(one, [early, good, late, keyless], "relay") == [wrong, wrong]
     one.world.service.store.close_epoch(one.collection.id, TODAY - 1, 0, audit=None)
-    assert one.opener.turn() == 1
+    assert one.consumer.run_once() == 1
     assert one.n() == 1
 
 
@@ -102,24 +102,24 @@ def test_a_token_for_another_collection_is_no_token_here(one: Split) -> None:
     assert one.upload(*reports(one, 2), role=here).codes == []
 
 
-def test_a_revoked_token_is_refused_once_the_opener_has_said_so(one: Split) -> None:
+def test_a_revoked_token_is_refused_once_the_consumer_has_said_so(one: Split) -> None:
     for token in one.world.service.tokens.list():
         one.world.service.tokens.revoke(token.id, audit=None)
-    one.opener.turn()
-    one.door.tick()
+    one.consumer.run_once()
+    one.intake.tick()
     assert one.upload(*reports(one, 2), role="relay").codes == [ReportError.TOKEN_INVALID] * 2
 
 
-def test_a_door_with_relays_only_takes_no_single_report_without_a_token(tmp_path: Path) -> None:
+def test_an_intake_with_relays_only_takes_no_single_report_without_a_token(tmp_path: Path) -> None:
     with split_world.opened(tmp_path, relay_batch=100) as split:
         [report] = reports(split, 1)
         assert asked_of_both(split, [report], None) == [[ReportError.TOKEN_REQUIRED]] * 2
         assert split.upload(report, role="relay").codes == []
-        assert split.opener.turn() == 1
+        assert split.consumer.run_once() == 1
 
 
 def test_limits_count_reports_and_spare_a_relay_that_of_its_network(tmp_path: Path) -> None:
-    with split_world.opened(tmp_path, door_settings=LIMITS) as split:
+    with split_world.opened(tmp_path, intake_settings=LIMITS) as split:
         assert [split.upload(*reports(split, 1)).status for _ in range(11)] == [200] * 10 + [429]
         assert split.upload(*reports(split, 10), role="relay").status == 200
         refused = split.upload(*reports(split, 1), role="relay")
@@ -130,7 +130,7 @@ def test_a_batch_too_long_or_for_nothing_is_refused_as_a_whole(one: Split) -> No
     found = one.world.authorization("relay")
 
     def answer(path: str, body: bytes) -> Answer:
-        return tell(one.door.app, "POST", path, body=body, headers=found)
+        return tell(one.intake.app, "POST", path, body=body, headers=found)
 
     one_report = encode_upload(reports(one, 1))
     assert answer(one.path, one_report * 1_001).status == 400
@@ -141,15 +141,17 @@ def test_a_batch_too_long_or_for_nothing_is_refused_as_a_whole(one: Split) -> No
     assert one.waiting() == []
 
 
-def test_a_relay_before_a_door_says_nothing_of_devices_and_loses_nothing(
+def test_a_relay_before_an_intake_says_nothing_of_devices_and_loses_nothing(
     tmp_path: Path,
 ) -> None:
     with split_world.opened(tmp_path, relay_batch=BATCH) as split:
         (tmp_path / "relay").mkdir()
         token = tmp_path / "relay.token"
         token.write_text(split.world.tokens["relay"])
-        wiretap = Wiretap(split.door.app, split.clock)
-        options = Options("https://door.example.org", str(token), str(tmp_path / "relay"), BATCH)
+        wiretap = Wiretap(split.intake.app, split.clock)
+        options = RelayOptions(
+            "https://door.example.org", str(token), str(tmp_path / "relay"), BATCH
+        )
         relay = Relay(options, clock=split.clock, transport=httpx.WSGITransport(app=wiretap))
         try:
             relay.tick()
@@ -170,18 +172,18 @@ def test_a_relay_before_a_door_says_nothing_of_devices_and_loses_nothing(
         assert second.at == split.clock()
         assert "198.51.100.7" not in f"{second.headers}{second.address}"
         assert [(split.spool / name).stat().st_mtime for name in split.waiting()] == [0]
-        assert split.opener.turn(at_once=True) == BATCH
+        assert split.consumer.run_once(at_once=True) == BATCH
         assert split.n() == BATCH
-        assert NOTICES_SECONDS < 1_000
+        assert MIRROR_SECONDS < 1_000
 
 
-def test_a_door_that_can_read_a_key_does_not_start(one: Split) -> None:
+def test_an_intake_that_can_read_a_key_does_not_start(one: Split) -> None:
     settings = one.world.service.settings
     with pytest.raises(SpoolError, match=r"must not be able to read keys.*cohorts\.key"):
-        Door(one.spool, settings)
+        KeylessIntake(one.spool, settings)
 
 
-def test_a_door_is_told_no_secret_that_it_has_no_use_for() -> None:
+def test_an_intake_is_told_no_secret_that_it_has_no_use_for() -> None:
     told = Settings(
         store="postgresql://me:password@db/x",
         workers=4,
@@ -195,12 +197,12 @@ def test_a_door_is_told_no_secret_that_it_has_no_use_for() -> None:
     assert (given["DENIABLE_WORKERS"], given["DENIABLE_OIDC_ISSUER"]) == ("4", "")
 
 
-def test_the_door_is_told_hashes_of_tokens_and_no_token(one: Split) -> None:
+def test_the_intake_is_told_hashes_of_tokens_and_no_token(one: Split) -> None:
     written = (one.spool / "notices.json").read_text()
     assert not any(token in written for token in one.world.tokens.values())
-    relays = Relays(True, (RelayToken(bytes(32), 5, ("a",)), RelayToken(bytes(32))))
-    assert Relays.decode(relays.encode()) == relays
-    assert not NOBODY.admit(one.world.authorization("relay")["Authorization"], "settings", 0)
+    relays = RelayTokens(True, (RelayToken(bytes(32), 5, ("a",)), RelayToken(bytes(32))))
+    assert RelayTokens.decode(relays.encode()) == relays
+    assert not NO_RELAYS.accept(one.world.authorization("relay")["Authorization"], "settings", 0)
     for damaged in (b"", b"[]", b"{}", json.dumps({"only": 0, "tokens": [{}]}).encode()):
         with pytest.raises(SpoolError, match="cannot be read"):
-            Relays.decode(damaged)
+            RelayTokens.decode(damaged)

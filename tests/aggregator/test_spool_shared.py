@@ -1,4 +1,4 @@
-"""Several openers and services over one database: no epoch closes early, nothing counts twice."""
+"""Several consumers and services over one database: no epoch closes early, nothing counts twice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.releases.facts import settled
 from deniable_aggregator.releases.request import Selection
 from deniable_aggregator.service import Service
-from deniable_aggregator.spool.opening import MARGIN_SECONDS, Opening
+from deniable_aggregator.spool.consumer import MARGIN_SECONDS, SpoolConsumer
 from support import split_world
 from support.data_directory import DAY, TODAY
 from support.databases import KINDS, AnyStore
@@ -27,7 +27,7 @@ GRACE_ENDS = (TODAY + 1) * DAY + 2 * DAY
 @pytest.fixture
 def split(tmp_path: Path) -> Iterator[Split]:
     with split_world.opened(tmp_path, "postgres") as split:
-        split.opener.turn()
+        split.consumer.run_once()
         yield split
 
 
@@ -39,49 +39,49 @@ def beside(split: Split) -> Iterator[Service]:
         yield service
 
 
-def opener_in(service: Service, split: Split) -> Opening:
-    return Opening(service, split.spool, clock=split.clock)
+def consumer_in(service: Service, split: Split) -> SpoolConsumer:
+    return SpoolConsumer(service, split.spool, clock=split.clock)
 
 
-def test_two_openers_at_once_count_each_report_once(split: Split, beside: Service) -> None:
+def test_two_consumers_at_once_count_each_report_once(split: Split, beside: Service) -> None:
     ready = Barrier(2)
 
-    def drained(opener: Opening) -> int:
+    def drained(consumer: SpoolConsumer) -> int:
         ready.wait()
-        return opener.turn(at_once=True)
+        return consumer.run_once(at_once=True)
 
     for _ in range(3):
         before = split.n()
         split.take(12)
         with ThreadPoolExecutor(2) as threads:
-            found = list(threads.map(drained, (split.opener, opener_in(beside, split))))
+            found = list(threads.map(drained, (split.consumer, consumer_in(beside, split))))
         assert (split.n(), split.waiting()) == (before + 12, [])
         assert 12 <= sum(found) <= 24
 
 
-def test_blocks_that_another_opener_has_counted_are_no_error(
+def test_blocks_that_another_consumer_has_counted_are_no_error(
     split: Split, beside: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     split.take(5)
-    other, drain = opener_in(beside, split), split.opener._drain
+    other, drain = consumer_in(beside, split), split.consumer._drain
 
     def too_late(listed: Sequence[Any]) -> int:
-        assert other.turn(at_once=True) == 5
+        assert other.run_once(at_once=True) == 5
         return drain(listed)
 
-    monkeypatch.setattr(split.opener, "_drain", too_late)
-    assert split.opener.turn(at_once=True) == 0
+    monkeypatch.setattr(split.consumer, "_drain", too_late)
+    assert split.consumer.run_once(at_once=True) == 0
     assert split.n() == 5
 
 
-def test_a_report_to_the_door_and_to_the_service_is_counted_once(
+def test_a_report_to_the_intake_and_to_the_service_is_counted_once(
     split: Split, beside: Service
 ) -> None:
     [report] = split.take(1)
     assert (
         beside.ingest.upload(split.collection.id, report.encode(), prefix=None, relay=False) == []
     )
-    split.opener.turn(at_once=True)
+    split.consumer.run_once(at_once=True)
     assert split.n() == 1
 
 
@@ -89,16 +89,16 @@ def test_a_service_that_keeps_house_closes_no_epoch_before_its_spool_is_counted(
     split: Split, beside: Service
 ) -> None:
     split.take(1)
-    split.opener.turn(at_once=True)
-    split.world.service.store.close()  # the service leads, and the opener is away
+    split.consumer.run_once(at_once=True)
+    split.world.service.store.close()  # the service leads, and the consumer is away
     split.clock.now = float(GRACE_ENDS)
     split.take(3, epoch=TODAY)  # in the last second
     split.clock.now += 3 * DAY
     beside.tick()
     assert beside.store.lead()
     assert not beside.store.is_closed(split.collection.id, TODAY)
-    opener = opener_in(beside, split)
-    assert opener.turn() == 3
+    consumer = consumer_in(beside, split)
+    assert consumer.run_once() == 3
     assert [row.n for row in beside.store.epochs(split.collection.id)] == [4]
     assert beside.store.is_closed(split.collection.id, TODAY)
 
@@ -113,7 +113,7 @@ def test_a_release_does_not_close_an_epoch_whose_spool_is_not_counted(
         settled(beside.store, found, Selection(listed=(TODAY,)), split.clock())
     assert refused.value.slug == "epoch-open"
     split.clock.now += 2 * MARGIN_SECONDS
-    assert split.opener.turn(at_once=True) == 3
+    assert split.consumer.run_once(at_once=True) == 3
     assert settled(beside.store, found, Selection(listed=(TODAY,)), split.clock()).read == (TODAY,)
 
 
@@ -125,18 +125,18 @@ def test_no_key_is_destroyed_before_what_was_sealed_to_it_is_counted(
     beside.keys.rotate(1, at_once=True, audit=None)
     split.clock.now = GRACE_ENDS + 3.0 * DAY
     beside.tick()
-    assert opener_in(beside, split).turn() == 1
+    assert consumer_in(beside, split).run_once() == 1
     assert [row.n for row in beside.store.epochs(split.collection.id)] == [1]
 
 
 def test_the_slower_of_two_spools_is_waited_for(split: Split, tmp_path: Path) -> None:
     (tmp_path / "second").mkdir()
-    second = Opening(split.world.service, tmp_path / "second", clock=split.clock)
+    second = SpoolConsumer(split.world.service, tmp_path / "second", clock=split.clock)
     split.take(1)
     split.clock.now = GRACE_ENDS + 2 * MARGIN_SECONDS
-    split.opener.turn()
+    split.consumer.run_once()
     assert not split.is_closed(TODAY)
-    second.turn()
+    second.run_once()
     assert split.is_closed(TODAY)
 
 
@@ -146,7 +146,7 @@ def test_a_spool_that_is_given_up_is_counted_and_then_not_waited_for(
 ) -> None:
     with split_world.opened(tmp_path, kind) as split:
         split.take(2)
-        assert split.opener.last() == 2
+        assert split.consumer.finish() == 2
         split.clock.now = GRACE_ENDS + 1.0
         split.world.service.tick()
         assert split.is_closed(TODAY)

@@ -1,4 +1,4 @@
-"""Ingest without keys, and an opener without a way in: each report once, whatever is killed."""
+"""Ingest without keys, and a consumer without a way in: each report once, whatever is killed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool import Spooled, read_block, write_block
-from deniable_aggregator.spool.door import Door
+from deniable_aggregator.spool import SpooledReport, read_block, write_block
+from deniable_aggregator.spool.intake import KeylessIntake
 from deniable_shared.problems import ReportError
 from deniable_shared.report import Extension, Report, ReportHeader
 from deniable_shared.voucher import decode_voucher, format_key, issue
@@ -51,26 +51,26 @@ def split(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Split]:
         yield split
 
 
-def test_what_the_door_took_the_opener_counts_once(split: Split) -> None:
+def test_what_the_intake_took_the_consumer_counts_once(split: Split) -> None:
     reports = split.take(5)
     assert split.upload(reports[0]).codes == []  # a device's retry
     assert split.n() == 0
-    assert split.opener.turn() == 6
+    assert split.consumer.run_once() == 6
     assert (split.n(), split.waiting()) == (5, [])
 
 
-def test_the_door_has_no_key_and_no_database(split: Split) -> None:
-    everything = vars(split.door) | vars(split.door.intake)
+def test_the_intake_has_no_key_and_no_database(split: Split) -> None:
+    everything = vars(split.intake) | vars(split.intake.uploads)
     assert not any(isinstance(part, Service) for part in everything.values())
     assert split.place.spool.files() == []
-    assert b"hpke-" not in split.place.spool.published()
+    assert b"hpke-" not in split.place.spool.read_notices()
 
 
-def test_devices_get_at_the_door_what_the_service_publishes(split: Split) -> None:
+def test_devices_get_at_the_intake_what_the_service_publishes(split: Split) -> None:
     name = split.collection.id
     for path in ("/v1/keys", f"/v1/collections/{name}/manifest", "/v1/collections"):
         original = split.world.get(path, None)
-        assert tell(split.door.app, "GET", path).body == original.data
+        assert tell(split.intake.app, "GET", path).body == original.data
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_devices_get_at_the_door_what_the_service_publishes(split: Split) -> Non
         ({"extensions": (Extension(1, b"?"),)}, ReportError.UNKNOWN_EXTENSION),
     ],
 )
-def test_the_door_answers_in_the_open_as_the_service_does(
+def test_the_intake_answers_in_the_open_as_the_service_does(
     split: Split, changed: dict[str, Any], code: ReportError
 ) -> None:
     given = {"epoch": TODAY, "manifest_version": 1, "key_id": 1, **changed}
@@ -93,9 +93,9 @@ def test_the_door_answers_in_the_open_as_the_service_does(
     assert split.waiting() == []
 
 
-def test_an_epoch_that_was_closed_early_is_closed_at_the_door(split: Split) -> None:
+def test_an_epoch_that_was_closed_early_is_closed_at_the_intake(split: Split) -> None:
     split.take(1)
-    split.opener.turn(at_once=True)
+    split.consumer.run_once(at_once=True)
     split.world.service.store.close_epoch(split.collection.id, TODAY, split.clock(), audit=None)
     split.publish()
     assert split.upload(split.report()).codes == [ReportError.EPOCH_CLOSED]
@@ -110,7 +110,7 @@ def test_one_report_of_each_person_is_counted_where_vouchers_are_required(split:
         voucher = decode_voucher(issue(key, collection=survey.id, epoch=TODAY, person=person))
         report = world.report(survey, YES, extensions=(Extension(1, voucher),))
         assert split.upload(report, to=survey).codes == []
-    split.opener.turn(at_once=True)
+    split.consumer.run_once(at_once=True)
     assert [row.n for row in world.service.store.epochs(survey.id)] == [2]
     assert world.service.store.rejections(survey.id) == {"voucher-spent": 1}
 
@@ -119,7 +119,7 @@ def test_what_does_not_open_is_counted_as_refused(split: Split) -> None:
     split.take(1)
     forged = split.report()
     assert split.upload(Report(forged.header, bytes(len(forged.sealed)))).codes == []
-    split.opener.turn()
+    split.consumer.run_once()
     assert split.n() == 1
     assert split.world.service.store.rejections(split.collection.id) == {"cannot-open": 1}
 
@@ -127,60 +127,60 @@ def test_what_does_not_open_is_counted_as_refused(split: Split) -> None:
 def test_a_report_to_a_replaced_key_still_opens(split: Split) -> None:
     report = split.report()
     split.world.service.keys.rotate(1, at_once=True, audit=None)
-    split.opener.publish()
-    split.door.tick()
+    split.consumer.publish()
+    split.intake.tick()
     assert split.upload(report).codes == []
-    split.opener.turn()
+    split.consumer.run_once()
     assert split.n() == 1
 
 
-def test_the_opener_waits_for_enough_reports_or_for_its_time(split: Split) -> None:
-    limits = {"least": 3, "seconds": 600}
-    split.new_opener(**limits).turn()  # nobody was there before
+def test_the_consumer_waits_for_enough_reports_or_for_its_time(split: Split) -> None:
+    limits = {"min_reports": 3, "interval_seconds": 600}
+    split.new_consumer(**limits).run_once()  # nobody was there before
     split.take(2)
-    assert split.new_opener(**limits).turn() == 0
+    assert split.new_consumer(**limits).run_once() == 0
     split.take(1)
-    assert split.new_opener(**limits).turn() == 3
+    assert split.new_consumer(**limits).run_once() == 3
     split.take(1)
     split.clock.now += 599
-    assert split.new_opener(**limits).turn() == 0
+    assert split.new_consumer(**limits).run_once() == 0
     split.clock.now += 1
-    assert split.new_opener(**limits).turn() == 1
+    assert split.new_consumer(**limits).run_once() == 1
 
 
 def test_when_epochs_close_does_not_depend_on_how_many_reports_came(split: Split) -> None:
-    opener = split.new_opener(least=3, seconds=600)
-    opener.turn()
+    consumer = split.new_consumer(min_reports=3, interval_seconds=600)
+    consumer.run_once()
     before = split.world.service.store.spools()
     split.clock.now += 300
     split.take(3)
-    assert opener.turn() == 3
+    assert consumer.run_once() == 3
     assert split.world.service.store.spools() == before
     split.clock.now += 300
-    opener.turn()
+    consumer.run_once()
     assert split.world.service.store.spools() == {place: t + 600 for place, t in before.items()}
 
 
-def test_an_opener_that_is_to_count_at_once_does_not_wait(split: Split) -> None:
-    opener = split.new_opener(least=3)
-    opener.turn()
+def test_a_consumer_that_is_to_count_at_once_does_not_wait(split: Split) -> None:
+    consumer = split.new_consumer(min_reports=3)
+    consumer.run_once()
     split.take(1)
-    assert [opener.turn(), opener.turn(at_once=True)] == [0, 1]
+    assert [consumer.run_once(), consumer.run_once(at_once=True)] == [0, 1]
 
 
 def test_an_epoch_closes_only_after_all_that_was_taken_in_time_is_counted(split: Split) -> None:
     closes = (TODAY + 1) * DAY + split.collection.manifest.grace_seconds
-    opener = split.new_opener(least=1_000, seconds=3 * DAY)
+    consumer = split.new_consumer(min_reports=1_000, interval_seconds=3 * DAY)
     split.take(1)
-    opener.turn()
+    consumer.run_once()
     split.clock.now = float(closes)
-    split.door.tick()
+    split.intake.tick()
     split.take(3, epoch=TODAY)  # in the last second
     split.clock.now = closes + 3_600.0
-    opener.turn()
+    consumer.run_once()
     assert not split.is_closed(TODAY)
     split.clock.now = closes + 2.0 * DAY
-    assert opener.turn() == 3
+    assert consumer.run_once() == 3
     assert split.n() == 4
     assert split.is_closed(TODAY)
 
@@ -190,24 +190,24 @@ def test_a_damaged_block_is_set_aside_and_the_others_are_counted(split: Split) -
     spool, damaged = split.place.spool, split.waiting()[0]
     whole = spool.get(damaged)
     split.place.replace(damaged, whole[:-1])
-    write_block(spool, [Spooled("unheard-of", split.report().encode())])
-    write_block(spool, [Spooled(split.collection.id, b"no report")])
-    split.opener.turn()
+    write_block(spool, [SpooledReport("unheard-of", split.report().encode())])
+    write_block(spool, [SpooledReport(split.collection.id, b"no report")])
+    split.consumer.run_once()
     assert split.n() == 1
     assert split.waiting() == []
     assert len(split.place.set_aside()) == 2
     assert split.place.set_aside()[damaged] == whole[:-1]
 
 
-def test_a_door_without_notices_asks_devices_to_come_later(tmp_path: Path) -> None:
-    door = Door(tmp_path, Settings())
-    door.tick()
-    assert tell(door.app, "GET", "/v1/keys").status == 503
+def test_an_intake_without_notices_asks_devices_to_come_later(tmp_path: Path) -> None:
+    intake = KeylessIntake(tmp_path, Settings())
+    intake.tick()
+    assert tell(intake.app, "GET", "/v1/keys").status == 503
     with pytest.raises(SpoolError):
-        Door(tmp_path / "nowhere", Settings())
+        KeylessIntake(tmp_path / "nowhere", Settings())
 
 
-def test_whatever_kills_the_door_what_it_acknowledged_is_in_whole_blocks(split: Split) -> None:
+def test_whatever_kills_the_intake_what_it_acknowledged_is_in_whole_blocks(split: Split) -> None:
     for step in count():
         reports, acknowledged = [split.report() for _ in range(2)], []
         with killed_at(step, split.place.kind) as seen:
@@ -217,8 +217,8 @@ def test_whatever_kills_the_door_what_it_acknowledged_is_in_whole_blocks(split: 
                     acknowledged.append(report.encode())
             except Killed:
                 pass
-        split.door = split.new_door()
-        split.door.tick()
+        split.intake = split.new_intake()
+        split.intake.tick()
         spool = split.place.spool
         kept = [each.report for name in split.waiting() for each in read_block(spool, name)]
         assert set(acknowledged) <= set(kept)
@@ -227,14 +227,14 @@ def test_whatever_kills_the_door_what_it_acknowledged_is_in_whole_blocks(split: 
             return
 
 
-def test_whatever_kills_the_opener_the_next_one_counts_each_report_once(split: Split) -> None:
+def test_whatever_kills_the_consumer_the_next_one_counts_each_report_once(split: Split) -> None:
     total = 0
     for step in count():
         split.take(3)
         total += 3
         with killed_at(step, split.place.kind) as seen, suppress(Killed):
-            split.new_opener().turn(at_once=True)
-        split.new_opener().turn(at_once=True)
+            split.new_consumer().run_once(at_once=True)
+        split.new_consumer().run_once(at_once=True)
         assert (split.n(), split.waiting()) == (total, [])
         if seen[0] <= step:
             assert step >= 3
@@ -244,14 +244,14 @@ def test_whatever_kills_the_opener_the_next_one_counts_each_report_once(split: S
 def test_a_database_that_refuses_loses_nothing(
     split: Split, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(arrivals: object) -> list[object]:
+    def full(reports: object) -> list[object]:
         raise OSError("the disk is full")
 
     split.take(3)
     with monkeypatch.context() as patched:
-        patched.setattr(split.world.service.ingest._commits, "_verdicts_on", full)
+        patched.setattr(split.world.service.ingest._commits, "_commit_reports", full)
         with pytest.raises(Problem, match="could not be stored"):
-            split.opener.turn()
+            split.consumer.run_once()
     assert len(split.waiting()) == 3
-    split.new_opener().turn()
+    split.new_consumer().run_once()
     assert split.n() == 3

@@ -1,4 +1,4 @@
-"""A door whose clock jumped refuses nothing for good: devices come back."""
+"""An intake whose clock jumped refuses nothing for good: devices come back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool.door import Door
+from deniable_aggregator.spool.intake import KeylessIntake
 from support import split_world
 from support.data_directory import DAY, Moment
 from support.relay_world import tell
@@ -25,18 +25,20 @@ def split(tmp_path: Path) -> Iterator[Split]:
 def test_a_report_that_meets_a_wrong_clock_is_counted_later(split: Split, step: float) -> None:
     clock = Moment(split.clock())
     settings = Settings(data=split.spool / "nowhere")
-    split.door = Door(split.place.address, settings, clock=clock, boot_clock=lambda: 1_000.0)
-    split.door.tick()
+    split.intake = KeylessIntake(
+        split.place.address, settings, clock=clock, boot_clock=lambda: 1_000.0
+    )
+    split.intake.tick()
     report = split.report()
     clock.now += step
     assert split.upload(report).status == 503
-    split.door.tick()
+    split.intake.tick()
     refused = split.upload(report)
     assert refused.status == 503
     assert int(refused.headers["Retry-After"]) <= 41
-    assert tell(split.door.app, "GET", "/readyz").status == 503
+    assert tell(split.intake.app, "GET", "/readyz").status == 503
     clock.now -= step
-    split.door.tick()
+    split.intake.tick()
     assert split.upload(report).codes == []
-    split.opener.turn(at_once=True)
+    split.consumer.run_once(at_once=True)
     assert split.n() == 1

@@ -260,5 +260,5 @@ def test_without_a_tracer_every_part_has_the_one_that_makes_no_spans(tmp_path: P
 
 
 def test_the_tracer_that_makes_no_spans_lets_exceptions_pass() -> None:
-    with pytest.raises(StoreError), NO_TRACER.act("commit"):
+    with pytest.raises(StoreError), NO_TRACER.span("commit"):
         raise StoreError("the database refuses")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from deniable_aggregator.backup.keys import put_back, sealed
 from deniable_aggregator.cli import main
-from deniable_aggregator.ingest.extensions import Vouchers
+from deniable_aggregator.ingest.extensions import VoucherVerifier
 from deniable_aggregator.keys.vouchers import CLOCKS_APART_SECONDS, Spell, VoucherKeys, next_first
 from deniable_aggregator.registry import Collection
 from deniable_shared.epochs import starts_too_early
@@ -103,7 +103,7 @@ def test_one_person_has_one_serial_in_every_epoch(world: World, survey: Collecti
     old = posted(world, survey, "voucher-key")
     new = posted(world, survey, "voucher-key/replace")
     assert (new["first"], new["next"]) == (TODAY + 1, None)
-    checks = Vouchers(world.service.voucher_keys.of)
+    checks = VoucherVerifier(world.service.voucher_keys.of)
     for epoch, current in ((TODAY - 1, old), (TODAY, old), (TODAY + 1, new), (TODAY + 9, new)):
         made = {
             document["key"]: decode_voucher(

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from deniable_aggregator.cli import main
-from deniable_aggregator.ingest.extensions import Verifier, Vouchers, checked_serial
+from deniable_aggregator.ingest.extensions import Verifier, VoucherVerifier, checked_serial
 from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_aggregator.registry import Collection
 from deniable_shared.extensions import EXTENSIONS
@@ -55,7 +55,7 @@ def test_a_backend_with_the_key_issues_what_the_service_takes(
 ) -> None:
     text = issue(key_of(world, survey), collection=survey.id, epoch=TODAY, person="1042")
     data = (Extension(1, decode_voucher(text)),)
-    verifiers = {"voucher/1": Vouchers(world.service.voucher_keys.of)}
+    verifiers = {"voucher/1": VoucherVerifier(world.service.voucher_keys.of)}
     found = checked_serial(data, REQUIRED, verifiers, collection=survey.id, epoch=TODAY)
     assert found == decode_voucher(text)[:16]
 

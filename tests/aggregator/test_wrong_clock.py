@@ -12,9 +12,9 @@ from deniable_aggregator.clock import record
 from deniable_aggregator.clock.watch import SETTLING_SECONDS
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.scale.order import order_of
+from deniable_aggregator.scale.worker_context import make_worker_context
 from deniable_aggregator.service import Service
-from deniable_aggregator.spool.opening import Opening
+from deniable_aggregator.spool.consumer import SpoolConsumer
 from deniable_shared.report import decode_errors
 from support import postgres_server
 from support.api_world import DAY, NOON, TODAY, Moment, World, authored, opened
@@ -159,17 +159,17 @@ def test_no_release_is_drawn(world: World) -> None:
 
 def test_a_spool_is_neither_drained_nor_noted_as_counted(world: World, tmp_path: Path) -> None:
     (tmp_path / "spool").mkdir()
-    opening = Opening(world.service, tmp_path / "spool", clock=world.clock)
-    opening.turn(at_once=True)
+    opening = SpoolConsumer(world.service, tmp_path / "spool", clock=world.clock)
+    opening.run_once(at_once=True)
     noted = dict(world.service.store.spools())
     world.clock.now += 20 * DAY
     with pytest.raises(Problem, match=r"jumped 20\.0 days ahead"):
-        opening.turn(at_once=True)
+        opening.run_once(at_once=True)
     with pytest.raises(Problem, match=r"jumped 20\.0 days ahead"):
-        opening.last()
+        opening.finish()
     assert dict(world.service.store.spools()) == noted
     with pytest.raises(Problem, match=r"jumped 20\.0 days ahead"):
-        order_of(world.service, tmp_path)
+        make_worker_context(world.service, tmp_path)
 
 
 def test_tallies_outlive_a_wrong_clock_that_was_believed_for_an_hour(

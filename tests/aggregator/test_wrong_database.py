@@ -22,8 +22,8 @@ from deniable_aggregator.heads.keeper import BEHIND
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.service import Service
-from deniable_aggregator.spool.block import Spooled
-from deniable_aggregator.spool.opening import Opening
+from deniable_aggregator.spool.block_format import SpooledReport
+from deniable_aggregator.spool.consumer import SpoolConsumer
 from deniable_aggregator.store.sqlite import SqliteStore
 from support import postgres_server, spools
 from support.api_world import World, authored, opened
@@ -231,17 +231,19 @@ def test_a_database_replaced_while_it_is_open_takes_nothing_more(site: Site) -> 
 def test_a_spool_keeps_the_reports_of_a_lost_collection(site: Site, tmp_path: Path) -> None:
     world = site.world
     report = world.report(site.collection, BITS)
-    folder = spools.spool(tmp_path / "spool", [[Spooled(site.collection.id, report.encode())]])
+    folder = spools.spool(
+        tmp_path / "spool", [[SpooledReport(site.collection.id, report.encode())]]
+    )
     removed(site)
     for _ in range(2):  # before and after the database is accepted as it is
         with pytest.raises(Problem) as opening:
-            Opening(world.service, folder).turn(at_once=True)
+            SpoolConsumer(world.service, folder).run_once(at_once=True)
         with pytest.raises(Problem) as tallying:
             spools.tally(world.service, folder, spools.here)
         assert opening.value.slug == tallying.value.slug == "unavailable"
         world.service.reconcile(audit=None)
     again = world.register(authored("theme"))
-    assert Opening(world.service, folder).turn(at_once=True) == 1
+    assert SpoolConsumer(world.service, folder).run_once(at_once=True) == 1
     assert [row.n for row in world.service.store.epochs(again.id)] == [1]
 
 

@@ -134,7 +134,7 @@ def _tallied(made: Deployment, data: Path, spool: Path, engine: Engine, roots: l
     service = Service.open(replace(made.settings, data=data))
     try:
         started, before = time.perf_counter(), spent_by(roots)
-        summary = tally_spool(service, spool, engine, watch=lambda done, total: None)
+        summary = tally_spool(service, spool, engine, progress=lambda done, total: None)
         wall, spent = time.perf_counter() - started, spent_by(roots) - before
         rows = service.store.tallies(made.manifest.collection, 0, 2**32 - 1)
         sums = [(row.cell.epoch, row.n, row.tally.tolist()) for row in rows]

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from deniable_aggregator import estimators
-from deniable_aggregator.spool import Spooled, open_spool, read_block, write_block
+from deniable_aggregator.spool import SpooledReport, open_spool, read_block, write_block
 from deniable_shared import envelope, mechanisms, report
 from deniable_shared.coins import Coins
 
@@ -33,7 +33,7 @@ def seal_block(target: dict[str, str | int], spool: str, count: int, number: str
         inside = report.Plaintext(coins.bytes(1)).encode(report.padded_size(1))
         info = report.seal_info(name, digest, header)
         sealed = envelope.seal(inside, public_key=public, info=info)
-        records.append(Spooled(name, report.Report(header, sealed).encode()))
+        records.append(SpooledReport(name, report.Report(header, sealed).encode()))
     write_block(open_spool(spool), records)
     return number.encode()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.app import create_app
-from deniable_aggregator.relay.queue import Group, Queue, Sealed
+from deniable_aggregator.relay.queue import Batch, ReportQueue, SealedReport
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.sqlite import SqliteStore
@@ -101,18 +101,20 @@ def test_a_relay_passes_on_the_same_batches(
 ) -> None:
     path = tmp_path / "relay.db"
     reports = [Report(ReportHeader(bytes([n] * 16), 7, 1, 2), b"sealed") for n in range(3)]
-    with closing(Queue(path)) as queue:
-        assert queue.accept([Sealed("settings-aaaaaa", each) for each in reports]) == [True] * 3
+    with closing(ReportQueue(path)) as queue:
+        assert (
+            queue.accept([SealedReport("settings-aaaaaa", each) for each in reports]) == [True] * 3
+        )
     if backwards:
         monkeypatch.setattr(sqlite3, "Row", ReversingRow)
     else:
         reverse_file(path)
-    with closing(Queue(path)) as queue:
+    with closing(ReportQueue(path)) as queue:
         queue.close_batches(2)
-        [group] = queue.batches()
+        [batch] = queue.batches()
         size = len(reports[0].encode())
-        assert group == Group(group.batch, "settings-aaaaaa", 7, size)
-        assert queue.members(group.batch) == [each.header.report_id for each in reports]
-        assert queue.report(group, reports[0].header.report_id) == reports[0].encode()
+        assert batch == Batch(batch.number, "settings-aaaaaa", 7, size)
+        assert queue.report_ids(batch.number) == [each.header.report_id for each in reports]
+        assert queue.report(batch, reports[0].header.report_id) == reports[0].encode()
         assert queue.epochs() == [("settings-aaaaaa", 7)]
         assert queue.counts() == {"accepted": 3}

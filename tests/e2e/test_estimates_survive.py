@@ -15,10 +15,10 @@ import pytest
 from deniable_aggregator.backup import copying
 from deniable_aggregator.cli.command_client import local
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.load.plan import Plan
-from deniable_aggregator.load.sealing import bodies
-from deniable_aggregator.load.sending import Address, send
-from deniable_aggregator.load.target import target_of
+from deniable_aggregator.loadgen.plan import LoadPlan
+from deniable_aggregator.loadgen.sealing import seal_bodies
+from deniable_aggregator.loadgen.sending import UploadTarget, send
+from deniable_aggregator.loadgen.target import fetch_target
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.migrating import migrated
@@ -29,7 +29,7 @@ from support.previous_schema import postgres_before, sqlite_before
 
 pytestmark = pytest.mark.processes
 
-PLAN = Plan(rate=300, connections=8, reports=1, seconds=2)
+PLAN = LoadPlan(rate=300, connections=8, reports=1, seconds=2)
 HALF = PLAN.requests // 2
 WORKERS = {"sqlite": 1, "postgresql": 2}
 PASSPHRASE = "a long passphrase for the keys"
@@ -54,8 +54,8 @@ def past(
     store = postgres_server.empty() if kind == "postgresql" else ""
     with live(folder, store=store, workers=WORKERS[kind]) as service:
         with service.connect() as connection:
-            target = target_of(connection, "settings")
-        sent = bodies(target, PLAN.requests, 1, lambda done: None)
+            target = fetch_target(connection, "settings")
+        sent = seal_bodies(target, PLAN.requests, 1, lambda done: None)
         given(service, sent[:HALF])
         backup = under_load(service, sent[HALF:], folder / "backup.zip")
         with service.connect() as connection:
@@ -80,7 +80,7 @@ def under_load(service: Live, reports: list[bytes], path: Path) -> Path:
 
 def given(service: Live, reports: list[bytes], begun: threading.Event | None = None) -> None:
     """Every report is acknowledged; `begun` is set at the first."""
-    address = Address(service.server.address, service.path)
+    address = UploadTarget(service.server.address, service.path)
     told = begun or threading.Event()
     outcome = send(address, reports, PLAN, lambda done: told.set())
     assert (dict(outcome.statuses), outcome.refused) == ({200: len(reports)}, 0)

@@ -1,4 +1,4 @@
-"""Exactly once where a door takes and an opener counts, whatever is killed.
+"""Exactly once where an intake takes and a consumer counts, whatever is killed.
 
 Over both databases, and over an object store with blocks in Parquet.
 """
@@ -12,9 +12,9 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from deniable_aggregator.spool.contract import Stored
-from deniable_aggregator.spool.door import Door
-from deniable_aggregator.spool.opening import Opening
+from deniable_aggregator.spool.consumer import SpoolConsumer
+from deniable_aggregator.spool.intake import KeylessIntake
+from deniable_aggregator.spool.protocol import SpoolFile
 from support.exactly_once import HUNTING
 from support.split_spine import (
     SharedSplitExactlyOnce,
@@ -34,25 +34,29 @@ TestStoredSplitExactlyOnce.settings = settings(
 )
 
 
-def removed_before_they_are_counted(opener: Opening, waiting: Sequence[Stored]) -> int:
+def removed_before_they_are_counted(consumer: SpoolConsumer, waiting: Sequence[SpoolFile]) -> int:
     for block in waiting:
-        reports = opener._read(block.name)
-        opener._spool.remove(block.name)
-        opener._count(reports)
+        reports = consumer._read(block.name)
+        consumer._spool.remove(block.name)
+        consumer._count(reports)
     return len(waiting)
 
 
-def acknowledged_and_forgotten(door: Door, sealed: Sequence[object]) -> list[bool]:
+def acknowledged_and_forgotten(intake: KeylessIntake, sealed: Sequence[object]) -> list[bool]:
     return [True] * len(sealed)
 
 
 MUTANTS: dict[str, tuple[object, str, object]] = {
     "a block that goes before its reports are counted": (
-        Opening,
+        SpoolConsumer,
         "_drain",
         removed_before_they_are_counted,
     ),
-    "a door that does not wait for the disk": (Door, "_spooled", acknowledged_and_forgotten),
+    "an intake that does not wait for the disk": (
+        KeylessIntake,
+        "_write",
+        acknowledged_and_forgotten,
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""Devices before a relay or a door that is killed with -9: real processes, each report once."""
+"""Devices before a relay or an intake that is killed with -9: real processes, each report once."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def test_reports_that_a_killed_relay_had_acknowledged_are_counted_once(way: Long
 
 
 @pytest.mark.processes
-def test_reports_that_a_killed_door_had_acknowledged_are_counted_once(way: LongWay) -> None:
+def test_reports_that_a_killed_intake_had_acknowledged_are_counted_once(way: LongWay) -> None:
     spool = way.folder / "spool"
     spool.mkdir()
     opening = ("open", "--spool", spool, "--once")
     assert way.deniable.done(*opening) == "Drained 0 reports\n"
-    door = way.start(way.front, "serve", "--spool", str(spool), "--data", "nowhere")
+    intake = way.start(way.front, "serve", "--spool", str(spool), "--data", "nowhere")
     assert [way.answer(device) for device in range(3)] == [1] * 3
-    kill(door)
+    kill(intake)
     assert way.deniable.done(*opening) == "Drained 3 reports\n"
     assert way.deniable.done(*opening) == "Drained 0 reports\n"
     assert way.counted() == 3
@@ -63,7 +63,7 @@ def test_reports_that_a_killed_door_had_acknowledged_are_counted_once(way: LongW
 
 
 @pytest.mark.processes
-def test_the_same_with_a_bucket_between_door_and_opener(
+def test_the_same_with_a_bucket_between_intake_and_consumer(
     way: LongWay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spool = s3_server.bucket()
@@ -72,9 +72,9 @@ def test_the_same_with_a_bucket_between_door_and_opener(
         way.deniable.environ[name] = value
     opening = ("open", "--spool", spool, "--once")
     assert way.deniable.done(*opening) == "Drained 0 reports\n"
-    door = way.start(way.front, "serve", "--spool", spool, "--data", "nowhere")
+    intake = way.start(way.front, "serve", "--spool", spool, "--data", "nowhere")
     assert [way.answer(device) for device in range(3)] == [1] * 3
-    kill(door)
+    kill(intake)
     mine = f"/{urlsplit(spool).netloc}/"
     asked = [path for _, path in s3_server.server().requests if path.startswith(mine)]
     assert len({path for path in asked if path.endswith("-1.parquet")}) == 3

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.load.plan import Plan
-from deniable_aggregator.load.sealing import bodies
-from deniable_aggregator.load.sending import Address, send
-from deniable_aggregator.load.target import target_of
+from deniable_aggregator.loadgen.plan import LoadPlan
+from deniable_aggregator.loadgen.sealing import seal_bodies
+from deniable_aggregator.loadgen.sending import UploadTarget, send
+from deniable_aggregator.loadgen.target import fetch_target
 from support import postgres_server
 from support.families import family
 from support.live_service import Live, live
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.long]
 
 SECONDS = int(os.environ.get("SOAK_SECONDS", "900"))
 SLICE_SECONDS = 10
-PLAN = Plan(rate=200, connections=16, reports=1, seconds=SLICE_SECONDS)
+PLAN = LoadPlan(rate=200, connections=16, reports=1, seconds=SLICE_SECONDS)
 WARM_UP = 3
 GROWTH = 1.25
 
@@ -50,9 +50,9 @@ def resident_mb(live: Live) -> float:
 def load(live: Live) -> int:
     """One slice; how many reports were acknowledged."""
     with live.connect() as connection:
-        target = target_of(connection, "settings")
-    made = bodies(target, PLAN.requests, PLAN.reports, lambda done: None)
-    outcome = send(Address(live.server.address, target.path), made, PLAN, lambda done: None)
+        target = fetch_target(connection, "settings")
+    made = seal_bodies(target, PLAN.requests, PLAN.reports, lambda done: None)
+    outcome = send(UploadTarget(live.server.address, target.path), made, PLAN, lambda done: None)
     assert (set(outcome.statuses), outcome.failed, outcome.refused) == ({200}, 0, 0)
     return outcome.accepted
 

@@ -1,4 +1,4 @@
-"""Relay, door and opener as real processes, each killed with -9: every report is counted once."""
+"""Relay, intake and consumer as real processes, each killed with -9: each report counts once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def started_relay(way: LongWay, to: str) -> subprocess.Popen[bytes]:
     return way.start(way.front, "relay", *how)
 
 
-def check_what_the_door_saw(tap: Tap) -> None:
+def check_what_the_intake_saw(tap: Tap) -> None:
     """One batch in one request, which says nothing else; an order is no order of devices."""
     heads = [request.partition(b"\r\n\r\n")[0].lower() for request in tap.requests]
     names = {line.partition(b":")[0] for head in heads for line in head.split(b"\r\n")[1:]}
@@ -61,7 +61,7 @@ def check_what_the_door_saw(tap: Tap) -> None:
     assert len({report.header.encode()[16:] for report in reports}) == 1
 
 
-def test_from_a_killed_relay_by_a_killed_door_to_a_killed_opener(way: LongWay) -> None:
+def test_from_a_killed_relay_by_a_killed_intake_to_a_killed_consumer(way: LongWay) -> None:
     spool = way.folder / "spool"
     spool.mkdir()
     token = way.deniable.json("tokens", "new", "--role", "relay", "--label", "a relay")
@@ -69,28 +69,28 @@ def test_from_a_killed_relay_by_a_killed_door_to_a_killed_opener(way: LongWay) -
     way.deniable.environ["DENIABLE_RELAY_BATCH"] = str(BATCH)
     opening = ("open", "--spool", spool, "--once")
     assert way.deniable.done(*opening) == "Drained 0 reports\n"
-    door_url = f"http://127.0.0.1:{free_port()}"
-    door_arguments = ("serve", "--spool", str(spool), "--data", "nowhere")
-    door = way.start(door_url, *door_arguments)
-    with tapped(("127.0.0.1", int(door_url.rpartition(":")[2]))) as tap:
+    intake_url = f"http://127.0.0.1:{free_port()}"
+    intake_arguments = ("serve", "--spool", str(spool), "--data", "nowhere")
+    intake = way.start(intake_url, *intake_arguments)
+    with tapped(("127.0.0.1", int(intake_url.rpartition(":")[2]))) as tap:
         relay = started_relay(way, tap.url)
         assert [way.answer(device) for device in range(DEVICES)] == [1] * DEVICES
         kill(relay)
         assert list(spool.glob("*.block")) == []
         started_relay(way, tap.url)
         wait_until("the batch is spooled", lambda: list(spool.glob("*.block")), seconds=60)
-        kill(door)
-        check_what_the_door_saw(tap)
-    way.start(door_url, *door_arguments)
-    with way.deniable.process(*opening) as opener:
-        opener.kill()  # before it has counted anything
+        kill(intake)
+        check_what_the_intake_saw(tap)
+    way.start(intake_url, *intake_arguments)
+    with way.deniable.process(*opening) as consumer:
+        consumer.kill()  # before it has counted anything
     assert way.deniable.done(*opening) == f"Drained {DEVICES} reports\n"
     assert way.deniable.done(*opening) == "Drained 0 reports\n"
     assert way.counted() == DEVICES
     assert way.deniable.done("open", "--spool", spool, "--last") == "Drained 0 reports\n"
 
 
-def opener_over(prepared: Prepared) -> subprocess.Popen[bytes]:
+def consumer_over(prepared: Prepared) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "deniable_aggregator", "open", "--once", "--spool"]
     return subprocess.Popen(
         [*command, str(prepared.spool)],
@@ -105,17 +105,17 @@ def seen(prepared: Prepared) -> int:
     return int(n)
 
 
-def test_an_opener_killed_in_the_middle_and_those_after_it_come_to_the_same_integers(
+def test_a_consumer_killed_in_the_middle_and_those_after_it_come_to_the_same_integers(
     tmp_path: Path, store: str
 ) -> None:
     prepared = prepare(tmp_path, REPORTS, BLOCKS, store)
-    killed = opener_over(prepared)
+    killed = consumer_over(prepared)
     wait_until("something is counted", lambda: seen(prepared) > 0, seconds=60)
     killed.kill()
     killed.wait()
     assert seen(prepared) < REPORTS
-    together = [opener_over(prepared) for _ in range(2 if store else 1)]
-    assert [opener.wait(timeout=60) for opener in together] == [0] * len(together)
+    together = [consumer_over(prepared) for _ in range(2 if store else 1)]
+    assert [consumer.wait(timeout=60) for consumer in together] == [0] * len(together)
     assert prepared.counted() == prepared.expected()
     assert list(prepared.spool.glob("*.block")) == []
 
@@ -132,7 +132,7 @@ print(seen)
 """
 
 
-def test_an_opener_opens_no_socket_but_that_of_its_database(tmp_path: Path) -> None:
+def test_a_consumer_opens_no_socket_but_that_of_its_database(tmp_path: Path) -> None:
     prepared = prepare(tmp_path, 8, 2)
     done = subprocess.run(
         [sys.executable, "-c", SOCKETS, str(prepared.spool)],
@@ -145,7 +145,7 @@ def test_an_opener_opens_no_socket_but_that_of_its_database(tmp_path: Path) -> N
     assert done.stdout == "Drained 8 reports\n['socket.__new__']\n"  # the one that shows it looks
 
 
-def test_a_door_that_can_read_the_keys_says_so_and_does_not_start(tmp_path: Path) -> None:
+def test_an_intake_that_can_read_the_keys_says_so_and_does_not_start(tmp_path: Path) -> None:
     way = LongWay(tmp_path)
     (tmp_path / "spool").mkdir()
     said = way.deniable.refused("serve", "--spool", tmp_path / "spool", "--port", "0")

@@ -103,4 +103,4 @@ def app() -> Flask:
     often = partial(Housekeeping, every_seconds=TICK_SECONDS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wsgi, "Housekeeping", often)
-        return wsgi.kept(service)
+        return wsgi.with_maintenance(service)

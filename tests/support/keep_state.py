@@ -26,7 +26,7 @@ import httpx
 from deniable_aggregator.backup import copying
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool import Spooled
+from deniable_aggregator.spool import SpooledReport
 from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_client import Ceiling, Client, Outcome
 from deniable_client.transport import HttpTransport
@@ -81,7 +81,7 @@ def main(folder: Path) -> None:
         _device(world, made, folder / "client.db")
         given = {"dark_mode": True, "beta": False}
         reports = [world.report(made["settings"], given) for _ in range(7)]
-        records = [Spooled(made["settings"].id, each.encode()) for each in reports]
+        records = [SpooledReport(made["settings"].id, each.encode()) for each in reports]
         spools.spool(folder / "spool", [records[:4], records[4:]])
         kept = _kept(world, made)
         settings = world.service.settings

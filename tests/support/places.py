@@ -20,9 +20,9 @@ import psycopg
 import pytest
 
 from deniable_aggregator.spool import Spool, open_spool
-from deniable_aggregator.spool.address import opened
-from deniable_aggregator.spool.contract import DAMAGED
-from deniable_aggregator.spool.objects import Objects
+from deniable_aggregator.spool.address import cached_spool
+from deniable_aggregator.spool.object_store import ObjectStoreSpool
+from deniable_aggregator.spool.protocol import DAMAGED
 from support import postgres_server, s3_server
 
 __all__ = ["KINDS", "Killed", "Place", "killed_at", "place_of"]
@@ -52,7 +52,7 @@ class Place:
             rows = postgres_server.execute(self.address, asked)
             return {str(name): bytes(cast(bytes, body)) for name, body in rows}
         spool = self.spool
-        with patch("deniable_aggregator.spool.contract.DAMAGED", "/"):
+        with patch("deniable_aggregator.spool.protocol.DAMAGED", "/"):
             kept = [file.name for file in spool.files() if file.name.endswith(DAMAGED)]
         return {name.removesuffix(DAMAGED): spool.get(name) for name in kept}
 
@@ -65,9 +65,9 @@ class Place:
 @contextmanager
 def place_of(kind: str, folder: Path) -> Iterator[Place]:
     """Made in this folder, if it is a folder."""
-    opened.cache_clear()
+    cached_spool.cache_clear()
     with ExitStack() as stack:
-        stack.enter_context(patch.object(Objects, "__init__", _over_watched))
+        stack.enter_context(patch.object(ObjectStoreSpool, "__init__", _over_watched))
         if kind == "directory":
             (folder / "spool").mkdir()
             address = str(folder / "spool")
@@ -81,9 +81,9 @@ def place_of(kind: str, folder: Path) -> Iterator[Place]:
             stack.callback(postgres_server.drop, address)
         place = Place(kind, address)
         if kind == "database":
-            place.spool.publish(b"")  # makes the schema
+            place.spool.write_notices(b"")  # makes the schema
         yield place
-        opened.cache_clear()
+        cached_spool.cache_clear()
 
 
 @contextmanager
@@ -92,10 +92,10 @@ def _moved(folder: Path) -> Iterator[str]:
     folder.mkdir()
     files = fs.SubTreeFileSystem(str(folder.parent), fs.LocalFileSystem())
 
-    def found(uri: str) -> Objects:
-        return Objects(files, "spool", "moved://spool")
+    def found(uri: str) -> ObjectStoreSpool:
+        return ObjectStoreSpool(files, "spool", "moved://spool")
 
-    with patch("deniable_aggregator.spool.address.objects_at", found):
+    with patch("deniable_aggregator.spool.address.open_object_store", found):
         yield "moved://spool"
 
 
@@ -127,10 +127,10 @@ _CHANGES: dict[str, tuple[tuple[Any, str], ...]] = {
     "directory": ((os, "fsync"), (os, "utime"), (Path, "rename"), (Path, "unlink")),
     "database": ((psycopg.Connection, "execute"),),
 }
-_made = Objects.__init__
+_made = ObjectStoreSpool.__init__
 
 
-def _over_watched(spool: Objects, files: Any, root: str, where: str) -> None:
+def _over_watched(spool: ObjectStoreSpool, files: Any, root: str, where: str) -> None:
     _made(spool, _Watched(files), root, where)
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from deniable_aggregator.relay.options import Options
-from deniable_aggregator.relay.wsgi import NOTICES_SECONDS, Relay
+from deniable_aggregator.relay.options import RelayOptions
+from deniable_aggregator.relay.wsgi import MIRROR_SECONDS, Relay
 from deniable_shared.problems import ReportError
 from deniable_shared.report import MEDIA_TYPE, Report, decode_errors, decode_upload, encode_upload
 from support import api_world
@@ -96,7 +96,7 @@ class RelayWorld:
 
     aggregator: api_world.World
     wiretap: Wiretap
-    options: Options
+    options: RelayOptions
     relay: Relay
 
     @property
@@ -109,7 +109,7 @@ class RelayWorld:
 
     def renew(self) -> None:
         """Tick after the copy of what the service publishes has become old."""
-        self.tick(NOTICES_SECONDS)
+        self.tick(MIRROR_SECONDS)
 
     def restart(self) -> None:
         self.relay.close()
@@ -178,7 +178,7 @@ def opened(folder: Path, **changed: Any) -> Iterator[RelayWorld]:
             "batch": BATCH,
             "reports_per_minute": 600_000,
         }
-        options = Options(**{**given, **changed})
+        options = RelayOptions(**{**given, **changed})
         wiretap = Wiretap(aggregator.app, aggregator.clock)
         transport = httpx.WSGITransport(app=wiretap)
         relay = Relay(options, clock=aggregator.clock, transport=transport)

@@ -1,7 +1,8 @@
-"""The same world in split mode: devices reach a door, and an opener counts, over either database.
+"""The same world in split mode: devices reach an intake, a consumer counts, over either database.
 
-The fuse kills the opener at any statement of its database: where it is lit, the opener drains as
-soon as the door has taken an upload. The door's deaths are simpler, for it keeps nothing in memory.
+The fuse kills the consumer at any statement of its database: where it is lit, the consumer drains
+as soon as the intake has taken an upload. The intake's deaths are simpler: it keeps nothing in
+memory.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from hypothesis.stateful import invariant, precondition, rule
 
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool import blocks, open_spool
-from deniable_aggregator.spool.door import Door
-from deniable_aggregator.spool.opening import Opening
+from deniable_aggregator.spool.consumer import SpoolConsumer
+from deniable_aggregator.spool.intake import KeylessIntake
 from deniable_client import Reply
 from deniable_client.transport import HttpTransport
 from support import postgres_server, s3_server
@@ -31,15 +32,15 @@ __all__ = ["SharedSplitExactlyOnce", "SplitExactlyOnce", "SplitSpine", "StoredSp
 
 @dataclass
 class SplitSpine(Spine):
-    """`service` is the opener's."""
+    """`service` is the consumer's."""
 
-    opener: Opening | None = None
-    door: Door | None = None
-    door_settings: ClassVar[dict[str, Any]] = {}
+    consumer: SpoolConsumer | None = None
+    intake: KeylessIntake | None = None
+    intake_settings: ClassVar[dict[str, Any]] = {}
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.tell_the_door()
+        self.tell_the_intake()
 
     @property
     def spool(self) -> str | Path:
@@ -50,65 +51,65 @@ class SplitSpine(Spine):
 
     def start(self) -> None:
         super().start()
-        if self.opener is None:
+        if self.consumer is None:
             self.make_spool()
             assert self.service is not None
-            limits = {"least": 2, "seconds": 86_400.0}
-            self.opener = Opening(self.service, self.spool, clock=self.clock, **limits)  # type: ignore[arg-type]
+            limits = {"min_reports": 2, "interval_seconds": 86_400.0}
+            self.consumer = SpoolConsumer(self.service, self.spool, clock=self.clock, **limits)  # type: ignore[arg-type]
 
     def stop(self) -> None:
         super().stop()
-        self.opener = None
+        self.consumer = None
 
     def reach(
         self, method: str, url: str, *, body: bytes | None, content_type: str | None
     ) -> Reply:
-        alive = self.opener is not None
+        alive = self.consumer is not None
         if alive and self.fuse.left is None:
-            self.tell_the_door()
-        door = HttpTransport(httpx.WSGITransport(app=self._opened().app))
-        reply = door.request(method, url, body=body, content_type=content_type)
+            self.tell_the_intake()
+        intake = HttpTransport(httpx.WSGITransport(app=self._opened().app))
+        reply = intake.request(method, url, body=body, content_type=content_type)
         if alive and self.fuse.left is not None:
             self.drain()
         return reply
 
     def tick(self) -> None:
         self.start()
-        assert self.opener is not None
-        self.opener.turn()
+        assert self.consumer is not None
+        self.consumer.run_once()
         self._keep_openers()
 
     def close_epochs(self) -> None:
         self.drain()
         super().close_epochs()
-        self.tell_the_door()
+        self.tell_the_intake()
 
     def drain(self) -> None:
-        """Count all there is, if the opener lives that long."""
+        """Count all there is, if the consumer lives that long."""
         self.start()
-        assert self.opener is not None
+        assert self.consumer is not None
         try:
-            self.opener.turn(at_once=True)
+            self.consumer.run_once(at_once=True)
         except Killed:
             self.stop()
 
-    def tell_the_door(self) -> None:
-        """The opener writes, the door reads."""
+    def tell_the_intake(self) -> None:
+        """The consumer writes, the intake reads."""
         self.start()
-        assert self.opener is not None
-        self.opener.publish()
+        assert self.consumer is not None
+        self.consumer.publish()
         self._opened().tick()
 
     def waits(self) -> bool:
         """Whether anything is in the spool."""
         return bool(blocks(open_spool(self.spool)))
 
-    def _opened(self) -> Door:
-        if self.door is None:
-            settings = Settings(data=self.folder / "nowhere", **self.door_settings)
-            self.door = Door(self.spool, settings, clock=self.clock)
-            self.door.tick()
-        return self.door
+    def _opened(self) -> KeylessIntake:
+        if self.intake is None:
+            settings = Settings(data=self.folder / "nowhere", **self.intake_settings)
+            self.intake = KeylessIntake(self.spool, settings, clock=self.clock)
+            self.intake.tick()
+        return self.intake
 
 
 @dataclass
@@ -128,7 +129,7 @@ class StoredSplitSpine(SplitSpine):
     """Blocks in Parquet, in an object store."""
 
     address: str = ""
-    door_settings: ClassVar[dict[str, Any]] = {"spool_format": "parquet", "spool_wait_ms": 0}
+    intake_settings: ClassVar[dict[str, Any]] = {"spool_format": "parquet", "spool_wait_ms": 0}
 
     @property
     def spool(self) -> str:
@@ -139,7 +140,7 @@ class StoredSplitSpine(SplitSpine):
 
 
 class SplitExactlyOnce(ExactlyOnce):
-    """The machine over it. The door answers before anything is counted."""
+    """The machine over it. The intake answers before anything is counted."""
 
     spine: SplitSpine
 
@@ -165,13 +166,13 @@ class SplitExactlyOnce(ExactlyOnce):
         self.spine.fuse.put_out()
 
     @rule()
-    def kill_the_door(self) -> None:
-        self.spine.door = None
+    def kill_the_intake(self) -> None:
+        self.spine.intake = None
 
     @precondition(lambda self: self.spine.uploads)
     @rule(choice=st.integers(0), place=st.integers(0), bit=st.integers(0, 7))
     def tamper(self, choice: int, place: int, bit: int) -> None:
-        """The door cannot open it; whatever it says, nothing is counted."""
+        """The intake cannot open it; whatever it says, nothing is counted."""
         upload = self.spine.uploads[choice % len(self.spine.uploads)]
         self.spine.drain()
         before = self._counts()
@@ -181,8 +182,8 @@ class SplitExactlyOnce(ExactlyOnce):
 
     @rule(hours=st.sampled_from([-30, -1, 1, 25, 80]))
     def move_the_clock(self, hours: int) -> None:
-        """Back, once the door knows what is closed: its clock alone would not tell."""
-        self.spine.tell_the_door()
+        """Back, once the intake knows what is closed: its clock alone would not tell."""
+        self.spine.tell_the_intake()
         self.spine.clock.now += hours * 3600
 
     @invariant()

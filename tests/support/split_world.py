@@ -1,4 +1,4 @@
-"""A door and openers over one spool, in one process, with a clock that stands."""
+"""An intake and consumers over one spool, in one process, with a clock that stands."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool import blocks
-from deniable_aggregator.spool.door import Door
-from deniable_aggregator.spool.opening import Opening
+from deniable_aggregator.spool.consumer import SpoolConsumer
+from deniable_aggregator.spool.intake import KeylessIntake
 from deniable_shared.report import Report, encode_upload
 from support import api_world
 from support.data_directory import Moment
@@ -25,36 +25,36 @@ YES = {"dark_mode": True, "beta": False}
 
 
 class Split:
-    """`world` is what the opener's directory holds; `door_settings` are the door's own.
+    """`world` is what the consumer's directory holds; `intake_settings` are the intake's own.
 
     `spool` is the directory where `place` is one.
     """
 
     def __init__(
-        self, folder: Path, world: api_world.World, place: Place, **door_settings: Any
+        self, folder: Path, world: api_world.World, place: Place, **intake_settings: Any
     ) -> None:
         self.spool, self.place = folder / "spool", place
-        self.world, self.door_settings = world, door_settings
+        self.world, self.intake_settings = world, intake_settings
         self.collection = world.register(api_world.authored())
-        self.door = self.new_door()
-        self.opener = self.new_opener()
+        self.intake = self.new_intake()
+        self.consumer = self.new_consumer()
         self.publish()
 
     @property
     def clock(self) -> Moment:
         return self.world.clock
 
-    def new_opener(self, **limits: Any) -> Opening:
-        return Opening(self.world.service, self.place.address, clock=self.clock, **limits)
+    def new_consumer(self, **limits: Any) -> SpoolConsumer:
+        return SpoolConsumer(self.world.service, self.place.address, clock=self.clock, **limits)
 
-    def new_door(self) -> Door:
-        settings = Settings(data=self.spool / "nowhere", **self.door_settings)
-        return Door(self.place.address, settings, clock=self.clock)
+    def new_intake(self) -> KeylessIntake:
+        settings = Settings(data=self.spool / "nowhere", **self.intake_settings)
+        return KeylessIntake(self.place.address, settings, clock=self.clock)
 
     def publish(self) -> None:
-        """The opener says what there is, and the door hears it."""
-        self.opener.publish()
-        self.door.tick()
+        """The consumer says what there is, and the intake hears it."""
+        self.consumer.publish()
+        self.intake.tick()
 
     def report(self, **how: Any) -> Report:
         return self.world.report(self.collection, YES, **how)
@@ -62,10 +62,10 @@ class Split:
     def upload(
         self, *reports: Report, role: str | None = None, to: Collection | None = None
     ) -> Answer:
-        """To the door, with the token of that role."""
+        """To the intake, with the token of that role."""
         headers = self.world.authorization(role)
         path = f"/v1/collections/{to.id}/reports" if to else self.path
-        return tell(self.door.app, "POST", path, body=encode_upload(reports), headers=headers)
+        return tell(self.intake.app, "POST", path, body=encode_upload(reports), headers=headers)
 
     @property
     def path(self) -> str:
@@ -93,9 +93,9 @@ def opened(
     folder: Path,
     kind: str = "sqlite",
     place: str = "directory",
-    door_settings: Mapping[str, Any] = MappingProxyType({}),
+    intake_settings: Mapping[str, Any] = MappingProxyType({}),
     **settings: Any,
 ) -> Iterator[Split]:
-    """Over a database and a spool of those kinds; the settings are the opener's."""
+    """Over a database and a spool of those kinds; the settings are the consumer's."""
     with place_of(place, folder) as made, api_world.opened(folder, kind=kind, **settings) as world:
-        yield Split(folder, world, made, **door_settings)
+        yield Split(folder, world, made, **intake_settings)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deniable_aggregator.keys import initialise, read_seed
-from deniable_aggregator.scale import Engine, Summary, tally_spool
+from deniable_aggregator.scale import Engine, TallySummary, tally_spool
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.spool import Spooled, open_spool, write_block
+from deniable_aggregator.spool import SpooledReport, open_spool, write_block
 from deniable_shared.manifest import Manifest
 from deniable_shared.report import Extension, Report, ReportHeader
 from support.core_world import DAY, TODAY, TOML, Moment, World, authored
@@ -37,8 +37,8 @@ __all__ = [
 REAL = TOML.replace("2027-01-01", "2026-01-01").replace("2027-02-01", "2099-01-01")
 EXTENDED = (Extension(1, b""), Extension(2, bytes(8)))
 REPORTS = [
-    Spooled("settings-aaaaaa", Report(ReportHeader(bytes(16), 1, 1, 1), b"\x01").encode()),
-    Spooled(
+    SpooledReport("settings-aaaaaa", Report(ReportHeader(bytes(16), 1, 1, 1), b"\x01").encode()),
+    SpooledReport(
         "b", Report(ReportHeader(b"\xff" * 16, 2**32 - 1, 2**16 - 1, 255, EXTENDED), b"2").encode()
     ),
 ]
@@ -47,19 +47,21 @@ REPORTS = [
 Cells = dict[tuple[int, int, int], tuple[int, list[int]]]
 
 
-def spooled(world: World, reports: Iterable[Report]) -> list[Spooled]:
+def spooled(world: World, reports: Iterable[Report]) -> list[SpooledReport]:
     """As the ingest would spool them."""
-    return [Spooled(world.manifest.collection, report.encode()) for report in reports]
+    return [SpooledReport(world.manifest.collection, report.encode()) for report in reports]
 
 
-def spool(directory: Path, blocks: Sequence[Sequence[Spooled]]) -> Path:
+def spool(directory: Path, blocks: Sequence[Sequence[SpooledReport]]) -> Path:
     """A directory of these blocks."""
     directory.mkdir(exist_ok=True)
     fill(directory, blocks)
     return directory
 
 
-def fill(address: str | Path, blocks: Sequence[Sequence[Spooled]], format: str = "block") -> None:
+def fill(
+    address: str | Path, blocks: Sequence[Sequence[SpooledReport]], format: str = "block"
+) -> None:
     """Put these blocks there."""
     for block in blocks:
         write_block(open_spool(address), block, block_format=format)
@@ -130,9 +132,11 @@ def prepare(folder: Path, reports: int, blocks: int, store: str = "") -> Prepare
     return Prepared(settings, manifest, made, reports, today)
 
 
-def tally(service: Service, spool: str | Path, engine: Engine, *, job: str = "tally") -> Summary:
+def tally(
+    service: Service, spool: str | Path, engine: Engine, *, job: str = "tally"
+) -> TallySummary:
     """A job that nobody watches."""
-    return tally_spool(service, spool, engine, job=job, watch=quiet)
+    return tally_spool(service, spool, engine, job=job, progress=quiet)
 
 
 def quiet(done: int, total: int) -> None:

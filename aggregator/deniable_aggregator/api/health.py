@@ -32,4 +32,4 @@ def readyz() -> Response:
     `checks` says "ok" of each, or what is wrong, in both answers. `suspended` in a refusal names
     the reasons for which uploads wait until an operator acts.
     """
-    return answer(ready(service().readiness.look(), service().suspension.names))
+    return answer(ready(service().readiness.check(), service().suspension.names))

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, request
 
 from deniable_aggregator.api.operations import operation
-from deniable_aggregator.metrics.measures import CONTENT_TYPE_LATEST
+from deniable_aggregator.metrics.metrics import CONTENT_TYPE_LATEST
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.web.application import service
 

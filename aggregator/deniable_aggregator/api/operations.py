@@ -18,7 +18,7 @@ from deniable_aggregator.access.roles import Identity, allows
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import UnknownCollection
-from deniable_aggregator.spans import Act
+from deniable_aggregator.spans import SpanName
 from deniable_aggregator.web import arguments
 from deniable_aggregator.web.application import Answers, service
 
@@ -68,7 +68,7 @@ def operation(
     act: str | None = None,
     narrows: bool = False,
     exempt: Callable[[], bool] | None = None,
-    span: Act | None = None,
+    span: SpanName | None = None,
 ) -> Callable[[View], View]:
     """Check role and arguments, then call the view with `query=` and `body=` where it takes them.
 
@@ -102,11 +102,11 @@ def operation(
     return decorate
 
 
-def _traced(act: Act, view: View) -> View:
+def _traced(act: SpanName, view: View) -> View:
     """The view in a span, which also sees what its checks refuse."""
 
     def traced(**path: str) -> Response:
-        with service().tracer.act(act) as span:
+        with service().tracer.span(act) as span:
             registered = service().registry.known(path["collection"])
             span.collection = None if registered is None else registered.id
             response = view(**path)

@@ -14,8 +14,8 @@ from deniable_aggregator.cli.output import emit
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient
-    from deniable_aggregator.load.outcome import Outcome
-    from deniable_aggregator.load.plan import Plan
+    from deniable_aggregator.loadgen.plan import LoadPlan
+    from deniable_aggregator.loadgen.result import LoadResult
 
 
 @click.command(
@@ -53,9 +53,9 @@ def loadgen(
     million. Latencies count from when a request was due. More than one report a request needs a
     relay token, which is made and revoked on the way with the right of an admin token.
     """
-    from deniable_aggregator.load.plan import Plan, require_this_machine
+    from deniable_aggregator.loadgen.plan import LoadPlan, require_this_machine
 
-    plan = Plan(rate, connections, reports, duration)
+    plan = LoadPlan(rate, connections, reports, duration)
     with target.connect() as client:
         if not client.address.startswith(("http://", "https://")):
             raise CommandFailed(
@@ -72,13 +72,13 @@ def loadgen(
         raise CommandFailed(f"{outcome.failed:,} requests got no answer")
 
 
-def _loaded(client: ServiceClient, collection: str, plan: Plan) -> Outcome:
+def _loaded(client: ServiceClient, collection: str, plan: LoadPlan) -> LoadResult:
     from deniable_aggregator.cli.progress import watcher
-    from deniable_aggregator.load.sealing import bodies
-    from deniable_aggregator.load.sending import Address, send
-    from deniable_aggregator.load.target import target_of
+    from deniable_aggregator.loadgen.sealing import seal_bodies
+    from deniable_aggregator.loadgen.sending import UploadTarget, send
+    from deniable_aggregator.loadgen.target import fetch_target
 
-    target = target_of(client, collection)
+    target = fetch_target(client, collection)
     with _relay(client, needed=plan.reports > 1) as token, watcher() as bar:
 
         def told(stage: str, total: int, done: int) -> None:
@@ -87,11 +87,11 @@ def _loaded(client: ServiceClient, collection: str, plan: Plan) -> Outcome:
 
         reports = plan.requests * plan.reports
         told("sealing", reports, 0)
-        made = bodies(
+        made = seal_bodies(
             target, plan.requests, plan.reports, lambda done: told("sealing", reports, done)
         )
         told("sending", plan.requests, 0)
-        address = Address(client.address, target.path, token)
+        address = UploadTarget(client.address, target.path, token)
         return send(address, made, plan, lambda done: told("sending", plan.requests, done))
 
 
@@ -108,7 +108,7 @@ def _relay(client: ServiceClient, *, needed: bool) -> Iterator[str | None]:
         client.revoke_token(made.id)
 
 
-def _show(outcome: Outcome, plan: Plan) -> None:
+def _show(outcome: LoadResult, plan: LoadPlan) -> None:
     found = outcome.document()
     click.echo(
         f"{found['requests']:,} of {plan.requests:,} requests answered in {found['seconds']} s: "

@@ -58,18 +58,18 @@ def open_spool(
     """
     from deniable_aggregator.process.serving import signals_as_interrupt
     from deniable_aggregator.service import Service
-    from deniable_aggregator.spool.opening import Opening
+    from deniable_aggregator.spool.consumer import SpoolConsumer
 
     service = Service.open(settings_for(data), actor="deniable open")
     try:
-        opening = Opening(service, spool, least=least, seconds=seconds)
+        opening = SpoolConsumer(service, spool, min_reports=least, interval_seconds=seconds)
         if once or last:
-            drained = opening.last() if last else opening.turn(at_once=True)
+            drained = opening.finish() if last else opening.run_once(at_once=True)
             click.echo(f"Drained {drained:,} reports")
             return
         say(f"Opening {opening.where} (Ctrl-C stops)")
         with signals_as_interrupt():
-            _for_ever(opening.turn)
+            _for_ever(opening.run_once)
     except KeyboardInterrupt:
         say("Stopping")
     finally:

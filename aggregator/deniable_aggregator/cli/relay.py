@@ -94,10 +94,10 @@ def serve(
     epoch closes is deleted and counted. Put a proxy that ends TLS and logs no address in front.
     """
     from deniable_aggregator.process.serving import granian_arguments, require_free
-    from deniable_aggregator.relay.options import Options
+    from deniable_aggregator.relay.options import RelayOptions
     from deniable_aggregator.settings import Settings
 
-    options = Options(
+    options = RelayOptions(
         to=to,
         token_file=str(token_file.absolute()),
         data=str(data.absolute()),
@@ -131,12 +131,12 @@ def status(data: Path, as_json: bool) -> None:
     refused: by the aggregator, with its reason. too-few: never came to B. too-late: the aggregator
     could not be reached before the epoch closed.
     """
-    from deniable_aggregator.relay.queue import NAME, counts_in
+    from deniable_aggregator.relay.queue import NAME, read_counts
 
     path = data / NAME
     if not path.is_file():
         raise CommandFailed(f"there is no relay's file {path}: has it run with this --data?")
-    counts = counts_in(path)
+    counts = read_counts(path)
     if as_json:
         emit(counts)
         return

@@ -99,8 +99,8 @@ def _take_without_keys(settings: Settings, spool: str, *, access_log: bool) -> N
 
     from deniable_aggregator.process.serving import granian_arguments, require_free
     from deniable_aggregator.spool import open_spool
-    from deniable_aggregator.spool.blocks import require_format
-    from deniable_aggregator.spool.door import FACTORY, VARIABLE, require_no_key, without_secrets
+    from deniable_aggregator.spool.block_files import require_format
+    from deniable_aggregator.spool.intake import FACTORY, VARIABLE, require_no_key, without_secrets
 
     require_no_key(settings)
     settings = without_secrets(settings)

@@ -19,7 +19,7 @@ from deniable_aggregator.cli.output import emit
 from deniable_aggregator.cli.progress import watcher
 
 if TYPE_CHECKING:
-    from deniable_aggregator.scale import Engine, Summary
+    from deniable_aggregator.scale import Engine, TallySummary
 
 
 @click.command(
@@ -91,7 +91,7 @@ def tally(
                 job=job,
                 keys=keys,
                 remove=remove,
-                watch=bar.people if bar else _silent,
+                progress=bar.people if bar else _silent,
             )
     finally:
         service.close()
@@ -116,7 +116,7 @@ def _engine(name: str, processes: int | None, master: str | None) -> Engine:
     return SparkEngine(master)
 
 
-def _show(summary: Summary, as_json: bool) -> None:
+def _show(summary: TallySummary, as_json: bool) -> None:
     refused = {
         f"{collection} {reason}": n for (collection, reason), n in sorted(summary.refused.items())
     }
@@ -143,7 +143,7 @@ def _show(summary: Summary, as_json: bool) -> None:
         )
 
 
-def _tell(summary: Summary, refused: dict[str, int]) -> None:
+def _tell(summary: TallySummary, refused: dict[str, int]) -> None:
     if summary.before:
         click.echo(f"{summary.before:,} blocks were counted before by job {summary.job}")
     click.echo(

@@ -16,7 +16,7 @@ from msgspec import UnsetType
 from deniable_aggregator.dashboard.activity import LATE_SECONDS, Activity, activity_of
 from deniable_aggregator.documents.estimates import WarningDocument
 from deniable_aggregator.errors import DamagedError
-from deniable_aggregator.metrics.pace import Outcome
+from deniable_aggregator.metrics.rates import ReportOutcome
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.evidence import of_shape
 from deniable_aggregator.queries.pooled import Span, pooled, visible
@@ -76,7 +76,7 @@ class CollectionAnomalies:
 
 
 def health_of(
-    collection: Collection, store: Reports, rates: Mapping[Outcome, float] | None, now: float
+    collection: Collection, store: Reports, rates: Mapping[ReportOutcome, float] | None, now: float
 ) -> IngestHealth:
     """Of one collection, at this moment."""
     rows = store.epochs(collection.id)
@@ -119,7 +119,7 @@ def _span(rows: Sequence[EpochRow]) -> Span:
 
 
 def _rate(
-    collection: Collection, rates: Mapping[Outcome, float] | None, *, counted: bool
+    collection: Collection, rates: Mapping[ReportOutcome, float] | None, *, counted: bool
 ) -> float | None:
     if rates is None:
         return None

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.ingest.checks import Upload, UploadContext, check_reports
-from deniable_aggregator.ingest.commit import GroupCommit
 from deniable_aggregator.ingest.extensions import Verifier
+from deniable_aggregator.ingest.group_commit import GroupCommit
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.spans import Tracer
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Ingest"]
 
-_REFUSED = {
+_REJECTIONS = {
     Verdict.CLOSED: ReportError.EPOCH_CLOSED,
     Verdict.SPENT: ReportError.VOUCHER_SPENT,
 }
@@ -89,14 +89,14 @@ class Ingest:
         valid relay token, which more than one report needs; `token_refused`: its token is not
         valid. Raises Problem for the request as a whole. A duplicate is accepted and counted once.
         """
-        sent = self._parsed(body, None if relay else prefix)
-        found = self._registry.get(collection, version=sent.newest)
+        decoded = self._decode(body, None if relay else prefix)
+        registered = self._registry.get(collection, version=decoded.newest)
         now = self._clock()
-        _require_open(found, now)
-        self._shares.admit(found.id, len(sent.frames))
+        _require_open(registered, now)
+        self._shares.admit(registered.id, len(decoded.frames))
         self._commits.require_room()
-        token_error = self._token_error(len(sent.frames), relay=relay, refused=token_refused)
-        return self._counted(sent, self._context(found, now, token_error))
+        token_error = self._token_error(len(decoded.frames), relay=relay, refused=token_refused)
+        return self._check_and_commit(decoded, self._context(registered, now, token_error))
 
     def count(self, collection: str, body: bytes, *, now: float) -> list[ReportStatus]:
         """Count reports that a keyless intake took before, without rates and tokens.
@@ -104,21 +104,21 @@ class Ingest:
         `now` is a moment at which they were neither too early nor too late; an epoch that is closed
         in the store stays closed.
         """
-        sent = Upload.decode(body)
-        found = self._registry.get(collection, version=sent.newest)
-        return self._counted(sent, self._context(found, now, None))
+        decoded = Upload.decode(body)
+        registered = self._registry.get(collection, version=decoded.newest)
+        return self._check_and_commit(decoded, self._context(registered, now, None))
 
-    def _parsed(self, body: bytes, prefix: str | None) -> Upload:
+    def _decode(self, body: bytes, prefix: str | None) -> Upload:
         """One report is charged before anything is read, the others as soon as they are known."""
         if prefix is not None:
             self._limiter.admit(prefix)
         try:
-            sent = Upload.decode(body)
+            decoded = Upload.decode(body)
         except DecodeError as error:
             raise Problem("invalid-message", str(error)) from error
-        if prefix is not None and len(sent.frames) > 1:
-            self._limiter.admit(prefix, len(sent.frames) - 1)
-        return sent
+        if prefix is not None and len(decoded.frames) > 1:
+            self._limiter.admit(prefix, len(decoded.frames) - 1)
+        return decoded
 
     def _token_error(self, reports: int, *, relay: bool, refused: bool) -> ReportError | None:
         if refused:
@@ -127,10 +127,10 @@ class Ingest:
         return ReportError.TOKEN_REQUIRED if needed and not relay else None
 
     def _context(
-        self, found: Collection, now: float, token_error: ReportError | None
+        self, registered: Collection, now: float, token_error: ReportError | None
     ) -> UploadContext:
         return UploadContext(
-            collection=found,
+            collection=registered,
             now=now,
             token_error=token_error,
             closed=self._closed,
@@ -139,33 +139,33 @@ class Ingest:
             cohorts=self._cohorts,
         )
 
-    def _counted(self, sent: Upload, context: UploadContext) -> list[ReportStatus]:
+    def _check_and_commit(self, decoded: Upload, context: UploadContext) -> list[ReportStatus]:
         """Check the reports and commit those that pass; the statuses of the others."""
-        arrivals, failed = check_reports(sent, context)
-        for arrival, verdict in zip(arrivals, self._commits.submit(arrivals), strict=True):
-            if verdict in _REFUSED:
-                failed.append(ReportStatus(arrival.report_id, _REFUSED[verdict]))
-                if verdict is Verdict.CLOSED:
-                    self._closed.add((arrival.cell.collection, arrival.cell.epoch))
-        if failed:
-            self._count_failed(context.collection.id, failed)
-        return failed
+        reports, rejected = check_reports(decoded, context)
+        for report, status in zip(reports, self._commits.submit(reports), strict=True):
+            if status in _REJECTIONS:
+                rejected.append(ReportStatus(report.report_id, _REJECTIONS[status]))
+                if status is Verdict.CLOSED:
+                    self._closed.add((report.cell.collection, report.cell.epoch))
+        if rejected:
+            self._record_rejections(context.collection.id, rejected)
+        return rejected
 
-    def _commit(self, arrivals: Sequence[Arrival]) -> list[Verdict]:
+    def _commit(self, reports: Sequence[Arrival]) -> list[Verdict]:
         """Of all uploads that wait; one thread at a time."""
-        with self._tracer.act("commit") as span, self._metrics.commit(len(arrivals)):
-            span.reports = len(arrivals)
-            verdicts = self._store.commit(arrivals, self._registry.tally)
+        with self._tracer.span("commit") as span, self._metrics.commit(len(reports)):
+            span.reports = len(reports)
+            statuses = self._store.commit(reports, self._registry.tally)
             span.outcome = "durable"
-        collections = [arrival.cell.collection for arrival in arrivals]
-        pairs = Counter(zip(collections, verdicts, strict=True))
-        for (collection, verdict), n in pairs.items():
-            if verdict in _ACCEPTED:
-                self._metrics.count_reports(collection, verdict.value, n)
-        return verdicts
+        collections = [report.cell.collection for report in reports]
+        pairs = Counter(zip(collections, statuses, strict=True))
+        for (collection, status), n in pairs.items():
+            if status in _ACCEPTED:
+                self._metrics.count_reports(collection, status.value, n)
+        return statuses
 
-    def _count_failed(self, collection: str, failed: Sequence[ReportStatus]) -> None:
-        reasons = Counter(ReportError(status.error).slug for status in failed)
+    def _record_rejections(self, collection: str, rejected: Sequence[ReportStatus]) -> None:
+        reasons = Counter(ReportError(each.error).slug for each in rejected)
         for reason, n in reasons.items():
             self._metrics.count_reports(collection, reason, n)
         self._store.count_rejections(collection, reasons)

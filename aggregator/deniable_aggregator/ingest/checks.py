@@ -79,15 +79,15 @@ def check_reports(
 ) -> tuple[list[Arrival], list[ReportStatus]]:
     """The reports to commit, and the failed ones with their codes; both in the upload's order."""
     groups = {terms: HeaderGroup(header, context) for terms, header in upload.headers.items()}
-    arrivals: list[Arrival] = []
-    failed: list[ReportStatus] = []
+    accepted: list[Arrival] = []
+    rejected: list[ReportStatus] = []
     for frame in upload.frames:
         outcome = groups[frame.terms].check(frame)
         if isinstance(outcome, Arrival):
-            arrivals.append(outcome)
+            accepted.append(outcome)
         else:
-            failed.append(ReportStatus(frame.report_id, outcome))
-    return arrivals, failed
+            rejected.append(ReportStatus(frame.report_id, outcome))
+    return accepted, rejected
 
 
 class HeaderGroup:
@@ -136,17 +136,15 @@ class HeaderGroup:
 
     def _prepare(self, manifest: Manifest, opener: Opener) -> None:
         """What the checks of each report need."""
-        found, terms = (
-            self._context.collection,
-            self._header.encode()[len(self._header.report_id) :],
-        )
+        collection = self._context.collection
+        terms = self._header.encode()[len(self._header.report_id) :]
         self._open = opener.open
-        self._before, self._after = seal_info_around(found.id, manifest.digest, terms)
-        self._size = found.plaintext_size
+        self._before, self._after = seal_info_around(collection.id, manifest.digest, terms)
+        self._size = collection.plaintext_size
         self._required = manifest.requires
-        self._start, self._end = _around_plain(found.mechanism.payload_size, self._size)
-        self._validate = found.mechanism.validate
-        self._only_cell = self._cell(b"") if found.manifest.cohorts == 1 else None
+        self._start, self._end = _around_plain(collection.mechanism.payload_size, self._size)
+        self._validate = collection.mechanism.validate
+        self._only_cell = self._cell(b"") if collection.manifest.cohorts == 1 else None
 
     def _unpack(self, opened: bytes) -> tuple[bytes, bytes | ReportError | None]:
         """The payload; the serial to redeem, None without one, or why the extensions are refused.
@@ -169,10 +167,10 @@ class HeaderGroup:
         )
 
     def _cell(self, report_id: bytes) -> Cell:
-        found, header = self._context.collection, self._header
-        cohort = self._context.cohorts.of(found.id, report_id, found.manifest.cohorts)
+        collection, header = self._context.collection, self._header
+        cohort = self._context.cohorts.of(collection.id, report_id, collection.manifest.cohorts)
         if cohort not in self._cells:
-            self._cells[cohort] = Cell(found.id, header.epoch, header.manifest_version, cohort)
+            self._cells[cohort] = Cell(collection.id, header.epoch, header.manifest_version, cohort)
         return self._cells[cohort]
 
 
@@ -181,15 +179,15 @@ def _epoch_error(epoch: int, context: UploadContext) -> ReportError | None:
 
     The commit reads the stored fact again.
     """
-    found, newest = context.collection, context.collection.manifest
+    collection, newest = context.collection, context.collection.manifest
     if starts_too_early(epoch, newest.epoch_seconds, context.now):
         return ReportError.TOO_EARLY
-    if epoch < found.first_epoch:
+    if epoch < collection.first_epoch:
         return ReportError.NOT_STARTED
-    if epoch > found.last_epoch:
+    if epoch > collection.last_epoch:
         return ReportError.COLLECTION_EXPIRED
     due = closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
-    if context.now > due or (found.id, epoch) in context.closed:
+    if context.now > due or (collection.id, epoch) in context.closed:
         return ReportError.EPOCH_CLOSED
     return None
 

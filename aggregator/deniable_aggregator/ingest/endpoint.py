@@ -15,8 +15,14 @@ from deniable_aggregator.access.roles import RELAY
 from deniable_aggregator.ingest.admission import Admission
 from deniable_aggregator.ingest.limiter import network_prefix
 from deniable_aggregator.ingest.paths import require_normal_path
-from deniable_aggregator.ingest.request import Headers, body_of, collection_of, length_of, refusal
-from deniable_aggregator.ingest.stalls import Bodies
+from deniable_aggregator.ingest.request import (
+    Headers,
+    content_length,
+    problem_response,
+    read_body,
+    upload_collection,
+)
+from deniable_aggregator.ingest.slow_body_guard import SlowBodyGuard
 from deniable_aggregator.problem import Problem
 from deniable_shared.report import ERRORS_MEDIA_TYPE, encode_errors
 
@@ -58,43 +64,47 @@ class UploadEndpoint:
         self._tracer = tracer
         self._limited = not settings.trusted_proxy
         self._admission = Admission(settings.threads)
-        self.bodies = Bodies(settings.body_seconds)
+        self.body_guard = SlowBodyGuard(settings.body_seconds)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         try:
             require_normal_path(environ)
         except Problem as problem:
-            return self._not_routed(problem, start_response)
-        collection = collection_of(environ)
+            return self._reject_path(problem, start_response)
+        collection = upload_collection(environ)
         if collection is None:
             address = environ.get("REMOTE_ADDR", "")
-            environ["wsgi.input"] = self.bodies.guard(environ["wsgi.input"], address)
+            environ["wsgi.input"] = self.body_guard.watch(environ["wsgi.input"], address)
             return self._application(environ, start_response)
         begun = time.perf_counter()
         try:
-            status, headers, body = self._traced(collection, environ)
+            status, headers, body = self._trace_upload(collection, environ)
         except Problem as problem:
-            status, headers, body = refusal(problem)
+            status, headers, body = problem_response(problem)
         except Exception:
             logger.exception("an upload failed")
-            status, headers, body = refusal(Problem("internal", "the upload failed: try again"))
+            status, headers, body = problem_response(
+                Problem("internal", "the upload failed: try again")
+            )
         self._metrics.count_upload(status[:3], time.perf_counter() - begun)
-        return _answered((status, headers, body), start_response)
+        return _respond((status, headers, body), start_response)
 
-    def _not_routed(self, problem: Problem, start_response: StartResponse) -> Iterable[bytes]:
+    def _reject_path(self, problem: Problem, start_response: StartResponse) -> Iterable[bytes]:
         self._metrics.count_request(None, problem.status)
-        return _answered(refusal(problem), start_response)
+        return _respond(problem_response(problem), start_response)
 
-    def _traced(self, collection: str, environ: WSGIEnvironment) -> tuple[str, Headers, bytes]:
+    def _trace_upload(
+        self, collection: str, environ: WSGIEnvironment
+    ) -> tuple[str, Headers, bytes]:
         """The span names a registered collection: what a stranger made up is not repeated."""
-        with self._tracer.act("upload") as span:
+        with self._tracer.span("upload") as span:
             registered = self._registry.known(collection)
             span.collection = None if registered is None else registered.id
-            status, headers, errors = self._admitted(collection, environ)
+            status, headers, errors = self._admit(collection, environ)
             span.outcome = "turned-away" if errors else "accepted"
             return status, headers, errors
 
-    def _admitted(self, collection: str, environ: WSGIEnvironment) -> tuple[str, Headers, bytes]:
+    def _admit(self, collection: str, environ: WSGIEnvironment) -> tuple[str, Headers, bytes]:
         self._suspension.require_none()
         self._admission.enter()
         try:
@@ -103,13 +113,13 @@ class UploadEndpoint:
             self._admission.leave()
 
     def _upload(self, collection: str, environ: WSGIEnvironment) -> tuple[str, Headers, bytes]:
-        length = length_of(environ)
+        length = content_length(environ)
         address = environ.get("REMOTE_ADDR", "")
         credential = environ.get("HTTP_AUTHORIZATION")
         relay = credential is not None and self._is_relay(credential, collection)
         failed = self._ingest.upload(
             collection,
-            body_of(environ, length, self.bodies),
+            read_body(environ, length, self.body_guard),
             prefix=network_prefix(address) if self._limited else None,
             relay=relay,
             token_refused=credential is not None and not relay,
@@ -125,7 +135,7 @@ class UploadEndpoint:
         return token.identity.may_see(self._registry.get(collection).id)
 
 
-def _answered(answer: tuple[str, Headers, bytes], start_response: StartResponse) -> Iterable[bytes]:
+def _respond(answer: tuple[str, Headers, bytes], start_response: StartResponse) -> Iterable[bytes]:
     status, headers, body = answer
     start_response(status, [*headers, ("Content-Length", str(len(body)))])
     return [body]

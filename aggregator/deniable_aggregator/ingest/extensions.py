@@ -27,7 +27,7 @@ class Verifier(Protocol):
         ...
 
 
-class Vouchers:
+class VoucherVerifier:
     """voucher/1: a code under the key of collection and epoch, which the backend has too."""
 
     missing = ReportError.VOUCHER_REQUIRED
@@ -55,12 +55,12 @@ def checked_serial(
     data = {extension.type: extension.data for extension in given}
     if data.keys() - {EXTENSIONS[extension_id].type for extension_id in required}:
         return ReportError.UNKNOWN_EXTENSION
-    found: bytes | None = None
+    serial: bytes | None = None
     for extension_id in required:
-        verifier, held = verifiers[extension_id], data.get(EXTENSIONS[extension_id].type)
-        if held is None:
+        verifier, extension_data = verifiers[extension_id], data.get(EXTENSIONS[extension_id].type)
+        if extension_data is None:
             return verifier.missing
-        found = verifier.serial(held, collection=collection, epoch=epoch)
-        if found is None:
+        serial = verifier.serial(extension_data, collection=collection, epoch=epoch)
+        if serial is None:
             return verifier.invalid
-    return found
+    return serial

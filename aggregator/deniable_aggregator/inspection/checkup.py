@@ -90,7 +90,7 @@ def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> It
         if (data / FILE_NAME).is_file():
             yield _closed_to_others(data / FILE_NAME, "settings")
     yield _clock(settings, now())
-    for place in sorted(readiness.places(settings)):
+    for place in sorted(readiness.data_directories(settings)):
         yield _disk(place)
 
 
@@ -225,7 +225,7 @@ def _server(settings: Settings) -> Check:
 
 def _disk(place: Path) -> Check:
     free = readiness.free_bytes(place)
-    if not readiness.can_be_written(place):
+    if not readiness.is_writable(place):
         return Check("fail", "disk", f"{place} cannot be written")
     if free < readiness.LEAST_FREE_BYTES:
         return Check("fail", "disk", f"{place} is full: the service says that it is not ready")

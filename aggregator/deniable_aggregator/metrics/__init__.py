@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from deniable_aggregator.metrics.measures import Metrics
+from deniable_aggregator.metrics.metrics import Metrics
 
 __all__ = ["Metrics"]

@@ -14,15 +14,21 @@ from urllib.parse import parse_qs
 
 from deniable_aggregator.ingest.limiter import network_prefix
 from deniable_aggregator.ingest.paths import require_normal_path
-from deniable_aggregator.ingest.request import Headers, body_of, collection_of, length_of, refusal
-from deniable_aggregator.ingest.stalls import Bodies
+from deniable_aggregator.ingest.request import (
+    Headers,
+    content_length,
+    problem_response,
+    read_body,
+    upload_collection,
+)
+from deniable_aggregator.ingest.slow_body_guard import SlowBodyGuard
 from deniable_aggregator.problem import Problem
 from deniable_shared.report import ERRORS_MEDIA_TYPE, encode_errors
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
-    from deniable_aggregator.relay.intake import Intake
+    from deniable_aggregator.relay.sealed_uploads import SealedUploads
     from deniable_aggregator.suspension import Suspension
 
 DSSE = "application/vnd.dsse.envelope+json"
@@ -38,11 +44,11 @@ logger = logging.getLogger(__name__)
 
 
 class RelayApp:
-    """Answers devices from one intake."""
+    """Answers devices from one copy of what the aggregator publishes."""
 
     def __init__(
         self,
-        intake: Intake,
+        uploads: SealedUploads,
         *,
         trusted_proxy: bool,
         suspension: Suspension,
@@ -50,14 +56,14 @@ class RelayApp:
         is_relay: IsRelay | None = None,
     ) -> None:
         """Without `is_relay` nobody has a token here, and what is called one is not looked at."""
-        self._intake = intake
+        self._uploads = uploads
         self._suspension = suspension
         self._limited = not trusted_proxy
         self._is_relay = is_relay
-        self.bodies = Bodies(body_seconds)
+        self.body_guard = SlowBodyGuard(body_seconds)
         self._pages: dict[str, Callable[[WSGIEnvironment], Reply]] = {
-            "/v1/keys": lambda _: _ok(self._intake.ready().keys, DSSE),
-            "/v1/collections": lambda _: _ok(self._intake.ready().listing, JSON),
+            "/v1/keys": lambda _: _ok(self._uploads.require_mirror().keys, DSSE),
+            "/v1/collections": lambda _: _ok(self._uploads.require_mirror().listing, JSON),
             "/v1/log": self._log,
             "/healthz": lambda _: _status("ok"),
             "/readyz": self._readyz,
@@ -67,17 +73,19 @@ class RelayApp:
         try:
             status, headers, body = self._answer(environ)
         except Problem as problem:
-            status, headers, body = refusal(problem)
+            status, headers, body = problem_response(problem)
         except Exception:
             logger.exception("a request failed")
-            status, headers, body = refusal(Problem("internal", "the relay failed: try again"))
+            status, headers, body = problem_response(
+                Problem("internal", "the relay failed: try again")
+            )
         headers += [("Content-Length", str(len(body))), ("Cache-Control", "no-store")]
         start_response(status, headers)
         return [body]
 
     def _answer(self, environ: WSGIEnvironment) -> Reply:
         require_normal_path(environ)
-        collection = collection_of(environ)
+        collection = upload_collection(environ)
         if collection is not None:
             return self._upload(collection, environ)
         path: str = environ.get("PATH_INFO", "")
@@ -91,13 +99,13 @@ class RelayApp:
 
     def _upload(self, collection: str, environ: WSGIEnvironment) -> Reply:
         self._suspension.require_none()
-        length = length_of(environ)
+        length = content_length(environ)
         address = environ.get("REMOTE_ADDR", "")
         credential = None if self._is_relay is None else environ.get("HTTP_AUTHORIZATION")
         relay = bool(credential and self._is_relay and self._is_relay(credential, collection))
-        failed = self._intake.upload(
+        failed = self._uploads.upload(
             collection,
-            body_of(environ, length, self.bodies),
+            read_body(environ, length, self.body_guard),
             prefix=network_prefix(address) if self._limited else None,
             relay=relay,
             token_refused=credential is not None and not relay,
@@ -105,17 +113,17 @@ class RelayApp:
         return _ok(encode_errors(failed), ERRORS_MEDIA_TYPE)
 
     def _manifest(self, name: str, environ: WSGIEnvironment) -> Reply:
-        found = self._intake.ready().manifest(name, _number(environ, "version", 1))
-        if found is None:
+        envelope = self._uploads.require_mirror().manifest(name, _number(environ, "version", 1))
+        if envelope is None:
             raise Problem("unknown-collection", "no collection has this id or name and version")
-        return _ok(found, DSSE)
+        return _ok(envelope, DSSE)
 
     def _log(self, environ: WSGIEnvironment) -> Reply:
-        return _ok(self._intake.ready().log_page(_number(environ, "from", 0) or 0), JSON)
+        return _ok(self._uploads.require_mirror().log_page(_number(environ, "from", 0) or 0), JSON)
 
     def _readyz(self, _environ: WSGIEnvironment) -> Reply:
         self._suspension.require_none()
-        self._intake.ready()
+        self._uploads.require_mirror()
         return _status("ready")
 
 

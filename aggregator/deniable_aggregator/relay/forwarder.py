@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deniable_aggregator.problem import jittered
-from deniable_aggregator.relay.notices import Notices
-from deniable_aggregator.relay.queue import Group, Queue
+from deniable_aggregator.relay.mirror import Mirror
+from deniable_aggregator.relay.queue import Batch, ReportQueue
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.problems import ReportError
 from deniable_shared.replies import field_of, read_problem, read_statuses
@@ -36,7 +36,7 @@ _random = secrets.SystemRandom()
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class UpstreamReply:
     """Status, body and header fields of a reply; status 0 where there was none."""
 
     status: int
@@ -46,8 +46,8 @@ class Answer:
     @property
     def problem(self) -> str:
         """The name of the problem that the aggregator itself reports; "" if there is none."""
-        found = read_problem(self.status, self.headers, self.body)
-        return "" if found is None else found.slug
+        problem = read_problem(self.status, self.headers, self.body)
+        return "" if problem is None else problem.slug
 
     @property
     def failed(self) -> list[ReportStatus] | None:
@@ -61,77 +61,77 @@ class Answer:
         return float(wait[:9]) if wait.isascii() and wait.isdigit() else 0.0
 
 
-Post = Callable[[str, bytes], Answer]
+Post = Callable[[str, bytes], UpstreamReply]
 """Sends a body to the uploads of a collection, with the relay's token."""
 
 
 class Forwarder:
     """One run at a time: `run` is called again and again by one thread."""
 
-    def __init__(self, queue: Queue, post: Post, *, batch: int, clock: Clock) -> None:
+    def __init__(self, queue: ReportQueue, post: Post, *, min_batch: int, clock: Clock) -> None:
         self._queue = queue
         self._post = post
-        self._least = batch
+        self._min_batch = min_batch
         self._clock = clock
         self._failures = 0
         self._not_before = -math.inf
 
-    def run(self, notices: Notices) -> None:
+    def run(self, mirror: Mirror) -> None:
         """Forget epochs that are over, close batches, send what is closed."""
-        self._forget(notices)
-        self._queue.close_batches(self._least)
+        self._forget(mirror)
+        self._queue.close_batches(self._min_batch)
         if self._clock() < self._not_before:
             return
-        groups = self._queue.batches()
-        _random.shuffle(groups)  # one that is refused for ever does not stand before the others
+        batches = self._queue.batches()
+        _random.shuffle(batches)  # one that is always refused must not block the others
         settled = True
-        for group in groups:
-            answer = self._send(group)
-            settled = settled and answer is None
-            if answer is not None and answer.problem != UNKNOWN:
+        for batch in batches:
+            reply = self._send(batch)
+            settled = settled and reply is None
+            if reply is not None and reply.problem != UNKNOWN:
                 return
         if settled:
             self._failures = 0
 
-    def _forget(self, notices: Notices) -> None:
+    def _forget(self, mirror: Mirror) -> None:
         now = self._clock()
         for collection, epoch in self._queue.epochs():
-            known = notices.collections.get(collection)
-            if known is None:
+            mirrored = mirror.collections.get(collection)
+            if mirrored is None:
                 continue
-            newest = known.newest
+            newest = mirrored.newest
             if now > closes_at(epoch, newest.epoch_seconds, newest.grace_seconds):
                 self._queue.forget(collection, epoch)
 
-    def _send(self, group: Group) -> Answer | None:
-        """Send a batch until an answer leaves reports of it waiting: that answer, or None."""
-        ids = self._queue.members(group.batch)
+    def _send(self, batch: Batch) -> UpstreamReply | None:
+        """Send a batch until a reply leaves reports of it waiting: that reply, or None."""
+        ids = self._queue.report_ids(batch.number)
         _random.shuffle(ids)
-        for part in _parts(ids, group.size):
-            body = b"".join(self._queue.report(group, report_id) for report_id in part)
-            answer = self._post(group.collection, body)
-            if not self._settled(group, part, answer):
-                return answer
+        for part in _parts(ids, batch.size):
+            body = b"".join(self._queue.report(batch, report_id) for report_id in part)
+            reply = self._post(batch.collection, body)
+            if not self._settle(batch, part, reply):
+                return reply
         return None
 
-    def _settled(self, group: Group, part: Sequence[bytes], answer: Answer) -> bool:
-        if answer.problem == GONE:
-            self._queue.settle(group, part, {f"refused: {GONE}": len(part)})
+    def _settle(self, batch: Batch, part: Sequence[bytes], reply: UpstreamReply) -> bool:
+        if reply.problem == GONE:
+            self._queue.settle(batch, part, {f"refused: {GONE}": len(part)})
             return True
-        failed = answer.failed
+        failed = reply.failed
         if failed is None or not {status.report_id for status in failed} <= set(part):
-            return self._later(answer.problem or f"HTTP {answer.status}", answer.retry_after)
+            return self._back_off(reply.problem or f"HTTP {reply.status}", reply.retry_after)
         kept = {status.report_id for status in failed if status.error in KEPT}
         refused = Counter(
             f"refused: {_slug(status.error)}" for status in failed if status.error not in KEPT
         )
         done = [report_id for report_id in part if report_id not in kept]
-        self._queue.settle(group, done, {"forwarded": len(done) - refused.total(), **refused})
+        self._queue.settle(batch, done, {"forwarded": len(done) - refused.total(), **refused})
         if kept:
-            return self._later(_slug(failed[0].error), 0.0)
+            return self._back_off(_slug(failed[0].error), 0.0)
         return True
 
-    def _later(self, why: str, retry_after: float) -> bool:
+    def _back_off(self, why: str, retry_after: float) -> bool:
         self._failures += 1
         grown = min(CAP_SECONDS, BASE_SECONDS * 2 ** min(self._failures, 16))
         wait = jittered(max(grown / 2, min(retry_after, CAP_SECONDS)))

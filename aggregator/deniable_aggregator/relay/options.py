@@ -18,7 +18,7 @@ _MOST_BATCH = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RelayOptions:
     """`to` is the aggregator, `batch` the least number of reports that are passed on together.
 
     `token_file` holds the relay's token for the aggregator, `data` is a directory of the relay's

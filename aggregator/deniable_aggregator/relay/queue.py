@@ -51,7 +51,7 @@ _COUNTED = "select what, n from counts order by what"
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class SealedReport:
     """A report on its way, and the collection it is for."""
 
     collection: str
@@ -59,23 +59,23 @@ class Sealed:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Batch:
     """A closed batch: what its reports have in common."""
 
-    batch: int
+    number: int
     collection: str
     epoch: int
     size: int
 
 
-class Queue:
+class ReportQueue:
     """Thread-safe; what writes is durable when it returns."""
 
     def __init__(self, path: Path) -> None:
         """Opens the file, or makes it, 0600. StoreError if SQLite refuses."""
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         self._lock = threading.RLock()
-        with _refusals():
+        with _queue_errors():
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._db.row_factory = sqlite3.Row  # rows are read by the names of their columns
             for pragma in _PRAGMAS:
@@ -83,69 +83,69 @@ class Queue:
             for statement in _SCHEMA:
                 self._db.execute(statement)
 
-    def accept(self, sealed: Sequence[Sealed]) -> list[bool]:
+    def accept(self, reports: Sequence[SealedReport]) -> list[bool]:
         """Keep those whose ids are new, in one transaction; which were."""
         with self._writing() as db:
-            new = [self._insert(db, each) for each in sealed]
+            new = [self._insert(db, each) for each in reports]
             _count(db, "accepted", sum(new))
         return new
 
-    def close_batches(self, least: int) -> None:
+    def close_batches(self, min_reports: int) -> None:
         """Make a batch of every group of at least so many reports that wait."""
         with self._writing() as db:
-            for group in db.execute(_GROUPS, (least,)).fetchall():
-                db.execute(_CLOSE, {"batch": secrets.randbits(62) + 1, **group})
+            for waiting in db.execute(_GROUPS, (min_reports,)).fetchall():
+                db.execute(_CLOSE, {"batch": secrets.randbits(62) + 1, **waiting})
 
-    def batches(self) -> list[Group]:
+    def batches(self) -> list[Batch]:
         """The batches that are not passed on yet, by their random number."""
         return [
-            Group(**row)
+            Batch(**row)
             for row in self._read(
-                "select batch, min(collection) as collection, min(epoch) as epoch, "
+                "select batch as number, min(collection) as collection, min(epoch) as epoch, "
                 "max(length(report)) as size from reports "
                 "where batch is not null group by batch order by batch"
             )
         ]
 
-    def members(self, batch: int) -> list[bytes]:
+    def report_ids(self, batch_number: int) -> list[bytes]:
         """The ids of a batch that are not passed on yet; ids are random, and so is their order."""
         return [
             report_id
-            for (report_id,) in self._read("select id from reports where batch = ?", batch)
+            for (report_id,) in self._read("select id from reports where batch = ?", batch_number)
         ]
 
-    def report(self, group: Group, report_id: bytes) -> bytes:
+    def report(self, batch: Batch, report_id: bytes) -> bytes:
         """A report as it came."""
         [[report]] = self._read(
             "select report from reports where collection = ? and epoch = ? and id = ?",
-            *(group.collection, group.epoch, report_id),
+            *(batch.collection, batch.epoch, report_id),
         )
         return bytes(report)
 
-    def settle(self, group: Group, ids: Sequence[bytes], counts: dict[str, int]) -> None:
+    def settle(self, batch: Batch, ids: Sequence[bytes], counts: dict[str, int]) -> None:
         """Forget these reports but for their ids, and count what became of them."""
         with self._writing() as db:
             for report_id in ids:
                 db.execute(
                     "update reports set report = null, batch = null "
                     "where collection = ? and epoch = ? and id = ?",
-                    (group.collection, group.epoch, report_id),
+                    (batch.collection, batch.epoch, report_id),
                 )
             for what, n in sorted(counts.items()):
                 _count(db, what, n)
 
     def epochs(self) -> list[tuple[str, int]]:
         """The collections and epochs of which anything is kept."""
-        found = self._read("select distinct collection, epoch from reports")
-        return [(row["collection"], row["epoch"]) for row in found]
+        epochs = self._read("select distinct collection, epoch from reports")
+        return [(row["collection"], row["epoch"]) for row in epochs]
 
     def forget(self, collection: str, epoch: int) -> None:
         """Delete an epoch that is over: its ids, and reports that came to no batch in time."""
         of_epoch = "from reports where collection = ? and epoch = ? and report is not null"
         with self._writing() as db:
             for what, where in (("too-few", "batch is null"), ("too-late", "batch is not null")):
-                question = f"select count(*) {of_epoch} and {where}"
-                [[n]] = db.execute(question, (collection, epoch)).fetchall()
+                query = f"select count(*) {of_epoch} and {where}"
+                [[n]] = db.execute(query, (collection, epoch)).fetchall()
                 _count(db, what, n)
             db.execute(
                 "delete from reports where collection = ? and epoch = ?", (collection, epoch)
@@ -165,9 +165,9 @@ class Queue:
         with self._lock:
             self._db.close()
 
-    def _insert(self, db: sqlite3.Connection, each: Sealed) -> bool:
+    def _insert(self, db: sqlite3.Connection, each: SealedReport) -> bool:
         header = each.report.header
-        found = db.execute(
+        inserted = db.execute(
             "insert into reports (collection, epoch, id, manifest_version, key_id, report) "
             "values (?, ?, ?, ?, ?, ?) on conflict do nothing",
             (
@@ -175,15 +175,15 @@ class Queue:
                 *(header.key_id, each.report.encode()),
             ),
         )
-        return found.rowcount == 1
+        return inserted.rowcount == 1
 
-    def _read(self, question: str, *values: object) -> list[Any]:
-        with self._lock, _refusals():
-            return self._db.execute(question, values).fetchall()
+    def _read(self, query: str, *values: object) -> list[Any]:
+        with self._lock, _queue_errors():
+            return self._db.execute(query, values).fetchall()
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, _refusals():
+        with self._lock, _queue_errors():
             self._db.execute("begin immediate")
             try:
                 yield self._db
@@ -194,11 +194,11 @@ class Queue:
                 raise
 
 
-def counts_in(path: Path) -> dict[str, int]:
+def read_counts(path: Path) -> dict[str, int]:
     """The counts of a relay's file, which may be running; StoreError if there is none."""
     if not path.is_file():
         raise StoreError(f"there is no relay's file {path}")
-    with _refusals():
+    with _queue_errors():
         db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         db.row_factory = sqlite3.Row
         try:
@@ -213,7 +213,7 @@ def _count(db: sqlite3.Connection, what: str, n: int) -> None:
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def _queue_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.errors import AggregatorError
-from deniable_aggregator.relay.forwarder import Answer
+from deniable_aggregator.relay.forwarder import UpstreamReply
 from deniable_shared.report import MEDIA_TYPE
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Upstream:
             raise UpstreamError(f"GET {path}: HTTP {answer.status_code}")
         return answer.content
 
-    def post(self, collection: str, body: bytes) -> Answer:
+    def post(self, collection: str, body: bytes) -> UpstreamReply:
         """Send reports."""
         import httpx
 
@@ -60,8 +60,8 @@ class Upstream:
         try:
             answer = self._client.post(path, content=body, headers=headers)
         except httpx.HTTPError:
-            return Answer(0, b"", {})
-        return Answer(answer.status_code, answer.content, dict(answer.headers))
+            return UpstreamReply(0, b"", {})
+        return UpstreamReply(answer.status_code, answer.content, dict(answer.headers))
 
     def close(self) -> None:
         """Give back the sockets."""

@@ -23,10 +23,10 @@ from deniable_aggregator.housekeeping import (
 )
 from deniable_aggregator.relay.app import RelayApp
 from deniable_aggregator.relay.forwarder import Forwarder
-from deniable_aggregator.relay.intake import Intake
-from deniable_aggregator.relay.notices import fetched
-from deniable_aggregator.relay.options import Options
-from deniable_aggregator.relay.queue import NAME, Queue
+from deniable_aggregator.relay.mirror import fetch_mirror
+from deniable_aggregator.relay.options import RelayOptions
+from deniable_aggregator.relay.queue import NAME, ReportQueue
+from deniable_aggregator.relay.sealed_uploads import SealedUploads
 from deniable_aggregator.relay.upstream import Upstream
 from deniable_aggregator.suspension import Suspension
 from deniable_shared.epochs import Clock
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import httpx
 
 TICK_SECONDS = 30.0
-NOTICES_SECONDS = 60.0
+MIRROR_SECONDS = 60.0
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Relay:
 
     def __init__(
         self,
-        options: Options,
+        options: RelayOptions,
         *,
         clock: Clock = time.time,
         boot_clock: Clock | None = None,
@@ -64,8 +64,8 @@ class Relay:
         self._fetched_at = -math.inf
         suspension = Suspension()
         self._clock_watch = ClockWatch(clock, boot_clock, suspension=suspension, folder=folder)
-        self.queue = Queue(folder / NAME)
-        self.intake = Intake(
+        self.queue = ReportQueue(folder / NAME)
+        self.uploads = SealedUploads(
             self.queue.accept,
             reports_per_minute=options.reports_per_minute,
             clock=self._clock_watch.now,
@@ -75,9 +75,11 @@ class Relay:
             options.to, token_file=Path(options.token_file), transport=transport
         )
         self._forwarder = Forwarder(
-            self.queue, self._upstream.post, batch=options.batch, clock=clock
+            self.queue, self._upstream.post, min_batch=options.batch, clock=clock
         )
-        self.app = RelayApp(self.intake, trusted_proxy=options.trusted_proxy, suspension=suspension)
+        self.app = RelayApp(
+            self.uploads, trusted_proxy=options.trusted_proxy, suspension=suspension
+        )
 
     def tick(self) -> None:
         """Copy what the aggregator publishes, if that is due, and pass on what may be.
@@ -86,10 +88,10 @@ class Relay:
         """
         if not self._clock_watch.tick():
             return
-        self._renew_notices()
-        if self.intake.notices is not None:
-            self._forwarder.run(self.intake.notices)
-            self.intake.waiting = self.queue.waiting()
+        self._refresh_mirror()
+        if self.uploads.mirror is not None:
+            self._forwarder.run(self.uploads.mirror)
+            self.uploads.waiting = self.queue.waiting()
 
     def close(self) -> None:
         """Close the file, let the directory go."""
@@ -97,11 +99,11 @@ class Relay:
         self.queue.close()
         self._lock.release()
 
-    def _renew_notices(self) -> None:
-        if self._clock() < self._fetched_at + NOTICES_SECONDS:
+    def _refresh_mirror(self) -> None:
+        if self._clock() < self._fetched_at + MIRROR_SECONDS:
             return
         try:
-            self.intake.notices = fetched(self._upstream.get, self.intake.notices)
+            self.uploads.mirror = fetch_mirror(self._upstream.get, self.uploads.mirror)
         except DeniableError as error:
             logger.warning("what the aggregator publishes cannot be read: %s", error)
             return
@@ -112,10 +114,10 @@ class Relay:
 def app() -> RelayApp:
     """The relay of this process, with the options its starter gave."""
     with ended_at_once():
-        relay = Relay(Options.load())
+        relay = Relay(RelayOptions.load())
     keep_house(
         Housekeeping(relay.tick, every_seconds=TICK_SECONDS),
-        Housekeeping(relay.app.bodies.cut_off, every_seconds=LOOK_SECONDS),
+        Housekeeping(relay.app.body_guard.cut_off, every_seconds=LOOK_SECONDS),
         finish=relay.close,
     )
     return relay.app

@@ -103,7 +103,7 @@ class Releases:
 
     def quote(self, collection: Collection, request: Request) -> QuoteDocument:
         """What it would cost, how far off it may be, what is left. Nothing is charged."""
-        with self._tracer.act("release") as span:
+        with self._tracer.span("release") as span:
             span.collection = collection.id
             priced = self._priced(collection, request)
             span.outcome = "priced"
@@ -138,7 +138,7 @@ class Releases:
         before the charge, release-failed behind it."""
         outcome = "internal"
         try:
-            with self._tracer.act("release") as span:
+            with self._tracer.span("release") as span:
                 span.collection = collection.id
                 shown = self._made(collection, request, audit)
                 span.outcome = outcome = "made" if shown.new else "repeated"

@@ -6,6 +6,6 @@ the engines that spread it, `job` commits what comes back.
 
 from __future__ import annotations
 
-from deniable_aggregator.scale.job import Engine, Summary, tally_spool
+from deniable_aggregator.scale.job import Engine, TallySummary, tally_spool
 
-__all__ = ["Engine", "Summary", "tally_spool"]
+__all__ = ["Engine", "TallySummary", "tally_spool"]

@@ -20,8 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from deniable_aggregator.errors import ScaleError
-from deniable_aggregator.scale.order import order_of
-from deniable_aggregator.scale.partials import UNKNOWN, Partial, open_block, read_partial
+from deniable_aggregator.scale.block_tally import (
+    UNKNOWN,
+    BlockTally,
+    decode_block_tally,
+    tally_block,
+)
+from deniable_aggregator.scale.worker_context import make_worker_context
 from deniable_aggregator.spool import UNRELAYED, Spool, blocks, open_spool
 from deniable_aggregator.store.rows import Block, Verdict
 from deniable_shared.problems import ReportError
@@ -40,7 +45,7 @@ while they are ids in memory."""
 
 
 @dataclass(slots=True)
-class Summary:
+class TallySummary:
     """What a job did; `blocks` were counted now, `before` in an earlier run of the same job.
 
     `processes` opened reports in `seconds` of their time; `refused` by (collection, reason);
@@ -67,82 +72,82 @@ def tally_spool(
     job: str = "tally",
     keys: Path | None = None,
     remove: bool = False,
-    watch: Callable[[int, int], None],
-) -> Summary:
+    progress: Callable[[int, int], None],
+) -> TallySummary:
     """Count what is in the spool; that address and `keys`, a directory, are as workers see them.
 
     `remove`: delete each block once it is counted. SpoolError where there is no spool, ScaleError
     where the engine gives up: what was committed until then stays, and the same call goes on.
-    `watch` hears how many of the blocks are done.
+    `progress` hears how many of the blocks are done.
     """
-    _check(job)
+    _check_job(job)
     service.database.require()
     service.registry.require_nothing_lost()  # its reports would be done with, and not counted
     if service.settings.relay_batch:
         raise ScaleError(UNRELAYED)
     place = open_spool(spool)
-    found = [block.name for block in blocks(place)]
+    names = [block.name for block in blocks(place)]
     done = service.store.blocks(job)
-    left = [name for name in found if name not in done]
-    summary = Summary(job, before=len(found) - len(left))
+    pending = [name for name in names if name not in done]
+    summary = TallySummary(job, before=len(names) - len(pending))
     if remove:
-        _remove(place, (name for name in found if name in done))
-    order = order_of(service, keys or service.settings.data / "keys")
-    work = partial(open_block, order, str(spool))
-    results = engine(work, left) if left else iter(())
+        _remove(place, (name for name in names if name in done))
+    context = make_worker_context(service, keys or service.settings.data / "keys")
+    work = partial(tally_block, context, str(spool))
+    results = engine(work, pending) if pending else iter(())
     waiting: list[tuple[str, bytes]] = []
     size = counted = 0
-    for number, (name, data) in enumerate(zip(left, results, strict=True), start=1):
+    for number, (name, data) in enumerate(zip(pending, results, strict=True), start=1):
         waiting.append((name, data))
         size += len(data)
-        if number == len(left) or size >= min(LARGEST_GROUP, counted // SHARE):
-            whole = _commit(service, job, waiting, summary)
-            _remove(place, whole if remove else ())
+        if number == len(pending) or size >= min(LARGEST_GROUP, counted // SHARE):
+            intact = _commit(service, job, waiting, summary)
+            _remove(place, intact if remove else ())
             waiting, size, counted = [], 0, counted + size
-            watch(number, len(left))
+            progress(number, len(pending))
     service.store.flush()
     return summary
 
 
 def _commit(
-    service: Service, job: str, waiting: Iterable[tuple[str, bytes]], summary: Summary
+    service: Service, job: str, waiting: Iterable[tuple[str, bytes]], summary: TallySummary
 ) -> list[str]:
     """Blocks that are counted, now or by somebody else in the meantime; one transaction."""
-    whole: list[tuple[str, Partial]] = []
+    intact: list[tuple[str, BlockTally]] = []
     for name, data in waiting:
-        came = read_partial(data)
-        summary.processes.add(came.process)
-        if came.damaged is None:
-            whole.append((name, came))
+        block_tally = decode_block_tally(data)
+        summary.processes.add(block_tally.process)
+        if block_tally.damaged is None:
+            intact.append((name, block_tally))
         else:
-            summary.damaged.append(came.damaged)
-    found = [(Block(job, name), came.in_cells()) for name, came in whole]
-    verdicts = service.store.commit_blocks(found, service.registry.tally)
+            summary.damaged.append(block_tally.damaged)
+    block_parts = [(Block(job, name), each.partial_tallies()) for name, each in intact]
+    statuses = service.store.commit_blocks(block_parts, service.registry.tally)
     refused: Counter[tuple[str, str]] = Counter()
-    for (_, came), counts in zip(whole, verdicts, strict=True):
+    for (_, block_tally), counts in zip(intact, statuses, strict=True):
         if counts is None:
             summary.before += 1
         else:
-            refused.update(_add(summary, came, counts))
+            refused.update(_add_block(summary, block_tally, counts))
     for (collection, reason), n in refused.items():
         if reason != UNKNOWN:
             service.store.count_rejections(collection, {reason: n})
-    return [name for name, _ in whole]
+    return [name for name, _ in intact]
 
 
-def _add(
-    summary: Summary, came: Partial, verdicts: Mapping[tuple[str, Verdict], int]
+def _add_block(
+    summary: TallySummary, block_tally: BlockTally, statuses: Mapping[tuple[str, Verdict], int]
 ) -> Counter[tuple[str, str]]:
-    """To the summary what one block came to; returns what was refused."""
+    """To the summary the tally of one block; returns what was refused."""
     summary.blocks += 1
-    summary.records += came.records
-    summary.seconds += came.seconds
-    summary.duplicates += came.repeated
-    refused = Counter({(collection, reason): n for collection, reason, n in came.refused})
-    for (collection, verdict), n in verdicts.items():
-        summary.counted += n if verdict is Verdict.COUNTED else 0
-        summary.duplicates += n if verdict is Verdict.DUPLICATE else 0
-        if verdict is Verdict.CLOSED:
+    summary.records += block_tally.records
+    summary.seconds += block_tally.seconds
+    summary.duplicates += block_tally.repeated
+    refused = Counter({(collection, reason): n for collection, reason, n in block_tally.refused})
+    for (collection, status), n in statuses.items():
+        summary.counted += n if status is Verdict.COUNTED else 0
+        summary.duplicates += n if status is Verdict.DUPLICATE else 0
+        if status is Verdict.CLOSED:
             refused[collection, ReportError.EPOCH_CLOSED.slug] += n
     summary.refused.update(refused)
     return refused
@@ -153,6 +158,6 @@ def _remove(spool: Spool, counted: Iterable[str]) -> None:
         spool.remove(name)
 
 
-def _check(job: str) -> None:
+def _check_job(job: str) -> None:
     if not (1 <= len(job) <= LONGEST_JOB and job.isprintable()):
         raise ScaleError(f"job must be 1…{LONGEST_JOB} printable characters, got {job!r}")

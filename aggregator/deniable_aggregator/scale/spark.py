@@ -51,7 +51,7 @@ def _collect(
     """One Spark job: a task a path."""
     from pyspark.errors import PySparkException
 
-    def here(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
+    def run_batches(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
         from pyarrow import binary, record_batch, schema
 
         for batch in batches:
@@ -60,7 +60,7 @@ def _collect(
 
     tasks = spark.range(0, len(paths), 1, len(paths))
     try:
-        rows = tasks.mapInArrow(here, "partial binary").collect()
+        rows = tasks.mapInArrow(run_batches, "partial binary").collect()
     except PySparkException as error:
         raise ScaleError(f"Spark gave up: {_reason(error)}") from error
     return [bytes(row.partial) for row in rows]
@@ -82,9 +82,9 @@ def _session(master: str | None) -> Iterator[SparkSession]:
         raise ScaleError(
             'Spark is not installed: pip install "deniable-aggregator[spark]", and Java 17'
         ) from error
-    found = SparkSession.getActiveSession()
-    if found is not None:
-        yield found
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        yield active
         return
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("deniable tally")

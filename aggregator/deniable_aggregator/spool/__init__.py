@@ -1,4 +1,4 @@
-"""Sealed reports between the ingest that cannot open them and those who can.
+"""Sealed reports between the keyless intake and the processes that have the keys.
 
 A `contract.Spool` holds files, `address` finds it, `blocks` reads and writes blocks of reports.
 """
@@ -6,21 +6,21 @@ A `contract.Spool` holds files, `address` finds it, `blocks` reads and writes bl
 from __future__ import annotations
 
 from deniable_aggregator.spool.address import open_spool
-from deniable_aggregator.spool.block import (
+from deniable_aggregator.spool.block_files import blocks, read_block, write_block
+from deniable_aggregator.spool.block_format import (
     MAX_RECORDS,
     UNRELAYED,
-    Spooled,
+    SpooledReport,
     decode_block,
     encode_block,
 )
-from deniable_aggregator.spool.blocks import blocks, read_block, write_block
-from deniable_aggregator.spool.contract import Spool
+from deniable_aggregator.spool.protocol import Spool
 
 __all__ = [
     "MAX_RECORDS",
     "UNRELAYED",
     "Spool",
-    "Spooled",
+    "SpooledReport",
     "blocks",
     "decode_block",
     "encode_block",

@@ -10,9 +10,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from deniable_aggregator.errors import ExtraError, SpoolError
-from deniable_aggregator.spool.contract import Spool
-from deniable_aggregator.spool.directory import Directory
-from deniable_aggregator.spool.objects import objects_at, without_credentials
+from deniable_aggregator.spool.directory import DirectorySpool
+from deniable_aggregator.spool.object_store import open_object_store, without_credentials
+from deniable_aggregator.spool.protocol import Spool
 
 POSTGRES = ("postgresql", "postgres")
 
@@ -20,30 +20,30 @@ POSTGRES = ("postgresql", "postgres")
 def open_spool(address: str | Path) -> Spool:
     """A path or file:// is a directory; SpoolError for a place that is none."""
     if isinstance(address, Path) or "://" not in address:
-        return Directory(Path(address))
+        return DirectorySpool(Path(address))
     scheme = urlsplit(address).scheme
     if scheme == "file":
-        return Directory(_local(address))
+        return DirectorySpool(_local(address))
     if scheme in POSTGRES:
         return _database(address)
-    return objects_at(address)
+    return open_object_store(address)
 
 
 @lru_cache(maxsize=4)
-def opened(address: str) -> Spool:
+def cached_spool(address: str) -> Spool:
     """The same, once a process."""
     return open_spool(address)
 
 
 def _database(url: str) -> Spool:
     try:
-        from deniable_aggregator.spool.rows import Database
+        from deniable_aggregator.spool.postgres import PostgresSpool
     except ImportError as error:
         raise ExtraError(
             "a spool in PostgreSQL takes psycopg, which is not installed: "
             'pip install "deniable-aggregator[postgres]"'
         ) from error
-    return Database(url, without_credentials(url))
+    return PostgresSpool(url, without_credentials(url))
 
 
 def _local(uri: str) -> Path:

@@ -12,16 +12,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from deniable_aggregator.errors import SpoolError
-from deniable_aggregator.spool.contract import DAMAGED, NOTICES, Stored, is_file_of_spool
+from deniable_aggregator.spool.protocol import DAMAGED, NOTICES, SpoolFile, is_file_of_spool
 
 DRAFT_SECONDS = 86_400
 """A draft that is older was left by a process that was killed: writing one takes seconds."""
 
 
-class Directory:
+class DirectorySpool:
     """The files of a directory; SpoolError where there is none."""
 
-    gathers = False
+    batches_uploads = False
 
     def __init__(self, path: Path) -> None:
         if not path.is_dir():
@@ -37,15 +37,15 @@ class Directory:
         """As `Spool.put`; its owner alone may read it."""
         self._write(name, data, mode=0o600, timeless=True)
 
-    def files(self) -> list[Stored]:
+    def files(self) -> list[SpoolFile]:
         """As `Spool.files`."""
-        found = []
+        files = []
         with os.scandir(self._path) as entries:
             for entry in entries:
                 if is_file_of_spool(entry.name):
-                    with suppress(FileNotFoundError):  # another opener has counted it
-                        found.append(Stored(entry.name, entry.stat().st_size))
-        return sorted(found)
+                    with suppress(FileNotFoundError):  # another consumer has counted it
+                        files.append(SpoolFile(entry.name, entry.stat().st_size))
+        return sorted(files)
 
     def get(self, name: str) -> bytes:
         """As `Spool.get`."""
@@ -69,12 +69,12 @@ class Directory:
                 if draft.stat().st_ctime < now - DRAFT_SECONDS:
                     Path(draft.path).unlink()
 
-    def publish(self, data: bytes) -> None:
-        """As `Spool.publish`; every user may read it, and it says when it was written."""
+    def write_notices(self, data: bytes) -> None:
+        """As `Spool.write_notices`; every user may read it, and it says when it was written."""
         self._write(NOTICES, data, mode=0o644, timeless=False)
 
-    def published(self) -> bytes:
-        """As `Spool.published`."""
+    def read_notices(self) -> bytes:
+        """As `Spool.read_notices`."""
         return self.get(NOTICES)
 
     def _write(self, name: str, data: bytes, *, mode: int, timeless: bool) -> None:

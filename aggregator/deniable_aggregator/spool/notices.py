@@ -1,8 +1,8 @@
-"""What a door without keys has to know, written by the opener beside the blocks.
+"""What a keyless intake has to know. The consumer of the spool writes it next to the blocks.
 
-One JSON file: the answers to the GETs that `relay.notices` makes of an aggregator, as the opener's
-own application gives them, all of it public and signed; which relays the door may know; and which
-epochs are closed, as one that was closed early. The file is replaced in one step, by any opener.
+One JSON file: the answers to the GETs that `relay.notices` makes of an aggregator, as the
+consumer's own service gives them, all of it public and signed; the tokens of relays; and which
+epochs are closed, also early. Any consumer replaces the file, in one step.
 """
 
 from __future__ import annotations
@@ -12,45 +12,47 @@ import json
 from collections.abc import Callable
 
 from deniable_aggregator.errors import SpoolError
-from deniable_aggregator.relay.notices import Fetch, fetched
-from deniable_aggregator.spool.contract import NOTICES, Spool
-from deniable_aggregator.spool.relays import Relays
+from deniable_aggregator.relay.mirror import Fetch, fetch_mirror
+from deniable_aggregator.spool.protocol import NOTICES, Spool
+from deniable_aggregator.spool.relay_tokens import RelayTokens
 
 RELAYS = "relays"
-"""What `reader` is asked for instead of a path: `Relays.encode()`."""
+"""What `notices_reader` is asked for instead of a path: `RelayTokens.encode()`."""
 CLOSED = "closed"
-"""The same for closed epochs: `closed_of` reads them."""
+"""The same for closed epochs: `decode_closed` reads them."""
 
 Closed = frozenset[tuple[str, int]]
 """(collection, epoch)"""
 
 
-def closed_of(data: bytes) -> Closed:
+def decode_closed(data: bytes) -> Closed:
     """What `publish` was given."""
     return frozenset((str(collection), int(epoch)) for collection, epoch in json.loads(data))
 
 
-def publish(spool: Spool, fetch: Fetch, *, relays: Relays, closed: Closed) -> None:
-    """Write what a door needs to copy everything from nothing."""
-    facts = {RELAYS: relays.encode(), CLOSED: json.dumps(sorted(closed)).encode()}
-    answers = {name: base64.b64encode(fact).decode() for name, fact in facts.items()}
+def publish(spool: Spool, fetch: Fetch, *, relays: RelayTokens, closed: Closed) -> None:
+    """Write what an intake needs to start from nothing."""
+    own_documents = {RELAYS: relays.encode(), CLOSED: json.dumps(sorted(closed)).encode()}
+    answers = {
+        name: base64.b64encode(document).decode() for name, document in own_documents.items()
+    }
 
-    def noted(path: str) -> bytes:
+    def fetch_and_keep(path: str) -> bytes:
         body = fetch(path)
         answers[path] = base64.b64encode(body).decode()
         return body
 
-    fetched(noted, None)
-    spool.publish(json.dumps(answers).encode())
+    fetch_mirror(fetch_and_keep, None)
+    spool.write_notices(json.dumps(answers).encode())
 
 
-def reader(spool: Spool) -> Callable[[], Fetch]:
+def notices_reader(spool: Spool) -> Callable[[], Fetch]:
     """Gives a `Fetch` that answers from one reading of the file; SpoolError where it cannot."""
     name = f"{spool.where}/{NOTICES}"
 
-    def opened() -> Fetch:
+    def read() -> Fetch:
         try:
-            answers = json.loads(spool.published())
+            answers = json.loads(spool.read_notices())
         except (OSError, ValueError) as error:
             raise SpoolError(
                 f"{name} cannot be read: has `deniable open` run with this spool?"
@@ -63,4 +65,4 @@ def reader(spool: Spool) -> Callable[[], Fetch]:
 
         return fetch
 
-    return opened
+    return read

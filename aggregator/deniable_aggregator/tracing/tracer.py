@@ -24,7 +24,7 @@ from opentelemetry.trace import Span as OpenTelemetrySpan
 from opentelemetry.trace import StatusCode, set_span_in_context
 
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.spans import FAILED, Act, Span
+from deniable_aggregator.spans import FAILED, Span, SpanName
 from deniable_shared.epochs import Clock
 from deniable_shared.problems import PROBLEMS
 
@@ -39,13 +39,13 @@ CLOSE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class _UnderWay:
+class _ActiveSpan:
     span: OpenTelemetrySpan
     at: int
-    begun: int
+    started: int
 
 
-_under_way: ContextVar[_UnderWay | None] = ContextVar("deniable_span", default=None)
+_under_way: ContextVar[_ActiveSpan | None] = ContextVar("deniable_span", default=None)
 
 
 class OpenTelemetryTracer:
@@ -64,11 +64,11 @@ class OpenTelemetryTracer:
         self._close_seconds = close_seconds
 
     @contextmanager
-    def act(self, name: Act) -> Iterator[Span]:
+    def span(self, name: SpanName) -> Iterator[Span]:
         """As `spans.Tracer`; a block inside of another's makes a child of its span."""
         span = Span()
-        here = self._begin(name)
-        token = _under_way.set(here)
+        active = self._begin(name)
+        token = _under_way.set(active)
         try:
             yield span
         except Problem as problem:
@@ -76,8 +76,8 @@ class OpenTelemetryTracer:
             raise
         finally:
             _under_way.reset(token)
-            _say(here.span, name, span)
-            here.span.end(here.at + time.perf_counter_ns() - here.begun)
+            _set_attributes(active.span, name, span)
+            active.span.end(active.at + time.perf_counter_ns() - active.started)
 
     def close(self) -> None:
         """Send what waits; a collector that does not answer is not waited for."""
@@ -85,24 +85,25 @@ class OpenTelemetryTracer:
         closing.start()
         closing.join(self._close_seconds)
 
-    def _begin(self, name: Act) -> _UnderWay:
-        outer, begun = _under_way.get(), time.perf_counter_ns()
+    def _begin(self, name: SpanName) -> _ActiveSpan:
+        outer, started = _under_way.get(), time.perf_counter_ns()
         if outer is None:
             at, context = int(self._clock()) // MINUTE * MINUTE * SECOND, Context()
         else:
-            at, context = outer.at + begun - outer.begun, set_span_in_context(outer.span, Context())
-        return _UnderWay(self._tracer.start_span(name, context, start_time=at), at, begun)
+            at = outer.at + started - outer.started
+            context = set_span_in_context(outer.span, Context())
+        return _ActiveSpan(self._tracer.start_span(name, context, start_time=at), at, started)
 
 
-def _say(made: OpenTelemetrySpan, name: Act, span: Span) -> None:
-    made.update_name(f"{name} {span.outcome}")
-    made.set_attribute(OUTCOME, span.outcome)
+def _set_attributes(otel_span: OpenTelemetrySpan, name: SpanName, span: Span) -> None:
+    otel_span.update_name(f"{name} {span.outcome}")
+    otel_span.set_attribute(OUTCOME, span.outcome)
     if span.collection is not None:
-        made.set_attribute(COLLECTION, span.collection)
+        otel_span.set_attribute(COLLECTION, span.collection)
     if span.reports is not None:
-        made.set_attribute(REPORTS, span.reports)
+        otel_span.set_attribute(REPORTS, span.reports)
     if span.outcome == FAILED or _is_ours(span.outcome):
-        made.set_status(StatusCode.ERROR)
+        otel_span.set_status(StatusCode.ERROR)
 
 
 def _is_ours(outcome: str) -> bool:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
-from deniable_aggregator.relay.forwarder import Answer, Forwarder
-from deniable_aggregator.relay.intake import Intake
-from deniable_aggregator.relay.notices import Collected, Notices
-from deniable_aggregator.relay.queue import NAME, Queue
+from deniable_aggregator.relay.forwarder import Forwarder, UpstreamReply
+from deniable_aggregator.relay.mirror import Mirror, MirroredCollection
+from deniable_aggregator.relay.queue import NAME, ReportQueue
+from deniable_aggregator.relay.sealed_uploads import SealedUploads
 from deniable_shared.manifest import Manifest
 from deniable_shared.report import (
     ERRORS_MEDIA_TYPE,
@@ -25,14 +25,14 @@ from support.data_directory import TODAY, Moment
 BATCH = 3
 MANIFEST: Manifest = core_world.authored()
 ID = MANIFEST.collection
-NOTICES = Notices(
+MIRROR = Mirror(
     keys=b"",
     active=frozenset({1}),
     listed=frozenset({1}),
     log=[],
     log_head="",
     listing=b"",
-    collections={ID: Collected({1: MANIFEST}, open=True)},
+    collections={ID: MirroredCollection({1: MANIFEST}, open=True)},
     names={},
     envelopes={},
 )
@@ -46,12 +46,12 @@ class Aggregator:
         self.requests: list[set[bytes]] = []
         self.counted: dict[bytes, Report] = {}
 
-    def post(self, collection: str, body: bytes) -> Answer:
+    def post(self, collection: str, body: bytes) -> UpstreamReply:
         reports = decode_upload(body)
         self.requests.append({report.header.report_id for report in reports})
         for report in reports:
             self.counted.setdefault(report.header.report_id, report)
-        return Answer(200, b"", {"content-type": ERRORS_MEDIA_TYPE, "content-length": "0"})
+        return UpstreamReply(200, b"", {"content-type": ERRORS_MEDIA_TYPE, "content-length": "0"})
 
 
 class Rig:
@@ -60,10 +60,10 @@ class Rig:
     def __init__(self, path: Path, aggregator: Aggregator) -> None:
         clock = Moment()
         self.acknowledged: list[Report] = []
-        self.queue = Queue(path)
-        self.intake = Intake(self.queue.accept, reports_per_minute=10_000, clock=clock)
-        self.intake.notices = NOTICES
-        self.forwarder = Forwarder(self.queue, aggregator.post, batch=BATCH, clock=clock)
+        self.queue = ReportQueue(path)
+        self.intake = SealedUploads(self.queue.accept, reports_per_minute=10_000, clock=clock)
+        self.intake.mirror = MIRROR
+        self.forwarder = Forwarder(self.queue, aggregator.post, min_batch=BATCH, clock=clock)
 
     def take(self, *reports: Report) -> None:
         for report in reports:
@@ -71,7 +71,7 @@ class Rig:
             self.acknowledged.append(report)
 
     def run(self) -> None:
-        self.forwarder.run(NOTICES)
+        self.forwarder.run(MIRROR)
 
 
 def lives(rig: Rig) -> None:
@@ -109,7 +109,7 @@ def test_after_a_kill_anywhere_all_that_was_acknowledged_is_there_or_was_passed_
     tmp_path: Path,
 ) -> None:
     for grave, rig, aggregator in kills(tmp_path, lives):
-        kept = {bytes(id) for (id,) in Queue(grave)._read("select id from reports")}
+        kept = {bytes(id) for (id,) in ReportQueue(grave)._read("select id from reports")}
         acknowledged = {report.header.report_id for report in rig.acknowledged}
         assert acknowledged <= kept
         assert set().union(*aggregator.requests, set()) <= kept

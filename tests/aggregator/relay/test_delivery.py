@@ -9,7 +9,7 @@ import pytest
 
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.relay.queue import NAME
-from deniable_aggregator.relay.wsgi import NOTICES_SECONDS
+from deniable_aggregator.relay.wsgi import MIRROR_SECONDS
 from deniable_shared.report import Report
 from support import api_world, relay_world
 from support.relay_reports import YES, sent
@@ -121,5 +121,5 @@ def test_an_aggregator_that_cannot_be_read_leaves_the_copy_as_it_was(
 ) -> None:
     before = world.get("/v1/keys").body
     world.relay._upstream.get = lambda path: b"no JSON"  # type: ignore[method-assign]
-    world.tick(NOTICES_SECONDS)
+    world.tick(MIRROR_SECONDS)
     assert world.get("/v1/keys").body == before

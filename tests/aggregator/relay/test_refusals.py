@@ -97,7 +97,7 @@ def test_one_network_is_limited_and_a_trusted_proxy_is_not(tmp_path: Path) -> No
 
 
 def test_a_full_relay_asks_devices_to_come_later(world: RelayWorld, settings: Collection) -> None:
-    world.relay.intake.waiting = 5_000_000
+    world.relay.uploads.waiting = 5_000_000
     answer = world.upload(settings.id, world.aggregator.report(settings, YES))
     assert answer.status == 503
     world.tick()

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from deniable_aggregator.relay.forwarder import Answer, Forwarder
-from deniable_aggregator.relay.notices import Notices
-from deniable_aggregator.relay.queue import NAME, Queue, Sealed
+from deniable_aggregator.relay.forwarder import Forwarder, UpstreamReply
+from deniable_aggregator.relay.mirror import Mirror
+from deniable_aggregator.relay.queue import NAME, ReportQueue, SealedReport
 from deniable_shared.problems import PROBLEM_MEDIA_TYPE, problem_document
 from deniable_shared.report import Report, ReportHeader
 from support import api_world
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
 FILE: dict[str, Any] = json.loads((FOLDER / "replies.json").read_text())
-NOTICES = Notices(
+MIRROR = Mirror(
     keys=b"",
     active=frozenset(),
     listed=frozenset(),
@@ -44,11 +44,11 @@ def test_a_reply_settles_a_report_only_as_the_vector_says(
     case: dict[str, Any], tmp_path: Path
 ) -> None:
     body = case["text"].encode() if "text" in case else bytes.fromhex(case["hex"])
-    answer = Answer(case["status"], body, case["headers"])
-    queue = Queue(tmp_path / NAME)
+    answer = UpstreamReply(case["status"], body, case["headers"])
+    queue = ReportQueue(tmp_path / NAME)
     header = ReportHeader(bytes.fromhex(FILE["report"]), 20_000, 1, 1)
-    queue.accept([Sealed("settings", Report(header, bytes(50)))])
-    Forwarder(queue, lambda *_: answer, batch=1, clock=Moment()).run(NOTICES)
+    queue.accept([SealedReport("settings", Report(header, bytes(50)))])
+    Forwarder(queue, lambda *_: answer, min_batch=1, clock=Moment()).run(MIRROR)
     kept = case["does"] in KEPT or case["name"] == "failed: too-early"
     assert queue.waiting() == kept
     assert queue.counts().get("forwarded", 0) == (case["does"] == "done")

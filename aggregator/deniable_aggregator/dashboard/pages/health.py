@@ -16,7 +16,7 @@ from deniable_aggregator.dashboard.ingest_health import anomalies_of, health_of,
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import PageNumber, paginate
 from deniable_aggregator.documents.fields import Arguments
-from deniable_aggregator.metrics.pace import WINDOW_SECONDS
+from deniable_aggregator.metrics.rates import WINDOW_SECONDS
 from deniable_aggregator.web.application import service
 
 ROWS = 25
@@ -33,7 +33,7 @@ class HealthArguments(Arguments, frozen=True):
 def view(query: HealthArguments) -> Context:
     """Every collection that the visitor may see, the busiest first."""
     visitor, now, store = current_identity(), service().clock(), service().store
-    rates = service().pace.per_minute()
+    rates = service().rates.per_minute()
     collections = [
         collection
         for collection in service().registry.all()
@@ -56,10 +56,10 @@ def view(query: HealthArguments) -> Context:
         "hidden": sum(row.collection.manifest.read != "live" for row in rows),
         "open_epochs": sum(row.open_epochs or 0 for row in rows),
         "late": sum(row.late for row in rows),
-        "batches": service().watch.batches,
-        "lag_seconds": service().watch.lag_seconds,
+        "batches": service().store_health.batches,
+        "lag_seconds": service().store_health.lag_seconds,
         "reasons": rejection_totals(rows),
-        "checks": service().readiness.look(),
+        "checks": service().readiness.check(),
         "odd": [anomalies for anomalies in odd if anomalies is not None],
     }
 

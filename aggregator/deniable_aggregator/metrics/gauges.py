@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from deniable_aggregator.heads import Keeper
     from deniable_aggregator.ingest import Ingest
     from deniable_aggregator.keys import Keys
-    from deniable_aggregator.metrics.watch import Watch
+    from deniable_aggregator.metrics.store_health import StoreHealth
     from deniable_aggregator.registry import Registry
 
 
 @dataclass(frozen=True, eq=False)
-class State(Collector):
+class ServiceGauges(Collector):
     """The parts of one service that the gauges read; `data` is its directory."""
 
     data: Path
     ingest: Ingest
-    watch: Watch
+    store_health: StoreHealth
     heads: Keeper
     keys: Keys
     registry: Registry
@@ -52,26 +52,30 @@ class State(Collector):
             "Opened reports that wait for the commit under way to end.",
             self.ingest.waiting,
         )
-        yield from self._of_store()
-        yield from self._of_keys()
-        yield self._collections()
+        yield from self._store_gauges()
+        yield from self._key_gauges()
+        yield self._collection_gauge()
         yield GaugeMetricFamily(
             "deniable_disk_free_bytes",
             "Space left where the data directory lies.",
             readiness.free_bytes(self.data),
         )
 
-    def _of_store(self) -> Iterator[Metric]:
+    def _store_gauges(self) -> Iterator[Metric]:
         yield GaugeMetricFamily(
-            "deniable_store_up", "Whether the database answered the last time.", int(self.watch.up)
+            "deniable_store_up",
+            "Whether the database answered the last time.",
+            int(self.store_health.up),
         )
         yield GaugeMetricFamily(
-            "deniable_rollup_batches", "Batches that wait for the roll-up.", self.watch.batches
+            "deniable_rollup_batches",
+            "Batches that wait for the roll-up.",
+            self.store_health.batches,
         )
         yield GaugeMetricFamily(
             "deniable_rollup_lag_seconds",
             "How long the oldest batch has waited for the roll-up, at least.",
-            self.watch.lag_seconds,
+            self.store_health.lag_seconds,
         )
         yield GaugeMetricFamily(
             "deniable_ledger_behind",
@@ -79,7 +83,7 @@ class State(Collector):
             int(self.heads.behind),
         )
 
-    def _of_keys(self) -> Iterator[Metric]:
+    def _key_gauges(self) -> Iterator[Metric]:
         keys, now = self.keys, self.clock()
         ages = GaugeMetricFamily(
             "deniable_key_age_seconds",
@@ -101,11 +105,11 @@ class State(Collector):
             keys.delegated_until,
         )
 
-    def _collections(self) -> Metric:
-        found = Counter(each.state for each in self.registry.all())
+    def _collection_gauge(self) -> Metric:
+        counts = Counter(each.state for each in self.registry.all())
         family = GaugeMetricFamily(
             "deniable_collections", "Registered collections.", labels=["state"]
         )
         for state in ("open", "closed"):
-            family.add_metric([state], found[state])
+            family.add_metric([state], counts[state])
         return family

@@ -33,7 +33,7 @@ _MAX_REPORT = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
-class Spooled:
+class SpooledReport:
     """One report as it came, sealed and encoded, and the id of the collection it is for."""
 
     collection: str
@@ -53,15 +53,15 @@ class Spooled:
         return name + opaque(self.report, 4, 1, _MAX_REPORT)
 
 
-def encode_block(records: Sequence[Spooled]) -> bytes:
+def encode_block(records: Sequence[SpooledReport]) -> bytes:
     """The bytes of a block, in the order given; SpoolError unless 1…MAX_RECORDS records."""
     if not 1 <= len(records) <= MAX_RECORDS:
         raise SpoolError(f"a block must hold 1…{MAX_RECORDS} records, got {len(records)}")
-    body = b"".join([MAGIC, len(records).to_bytes(4, "big"), *map(Spooled.encode, records)])
+    body = b"".join([MAGIC, len(records).to_bytes(4, "big"), *map(SpooledReport.encode, records)])
     return body + sha256(body).digest()
 
 
-def decode_block(data: bytes) -> list[Spooled]:
+def decode_block(data: bytes) -> list[SpooledReport]:
     """The inverse of `encode_block`; SpoolError for any other bytes."""
     body, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
     if not body.startswith(MAGIC) or sha256(body).digest() != checksum:
@@ -75,7 +75,7 @@ def decode_block(data: bytes) -> list[Spooled]:
     return records
 
 
-def _records(body: bytes) -> Iterator[Spooled]:
+def _records(body: bytes) -> Iterator[SpooledReport]:
     """Once for each report of a large spool: so it reads lengths where they stand."""
     names: dict[bytes, str] = {}
     (count,) = _UINT32.unpack_from(body, len(MAGIC))
@@ -86,6 +86,6 @@ def _records(body: bytes) -> Iterator[Spooled]:
         name, at = body[at + 1 : report_at - _UINT32.size], report_at + size
         if name not in names:
             names[name] = name.decode()
-        yield Spooled(names[name], body[report_at:at])
+        yield SpooledReport(names[name], body[report_at:at])
     if at != len(body):
         raise SpoolError(f"not a block of a spool: {count} records end at byte {at}")

@@ -20,7 +20,7 @@ class LoadError(AggregatorError):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LoadPlan:
     """`rate` requests a second for `seconds`, each of `reports` reports, over `connections`."""
 
     rate: int

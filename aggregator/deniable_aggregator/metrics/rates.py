@@ -14,38 +14,38 @@ from typing import TYPE_CHECKING
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
-    from deniable_aggregator.metrics.measures import Metrics
+    from deniable_aggregator.metrics.metrics import Metrics
 
 WINDOW_SECONDS = 120.0
 
-Outcome = tuple[str, str]
+ReportOutcome = tuple[str, str]
 """Collection id, and what became of a report: "counted", "duplicate", or why it was rejected."""
 
 
-class Pace:
-    """`look` is called by one thread; the rest may be read from any."""
+class ReportRates:
+    """`sample` is called by one thread; the rest may be read from any."""
 
     def __init__(self, metrics: Metrics, *, clock: Clock) -> None:
         self._metrics = metrics
         self._clock = clock
-        self._seen: deque[tuple[float, Mapping[Outcome, float]]] = deque()
+        self._samples: deque[tuple[float, Mapping[ReportOutcome, float]]] = deque()
         self._lock = threading.Lock()
 
-    def look(self) -> None:
+    def sample(self) -> None:
         """Note how many there are of each."""
         now, totals = self._clock(), self._metrics.reports_so_far()
         with self._lock:
-            self._seen.append((now, totals))
-            while self._seen[0][0] < now - WINDOW_SECONDS:
-                self._seen.popleft()
+            self._samples.append((now, totals))
+            while self._samples[0][0] < now - WINDOW_SECONDS:
+                self._samples.popleft()
 
-    def per_minute(self) -> Mapping[Outcome, float] | None:
+    def per_minute(self) -> Mapping[ReportOutcome, float] | None:
         """Reports a minute of each outcome that there was; None before there were two looks."""
         with self._lock:
-            if len(self._seen) < 2:
+            if len(self._samples) < 2:
                 return None
-            (began, before), (ended, after) = self._seen[0], self._seen[-1]
-        minutes = (ended - began) / 60
+            (started, before), (ended, after) = self._samples[0], self._samples[-1]
+        minutes = (ended - started) / 60
         if minutes <= 0:
             return None
         gained = {outcome: n - before.get(outcome, 0.0) for outcome, n in after.items()}

@@ -24,30 +24,34 @@ _LAST_DATA_SENT = struct.Struct("=44xI")  # milliseconds since, or since the con
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 _MAPPED = "::ffff:"
 
-Cut = Callable[[str, float], int]
+ShutDownSilent = Callable[[str, float], int]
 
 
-def shut_down(address: str, seconds: float) -> int:
+def shut_down_silent(address: str, seconds: float) -> int:
     """Shut down this address's connections on which nothing was sent for so long; how many.
 
     Only those to a port that this process listens on: what it opened itself is not meant.
     """
     with ExitStack() as stack:
-        found = [stack.enter_context(closing(each)) for each in _sockets()]
-        ports = {_port(each) for each in found if _listens(each)}
-        silent = [each for each in found if _port(each) in ports and _is_silent(each, seconds)]
-        return sum(_shut_down(each) for each in silent if _peer(each) == _plain(address))
+        sockets = [stack.enter_context(closing(each)) for each in _tcp_sockets()]
+        ports = {_port(each) for each in sockets if _listens(each)}
+        silent = [each for each in sockets if _port(each) in ports and _is_silent(each, seconds)]
+        return sum(_close(each) for each in silent if _peer(each) == _without_prefix(address))
 
 
-class Bodies:
-    """Which bodies are being read, and since when. Thread-safe."""
+class SlowBodyGuard:
+    """Knows which bodies are being read, and since when. Thread-safe."""
 
     def __init__(
-        self, seconds: float, *, clock: Callable[[], float] = time.monotonic, cut: Cut = shut_down
+        self,
+        seconds: float,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        shut_down: ShutDownSilent = shut_down_silent,
     ) -> None:
         self._seconds = seconds
         self._clock = clock
-        self._cut = cut
+        self._shut_down = shut_down
         self._reads: dict[object, tuple[float, str]] = {}
 
     def read(self, stream: Any, length: int, address: str) -> bytes:
@@ -60,32 +64,32 @@ class Bodies:
         finally:
             del self._reads[this]
 
-    def guard(self, stream: Any, address: str) -> Guarded:
+    def watch(self, stream: Any, address: str) -> WatchedStream:
         """The same stream for a framework."""
-        return Guarded(self, stream, address)
+        return WatchedStream(self, stream, address)
 
     def cut_off(self) -> int:
         """Cut those that take too long; how many connections. Call every second or so."""
         late = self._clock() - self._seconds
         stalled = {address for since, address in list(self._reads.values()) if since <= late}
-        return sum(self._cut(address, self._seconds) for address in sorted(stalled - {""}))
+        return sum(self._shut_down(address, self._seconds) for address in sorted(stalled - {""}))
 
 
-class Guarded:
+class WatchedStream:
     """`wsgi.input` whose reads are noted."""
 
-    def __init__(self, bodies: Bodies, stream: Any, address: str) -> None:
-        self._bodies = bodies
+    def __init__(self, guard: SlowBodyGuard, stream: Any, address: str) -> None:
+        self._guard = guard
         self._stream = stream
         self._address = address
 
     def read(self, size: int = -1) -> bytes:
         """As the stream does."""
-        return self._bodies.read(self._stream, size, self._address)
+        return self._guard.read(self._stream, size, self._address)
 
     def readline(self, size: int = -1) -> bytes:
         """As the stream does."""
-        return self._bodies.read(_Lines(self._stream), size, self._address)
+        return self._guard.read(_LineReader(self._stream), size, self._address)
 
     def readlines(self, _hint: int = -1) -> list[bytes]:
         """All lines."""
@@ -95,55 +99,55 @@ class Guarded:
         return iter(self.readline, b"")
 
 
-class _Lines:
+class _LineReader:
     """Reads a line where `read` is asked for."""
 
     def __init__(self, stream: Any) -> None:
         self.read = stream.readline
 
 
-def _sockets() -> Iterator[socket.socket]:
+def _tcp_sockets() -> Iterator[socket.socket]:
     """Duplicates of this process's TCP sockets: whoever owns one keeps it."""
     with suppress(OSError):
         for entry in os.listdir(_DESCRIPTORS):
             with suppress(OSError):
                 if stat.S_ISSOCK(os.fstat(int(entry)).st_mode):
-                    found = socket.socket(fileno=os.dup(int(entry)))
-                    if found.type == socket.SOCK_STREAM and found.family in _FAMILIES:
-                        yield found
+                    duplicate = socket.socket(fileno=os.dup(int(entry)))
+                    if duplicate.type == socket.SOCK_STREAM and duplicate.family in _FAMILIES:
+                        yield duplicate
                     else:
-                        found.close()
+                        duplicate.close()
 
 
-def _listens(found: socket.socket) -> bool:
-    return bool(found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+def _listens(connection: socket.socket) -> bool:
+    return bool(connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 
 
-def _port(found: socket.socket) -> int:
-    return int(found.getsockname()[1])
+def _port(connection: socket.socket) -> int:
+    return int(connection.getsockname()[1])
 
 
-def _peer(found: socket.socket) -> str:
-    return _plain(found.getpeername()[0])
+def _peer(connection: socket.socket) -> str:
+    return _without_prefix(connection.getpeername()[0])
 
 
-def _is_silent(found: socket.socket, seconds: float) -> bool:
-    if _listens(found) or _TCP_INFO is None:
+def _is_silent(connection: socket.socket, seconds: float) -> bool:
+    if _listens(connection) or _TCP_INFO is None:
         return False
     try:
-        found.getpeername()
-        info = found.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, _LAST_DATA_SENT.size)
+        connection.getpeername()
+        info = connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, _LAST_DATA_SENT.size)
     except OSError:
         return False
     return bool(_LAST_DATA_SENT.unpack(info)[0] >= seconds * 1_000)
 
 
-def _shut_down(found: socket.socket) -> bool:
+def _close(connection: socket.socket) -> bool:
     with suppress(OSError):
-        found.shutdown(socket.SHUT_RDWR)
+        connection.shutdown(socket.SHUT_RDWR)
         return True
     return False
 
 
-def _plain(address: str) -> str:
+def _without_prefix(address: str) -> str:
     return address.removeprefix(_MAPPED)

@@ -13,8 +13,8 @@ from unittest.mock import patch
 import pytest
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.ingest import commit
-from deniable_aggregator.ingest.commit import Gather, GroupCommit
+from deniable_aggregator.ingest import group_commit
+from deniable_aggregator.ingest.group_commit import BatchWindow, GroupCommit
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.store.rows import Arrival, Tally, Verdict
 from support.databases import AnyStore
@@ -147,7 +147,7 @@ def test_an_interrupted_leader_hands_on_the_lead(queue: Callable[..., Queue]) ->
 
 
 def test_a_batch_is_bounded(queue: Callable[..., Queue], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commit, "MAX_BATCH", 5)
+    monkeypatch.setattr(group_commit, "MAX_BATCH", 5)
     waiting = queue()
     sizes = [1, 2, 3, 9, 1]
     batches = [arrivals(range(10 * n, 10 * n + size)) for n, size in enumerate(sizes)]
@@ -201,7 +201,7 @@ def test_one_report_submitted_by_many_threads_at_once_is_counted_once(store: Any
 
 
 def test_a_leader_that_gathers_begins_when_enough_have_come(queue: Callable[..., Queue]) -> None:
-    waiting = queue(gather=Gather(3, 60.0))
+    waiting = queue(window=BatchWindow(3, 60.0))
     first, second = waiting.submit(arrivals([1]), arrivals([2]))
     assert waiting.size() == (2, 0)
     [third] = waiting.submit(arrivals([3]))
@@ -213,12 +213,12 @@ def test_a_leader_that_gathers_begins_when_enough_have_come(queue: Callable[...,
 
 def test_a_leader_that_gathers_waits_for_nobody_longer_than_its_time(store: AnyStore) -> None:
     for seconds in (0.0, 0.01):
-        commits = GroupCommit(partial(store.commit, tally=sums), gather=Gather(1_000, seconds))
+        commits = GroupCommit(partial(store.commit, tally=sums), window=BatchWindow(1_000, seconds))
         assert len(commits.submit(arrivals([1]))) == 1
 
 
 def test_a_leader_that_is_interrupted_while_it_gathers_commits_first(store: AnyStore) -> None:
-    commits = GroupCommit(partial(store.commit, tally=sums), gather=Gather(2, 60.0))
+    commits = GroupCommit(partial(store.commit, tally=sums), window=BatchWindow(2, 60.0))
 
     def interrupted(holds: object, seconds: float) -> bool:
         raise KeyboardInterrupt

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 NOTICES = "notices.json"
-"""Where files have names, that of what `publish` writes."""
+"""Where files have names, that of what `write_notices` writes."""
 
 DAMAGED = ".damaged"
 """Ends the names of files that were set aside."""
 
 
-class Stored(NamedTuple):
+class SpoolFile(NamedTuple):
     """A file by its name, and its size in bytes."""
 
     name: str
@@ -33,13 +33,13 @@ class Spool(Protocol):
         """The address, without credentials."""
 
     @property
-    def gathers(self) -> bool:
+    def batches_uploads(self) -> bool:
         """Whether each file costs so much that reports should be gathered for it."""
 
     def put(self, name: str, data: bytes) -> None:
         """Write a new file. Durable and whole once this returns; before, it is not there."""
 
-    def files(self) -> list[Stored]:
+    def files(self) -> list[SpoolFile]:
         """All that were put and neither removed nor set aside, by name."""
 
     def get(self, name: str) -> bytes:
@@ -54,10 +54,10 @@ class Spool(Protocol):
     def sweep(self, now: float) -> None:
         """Remove what writers that were killed have left, once it is a day old."""
 
-    def publish(self, data: bytes) -> None:
-        """Replace the one file that doors read, in one step."""
+    def write_notices(self, data: bytes) -> None:
+        """Replace the one file that intakes read, in one step."""
 
-    def published(self) -> bytes:
+    def read_notices(self) -> bytes:
         """What was published last; FileNotFoundError before the first."""
 
 

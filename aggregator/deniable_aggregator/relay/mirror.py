@@ -24,7 +24,7 @@ Fetch = Callable[[str], bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class MirroredCollection:
     """A collection by its manifests; `newest` says when epochs close."""
 
     versions: Mapping[int, Manifest]
@@ -36,7 +36,7 @@ class Collected:
 
 
 @dataclass(frozen=True, slots=True)
-class Notices:
+class Mirror:
     """All of it at one moment; the log reaches at least as far as the key list says.
 
     `active` are the ids of the keys that devices seal to now, `listed` of all that may still open.
@@ -48,24 +48,24 @@ class Notices:
     log: Sequence[object]
     log_head: str
     listing: bytes
-    collections: Mapping[str, Collected]
+    collections: Mapping[str, MirroredCollection]
     names: Mapping[str, str]
     envelopes: Mapping[tuple[str, int], bytes]
 
-    def find(self, id_or_name: str) -> tuple[str, Collected] | None:
-        """A collection's id and what is known of it, by id or name."""
+    def find(self, id_or_name: str) -> tuple[str, MirroredCollection] | None:
+        """A collection's id and its manifests, by id or name."""
         collection_id = (
             id_or_name if id_or_name in self.collections else self.names.get(id_or_name, "")
         )
-        found = self.collections.get(collection_id)
-        return None if found is None else (collection_id, found)
+        collection = self.collections.get(collection_id)
+        return None if collection is None else (collection_id, collection)
 
     def manifest(self, id_or_name: str, version: int | None) -> bytes | None:
         """A signed manifest, by default the newest."""
-        found = self.find(id_or_name)
-        if found is None:
+        match = self.find(id_or_name)
+        if match is None:
             return None
-        return self.envelopes.get((found[0], version or found[1].newest.version))
+        return self.envelopes.get((match[0], version or match[1].newest.version))
 
     def log_page(self, first: int) -> bytes:
         """What `GET /v1/log` answers."""
@@ -74,15 +74,15 @@ class Notices:
         return json.dumps(document, separators=(",", ":")).encode()
 
 
-def fetched(fetch: Fetch, before: Notices | None) -> Notices:
-    """The copy of now. Only what can have changed since `before` is asked for.
+def fetch_mirror(fetch: Fetch, previous: Mirror | None) -> Mirror:
+    """The copy of now. Only what can have changed since `previous` is asked for.
 
     DecodeError for answers that are not an aggregator's.
     """
     keys = fetch("/v1/keys")
-    log, head = _log(fetch, list(before.log) if before else [])
+    log, head = _log(fetch, list(previous.log) if previous else [])
     items = _items(fetch("/v1/collections?archived=true"))
-    envelopes = dict(before.envelopes) if before else {}
+    envelopes = dict(previous.envelopes) if previous else {}
     collections, names = {}, {}
     for item in items:
         collection_id, version = str(item["collection"]), _integer(item["version"])
@@ -94,38 +94,38 @@ def fetched(fetch: Fetch, before: Notices | None) -> Notices:
         versions = {
             each: _manifest(envelopes[collection_id, each]) for each in range(1, version + 1)
         }
-        collections[collection_id] = Collected(versions, item["state"] == "open")
+        collections[collection_id] = MirroredCollection(versions, item["state"] == "open")
         name = str(item["name"])
-        names[name] = collection_id if name not in names else _meant(fetch, name)
+        names[name] = collection_id if name not in names else _newest_of_name(fetch, name)
     listing = _listing(items)
-    return Notices(keys, *_key_ids(keys), log, head, listing, collections, names, envelopes)
+    return Mirror(keys, *_key_ids(keys), log, head, listing, collections, names, envelopes)
 
 
-def _log(fetch: Fetch, known: list[object]) -> tuple[list[object], str]:
+def _log(fetch: Fetch, entries_so_far: list[object]) -> tuple[list[object], str]:
     while True:
-        page = _object(fetch(f"/v1/log?from={len(known)}"))
+        page = _object(fetch(f"/v1/log?from={len(entries_so_far)}"))
         entries, size = page.get("entries"), _integer(page.get("size"))
-        if not isinstance(entries, list) or (not entries and len(known) != size):
-            raise DecodeError(f"the log has {size} entries, and none after {len(known)}")
-        known = known + entries
-        if len(known) >= size:
-            return known, str(page.get("head"))
+        if not isinstance(entries, list) or (not entries and len(entries_so_far) != size):
+            raise DecodeError(f"the log has {size} entries, and none after {len(entries_so_far)}")
+        entries_so_far = entries_so_far + entries
+        if len(entries_so_far) >= size:
+            return entries_so_far, str(page.get("head"))
 
 
 def _items(listing: bytes) -> list[dict[str, object]]:
-    found = _object(listing).get("collections")
-    if not isinstance(found, list):
+    items = _object(listing).get("collections")
+    if not isinstance(items, list):
         raise DecodeError("the list of collections has no collections")
-    return found
+    return items
 
 
 def _listing(items: Sequence[dict[str, object]]) -> bytes:
     """What `GET /v1/collections` answers."""
-    shown = [item for item in items if not item.get("archived")]
-    return json.dumps({"collections": shown}, separators=(",", ":")).encode()
+    visible = [item for item in items if not item.get("archived")]
+    return json.dumps({"collections": visible}, separators=(",", ":")).encode()
 
 
-def _meant(fetch: Fetch, name: str) -> str:
+def _newest_of_name(fetch: Fetch, name: str) -> str:
     """Which of several collections of one name it means now."""
     return _manifest(fetch(f"/v1/collections/{name}/manifest")).collection
 
@@ -149,12 +149,12 @@ def _key_ids(envelope: bytes) -> tuple[frozenset[int], frozenset[int]]:
 
 def _object(body: bytes) -> dict[str, object]:
     try:
-        found = json.loads(body)
+        document = json.loads(body)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise DecodeError("the aggregator's answer is no JSON object: is this its address?")
-    return found
+    return document
 
 
 def _integer(value: object) -> int:

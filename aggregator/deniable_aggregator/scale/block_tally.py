@@ -1,6 +1,6 @@
 """The work of one worker on one block: read, open, check, drop repeated ids, tally cell by cell.
 
-A pure function of the block and the order, so that any engine may run it anywhere, again, or
+A pure function of the block and the context, so that any engine may run it anywhere, again, or
 twice at once: only the store decides what counts.
 """
 
@@ -18,9 +18,9 @@ import numpy as np
 
 from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.ingest.checks import Upload, check_reports
-from deniable_aggregator.scale.order import Bench, Order, bench
-from deniable_aggregator.spool import Spooled, read_block
-from deniable_aggregator.spool.address import opened
+from deniable_aggregator.scale.worker_context import LoadedContext, WorkerContext, load_context
+from deniable_aggregator.spool import SpooledReport, read_block
+from deniable_aggregator.spool.address import cached_spool
 from deniable_aggregator.store.rows import Cell, Part
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
@@ -32,8 +32,8 @@ UNKNOWN = "unknown-collection"
 PartFields = tuple[str, int, int, int, bytes, bytes, bytes]
 
 
-class Partial(msgspec.Struct, array_like=True, frozen=True):
-    """What a block came to: `refused` by (collection, reason); `damaged` says why it was not read.
+class BlockTally(msgspec.Struct, array_like=True, frozen=True):
+    """The tally of a block: `refused` by (collection, reason); `damaged` says why it was not read.
 
     `process` is whoever did the work, in so many `seconds` of processor time. In `parts`: cell,
     ids, payloads and tally, as bytes.
@@ -47,7 +47,7 @@ class Partial(msgspec.Struct, array_like=True, frozen=True):
     refused: list[tuple[str, str, int]] = []
     damaged: str | None = None
 
-    def in_cells(self) -> list[Part]:
+    def partial_tallies(self) -> list[Part]:
         """The parts as the store takes them."""
         return [
             Part(
@@ -60,33 +60,35 @@ class Partial(msgspec.Struct, array_like=True, frozen=True):
         ]
 
 
-def open_block(order: Order, address: str, name: str) -> bytes:
+def tally_block(context: WorkerContext, address: str, name: str) -> bytes:
     """The partial of a block of that spool, encoded; one that is damaged or gone says so."""
     started = time.process_time()
     process = f"{os.uname().nodename}:{os.getpid()}"
     with _without_cycles():
-        spool = opened(address)
+        spool = cached_spool(address)
         try:
             records = read_block(spool, name)
         except (OSError, SpoolError) as error:
-            return msgspec.msgpack.encode(Partial(process, damaged=str(error)))
-        ready = bench(order)
-        vouched = _vouched(ready, records)
-        if vouched is not None:
+            return msgspec.msgpack.encode(BlockTally(process, damaged=str(error)))
+        loaded = load_context(context)
+        problem = _voucher_problem(loaded, records)
+        if problem is not None:
             return msgspec.msgpack.encode(
-                Partial(process, damaged=f"{spool.where}/{name} {vouched}")
+                BlockTally(process, damaged=f"{spool.where}/{name} {problem}")
             )
-        came = partial(ready, records, process)
+        block_tally = tally_records(loaded, records, process)
         spent = time.process_time() - started
-        return msgspec.msgpack.encode(msgspec.structs.replace(came, seconds=spent))
+        return msgspec.msgpack.encode(msgspec.structs.replace(block_tally, seconds=spent))
 
 
-def read_partial(data: bytes | bytearray) -> Partial:
+def decode_block_tally(data: bytes | bytearray) -> BlockTally:
     """The inverse."""
-    return msgspec.msgpack.decode(data, type=Partial)
+    return msgspec.msgpack.decode(data, type=BlockTally)
 
 
-def partial(ready: Bench, records: Iterable[Spooled], process: str) -> Partial:
+def tally_records(
+    loaded: LoadedContext, records: Iterable[SpooledReport], process: str
+) -> BlockTally:
     """Of several copies of an id in the block the first that passes the checks counts."""
     total, refused = 0, Counter[tuple[str, str]]()
     frames: dict[str, list[Frame]] = defaultdict(list)
@@ -99,23 +101,23 @@ def partial(ready: Bench, records: Iterable[Spooled], process: str) -> Partial:
         else:
             frames[record.collection].append(frame)
     cells: dict[Cell, dict[bytes, bytes]] = defaultdict(dict)
-    for collection, found in frames.items():
-        for reason, n in _take(ready, collection, found, cells).items():
+    for collection, collection_frames in frames.items():
+        for reason, n in _check_collection(loaded, collection, collection_frames, cells).items():
             refused[collection, reason] += n
     taken = sum(map(len, cells.values()))
-    return Partial(
+    return BlockTally(
         process,
         records=total,
         repeated=total - taken - refused.total(),
-        parts=[_part(ready, cell, reports) for cell, reports in cells.items()],
+        parts=[_encode_part(loaded, cell, reports) for cell, reports in cells.items()],
         refused=[(*key, n) for key, n in refused.items()],
     )
 
 
-def _vouched(ready: Bench, records: Iterable[Spooled]) -> str | None:
+def _voucher_problem(loaded: LoadedContext, records: Iterable[SpooledReport]) -> str | None:
     """What keeps a block for those who redeem vouchers, which a partial cannot."""
     for collection in {record.collection for record in records}:
-        context = ready.contexts.get(collection)
+        context = loaded.contexts.get(collection)
         if context is not None and context.collection.manifest.requires:
             return f"has reports of {collection} with vouchers: count it with `deniable open`"
     return None
@@ -140,28 +142,31 @@ def _is_header(frame: Frame) -> bool:
         return False
 
 
-def _take(
-    ready: Bench, collection: str, frames: list[Frame], cells: dict[Cell, dict[bytes, bytes]]
+def _check_collection(
+    loaded: LoadedContext,
+    collection: str,
+    frames: list[Frame],
+    cells: dict[Cell, dict[bytes, bytes]],
 ) -> Counter[str]:
     """Put a collection's reports where they count; why others do not, and how many."""
-    context = ready.contexts.get(collection)
+    context = loaded.contexts.get(collection)
     if context is None:
-        ended = collection in ready.ended
+        ended = collection in loaded.ended
         return Counter({ReportError.COLLECTION_EXPIRED.slug if ended else UNKNOWN: len(frames)})
     arrivals, failed = check_reports(Upload(frames), context)
-    met: set[tuple[int, bytes]] = set()
+    seen: set[tuple[int, bytes]] = set()
     for arrival in arrivals:
         key = (arrival.cell.epoch, arrival.report_id)
-        if key not in met:
-            met.add(key)
+        if key not in seen:
+            seen.add(key)
             cells[arrival.cell][arrival.report_id] = arrival.payload
     return Counter(ReportError(status.error).slug for status in failed)
 
 
-def _part(ready: Bench, cell: Cell, reports: dict[bytes, bytes]) -> PartFields:
+def _encode_part(loaded: LoadedContext, cell: Cell, reports: dict[bytes, bytes]) -> PartFields:
     payloads = b"".join(reports.values())
     matrix = np.frombuffer(payloads, np.uint8).reshape(len(reports), -1)
-    tally = ready.contexts[cell.collection].collection.estimator.tally(matrix)
+    tally = loaded.contexts[cell.collection].collection.estimator.tally(matrix)
     key = (cell.collection, cell.epoch, cell.manifest_version, cell.cohort)
     return (*key, b"".join(reports), payloads, tally.astype("<i8", copy=False).tobytes())
 

@@ -2,7 +2,7 @@
 
 Nobody returns before the commit that holds their reports is durable. While one batch is on its way
 to the disk the next one gathers, so the slower the disk, the larger the batches. Where a commit is
-dear the leader also waits for others before it begins: see `Gather`.
+dear the leader also waits for others before it begins: see `BatchWindow`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Gather:
+class BatchWindow:
     """Begin a commit once so many submissions wait, or after so many seconds."""
 
     submissions: int
@@ -38,11 +38,11 @@ class Gather:
 class _Ticket(Generic[A, V]):
     """One submission on its way; `turn` is released when it is settled or its holder is to lead."""
 
-    __slots__ = ("arrivals", "error", "leads", "turn", "verdicts")
+    __slots__ = ("error", "leads", "reports", "statuses", "turn")
 
-    def __init__(self, arrivals: Sequence[A]) -> None:
-        self.arrivals = arrivals
-        self.verdicts: list[V] | None = None
+    def __init__(self, reports: Sequence[A]) -> None:
+        self.reports = reports
+        self.statuses: list[V] | None = None
         self.error: BaseException | None = None
         self.leads = False
         self.turn = threading.Lock()
@@ -57,15 +57,15 @@ class GroupCommit(Generic[A, V]):
         commit: Callable[[Sequence[A]], list[V]],
         *,
         max_waiting: int = 50_000,
-        gather: Gather | None = None,
+        window: BatchWindow | None = None,
     ) -> None:
-        """`commit` gives a verdict on each of a batch once they are durable.
+        """`commit` gives a status for each report of a batch once they are durable.
 
         `max_waiting` bounds those that wait besides a batch that is being committed.
         """
-        self._verdicts_on = commit
+        self._commit_reports = commit
         self._max_waiting = max_waiting
-        self._gather = gather
+        self._window = window
         self._lock = threading.Lock()
         self._entered = threading.Condition(self._lock)
         self._queue: deque[_Ticket[A, V]] = deque()
@@ -82,34 +82,34 @@ class GroupCommit(Generic[A, V]):
         if self._waiting > self._max_waiting:
             raise self._full()
 
-    def submit(self, arrivals: Sequence[A]) -> list[V]:
-        """One verdict an arrival, once they are durable.
+    def submit(self, reports: Sequence[A]) -> list[V]:
+        """One status for each report, once they are durable.
 
         Problem("unavailable") when too much waits, and when the commit failed: then nothing of the
         batch was counted, or, if only its last sync failed, counting it again changes nothing.
         """
-        if not arrivals:
+        if not reports:
             return []
-        ticket: _Ticket[A, V] = _Ticket(arrivals)
+        ticket: _Ticket[A, V] = _Ticket(reports)
         if not self._enter(ticket):
-            self._await(ticket)
+            self._wait(ticket)
         if ticket.leads:
             self._lead()
-        if ticket.verdicts is None:
+        if ticket.statuses is None:
             raise Problem(
                 "unavailable",
                 "the reports could not be stored",
                 retry_after=jittered(RETRY_SECONDS),
             ) from ticket.error
-        return ticket.verdicts
+        return ticket.statuses
 
     def _enter(self, ticket: _Ticket[A, V]) -> bool:
         """Queue the ticket; True if its holder leads."""
         with self._lock:
-            if self._waiting and self._waiting + len(ticket.arrivals) > self._max_waiting:
+            if self._waiting and self._waiting + len(ticket.reports) > self._max_waiting:
                 raise self._full()
             self._queue.append(ticket)
-            self._waiting += len(ticket.arrivals)
+            self._waiting += len(ticket.reports)
             ticket.leads = not self._busy
             self._busy = True
             self._entered.notify()
@@ -122,7 +122,7 @@ class GroupCommit(Generic[A, V]):
             retry_after=jittered(RETRY_SECONDS),
         )
 
-    def _await(self, ticket: _Ticket[A, V]) -> None:
+    def _wait(self, ticket: _Ticket[A, V]) -> None:
         try:
             ticket.turn.acquire()
         except BaseException:  # an interrupted waiter must not inherit the lead, nor drop it
@@ -133,7 +133,7 @@ class GroupCommit(Generic[A, V]):
         with self._lock:
             if ticket in self._queue and not ticket.leads:
                 self._queue.remove(ticket)
-                self._waiting -= len(ticket.arrivals)
+                self._waiting -= len(ticket.reports)
         if ticket.leads:
             self._lead()
 
@@ -145,11 +145,11 @@ class GroupCommit(Generic[A, V]):
             self._commit_front()
 
     def _wait_for_more(self) -> None:
-        gather = self._gather
-        if gather is not None:
+        window = self._window
+        if window is not None:
             with self._lock:
                 self._entered.wait_for(
-                    lambda: len(self._queue) >= gather.submissions, gather.seconds
+                    lambda: len(self._queue) >= window.submissions, window.seconds
                 )
 
     def _commit_front(self) -> None:
@@ -168,23 +168,23 @@ class GroupCommit(Generic[A, V]):
     def _take(self) -> list[_Ticket[A, V]]:
         with self._lock:
             batch = [self._queue.popleft()]
-            size = len(batch[0].arrivals)
-            while self._queue and size + len(self._queue[0].arrivals) <= MAX_BATCH:
+            size = len(batch[0].reports)
+            while self._queue and size + len(self._queue[0].reports) <= MAX_BATCH:
                 batch.append(self._queue.popleft())
-                size += len(batch[-1].arrivals)
+                size += len(batch[-1].reports)
             self._waiting -= size
             return batch
 
     def _commit(self, batch: list[_Ticket[A, V]]) -> None:
-        arrivals = [arrival for ticket in batch for arrival in ticket.arrivals]
+        reports = [report for ticket in batch for report in ticket.reports]
         try:
-            verdicts = iter(self._verdicts_on(arrivals))
+            statuses = iter(self._commit_reports(reports))
         except BaseException as error:
-            logger.exception("a commit of %d reports failed", len(arrivals))
+            logger.exception("a commit of %d reports failed", len(reports))
             for ticket in batch:
                 ticket.error = error
             if not isinstance(error, Exception):
                 raise
             return
         for ticket in batch:
-            ticket.verdicts = [next(verdicts) for _ in ticket.arrivals]
+            ticket.statuses = [next(statuses) for _ in ticket.reports]

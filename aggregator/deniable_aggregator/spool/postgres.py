@@ -1,7 +1,7 @@
 """A spool in a PostgreSQL database (extra `postgres`): each file is a row of a schema of its own.
 
-An opener makes the schema when it first publishes. A door's role needs `usage` of it, `insert` on
-`blocks` and `select` on `notices`: then it can read neither reports nor anything of the store.
+A consumer makes the schema when it first writes the notices. An intake's role needs `usage` of it,
+`insert` on `blocks` and `select` on `notices`: then it can read neither reports nor the store.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 
 from psycopg.rows import class_row
 
-from deniable_aggregator.spool.contract import NOTICES, Stored
+from deniable_aggregator.spool.protocol import NOTICES, SpoolFile
 from deniable_aggregator.store.sessions import (
     BEGIN,
     Connection,
@@ -44,10 +44,10 @@ on conflict (only_one) do update set body = excluded.body"""
 _PUBLISHED = b"select body from deniable_spool.notices"
 
 
-class Database:
+class PostgresSpool:
     """The blocks of one database; each call has a connection of its own."""
 
-    gathers = False
+    batches_uploads = False
 
     def __init__(self, url: str, where: str) -> None:
         self._url = url
@@ -58,12 +58,12 @@ class Database:
         with self._transaction() as connection:
             connection.execute(_PUT, (name, data))
 
-    def files(self) -> list[Stored]:
-        """As `Spool.files`; none where no opener has made the schema yet."""
+    def files(self) -> list[SpoolFile]:
+        """As `Spool.files`; none where no consumer has made the schema yet."""
         with self._transaction() as connection:
             if not _is_there(connection):
                 return []
-            files = connection.cursor(row_factory=class_row(Stored)).execute(_FILES)
+            files = connection.cursor(row_factory=class_row(SpoolFile)).execute(_FILES)
             return sorted(files)
 
     def get(self, name: str) -> bytes:
@@ -84,16 +84,16 @@ class Database:
         with self._transaction() as connection:
             connection.execute(_SET_ASIDE, (name,))
 
-    def publish(self, data: bytes) -> None:
-        """As `Spool.publish`; makes the schema where there is none."""
+    def write_notices(self, data: bytes) -> None:
+        """As `Spool.write_notices`; makes the schema where there is none."""
         with self._transaction() as connection:
             if not _is_there(connection):
                 connection.execute(b"select pg_advisory_xact_lock(%s)", (int(Lock.MIGRATION),))
                 connection.execute(SCHEMA)
             connection.execute(_PUBLISH, (data,))
 
-    def published(self) -> bytes:
-        """As `Spool.published`."""
+    def read_notices(self) -> bytes:
+        """As `Spool.read_notices`."""
         with self._transaction() as connection:
             return _body(connection.execute(_PUBLISHED, binary=True).fetchone(), NOTICES)
 

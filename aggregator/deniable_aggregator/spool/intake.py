@@ -1,10 +1,10 @@
-"""The door: takes uploads from the internet, without any key, and spools them.
+"""The keyless intake: takes uploads from the internet, without any key, and spools them.
 
 It checks what can be checked in the open, as a relay does, and answers 200 once the reports are in
 a block that is durable. A relay's token lets many come at once, as before an aggregator. Reports
 that come while a block is being written go into the next one; where each block is dear, as in an
 object store, the first of a block also waits for others, for a while. Whether a report opens, and
-whether its id is new, the opener finds out.
+whether its id is new, the consumer of the spool checks.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from deniable_aggregator.housekeeping import (
     ended_at_once,
     keep_house,
 )
-from deniable_aggregator.ingest.commit import Gather
+from deniable_aggregator.ingest.group_commit import BatchWindow
 from deniable_aggregator.relay.app import RelayApp
-from deniable_aggregator.relay.intake import Intake
-from deniable_aggregator.relay.notices import fetched
-from deniable_aggregator.relay.queue import Sealed
+from deniable_aggregator.relay.mirror import fetch_mirror
+from deniable_aggregator.relay.queue import SealedReport
+from deniable_aggregator.relay.sealed_uploads import SealedUploads
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool.address import open_spool
-from deniable_aggregator.spool.block import Spooled
-from deniable_aggregator.spool.blocks import require_format, write_block
-from deniable_aggregator.spool.notices import CLOSED, RELAYS, closed_of, reader
-from deniable_aggregator.spool.relays import NOBODY, Relays
+from deniable_aggregator.spool.block_files import require_format, write_block
+from deniable_aggregator.spool.block_format import SpooledReport
+from deniable_aggregator.spool.notices import CLOSED, RELAYS, decode_closed, notices_reader
+from deniable_aggregator.spool.relay_tokens import NO_RELAYS, RelayTokens
 from deniable_aggregator.suspension import Suspension
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import DeniableError
 
 VARIABLE = "DENIABLE_SPOOL"
-FACTORY = "deniable_aggregator.spool.door:app"
+FACTORY = "deniable_aggregator.spool.intake:app"
 TICK_SECONDS = 5.0
 
 logger = logging.getLogger(__name__)
 
 
-class Door:
-    """All of a door over its spool. `tick` takes up what the opener has published."""
+class KeylessIntake:
+    """All of a keyless intake over its spool. `tick` reads the notices of the consumer."""
 
     def __init__(
         self,
@@ -66,21 +66,21 @@ class Door:
         require_no_key(settings)
         self._spool = open_spool(address)
         self._format = require_format(settings.spool_format)
-        self._opened = reader(self._spool)
+        self._read_notices = notices_reader(self._spool)
         suspension = Suspension()
         self._clock_watch = ClockWatch(clock, boot_clock, suspension=suspension)
-        self._relays = NOBODY
-        self.intake = Intake(
-            self._spooled,
+        self._relays = NO_RELAYS
+        self.uploads = SealedUploads(
+            self._write,
             reports_per_minute=settings.reports_per_minute_per_prefix,
             reports_per_minute_of_collection=settings.reports_per_minute_per_collection,
-            most_waiting=math.inf,
+            max_waiting=math.inf,
             clock=self._clock_watch.now,
             anonymous=False,
-            gather=_gather(settings) if self._spool.gathers else None,
+            window=_batch_window(settings) if self._spool.batches_uploads else None,
         )
         self.app = RelayApp(
-            self.intake,
+            self.uploads,
             trusted_proxy=settings.trusted_proxy,
             suspension=suspension,
             body_seconds=settings.body_seconds,
@@ -88,30 +88,32 @@ class Door:
         )
 
     def tick(self) -> None:
-        """Look at the clock and read the notices anew; those before stay where that fails."""
+        """Check the clock and read the notices again; the previous ones stay where that fails."""
         self._clock_watch.look()
         try:
-            fetch = self._opened()
-            notices, relays = fetched(fetch, None), Relays.decode(fetch(RELAYS))
-            closed = closed_of(fetch(CLOSED))
+            fetch = self._read_notices()
+            mirror, relays = fetch_mirror(fetch, None), RelayTokens.decode(fetch(RELAYS))
+            closed = decode_closed(fetch(CLOSED))
         except DeniableError as error:
-            logger.warning("the opener's notices cannot be taken up: %s", error)
+            logger.warning("the notices of the spool's consumer cannot be read: %s", error)
             return
-        self._relays, self.intake.relays_only = relays, relays.only
-        self.intake.notices, self.intake.closed = notices, closed
+        self._relays, self.uploads.relays_only = relays, relays.relays_only
+        self.uploads.mirror, self.uploads.closed = mirror, closed
 
     def _is_relay(self, credential: str, collection: str) -> bool:
-        return self._relays.admit(credential, self.intake.find(collection), self._clock_watch.now())
+        return self._relays.accept(
+            credential, self.uploads.find_id(collection), self._clock_watch.now()
+        )
 
-    def _spooled(self, sealed: Sequence[Sealed]) -> list[bool]:
-        records = [Spooled(each.collection, each.report.encode()) for each in sealed]
+    def _write(self, sealed: Sequence[SealedReport]) -> list[bool]:
+        records = [SpooledReport(each.collection, each.report.encode()) for each in sealed]
         write_block(self._spool, records, block_format=self._format)
         return [True] * len(records)
 
 
-def _gather(settings: Settings) -> Gather:
+def _batch_window(settings: Settings) -> BatchWindow:
     """Every thread has an upload that waits: nothing more can come."""
-    return Gather(settings.threads, settings.spool_wait_ms / 1_000)
+    return BatchWindow(settings.threads, settings.spool_wait_ms / 1_000)
 
 
 def require_no_key(settings: Settings) -> None:
@@ -119,13 +121,13 @@ def require_no_key(settings: Settings) -> None:
     for path in sorted((settings.data / "keys").glob("*.key")):
         if os.access(path, os.R_OK):
             raise SpoolError(
-                f"the door must not be able to read keys, and {path} can be read: run it on "
+                f"the intake must not be able to read keys, and {path} can be read: run it on "
                 "another machine or as another user, with --data elsewhere"
             )
 
 
 def without_secrets(settings: Settings) -> Settings:
-    """The same without what opens a database or a provider, which a door has no use for."""
+    """The same without what opens a database or a provider, which an intake does not use."""
     store = "postgresql://" if settings.shared else ""  # as many processes as were asked for
     return replace(
         settings,
@@ -139,12 +141,12 @@ def without_secrets(settings: Settings) -> Settings:
 
 @cache
 def app() -> RelayApp:
-    """The door of this process, over the spool that its starter named."""
+    """The intake of this process, over the spool that its starter named."""
     with ended_at_once():
-        door = Door(os.environ[VARIABLE], Settings.load())
+        intake = KeylessIntake(os.environ[VARIABLE], Settings.load())
     keep_house(
-        Housekeeping(door.tick, every_seconds=TICK_SECONDS),
-        Housekeeping(door.app.bodies.cut_off, every_seconds=LOOK_SECONDS),
+        Housekeeping(intake.tick, every_seconds=TICK_SECONDS),
+        Housekeeping(intake.app.body_guard.cut_off, every_seconds=LOOK_SECONDS),
         finish=lambda: None,
     )
-    return door.app
+    return intake.app

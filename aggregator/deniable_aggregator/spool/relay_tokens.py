@@ -1,8 +1,8 @@
-"""The relays that a door without a database may take more than one report from.
+"""The relays that a keyless intake may take more than one report from.
 
-The opener writes them beside what it publishes: of a token the SHA-256, which admits nobody, when
-it expires and which collections it is limited to; and whether reports come by relays alone. A token
-that is revoked is refused once the opener has written, and the door has read, the next of these.
+The consumer of the spool writes them into the notices: the SHA-256 of a token, which gives no
+access, when it expires and which collections it is limited to; and whether reports come by relays
+alone. A revoked token is refused once the intake has read the next notices.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class RelayToken:
     expires: int | None = None
     collections: tuple[str, ...] | None = None
 
-    def admits(self, token_hash: bytes, collection: str | None, now: float) -> bool:
+    def accepts(self, token_hash: bytes, collection: str | None, now: float) -> bool:
         """Whether that is it, and good now for the collection of this id, None for an unknown."""
         expired = self.expires is not None and now >= self.expires
         within = self.collections is None or collection in self.collections
@@ -33,31 +33,31 @@ class RelayToken:
 
 
 @dataclass(frozen=True, slots=True)
-class Relays:
-    """`only`: nobody else may send."""
+class RelayTokens:
+    """`relays_only`: nobody else may send."""
 
-    only: bool
+    relays_only: bool
     tokens: tuple[RelayToken, ...] = ()
 
-    def admit(self, header: str | None, collection: str | None, now: float) -> bool:
+    def accept(self, header: str | None, collection: str | None, now: float) -> bool:
         """Whether an Authorization header carries one of the tokens."""
         token_hash = presented(header)
         return token_hash is not None and any(
-            token.admits(token_hash, collection, now) for token in self.tokens
+            token.accepts(token_hash, collection, now) for token in self.tokens
         )
 
     def encode(self) -> bytes:
         tokens = [{**asdict(token), "hash": token.hash.hex()} for token in self.tokens]
-        return json.dumps({"only": self.only, "tokens": tokens}).encode()
+        return json.dumps({"only": self.relays_only, "tokens": tokens}).encode()
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
         """The inverse; SpoolError for anything else."""
         try:
-            found = json.loads(data)
-            return cls(bool(found["only"]), tuple(_token(each) for each in found["tokens"]))
+            document = json.loads(data)
+            return cls(bool(document["only"]), tuple(_token(each) for each in document["tokens"]))
         except (ValueError, TypeError, KeyError) as error:
-            raise SpoolError(f"what the opener wrote of relays cannot be read: {error}") from error
+            raise SpoolError(f"the relay tokens in the notices cannot be read: {error}") from error
 
 
 def _token(row: Mapping[str, Any]) -> RelayToken:
@@ -66,5 +66,5 @@ def _token(row: Mapping[str, Any]) -> RelayToken:
     return RelayToken(bytes.fromhex(row["hash"]), row["expires"], limited)
 
 
-NOBODY = Relays(only=False)
-"""Before an opener has said anything."""
+NO_RELAYS = RelayTokens(relays_only=False)
+"""Before a consumer has written any notices."""

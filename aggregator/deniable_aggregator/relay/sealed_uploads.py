@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
 
-from deniable_aggregator.ingest.commit import Gather, GroupCommit
+from deniable_aggregator.ingest.group_commit import BatchWindow, GroupCommit
 from deniable_aggregator.ingest.limiter import CollectionLimiter, PrefixLimiter
 from deniable_aggregator.problem import Problem, jittered
-from deniable_aggregator.relay.notices import Collected, Notices
-from deniable_aggregator.relay.queue import Sealed
+from deniable_aggregator.relay.mirror import Mirror, MirroredCollection
+from deniable_aggregator.relay.queue import SealedReport
 from deniable_shared.epochs import Clock, closes_at, starts_too_early
 from deniable_shared.errors import DecodeError
 from deniable_shared.problems import ReportError
@@ -27,37 +27,37 @@ from deniable_shared.report import (
 )
 
 RETRY_SECONDS = 30.0
-MOST_WAITING = 5_000_000
+MAX_WAITING = 5_000_000
 """Reports kept at a time: what bounds the disk while the aggregator cannot be reached."""
 
 
-class Intake:
+class SealedUploads:
     """Takes uploads. Thread-safe; an upload returns once its report is durable."""
 
     def __init__(
         self,
-        keep: Callable[[Sequence[Sealed]], list[bool]],
+        store: Callable[[Sequence[SealedReport]], list[bool]],
         *,
         reports_per_minute: int,
         clock: Clock,
         reports_per_minute_of_collection: int = 0,
         waiting: int = 0,
-        most_waiting: float = MOST_WAITING,
+        max_waiting: float = MAX_WAITING,
         anonymous: bool = True,
-        gather: Gather | None = None,
+        window: BatchWindow | None = None,
     ) -> None:
-        """`keep` puts reports on disk and says which were new; `waiting` of them are there.
+        """`store` puts reports on disk and says which were new; `waiting` of them are there.
 
         `anonymous`: reports hide among each other. 0 reports of a collection are no limit.
-        `gather`: how long reports wait for each other.
+        `window`: how long reports wait for each other.
         """
         self._limiter = PrefixLimiter(reports_per_minute, clock=clock)
         self._shares = CollectionLimiter(reports_per_minute_of_collection, clock=clock)
-        self._commits = GroupCommit(keep, gather=gather)
+        self._commits = GroupCommit(store, window=window)
         self._clock = clock
         self._anonymous = anonymous
-        self._most_waiting = most_waiting
-        self.notices: Notices | None = None
+        self._max_waiting = max_waiting
+        self.mirror: Mirror | None = None
         self.relays_only = False
         self.closed: Container[tuple[str, int]] = frozenset()
         self.waiting = waiting
@@ -76,15 +76,17 @@ class Intake:
         `prefix`, `relay` and `token_refused` are those of an aggregator's upload. Raises Problem
         for the request as a whole.
         """
-        reports = self._parsed(body, None if relay else prefix)
-        collection_id, known = self._found(collection)
-        self._require_open(collection_id, known)
+        reports = self._decode(body, None if relay else prefix)
+        collection_id, mirrored = self._require_collection(collection)
+        self._require_open(collection_id, mirrored)
         self._shares.admit(collection_id, len(reports))
         self._require_room()
         token_error = self._token_error(len(reports), relay=relay, refused=token_refused)
-        errors = [token_error or self._error(collection_id, known, each.header) for each in reports]
+        errors = [
+            token_error or self._error(collection_id, mirrored, each.header) for each in reports
+        ]
         kept = [
-            Sealed(collection_id, each)
+            SealedReport(collection_id, each)
             for each, error in zip(reports, errors, strict=True)
             if error is None
         ]
@@ -95,22 +97,22 @@ class Intake:
             if error is not None
         ]
 
-    def ready(self) -> Notices:
+    def require_mirror(self) -> Mirror:
         """The copy of what the aggregator publishes; Problem("unavailable") before the first."""
-        if self.notices is None:
+        if self.mirror is None:
             raise Problem(
                 "unavailable",
                 "the relay has not reached its aggregator yet",
                 retry_after=jittered(RETRY_SECONDS),
             )
-        return self.notices
+        return self.mirror
 
-    def find(self, collection: str) -> str | None:
+    def find_id(self, collection: str) -> str | None:
         """The id of a collection by id or name; None where there is none."""
-        found = self.ready().find(collection)
-        return None if found is None else found[0]
+        match = self.require_mirror().find(collection)
+        return None if match is None else match[0]
 
-    def _parsed(self, body: bytes, prefix: str | None) -> list[Report]:
+    def _decode(self, body: bytes, prefix: str | None) -> list[Report]:
         """One report is charged before anything is read, the others as soon as they are known."""
         if prefix is not None:
             self._limiter.admit(prefix)
@@ -122,11 +124,11 @@ class Intake:
             self._limiter.admit(prefix, len(reports) - 1)
         return reports
 
-    def _found(self, collection: str) -> tuple[str, Collected]:
-        found = self.ready().find(collection)
-        if found is None:
+    def _require_collection(self, collection: str) -> tuple[str, MirroredCollection]:
+        match = self.require_mirror().find(collection)
+        if match is None:
             raise Problem("unknown-collection", "no collection has this id or name")
-        return found
+        return match
 
     def _token_error(self, reports: int, *, relay: bool, refused: bool) -> ReportError | None:
         if refused:
@@ -134,14 +136,14 @@ class Intake:
         needed = reports > 1 or self.relays_only
         return ReportError.TOKEN_REQUIRED if needed and not relay else None
 
-    def _require_open(self, collection_id: str, known: Collected) -> None:
-        newest = known.newest
+    def _require_open(self, collection_id: str, mirrored: MirroredCollection) -> None:
+        newest = mirrored.newest
         closes = closes_at(newest.last_epoch, newest.epoch_seconds, newest.grace_seconds)
-        if not known.open or self._clock() > closes:
+        if not mirrored.open or self._clock() > closes:
             raise Problem("collection-closed", f"{collection_id} takes no reports any more")
 
     def _require_room(self) -> None:
-        if self.waiting >= self._most_waiting:
+        if self.waiting >= self._max_waiting:
             raise Problem(
                 "unavailable",
                 "too many reports wait for the aggregator",
@@ -149,18 +151,18 @@ class Intake:
             )
 
     def _error(
-        self, collection_id: str, known: Collected, header: ReportHeader
+        self, collection_id: str, mirrored: MirroredCollection, header: ReportHeader
     ) -> ReportError | None:
-        notices = self.ready()
-        keys = notices.active if self._anonymous else notices.listed
-        newest, epoch, now = known.newest, header.epoch, self._clock()
+        mirror = self.require_mirror()
+        keys = mirror.active if self._anonymous else mirror.listed
+        newest, epoch, now = mirrored.newest, header.epoch, self._clock()
         closes = closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
         refusals = (
             (starts_too_early(epoch, newest.epoch_seconds, now), ReportError.TOO_EARLY),
             (epoch < newest.first_epoch, ReportError.NOT_STARTED),
             (epoch > newest.last_epoch, ReportError.COLLECTION_EXPIRED),
             (now > closes or (collection_id, epoch) in self.closed, ReportError.EPOCH_CLOSED),
-            (header.manifest_version not in known.versions, ReportError.MANIFEST_UNKNOWN),
+            (header.manifest_version not in mirrored.versions, ReportError.MANIFEST_UNKNOWN),
             (header.key_id not in keys, ReportError.OUTDATED_KEY),
             (bool(header.extensions), ReportError.UNKNOWN_EXTENSION),
         )

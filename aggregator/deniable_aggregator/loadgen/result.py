@@ -12,7 +12,7 @@ ACCEPTED = 200
 
 
 @dataclass(slots=True)
-class Outcome:
+class LoadResult:
     """Latencies in seconds from when a request was due to its answer's last byte."""
 
     reports_per_request: int

@@ -14,12 +14,12 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from deniable_aggregator.errors import SpoolError
-from deniable_aggregator.spool.block import Spooled, decode_block, encode_block
-from deniable_aggregator.spool.columns import decode_parquet, encode_parquet
-from deniable_aggregator.spool.contract import Spool, Stored
-from deniable_aggregator.spool.objects import require_pyarrow
+from deniable_aggregator.spool.block_format import SpooledReport, decode_block, encode_block
+from deniable_aggregator.spool.object_store import require_pyarrow
+from deniable_aggregator.spool.parquet_format import decode_parquet, encode_parquet
+from deniable_aggregator.spool.protocol import Spool, SpoolFile
 
-FORMATS: Mapping[str, Callable[[Sequence[Spooled]], bytes]] = {
+FORMATS: Mapping[str, Callable[[Sequence[SpooledReport]], bytes]] = {
     "block": encode_block,
     "parquet": encode_parquet,
 }
@@ -28,7 +28,9 @@ _COUNTED = re.compile(r"[0-9a-f]{32}-([0-9]{1,6})\.(?:block|parquet)")
 _random = secrets.SystemRandom()
 
 
-def write_block(spool: Spool, records: Iterable[Spooled], *, block_format: str = "block") -> str:
+def write_block(
+    spool: Spool, records: Iterable[SpooledReport], *, block_format: str = "block"
+) -> str:
     """Write a block of these records, shuffled; durable once this returns. Its name."""
     shuffled = list(records)
     _random.shuffle(shuffled)
@@ -37,12 +39,12 @@ def write_block(spool: Spool, records: Iterable[Spooled], *, block_format: str =
     return name
 
 
-def blocks(spool: Spool) -> list[Stored]:
+def blocks(spool: Spool) -> list[SpoolFile]:
     """The whole blocks of a spool, by name, which is random."""
     return [file for file in spool.files() if _format(file.name) in FORMATS]
 
 
-def read_block(spool: Spool, name: str) -> list[Spooled]:
+def read_block(spool: Spool, name: str) -> list[SpooledReport]:
     """The records of a block; SpoolError, naming it, for a damaged one."""
     try:
         return _DECODERS[_format(name)](spool.get(name))
@@ -50,11 +52,11 @@ def read_block(spool: Spool, name: str) -> list[Spooled]:
         raise SpoolError(f"{spool.where}/{name}: {error}") from error
 
 
-def announced(spool: Spool, name: str) -> int:
+def record_count(spool: Spool, name: str) -> int:
     """How many records a block says it holds; one without a number in its name is read."""
-    found = _COUNTED.fullmatch(name)
-    if found is not None:
-        return int(found[1])
+    match = _COUNTED.fullmatch(name)
+    if match is not None:
+        return int(match[1])
     try:
         return len(read_block(spool, name))
     except (FileNotFoundError, SpoolError):

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.load.plan import LoadError
+from deniable_aggregator.loadgen.plan import LoadError
 from deniable_shared import dsse
 from deniable_shared.epochs import epoch_at
 from deniable_shared.keylist import verify_key_list
@@ -15,7 +15,7 @@ from deniable_shared.manifest_parser import parse_manifest
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class SealingTarget:
     """A collection in its current epoch; picklable, so that many processes can seal for it."""
 
     body: bytes
@@ -30,7 +30,7 @@ class Target:
         return f"/v1/collections/{parse_manifest(self.body).collection}/reports"
 
 
-def target_of(client: ServiceClient, collection: str) -> Target:
+def fetch_target(client: ServiceClient, collection: str) -> SealingTarget:
     """Ask for the manifest and the keys. Believes whoever signed the manifest: answers are made up.
 
     Raises ServiceError if the service has no such collection, LoadError if reports of it cannot be
@@ -48,4 +48,4 @@ def target_of(client: ServiceClient, collection: str) -> Target:
     now = time.time()
     key = verify_key_list(client.keys(), trusted=signers, now=now).active
     epoch = epoch_at(now, manifest.epoch_seconds)
-    return Target(body, epoch, key.id, key.suite, key.public_key)
+    return SealingTarget(body, epoch, key.id, key.suite, key.public_key)

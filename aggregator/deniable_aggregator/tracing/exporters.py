@@ -34,7 +34,7 @@ def tracer_from_environment() -> Tracer:
 
     Nothing of OpenTelemetry is imported unless they choose one.
     """
-    names = chosen(os.environ)
+    names = chosen_exporters(os.environ)
     if not names:
         return NO_TRACER
     try:
@@ -49,23 +49,23 @@ def tracer_from_environment() -> Tracer:
         return NO_TRACER
 
 
-def chosen(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The exporters that are asked for and can be had, each once."""
+def chosen_exporters(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The exporters that are requested and available, each once."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return ()
-    asked = _asked(environ)
-    for name in asked:
+    requested = _requested(environ)
+    for name in requested:
         if name not in (*KNOWN, "none"):
             logger.warning("OTEL_TRACES_EXPORTER must be of %s or none: one is not", KNOWN)
     protocol = _first(environ, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-    names = [name for name in KNOWN if name in asked]
+    names = [name for name in KNOWN if name in requested]
     if "otlp" in names and protocol not in ("", PROTOCOL):
         logger.warning("OTEL_EXPORTER_OTLP_PROTOCOL must be %s: no spans are sent", PROTOCOL)
         names.remove("otlp")
     return tuple(names)
 
 
-def _asked(environ: Mapping[str, str]) -> list[str]:
+def _requested(environ: Mapping[str, str]) -> list[str]:
     named = _first(environ, "OTEL_TRACES_EXPORTER")
     if named:
         return [name.strip().lower() for name in named.split(",")]
@@ -75,7 +75,7 @@ def _asked(environ: Mapping[str, str]) -> list[str]:
 
 def _first(environ: Mapping[str, str], *names: str) -> str:
     """The first that is set; an empty variable is none."""
-    return next((found for name in names if (found := environ.get(name, "").strip())), "")
+    return next((value for name in names if (value := environ.get(name, "").strip())), "")
 
 
 def _tracer(names: tuple[str, ...]) -> Tracer:

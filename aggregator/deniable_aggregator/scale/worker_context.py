@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class WorkerContext:
     """One job: `manifests` are bodies of those collections that take reports, versions rising.
 
     `ended` are collections that take none any more, `closed` (collection, epoch) pairs, `key_ids`
@@ -40,25 +40,25 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
-    """An order made ready in a process: by collection what its reports are checked against."""
+class LoadedContext:
+    """A context loaded in a process: what the reports of each collection are checked against."""
 
     contexts: Mapping[str, UploadContext]
     ended: frozenset[str]
 
 
-def order_of(service: Service, keys: Path) -> Order:
+def make_worker_context(service: Service, keys: Path) -> WorkerContext:
     """What the service knows now; `keys` is the directory of keys as workers see it."""
-    now, found = service.now(), service.registry.all()
-    takes = [each for each in found if each.state == "open" and now <= _end(each)]
-    return Order(
+    now, collections = service.now(), service.registry.all()
+    receiving = [each for each in collections if each.state == "open" and now <= _closes_at(each)]
+    return WorkerContext(
         keys=str(keys),
         key_ids=tuple(n for n in range(HIGHEST_ID + 1) if service.keys.opener(n) is not None),
-        manifests=tuple(each.versions[n].body for each in takes for n in sorted(each.versions)),
-        ended=frozenset(each.id for each in found) - {each.id for each in takes},
+        manifests=tuple(each.versions[n].body for each in receiving for n in sorted(each.versions)),
+        ended=frozenset(each.id for each in collections) - {each.id for each in receiving},
         closed=frozenset(
             (each.id, row.epoch)
-            for each in takes
+            for each in receiving
             for row in service.store.epochs(each.id)
             if row.closed_at is not None
         ),
@@ -67,38 +67,38 @@ def order_of(service: Service, keys: Path) -> Order:
 
 
 @lru_cache(maxsize=1)
-def bench(order: Order) -> Bench:
-    """KeyFileError where a key of the order is not among the files of this machine."""
-    folder = Path(order.keys)
+def load_context(context: WorkerContext) -> LoadedContext:
+    """KeyFileError where a key of the context is not among the files of this machine."""
+    folder = Path(context.keys)
     if not folder.is_dir():
         raise KeyFileError(f"this worker sees no directory of keys at {folder}: name it by --keys")
     keys = ReportKeys(folder).all
-    missing = [n for n in order.key_ids if n not in keys]
+    missing = [n for n in context.key_ids if n not in keys]
     if missing:
         raise KeyFileError(f"{folder} of this worker lacks report-{missing[0]}.key")
-    openers = {n: keys[n].opener for n in order.key_ids}
+    openers = {n: keys[n].opener for n in context.key_ids}
     collections: dict[str, Collection] = {}
-    for manifest in map(parse_manifest, order.manifests):
-        known = collections.get(manifest.collection)
+    for manifest in map(parse_manifest, context.manifests):
+        earlier = collections.get(manifest.collection)
         collections[manifest.collection] = (
-            Collection.begun_by(manifest) if known is None else known.followed_by(manifest)
+            Collection.begun_by(manifest) if earlier is None else earlier.followed_by(manifest)
         )
     cohorts = Cohorts.read(folder)
     contexts = {
         each.id: UploadContext(
             collection=each,
-            now=order.now,
+            now=context.now,
             token_error=None,
-            closed=order.closed,
+            closed=context.closed,
             opener=openers.get,
             verifiers={},
             cohorts=cohorts,
         )
         for each in collections.values()
     }
-    return Bench(contexts, order.ended)
+    return LoadedContext(contexts, context.ended)
 
 
-def _end(collection: Collection) -> float:
+def _closes_at(collection: Collection) -> float:
     newest = collection.manifest
     return closes_at(collection.last_epoch, newest.epoch_seconds, newest.grace_seconds)

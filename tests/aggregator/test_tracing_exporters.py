@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spans import NO_TRACER
-from deniable_aggregator.tracing.exporting import chosen, tracer_from_environment
+from deniable_aggregator.tracing.exporters import chosen_exporters, tracer_from_environment
 from deniable_aggregator.tracing.tracer import OpenTelemetryTracer
 from support.data_directory import prepared_at
 
@@ -65,7 +65,7 @@ def unset(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_variables_choose_the_exporters(
     environ: dict[str, str], expected: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert chosen(environ) == expected
+    assert chosen_exporters(environ) == expected
     assert caplog.text == ""
 
 
@@ -84,7 +84,7 @@ def test_what_cannot_be_had_is_said_and_left_out(
     named: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    assert chosen(environ) == expected
+    assert chosen_exporters(environ) == expected
     [record] = caplog.records
     assert record.levelno == logging.WARNING
     assert named in record.getMessage()
@@ -142,7 +142,7 @@ def test_spans_reach_a_collector_with_the_name_of_the_service(
 ) -> None:
     monkeypatch.setenv(ENDPOINT, f"http://127.0.0.1:{collector.server_port}")
     tracer = tracer_from_environment()
-    with tracer.act("upload") as span:
+    with tracer.span("upload") as span:
         span.outcome = "accepted"
     tracer.close()
     [(path, sent)] = collector.taken
@@ -160,7 +160,7 @@ def test_the_operators_own_name_for_the_service_comes_first(
     monkeypatch.setenv(ENDPOINT, f"http://127.0.0.1:{collector.server_port}")
     monkeypatch.setenv("OTEL_SERVICE_NAME", "counting-house")
     tracer = tracer_from_environment()
-    with tracer.act("commit"):
+    with tracer.span("commit"):
         pass
     tracer.close()
     [(_, sent)] = collector.taken
@@ -172,11 +172,11 @@ class Stuck(SpanExporter):
     """A collector that takes the connection and never answers."""
 
     def __init__(self) -> None:
-        self.asked = threading.Event()
+        self.requested = threading.Event()
         self.free = threading.Event()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        self.asked.set()
+        self.requested.set()
         self.free.wait(PATIENCE)
         return SpanExportResult.FAILURE
 
@@ -186,10 +186,10 @@ def test_a_collector_that_never_answers_does_not_keep_the_service_from_ending() 
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(stuck))
     tracer = OpenTelemetryTracer(provider, close_seconds=0.01)
-    with tracer.act("upload"):
+    with tracer.span("upload"):
         pass
     tracer.close()
-    assert stuck.asked.wait(PATIENCE)
+    assert stuck.requested.wait(PATIENCE)
     assert not stuck.free.is_set()
     stuck.free.set()
 

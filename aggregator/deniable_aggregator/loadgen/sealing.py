@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from multiprocessing import get_context
 
-from deniable_aggregator.load.target import Target
+from deniable_aggregator.loadgen.target import SealingTarget
 from deniable_shared.coins import Coins
 from deniable_shared.envelope import seal
 from deniable_shared.manifest_parser import parse_manifest
@@ -21,8 +21,8 @@ MOST_PROCESSES = 4
 ID_BYTES = 16
 
 
-def bodies(
-    target: Target, requests: int, reports: int, progress: Callable[[int], None]
+def seal_bodies(
+    target: SealingTarget, requests: int, reports: int, progress: Callable[[int], None]
 ) -> list[bytes]:
     """The bodies of so many requests; `progress` is told how many reports are sealed."""
     made: list[bytes] = []
@@ -32,7 +32,7 @@ def bodies(
     return [b"".join(made[start : start + reports]) for start in range(0, len(made), reports)]
 
 
-def sealed(target: Target, count: int) -> list[bytes]:
+def seal_reports(target: SealingTarget, count: int) -> list[bytes]:
     """So many encoded reports."""
     manifest = parse_manifest(target.body)
     mechanism, coins = manifest.mechanism(), Coins.system()
@@ -49,11 +49,11 @@ def sealed(target: Target, count: int) -> list[bytes]:
     return made
 
 
-def _shares(target: Target, count: int) -> Iterator[list[bytes]]:
+def _shares(target: SealingTarget, count: int) -> Iterator[list[bytes]]:
     sizes = [min(SHARE, count - start) for start in range(0, count, SHARE)]
     if count <= INLINE:
-        yield from (sealed(target, size) for size in sizes)
+        yield from (seal_reports(target, size) for size in sizes)
         return
     processes = min(MOST_PROCESSES, os.cpu_count() or 1)
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(sealed, [target] * len(sizes), sizes)
+        yield from pool.map(seal_reports, [target] * len(sizes), sizes)

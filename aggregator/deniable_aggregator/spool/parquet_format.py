@@ -15,8 +15,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from deniable_aggregator.errors import SpoolError
-from deniable_aggregator.spool.block import MAX_RECORDS, Spooled, encode_block
-from deniable_aggregator.spool.objects import require_pyarrow
+from deniable_aggregator.spool.block_format import MAX_RECORDS, SpooledReport, encode_block
+from deniable_aggregator.spool.object_store import require_pyarrow
 from deniable_shared.errors import DecodeError
 from deniable_shared.report import split_upload
 
@@ -36,7 +36,7 @@ _GROWTH = 8
 Row = tuple[str, bytes, int, int, int, bytes, bytes]
 
 
-def encode_parquet(records: Sequence[Spooled]) -> bytes:
+def encode_parquet(records: Sequence[SpooledReport]) -> bytes:
     """The bytes of a Parquet file; SpoolError unless each record is one report."""
     require_pyarrow("a block in Parquet")
     import pyarrow as pa
@@ -55,7 +55,7 @@ def encode_parquet(records: Sequence[Spooled]) -> bytes:
     return bytes(sink.getvalue())
 
 
-def decode_parquet(data: bytes) -> list[Spooled]:
+def decode_parquet(data: bytes) -> list[SpooledReport]:
     """The inverse of `encode_parquet`; SpoolError for any other bytes."""
     require_pyarrow("a block in Parquet")
     import pyarrow as pa
@@ -69,7 +69,7 @@ def decode_parquet(data: bytes) -> list[Spooled]:
     return records
 
 
-def _read(data: bytes) -> tuple[bytes, list[Spooled]]:
+def _read(data: bytes) -> tuple[bytes, list[SpooledReport]]:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -111,7 +111,7 @@ def _schema() -> pa.Schema:
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in kinds.items()])
 
 
-def _row(record: Spooled) -> Row:
+def _row(record: SpooledReport) -> Row:
     try:
         [frame] = split_upload(record.report)
     except (DecodeError, ValueError) as error:
@@ -121,7 +121,7 @@ def _row(record: Spooled) -> Row:
     return record.collection, frame.report_id, epoch, version, key_id, extensions, frame.sealed
 
 
-def _record(row: Row) -> Spooled:
+def _record(row: Row) -> SpooledReport:
     collection, report_id, epoch, version, key_id, extensions, sealed = row
     terms = _TERMS.pack(epoch, version, key_id, len(extensions)) + extensions
-    return Spooled(collection, report_id + terms + _LENGTH.pack(len(sealed)) + sealed)
+    return SpooledReport(collection, report_id + terms + _LENGTH.pack(len(sealed)) + sealed)

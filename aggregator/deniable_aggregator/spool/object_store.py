@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from deniable_aggregator.errors import ExtraError, SpoolError
-from deniable_aggregator.spool.contract import DAMAGED, NOTICES, Stored, is_file_of_spool
+from deniable_aggregator.spool.protocol import DAMAGED, NOTICES, SpoolFile, is_file_of_spool
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -35,10 +35,10 @@ _ONE_REQUEST = "allow_delayed_open"
 """Makes pyarrow write a small object to S3 in one request instead of three."""
 
 
-class Objects:
+class ObjectStoreSpool:
     """The files under `root` of one file system of pyarrow."""
 
-    gathers = True
+    batches_uploads = True
 
     def __init__(self, files: FileSystem, root: str, where: str) -> None:
         self._files = files
@@ -55,16 +55,16 @@ class Objects:
             self._write(draft, data)
             self._files.move(draft, self._at(name))
 
-    def files(self) -> list[Stored]:
+    def files(self) -> list[SpoolFile]:
         """As `Spool.files`; SpoolError where there is no such bucket or directory."""
         from pyarrow.fs import FileSelector, FileType
 
-        found = self._files.get_file_info(FileSelector(self._root, allow_not_found=True))
-        if not found:
+        infos = self._files.get_file_info(FileSelector(self._root, allow_not_found=True))
+        if not infos:
             self._require_place()
         return sorted(
-            Stored(each.base_name, each.size)
-            for each in found
+            SpoolFile(each.base_name, each.size)
+            for each in infos
             if each.type == FileType.File and is_file_of_spool(each.base_name)
         )
 
@@ -89,12 +89,12 @@ class Objects:
             if self._is_there(self._at(name)):
                 raise
 
-    def publish(self, data: bytes) -> None:
-        """As `Spool.publish`."""
+    def write_notices(self, data: bytes) -> None:
+        """As `Spool.write_notices`."""
         self.put(NOTICES, data)
 
-    def published(self) -> bytes:
-        """As `Spool.published`."""
+    def read_notices(self) -> bytes:
+        """As `Spool.read_notices`."""
         return self.get(NOTICES)
 
     def _at(self, name: str) -> str:
@@ -117,7 +117,7 @@ class Objects:
             raise SpoolError(f"there is no bucket or directory {place} for the spool: make one")
 
 
-def objects_at(uri: str) -> Objects:
+def open_object_store(uri: str) -> ObjectStoreSpool:
     """The spool at an address of pyarrow's; SpoolError for one that it does not know."""
     require_pyarrow(f"a spool at {urlsplit(uri).scheme}://…")
     from pyarrow import ArrowException
@@ -132,7 +132,7 @@ def objects_at(uri: str) -> Objects:
             "spool must be a directory or an address like s3://bucket/folder, "
             f"gs://bucket/folder or postgresql://…, got {without_credentials(uri)}: {error}"
         ) from error
-    return Objects(files, root, without_credentials(uri))
+    return ObjectStoreSpool(files, root, without_credentials(uri))
 
 
 def require_pyarrow(what: str) -> None:
@@ -150,8 +150,8 @@ def without_credentials(uri: str) -> str:
     named, at, host = parts.netloc.rpartition("@")
     container = f"{named.partition(':')[0]}{at}" if parts.scheme in _WITH_CONTAINER else ""
     query = urlencode([each for each in parse_qsl(parts.query) if each[0] in _SAY_WHERE])
-    shown = f"{parts.scheme}://{container}{host}{parts.path.rstrip('/')}"
-    return f"{shown}?{query}" if query else shown
+    address = f"{parts.scheme}://{container}{host}{parts.path.rstrip('/')}"
+    return f"{address}?{query}" if query else address
 
 
 def _in_one_request(uri: str) -> str:

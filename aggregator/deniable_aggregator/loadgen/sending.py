@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
-from deniable_aggregator.load.outcome import Outcome
-from deniable_aggregator.load.plan import LoadError, Plan
+from deniable_aggregator.loadgen.plan import LoadError, LoadPlan
+from deniable_aggregator.loadgen.result import LoadResult
 from deniable_shared.report import MEDIA_TYPE
 
 ANSWER_SECONDS = 30.0
@@ -25,7 +25,7 @@ Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class UploadTarget:
     """Where requests go, and the relay token that more than one report a request needs."""
 
     url: str
@@ -45,28 +45,30 @@ class Address:
 
 
 def send(
-    address: Address, bodies: Sequence[bytes], plan: Plan, progress: Callable[[int], None]
-) -> Outcome:
+    address: UploadTarget, bodies: Sequence[bytes], plan: LoadPlan, progress: Callable[[int], None]
+) -> LoadResult:
     """Send them all; `progress` is told how many are answered."""
     return asyncio.run(_send(address, bodies, plan, progress))
 
 
 async def _send(
-    address: Address, bodies: Sequence[bytes], plan: Plan, progress: Callable[[int], None]
-) -> Outcome:
-    outcome = Outcome(plan.reports)
+    address: UploadTarget, bodies: Sequence[bytes], plan: LoadPlan, progress: Callable[[int], None]
+) -> LoadResult:
+    outcome = LoadResult(plan.reports)
     started = time.perf_counter()
     due = iter([(started + place / plan.rate, body) for place, body in enumerate(bodies)])
-    lines = [_Line(address, outcome, progress) for _ in range(plan.connections)]
-    await asyncio.gather(*(line.run(due) for line in lines))
+    connections = [_Connection(address, outcome, progress) for _ in range(plan.connections)]
+    await asyncio.gather(*(connection.run(due) for connection in connections))
     outcome.seconds = time.perf_counter() - started
     return outcome
 
 
-class _Line:
+class _Connection:
     """One connection, and what goes over it one after the other."""
 
-    def __init__(self, address: Address, outcome: Outcome, progress: Callable[[int], None]) -> None:
+    def __init__(
+        self, address: UploadTarget, outcome: LoadResult, progress: Callable[[int], None]
+    ) -> None:
         self._address = address
         self._outcome = outcome
         self._progress = progress
@@ -77,40 +79,42 @@ class _Line:
         try:
             for moment, body in due:
                 await asyncio.sleep(max(0.0, moment - time.perf_counter()))
-                await self._ask(moment, body)
+                await self._send_one(moment, body)
                 self._progress(len(self._outcome.latencies) + self._outcome.failed)
         finally:
-            self._hang_up()
+            self._disconnect()
 
-    async def _ask(self, moment: float, body: bytes) -> None:
+    async def _send_one(self, moment: float, body: bytes) -> None:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 status, answer, kept = await self._exchange(body)
         except (OSError, ValueError, EOFError, TimeoutError, asyncio.LimitOverrunError):
             self._outcome.failed += 1
-            self._hang_up()
+            self._disconnect()
             return
         self._outcome.add(status, answer, time.perf_counter() - moment)
         if not kept:
-            self._hang_up()
+            self._disconnect()
 
     async def _exchange(self, body: bytes) -> tuple[int, bytes, bool]:
         if self._stream is None:
-            self._stream = await _connected(urlsplit(self._address.url))
+            self._stream = await _connect(urlsplit(self._address.url))
         reader, writer = self._stream
         writer.write(self._address.head(len(body)) + body)
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
-        lines = dict(line.partition(b":")[::2] for line in head.split(b"\r\n")[1:])
-        answer = await reader.readexactly(int(lines.get(b"content-length", b"0")))
-        return int(head[9:12]), answer, lines.get(b"connection", b"").strip() != b"close"
+        connections = dict(
+            connection.partition(b":")[::2] for connection in head.split(b"\r\n")[1:]
+        )
+        answer = await reader.readexactly(int(connections.get(b"content-length", b"0")))
+        return int(head[9:12]), answer, connections.get(b"connection", b"").strip() != b"close"
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         if self._stream is not None:
             self._stream[1].close()
             self._stream = None
 
 
-async def _connected(parts: SplitResult) -> Stream:
+async def _connect(parts: SplitResult) -> Stream:
     secure = parts.scheme == "https"
     if parts.hostname is None:
         raise LoadError(f"url must be http(s)://host[:port], got {parts.geturl()!r}")

@@ -1,12 +1,12 @@
-"""The opener: has the key and no way in, and counts what the door has spooled.
+"""The consumer of a spool: it has the keys, accepts no uploads, and counts what the intake wrote.
 
 Blocks are counted in random order with the reports of all of them mixed, through the same ingest as
 uploads, and deleted once what they hold is durable: a kill in between counts them again, and an id
-counts once. So does an id that two openers count: a block that is gone was counted by another.
+counts once. So does an id that two consumers count: a block that is gone was counted by another.
 
-A report was judged by the clock at the door, so it is counted at the last moment at which its epoch
-took reports. The store knows until when a spool is counted, and nobody who keeps house closes an
-epoch that ended later: not this opener, not another, not a service beside them.
+The intake checked each report by its own clock, so it is counted at the last moment at which its
+epoch took reports. The store records until when a spool is counted, and no process closes an epoch
+that ended later: neither this consumer nor another, nor a service on the same store.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.registry import UnknownCollection
 from deniable_aggregator.spool import notices
 from deniable_aggregator.spool.address import open_spool
-from deniable_aggregator.spool.block import Spooled
-from deniable_aggregator.spool.blocks import announced, blocks, read_block
-from deniable_aggregator.spool.contract import Stored
-from deniable_aggregator.spool.relays import Relays, RelayToken
+from deniable_aggregator.spool.block_files import blocks, read_block, record_count
+from deniable_aggregator.spool.block_format import SpooledReport
+from deniable_aggregator.spool.protocol import SpoolFile
+from deniable_aggregator.spool.relay_tokens import RelayToken, RelayTokens
 from deniable_shared.epochs import Clock, closes_at
 from deniable_shared.errors import DecodeError
 from deniable_shared.report import MAX_REPORTS, MAX_UPLOAD_BYTES, decode_upload
@@ -40,24 +40,24 @@ if TYPE_CHECKING:
     from deniable_aggregator.service import Service
 
 MARGIN_SECONDS = 60.0
-"""How far the door's clock may be behind this one, and the time it takes to spool a report."""
+"""How far the intake's clock may be behind this one, and the time it takes to spool a report."""
 
 MOST_CLOSED = 400
-"""So many of the last epochs of a collection the door is told of: the clock closes older ones."""
+"""Most of the last epochs of a collection that the notices name: the clock closes older ones."""
 
-AT_ONCE = 16
+PARALLEL_BLOCKS = 16
 """Blocks that are read or deleted at a time: an object store takes long over each."""
 
 _MOST_BYTES = 1 << 26
 
-Place = tuple[str, int]
+CollectionEpoch = tuple[str, int]
 """Collection and epoch."""
 
 logger = logging.getLogger(__name__)
 _random = secrets.SystemRandom()
 
 
-class Opening:
+class SpoolConsumer:
     """Drains one spool into one service."""
 
     def __init__(
@@ -65,15 +65,15 @@ class Opening:
         service: Service,
         address: str | Path,
         *,
-        least: int = 1_000,
-        seconds: float = 3_600.0,
+        min_reports: int = 1_000,
+        interval_seconds: float = 3_600.0,
         clock: Clock = time.time,
     ) -> None:
-        """Drain once there are `least` reports, and every `seconds` whatever there is."""
+        """Drain once there are `min_reports` reports, and every `interval_seconds`."""
         self._service = service
         self._spool = open_spool(address)
-        self._least = least
-        self._seconds = seconds
+        self._min_reports = min_reports
+        self._interval_seconds = interval_seconds
         self._clock = clock
         service.store.note_spool(self.where, 0)  # from now on no epoch closes before its reports
 
@@ -82,8 +82,8 @@ class Opening:
         """The spool's address, without credentials."""
         return self._spool.where
 
-    def turn(self, *, at_once: bool = False) -> int:
-        """Drain if it is due, keep house, publish what the door needs; how many were drained.
+    def run_once(self, *, at_once: bool = False) -> int:
+        """Drain if it is due, run maintenance, write the notices; how many reports were drained.
 
         `at_once`: as if the time had come. Raises Problem("unavailable") while the clock is in
         doubt: a spool that is noted as counted until a wrong time would let epochs close too early.
@@ -101,7 +101,7 @@ class Opening:
         self.publish()
         return drained
 
-    def last(self) -> int:
+    def finish(self) -> int:
         """Drain what there is; from then on epochs close without this spool. How many."""
         self._require_database()
         self._service.require_clock()
@@ -116,29 +116,28 @@ class Opening:
         self._service.database.require()
 
     def publish(self) -> None:
-        """Write the notices anew."""
-        notices.publish(self._spool, self._answer, relays=self._relays(), closed=self._closed())
+        """Write the notices again."""
+        notices.publish(self._spool, self._get, relays=self._relays(), closed=self._closed())
 
     def _closed(self) -> notices.Closed:
         store = self._service.store
         return frozenset(
-            (found.id, row.epoch)
-            for found in self._service.registry.all()
-            for row in store.epochs(found.id)[-MOST_CLOSED:]
+            (collection.id, row.epoch)
+            for collection in self._service.registry.all()
+            for row in store.epochs(collection.id)[-MOST_CLOSED:]
             if row.closed_at is not None
         )
 
-    def _relays(self) -> Relays:
+    def _relays(self) -> RelayTokens:
         service = self._service
-        tokens = [token for token in service.tokens.list() if token.role == RELAY]
-        known = tuple(
+        tokens = tuple(
             RelayToken(token.hash, token.expires, token.collections)
-            for token in tokens
-            if token.valid(self._clock())
+            for token in service.tokens.list()
+            if token.role == RELAY and token.valid(self._clock())
         )
-        return Relays(only=service.settings.relay_batch > 0, tokens=known)
+        return RelayTokens(relays_only=service.settings.relay_batch > 0, tokens=tokens)
 
-    def _answer(self, path: str) -> bytes:
+    def _get(self, path: str) -> bytes:
         answer = self._app.test_client(use_cookies=False).get(path)
         if answer.status_code != 200:
             raise SpoolError(f"GET {path} answered {answer.status_code}")
@@ -152,31 +151,31 @@ class Opening:
 
     def _is_time(self, now: float) -> bool:
         counted = self._service.store.spools().get(self.where, 0)
-        return now >= counted + MARGIN_SECONDS + self._seconds
+        return now >= counted + MARGIN_SECONDS + self._interval_seconds
 
     def _are_enough(self) -> bool:
         waiting = blocks(self._spool)
-        return sum(announced(self._spool, block.name) for block in waiting) >= self._least
+        return sum(record_count(self._spool, block.name) for block in waiting) >= self._min_reports
 
-    def _drain(self, waiting: Sequence[Stored]) -> int:
+    def _drain(self, waiting: Sequence[SpoolFile]) -> int:
         shuffled, drained = list(waiting), 0
         _random.shuffle(shuffled)
-        with ThreadPoolExecutor(AT_ONCE) as threads:
-            for part in _parts(shuffled):
-                reports = [report for found in threads.map(self._read, part) for report in found]
+        with ThreadPoolExecutor(PARALLEL_BLOCKS) as threads:
+            for group in _groups(shuffled):
+                reports = [each for block in threads.map(self._read, group) for each in block]
                 _random.shuffle(reports)
                 self._count(reports)
-                list(threads.map(self._spool.remove, part))
+                list(threads.map(self._spool.remove, group))
                 drained += len(reports)
         return drained
 
-    def _read(self, name: str) -> list[tuple[Place, bytes]]:
-        """What a block holds, by place; nothing where another opener has counted it.
+    def _read(self, name: str) -> list[tuple[CollectionEpoch, bytes]]:
+        """Reports of a block, by collection and epoch; none where another consumer has counted it.
 
         Nothing, too, and the block is set aside, where that is damaged.
         """
         try:
-            return [(_place(record), record.report) for record in read_block(self._spool, name)]
+            return [(_keyed(record), record.report) for record in read_block(self._spool, name)]
         except FileNotFoundError:
             return []
         except (DecodeError, SpoolError) as error:
@@ -184,43 +183,43 @@ class Opening:
             self._spool.set_aside(name)
             return []
 
-    def _count(self, reports: Sequence[tuple[Place, bytes]]) -> None:
-        ordered = sorted(reports, key=_first)  # keeps the random order within a place
-        for (collection, epoch), group in groupby(ordered, key=_first):
+    def _count(self, reports: Sequence[tuple[CollectionEpoch, bytes]]) -> None:
+        ordered = sorted(reports, key=_collection_epoch)  # keeps the random order within an epoch
+        for (collection, epoch), group in groupby(ordered, key=_collection_epoch):
             for body in _bodies([report for _, report in group]):
                 try:
-                    moment = self._moment(collection, epoch)
-                    self._service.ingest.count(collection, body, now=moment)
+                    latest = self._latest_time(collection, epoch)
+                    self._service.ingest.count(collection, body, now=latest)
                 except UnknownCollection as error:
                     logger.error("spooled reports belong to nothing here: %s", error)
 
-    def _moment(self, collection: str, epoch: int) -> float:
+    def _latest_time(self, collection: str, epoch: int) -> float:
         """When such reports were taken at the latest, whatever this clock says."""
         newest = self._service.registry.get(collection).manifest
         return closes_at(epoch, newest.epoch_seconds, newest.grace_seconds)
 
 
-def _first(report: tuple[Place, bytes]) -> Place:
+def _collection_epoch(report: tuple[CollectionEpoch, bytes]) -> CollectionEpoch:
     return report[0]
 
 
-def _place(record: Spooled) -> Place:
+def _keyed(record: SpooledReport) -> CollectionEpoch:
     [report] = decode_upload(record.report)
     return record.collection, report.header.epoch
 
 
-def _parts(waiting: Sequence[Stored]) -> Iterator[list[str]]:
+def _groups(waiting: Sequence[SpoolFile]) -> Iterator[list[str]]:
     """Names of blocks of at most 64 MiB together, and at least one."""
-    part: list[str] = []
+    group: list[str] = []
     size = 0
     for block in waiting:
-        if part and size + block.size > _MOST_BYTES:
-            yield part
-            part, size = [], 0
-        part.append(block.name)
+        if group and size + block.size > _MOST_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(block.name)
         size += block.size
-    if part:
-        yield part
+    if group:
+        yield group
 
 
 def _bodies(reports: Sequence[bytes]) -> Iterator[bytes]:
