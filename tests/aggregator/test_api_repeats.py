@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.queries.pooled import Span, pooled
+from deniable_aggregator.queries.pooled_tallies import Span, pooled
 from deniable_aggregator.registry import Collection
 from support.api_world import TODAY, World, authored, opened
 

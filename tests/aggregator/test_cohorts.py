@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.keys.cohorts import Cohorts
-from deniable_aggregator.queries.pooled import Span, pooled
+from deniable_aggregator.queries.pooled_tallies import Span, pooled
 from deniable_aggregator.store.rows import CellTally
 from deniable_shared.coins import Coins
 from deniable_shared.manifest import Manifest

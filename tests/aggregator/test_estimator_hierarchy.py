@@ -13,7 +13,7 @@ from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.functionals import Linear
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.estimate.projection import onto_simplex, top_down
-from deniable_aggregator.estimate.quantity import mean, quantiles, ranges
+from deniable_aggregator.estimate.quantities import mean, quantiles, ranges
 from deniable_aggregator.estimators.tree import TreeEstimator, coefficients
 from deniable_aggregator.simulate import simulated_tally
 from deniable_shared.coins import Coins

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.estimate.digit_sums import cells_of_values, hashed, supports_of_codes
-from deniable_aggregator.estimate.messages import likeliest
+from deniable_aggregator.estimate.anomalies import oddities
+from deniable_aggregator.estimate.linear_hash_sums import cells_of_values, hashed, supports_of_codes
+from deniable_aggregator.estimate.message_laws import likeliest
 from deniable_aggregator.estimate.set_laws import law_of
-from deniable_aggregator.estimate.shape import oddities
 from deniable_aggregator.simulate import simulated_tally
 from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.estimate.contract import TextEstimator
 from deniable_aggregator.estimate.heavy_hitters import found
+from deniable_aggregator.estimate.protocols import TextEstimator
 from deniable_aggregator.estimate.texts import Evidence, Texts, tell
 from deniable_shared import mechanisms
 from deniable_shared.coins import Coins

@@ -11,7 +11,7 @@ import pytest
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.likelihood import ascent, fit, smoothed
-from deniable_aggregator.estimate.quantity import mean, quantiles, ranges
+from deniable_aggregator.estimate.quantities import mean, quantiles, ranges
 from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
 from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError

@@ -18,8 +18,8 @@ from deniable_aggregator.queries.collections import collections
 from deniable_aggregator.queries.epochs import closable, epochs
 from deniable_aggregator.queries.health import ready
 from deniable_aggregator.queries.ledger import accounts
-from deniable_aggregator.queries.log import explained, log
 from deniable_aggregator.queries.releases import release, releases
+from deniable_aggregator.queries.transparency_log import explained, log
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request
 from deniable_aggregator.service import Service

@@ -15,8 +15,8 @@ from deniable_aggregator.documents.estimate_arguments import EstimatesArguments,
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.comparison import comparison
 from deniable_aggregator.queries.estimates import answer, estimates, estimates_by_epoch
-from deniable_aggregator.queries.over_time import MEAN, over_time
-from deniable_aggregator.queries.pooled import Span, pooled
+from deniable_aggregator.queries.label_series import MEAN, over_time
+from deniable_aggregator.queries.pooled_tallies import Span, pooled
 from deniable_aggregator.queries.series import series
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import Arrival, Cell

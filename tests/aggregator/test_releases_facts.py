@@ -11,7 +11,7 @@ import pytest
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.accounts import budget_of
-from deniable_aggregator.queries.pooled import Span
+from deniable_aggregator.queries.pooled_tallies import Span
 from deniable_aggregator.releases import Selection, facts
 from support.release_world import (
     BITS,

@@ -13,7 +13,7 @@ from deniable_aggregator import retention
 from deniable_aggregator.clock.watch import SETTLING_SECONDS
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.queries.pooled import Span, by_epoch, pooled
+from deniable_aggregator.queries.pooled_tallies import Span, by_epoch, pooled
 from deniable_aggregator.store.rows import EpochRow, Verdict
 from support import databases
 from support.api_world import DAY, TODAY, World, authored, opened

@@ -14,7 +14,7 @@ import pytest
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate import heavy_hitters
 from deniable_aggregator.estimate.heavy_hitters import found, search
-from deniable_aggregator.estimate.levels import Level
+from deniable_aggregator.estimate.prefix_extension import Level
 from deniable_aggregator.estimate.texts import Evidence, tell
 from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
 from deniable_shared import mechanisms

@@ -19,7 +19,7 @@ from benchmarks import peer_words
 from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Result
 from deniable_aggregator.estimate.heavy_hitters import BEAM, FINALISTS, found
-from deniable_aggregator.estimate.spelling import BETWEEN, continuations
+from deniable_aggregator.estimate.utf8_candidates import BETWEEN, continuations
 from deniable_shared.mechanisms.prefix_hash import HELD_OUT
 from support.message_laws import generator
 from support.text_world import estimator_of, tally_of, zipf

@@ -15,7 +15,7 @@ from benchmarks import intervals
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.functionals import Linear
 from deniable_aggregator.estimate.marginals import tabular
-from deniable_aggregator.estimate.quantity import quantiles
+from deniable_aggregator.estimate.quantities import quantiles
 from deniable_aggregator.estimate.set_laws import law_of
 from deniable_aggregator.estimate.sets import estimate_set
 from deniable_aggregator.estimate.tables import Settings, table

@@ -14,7 +14,7 @@ from deniable_aggregator import estimators
 from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.marginals import tabular
-from deniable_aggregator.estimate.sources import Source
+from deniable_aggregator.estimate.pooled_tables import Source
 from deniable_aggregator.estimate.tables import Tabular
 from deniable_shared.domain import Record
 from deniable_shared.mechanisms import Mechanism, for_domain

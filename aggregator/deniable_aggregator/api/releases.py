@@ -18,7 +18,7 @@ from deniable_aggregator.documents.releases import (
 )
 from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries import releases as queries
-from deniable_aggregator.queries.spans import span_of
+from deniable_aggregator.queries.epoch_ranges import span_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request, Selection
 from deniable_aggregator.web.application import JSON, answer, service

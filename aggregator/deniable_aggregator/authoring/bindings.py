@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
 
-from deniable_aggregator.authoring.registered import Ceiling
+from deniable_aggregator.authoring.registration import Ceiling
 from deniable_shared import dsse
 from deniable_shared.domain import Bits, Choice, Number, Record, Text
 from deniable_shared.dyadic import format_epsilon

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from deniable_aggregator.authoring.registered import Ceiling
+from deniable_aggregator.authoring.registration import Ceiling
 from deniable_shared.domain import Bits, Choice, Number, Record
 from deniable_shared.domain.number import decimal_text
 from deniable_shared.manifest import Manifest

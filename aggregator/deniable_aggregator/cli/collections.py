@@ -25,7 +25,7 @@ from deniable_aggregator.cli.output import emit, plain_table, show
 from deniable_shared.placeholders import PLACEHOLDER_PURPOSE
 
 if TYPE_CHECKING:
-    from deniable_aggregator.authoring.registered import Ceiling
+    from deniable_aggregator.authoring.registration import Ceiling
     from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.documents.collections import CollectionsDocument
     from deniable_shared.linter import Finding
@@ -172,7 +172,7 @@ def apply(
     old budget. Where only the service's address is another one, --replace moves the collection:
     devices whose app lists both addresses follow.
     """
-    from deniable_aggregator.authoring import registered as authored
+    from deniable_aggregator.authoring import registration as authored
 
     seed = operator_seed(key, target.settings())
     with target.connect() as client:
@@ -198,7 +198,7 @@ class _Applied:
 def _applied(
     path: Path, client: ServiceClient, target: Target, *, seed: bytes, replace: bool
 ) -> _Applied:
-    from deniable_aggregator.authoring import registered as authored
+    from deniable_aggregator.authoring import registration as authored
     from deniable_aggregator.inspection import addresses
     from deniable_shared import dsse
     from deniable_shared.errors import ManifestError
@@ -298,7 +298,7 @@ def _refuse_errors(path: Path, findings: list[Finding]) -> None:
 
 
 def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[str, object]:
-    from deniable_aggregator.authoring.reasons import why
+    from deniable_aggregator.authoring.mechanism_reasons import why
 
     return {
         "collections": [
@@ -327,7 +327,7 @@ def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[
 
 
 def _tell(manifests: list[Manifest], findings: list[list[Finding]]) -> None:
-    from deniable_aggregator.authoring.reasons import why
+    from deniable_aggregator.authoring.mechanism_reasons import why
 
     for manifest, found in zip(manifests, findings, strict=True):
         click.echo(
@@ -351,7 +351,7 @@ def _thresholds(manifest: Manifest) -> dict[str, str]:
 
 
 def _ceiling(manifests: list[Manifest]) -> Ceiling:
-    from deniable_aggregator.authoring.registered import Ceiling
+    from deniable_aggregator.authoring.registration import Ceiling
 
     return Ceiling.admitting(manifests)
 

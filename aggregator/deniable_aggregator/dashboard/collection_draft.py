@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from deniable_aggregator.authoring.reasons import why
+from deniable_aggregator.authoring.mechanism_reasons import why
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.planning import Plan, plan
 from deniable_shared.authoring import manifest_from_toml, template

@@ -13,7 +13,7 @@ from deniable_aggregator.documents.estimates import (
     LabelEstimate,
     QuantityDocument,
 )
-from deniable_aggregator.queries.over_time import OverTime
+from deniable_aggregator.queries.label_series import OverTime
 from deniable_shared.domain import Record
 
 Follow = Callable[[str], str | None]

@@ -18,8 +18,8 @@ from deniable_aggregator.documents.estimates import WarningDocument
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.metrics.pace import Outcome
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.queries.evidence import of_shape
-from deniable_aggregator.queries.pooled import Span, pooled, visible
+from deniable_aggregator.queries.diagnostics import of_shape
+from deniable_aggregator.queries.pooled_tallies import Span, pooled, visible
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow, Verdict

@@ -21,7 +21,7 @@ from deniable_aggregator.dashboard.paging import PageNumber
 from deniable_aggregator.documents.describe import epochs_words
 from deniable_aggregator.documents.fields import Arguments, EpochOrDate
 from deniable_aggregator.problem import Problem, refuse
-from deniable_aggregator.queries.spans import span_of
+from deniable_aggregator.queries.epoch_ranges import span_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request, Selection
 

@@ -23,8 +23,8 @@ import numpy as np
 
 from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Floats
+from deniable_aggregator.estimate.pooled_tables import Source
 from deniable_aggregator.estimate.projection import onto_simplex
-from deniable_aggregator.estimate.sources import Source
 
 MAX_TABLE = 1_024
 """Most cells of a table that is tested: their covariance has as many rows."""

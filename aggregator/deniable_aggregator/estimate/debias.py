@@ -10,20 +10,20 @@ import numpy as np
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats, independent
 from deniable_aggregator.estimate.clusters import Clusters
 from deniable_aggregator.estimate.intervals import clopper_pearson
-from deniable_aggregator.estimate.projection import onto_box, onto_simplex
-from deniable_aggregator.estimate.significance import (
-    Evidence,
-    Flags,
-    rejected,
-    tails_of_nobody,
-)
-from deniable_aggregator.estimate.trust import (
+from deniable_aggregator.estimate.manipulation import (
     UNREACHABLE,
     influence,
     liars_to_zero,
     limits_under_lies,
     reports_to_leave,
     worst_share,
+)
+from deniable_aggregator.estimate.projection import onto_box, onto_simplex
+from deniable_aggregator.estimate.significance import (
+    Evidence,
+    Flags,
+    rejected,
+    tails_of_nobody,
 )
 from deniable_shared.errors import ParameterError
 
@@ -42,7 +42,7 @@ class Estimate:
     Under family "each" that holds for each label by itself, under "all" for all labels at once.
     Where a device answers in several of the `epochs`, both hold whatever device sent which reports.
     `fitted`, where a mechanism is read by a likelihood, is what "simplex" projects to.
-    `influence` and `reports_to_leave` are those of `estimate.trust`. A label that no report
+    `influence` and `reports_to_leave` are those of `estimate.manipulation`. A label that no report
     tells of, any label at n = 0, has NaN for frequency and standard error, and [0, 1].
     """
 

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.contract import CodeSets, OfMechanism
-from deniable_aggregator.estimate.messages import law_of_messages
+from deniable_aggregator.estimate.message_laws import law_of_messages
+from deniable_aggregator.estimate.protocols import CodeSets, OfMechanism
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.structure import Design

@@ -35,9 +35,9 @@ import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.clusters import Clusters
-from deniable_aggregator.estimate.contract import Estimator
 from deniable_aggregator.estimate.debias import Estimate, tail_of
 from deniable_aggregator.estimate.intervals import clopper_pearson
+from deniable_aggregator.estimate.protocols import Estimator
 from deniable_aggregator.estimate.significance import Evidence
 from deniable_shared.errors import ParameterError
 

@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.contract import TextEstimator
-from deniable_aggregator.estimate.levels import Level
-from deniable_aggregator.estimate.spelling import Bytes
+from deniable_aggregator.estimate.prefix_extension import Level
+from deniable_aggregator.estimate.protocols import TextEstimator
 from deniable_aggregator.estimate.texts import Evidence, Texts, tell
+from deniable_aggregator.estimate.utf8_candidates import Bytes
 from deniable_shared.domain import is_text
 
 BEAM = 256

@@ -23,9 +23,9 @@ from deniable_aggregator.estimate.functionals import (
     Repeated,
     checked_weights,
 )
+from deniable_aggregator.estimate.payload_arrays import Payloads
 from deniable_aggregator.estimate.projection import top_down
-from deniable_aggregator.estimate.reports import Payloads
-from deniable_aggregator.estimate.scored import estimate_of_scores
+from deniable_aggregator.estimate.score_estimates import estimate_of_scores
 from deniable_aggregator.estimate.strata import Strata
 from deniable_shared.mechanisms.contract import Mechanism
 

@@ -20,7 +20,6 @@ import math
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
-from deniable_aggregator.estimate.contract import OfMechanism
 from deniable_aggregator.estimate.functionals import (
     Cumulative,
     Functionals,
@@ -28,8 +27,9 @@ from deniable_aggregator.estimate.functionals import (
     Repeated,
     checked_weights,
 )
-from deniable_aggregator.estimate.messages import TwoLevels, law_of_messages
-from deniable_aggregator.estimate.quantity import isotonic
+from deniable_aggregator.estimate.message_laws import TwoLevels, law_of_messages
+from deniable_aggregator.estimate.protocols import OfMechanism
+from deniable_aggregator.estimate.quantities import isotonic
 from deniable_aggregator.estimate.second_moments import (
     numbers_of_a_row,
     permanent_variances,
@@ -37,7 +37,7 @@ from deniable_aggregator.estimate.second_moments import (
     second_moments,
     uniform_moments,
 )
-from deniable_aggregator.estimate.supporting import Histogram, Supporting
+from deniable_aggregator.estimate.support_counts import Histogram, Supporting
 from deniable_shared.mechanisms.contract import Mechanism
 
 _MOST_PLACES = 256

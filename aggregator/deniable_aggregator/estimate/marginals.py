@@ -16,10 +16,10 @@ import numpy as np
 
 from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.contract import Estimator
 from deniable_aggregator.estimate.label_sums import LabelSums
-from deniable_aggregator.estimate.reports import checked_tally
-from deniable_aggregator.estimate.sources import Kind, Pooled
+from deniable_aggregator.estimate.payload_arrays import checked_tally
+from deniable_aggregator.estimate.pooled_tables import Kind, Pooled
+from deniable_aggregator.estimate.protocols import Estimator
 from deniable_aggregator.estimate.tables import Tabular
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError

@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.contract import CodeSets, OfMechanism
 from deniable_aggregator.estimate.designs import design_of, unary
+from deniable_aggregator.estimate.protocols import CodeSets, OfMechanism
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import Renewed

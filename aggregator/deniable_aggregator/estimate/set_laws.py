@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.contract import CodeSets, Estimator, MessageCodes
 from deniable_aggregator.estimate.designs import spread_within
-from deniable_aggregator.estimate.reports import first_round
+from deniable_aggregator.estimate.payload_arrays import first_round
+from deniable_aggregator.estimate.protocols import CodeSets, Estimator, MessageCodes
 from deniable_aggregator.estimate.sets import Kept, SetEstimate, SetLaw, estimate_set
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports

@@ -22,10 +22,10 @@ from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.clusters import Clusters
 from deniable_aggregator.estimate.debias import Estimate, check_epochs, debias, tail_of
+from deniable_aggregator.estimate.manipulation import UNREACHABLE
+from deniable_aggregator.estimate.pooled_tables import Kind, Pooled, Source
 from deniable_aggregator.estimate.projection import onto_box
 from deniable_aggregator.estimate.score_limits import distances
-from deniable_aggregator.estimate.sources import Kind, Pooled, Source
-from deniable_aggregator.estimate.trust import UNREACHABLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ import numpy.typing as npt
 from deniable_aggregator.estimate import Estimate, check_epochs, debias
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.clusters import Clusters
-from deniable_aggregator.estimate.contract import Group, TextEstimator, TextForm
 from deniable_aggregator.estimate.projection import onto_box
+from deniable_aggregator.estimate.protocols import Group, TextEstimator, TextForm
 from deniable_shared.mechanisms.memoization import Renewed
 
 MOST_TEXTS = 1_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from deniable_aggregator.estimate.contract import REPEATS, Estimator, checked_repeat
+from deniable_aggregator.estimate.protocols import REPEATS, Estimator, checked_repeat
 from deniable_aggregator.estimators.affine import AffineEstimator
 from deniable_aggregator.estimators.cms import CountMeanSketchEstimator
 from deniable_aggregator.estimators.cyclic import CyclicEstimator

@@ -22,12 +22,17 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.estimate.arcs import arc_sums
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.contract import Numbers
+from deniable_aggregator.estimate.cyclic_intervals import arc_sums
 from deniable_aggregator.estimate.label_sums import LabelSums
-from deniable_aggregator.estimate.messages import TwoLevels, one_code
-from deniable_aggregator.estimate.reports import Payloads, checked_payloads, checked_tally, form_of
+from deniable_aggregator.estimate.message_laws import TwoLevels, one_code
+from deniable_aggregator.estimate.payload_arrays import (
+    Payloads,
+    checked_payloads,
+    checked_tally,
+    form_of,
+)
+from deniable_aggregator.estimate.protocols import Numbers
 from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse

@@ -5,7 +5,7 @@
 
 Dividing by the n_α that came (Hájek) is never worse than by the n/C to be expected. Given the n_α
 the ĉ_α are independent. A table of which some parity was never told has no estimate. In T epochs
-the covariance is at most that of `estimate.sources`, here for parities: V_1 = 1/(p − q)² − c², and
+the covariance is at most that of `estimate.pooled_tables`. For parities V_1 = 1/(p − q)² − c² and
 V_∞ = 1/(P − Q)² − c² of the permanent answer, 1 − c² of the value. Tally: the 2C numbers (α, bit).
 """
 
@@ -22,14 +22,14 @@ import numpy as np
 
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.reports import (
+from deniable_aggregator.estimate.payload_arrays import (
     Payloads,
     checked_histogram,
     checked_payloads,
     form_of,
 )
 from deniable_aggregator.estimate.sampling import Generator, senders
-from deniable_aggregator.estimate.supporting import histogram
+from deniable_aggregator.estimate.support_counts import histogram
 from deniable_aggregator.estimate.tables import Settings, one_way
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared.errors import ParameterError

@@ -17,8 +17,8 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.label_sums import MessageSums
-from deniable_aggregator.estimate.messages import TwoLevels, two_levels
-from deniable_aggregator.estimate.reports import first_round
+from deniable_aggregator.estimate.message_laws import TwoLevels, two_levels
+from deniable_aggregator.estimate.payload_arrays import first_round
 from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_shared.difference_sets import difference_set
 from deniable_shared.errors import ParameterError

@@ -20,9 +20,9 @@ from deniable_aggregator.estimate.functionals import (
     Repeated,
     checked_weights,
 )
-from deniable_aggregator.estimate.messages import TwoLevels, two_levels
-from deniable_aggregator.estimate.quantity import isotonic
-from deniable_aggregator.estimate.supporting import Histogram
+from deniable_aggregator.estimate.message_laws import TwoLevels, two_levels
+from deniable_aggregator.estimate.quantities import isotonic
+from deniable_aggregator.estimate.support_counts import Histogram
 from deniable_shared.mechanisms.contract import Mechanism
 
 

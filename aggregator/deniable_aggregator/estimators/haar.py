@@ -17,7 +17,7 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
-from deniable_aggregator.estimate.reports import (
+from deniable_aggregator.estimate.payload_arrays import (
     Payloads,
     checked_histogram,
     checked_payloads,
@@ -25,7 +25,7 @@ from deniable_aggregator.estimate.reports import (
 )
 from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_aggregator.estimate.strata import Strata, Stratum
-from deniable_aggregator.estimate.supporting import histogram
+from deniable_aggregator.estimate.support_counts import histogram
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared.mechanisms.haar import HaarResponse
 

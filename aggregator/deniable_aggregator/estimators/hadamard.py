@@ -18,7 +18,7 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.label_sums import MessageSums
-from deniable_aggregator.estimate.messages import TwoLevels, two_levels
+from deniable_aggregator.estimate.message_laws import TwoLevels, two_levels
 from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared.mechanisms.contract import Mechanism

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.contract import Group
-from deniable_aggregator.estimate.reports import form_of
-from deniable_aggregator.estimate.supporting import Histogram
+from deniable_aggregator.estimate.payload_arrays import form_of
+from deniable_aggregator.estimate.protocols import Group
+from deniable_aggregator.estimate.support_counts import Histogram
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_aggregator.estimators.sketched import SketchForm, cells_of
 from deniable_shared.mechanisms.contract import Mechanism

@@ -3,7 +3,7 @@
     c_x = Σ_a n[a, h_a(x)]        f̂_x = (c_x/n − q)/(p − q)
 
 Over all K codes Σ_x c_x = (K/g)·n. The tally is the histogram of the M·g messages; codes from d on
-stand for nothing. The sums are those of `estimate.digit_sums`.
+stand for nothing. The sums are those of `estimate.linear_hash_sums`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import ClassVar
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.digit_sums import cells_of_values, hashed, supports_of_codes
-from deniable_aggregator.estimate.messages import TwoLevels, two_levels
-from deniable_aggregator.estimate.reports import form_of
+from deniable_aggregator.estimate.linear_hash_sums import cells_of_values, hashed, supports_of_codes
+from deniable_aggregator.estimate.message_laws import TwoLevels, two_levels
+from deniable_aggregator.estimate.payload_arrays import form_of
 from deniable_aggregator.estimate.sampling import Generator, other_cells, senders
-from deniable_aggregator.estimate.supporting import Histogram
+from deniable_aggregator.estimate.support_counts import Histogram
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.loloha import LocalHashing
 

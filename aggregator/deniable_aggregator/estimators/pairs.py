@@ -17,9 +17,9 @@ import numpy as np
 
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.reports import Payloads, checked_tally, form_of
+from deniable_aggregator.estimate.payload_arrays import Payloads, checked_tally, form_of
+from deniable_aggregator.estimate.pooled_tables import Kind, Pooled
 from deniable_aggregator.estimate.sampling import Generator
-from deniable_aggregator.estimate.sources import Kind, Pooled
 from deniable_aggregator.estimate.tables import Settings, one_way
 from deniable_aggregator.estimators.one_of_choices import sample_tally_of, supports_of, tally_of
 from deniable_shared.errors import ParameterError

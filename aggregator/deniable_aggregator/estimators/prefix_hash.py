@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.contract import Group
-from deniable_aggregator.estimate.reports import form_of
+from deniable_aggregator.estimate.payload_arrays import form_of
+from deniable_aggregator.estimate.protocols import Group
 from deniable_aggregator.estimate.sampling import Generator, other_cells, senders
-from deniable_aggregator.estimate.supporting import Histogram
+from deniable_aggregator.estimate.support_counts import Histogram
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry

@@ -1,8 +1,8 @@
 """Projective designs: points put round the circle of `cyclic/1`, then decoded as there.
 
-Turn i of the circle is a point and a value (`turns`). Σ_j v_j·s_{i+j} is a multiple of s_{i+l} for
-the point of turn i and the value of turn l: the point supports the value if and only if i + l is in
-D. So
+Turn i of the circle is a point and a value (`projective_cycle`). Σ_j v_j·s_{i+j} is a multiple of
+s_{i+l} for the point of turn i and the value of turn l: the point supports the value if and only if
+i + l is in D. So
 
     c_l = Σ_{δ ∈ D} h_{δ − l}
 
@@ -18,9 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.correlation import shifted_shares, shifted_sums, turned_back
+from deniable_aggregator.estimate.difference_set_sums import (
+    shifted_shares,
+    shifted_sums,
+    turned_back,
+)
+from deniable_aggregator.estimate.projective_cycle import circle
 from deniable_aggregator.estimate.sampling import Generator
-from deniable_aggregator.estimate.turns import circle
 from deniable_aggregator.estimators.geometric import GeometricEstimator, sample_distances
 
 _Numbers = npt.NDArray[np.int64]

@@ -16,14 +16,14 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.contract import Group
-from deniable_aggregator.estimate.reports import (
+from deniable_aggregator.estimate.payload_arrays import (
     Payloads,
     checked_payloads,
     checked_tally,
     first_round,
 )
-from deniable_aggregator.estimate.supporting import Supporting
+from deniable_aggregator.estimate.protocols import Group
+from deniable_aggregator.estimate.support_counts import Supporting
 from deniable_aggregator.estimators.rr import column_sums
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism

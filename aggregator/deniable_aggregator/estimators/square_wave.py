@@ -35,15 +35,15 @@ from deniable_aggregator.estimate.functionals import (
     checked_weights,
 )
 from deniable_aggregator.estimate.likelihood import fit, smoothed
-from deniable_aggregator.estimate.reports import (
+from deniable_aggregator.estimate.payload_arrays import (
     Payloads,
     checked_histogram,
     checked_payloads,
     form_of,
 )
-from deniable_aggregator.estimate.scored import estimate_of_scores
-from deniable_aggregator.estimate.supporting import histogram
-from deniable_aggregator.estimate.window import WindowLaw
+from deniable_aggregator.estimate.score_estimates import estimate_of_scores
+from deniable_aggregator.estimate.support_counts import histogram
+from deniable_aggregator.estimate.window_law import WindowLaw
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.square_wave import SquareWave
 

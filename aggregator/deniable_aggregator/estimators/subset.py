@@ -15,8 +15,13 @@ import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.label_sums import LabelSums
-from deniable_aggregator.estimate.messages import TwoLevels, one_code
-from deniable_aggregator.estimate.reports import Payloads, checked_payloads, checked_tally, form_of
+from deniable_aggregator.estimate.message_laws import TwoLevels, one_code
+from deniable_aggregator.estimate.payload_arrays import (
+    Payloads,
+    checked_payloads,
+    checked_tally,
+    form_of,
+)
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism

@@ -26,7 +26,7 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
-from deniable_aggregator.estimate.reports import Payloads, checked_tally, form_of
+from deniable_aggregator.estimate.payload_arrays import Payloads, checked_tally, form_of
 from deniable_aggregator.estimate.sampling import Generator
 from deniable_aggregator.estimate.strata import Strata, Stratum
 from deniable_aggregator.estimators.one_of_choices import sample_tally_of, supports_of, tally_of

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 
 from deniable_aggregator.planning.anonymity import DELTA, LIARS, Anonymity, among, shuffled_epsilon
-from deniable_aggregator.planning.questions import Question
+from deniable_aggregator.planning.scenario import Question
 from deniable_aggregator.planning.variance import Shown
 from deniable_shared.domain import Domain
 from deniable_shared.dyadic import format_epsilon, parse_epsilon

@@ -22,8 +22,8 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Channel
 from deniable_aggregator.estimate.intervals import clopper_pearson
+from deniable_aggregator.estimate.manipulation import worst_share
 from deniable_aggregator.estimate.score_limits import distances
-from deniable_aggregator.estimate.trust import worst_share
 from deniable_aggregator.planning.power import LabelTest
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism

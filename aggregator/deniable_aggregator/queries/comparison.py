@@ -24,10 +24,10 @@ from deniable_aggregator.estimate.difference import (
     halved,
 )
 from deniable_aggregator.problem import refuse
+from deniable_aggregator.queries.epoch_ranges import span_of
 from deniable_aggregator.queries.labels import of_labels
 from deniable_aggregator.queries.numbers import asked_of_numbers, finite, of_numbers
-from deniable_aggregator.queries.pooled import PooledTally, Span, pooled
-from deniable_aggregator.queries.spans import span_of
+from deniable_aggregator.queries.pooled_tallies import PooledTally, Span, pooled
 from deniable_aggregator.queries.tables import tables_asked
 from deniable_aggregator.queries.texts import check_candidates
 from deniable_aggregator.registry import Collection

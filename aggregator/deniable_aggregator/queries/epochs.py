@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from deniable_aggregator import retention
 from deniable_aggregator.documents.collections import EpochDocument, EpochsDocument
 from deniable_aggregator.problem import Problem, refuse
-from deniable_aggregator.queries.spans import epoch_index
+from deniable_aggregator.queries.epoch_ranges import epoch_index
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow

@@ -17,10 +17,10 @@ from deniable_aggregator.documents.estimates import (
     TrustDocument,
 )
 from deniable_aggregator.estimate import Estimate
-from deniable_aggregator.estimate.trust import UNREACHABLE
+from deniable_aggregator.estimate.manipulation import UNREACHABLE
 from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries.anonymity import of_relay
-from deniable_aggregator.queries.evidence import (
+from deniable_aggregator.queries.diagnostics import (
     Presented,
     RowEvidence,
     accepted_projections,
@@ -30,6 +30,7 @@ from deniable_aggregator.queries.evidence import (
     presented,
     sets_asked,
 )
+from deniable_aggregator.queries.epoch_ranges import moments_span
 from deniable_aggregator.queries.labels import of_labels
 from deniable_aggregator.queries.numbers import (
     Asked,
@@ -38,8 +39,7 @@ from deniable_aggregator.queries.numbers import (
     influence_of,
     of_numbers,
 )
-from deniable_aggregator.queries.pooled import PooledTally, Span, by_epoch, pooled
-from deniable_aggregator.queries.spans import moments_span
+from deniable_aggregator.queries.pooled_tallies import PooledTally, Span, by_epoch, pooled
 from deniable_aggregator.queries.tables import Shown, tables_asked
 from deniable_aggregator.queries.texts import check_candidates, refuse_test_of_found
 from deniable_aggregator.registry import Collection

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
-from deniable_aggregator.queries.pooled import PooledTally
+from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.queries.tables import Shown, shown_tables
 from deniable_aggregator.queries.texts import shown_texts
 from deniable_aggregator.registry import Collection

@@ -18,9 +18,9 @@ from deniable_aggregator.documents.estimates import (
     RangeDocument,
 )
 from deniable_aggregator.estimate.functionals import Linear
-from deniable_aggregator.estimate.quantity import LEVELS, Quantity, mean, quantiles, ranges
+from deniable_aggregator.estimate.quantities import LEVELS, Quantity, mean, quantiles, ranges
 from deniable_aggregator.problem import Problem, refuse
-from deniable_aggregator.queries.pooled import PooledTally
+from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Number
 from deniable_shared.domain.number import decimal_text

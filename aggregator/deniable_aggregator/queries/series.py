@@ -15,9 +15,9 @@ from deniable_aggregator.documents.estimates import (
     SeriesRow,
 )
 from deniable_aggregator.problem import refuse
+from deniable_aggregator.queries.epoch_ranges import moments_span
 from deniable_aggregator.queries.estimates import plain
-from deniable_aggregator.queries.pooled import MAX_ROWS, page_of
-from deniable_aggregator.queries.spans import moments_span
+from deniable_aggregator.queries.pooled_tallies import MAX_ROWS, page_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_shared.domain import Text

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.estimates import plain
-from deniable_aggregator.queries.pooled import Span, pooled
+from deniable_aggregator.queries.pooled_tallies import Span, pooled
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow, ShownCollection, ShownEpoch, ShownEstimate

@@ -15,7 +15,7 @@ from deniable_aggregator.estimate.association import Undecided, association
 from deniable_aggregator.estimate.marginals import axes_of, labels_of, tabular
 from deniable_aggregator.estimate.tables import Settings, Tabular, joined, table
 from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
-from deniable_aggregator.queries.pooled import PooledTally
+from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError

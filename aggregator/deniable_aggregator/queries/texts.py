@@ -8,11 +8,11 @@ from typing import cast
 from msgspec import UnsetType
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
-from deniable_aggregator.estimate.contract import TextEstimator
 from deniable_aggregator.estimate.heavy_hitters import found
+from deniable_aggregator.estimate.protocols import TextEstimator
 from deniable_aggregator.estimate.texts import Evidence, Texts, tell
 from deniable_aggregator.problem import refuse
-from deniable_aggregator.queries.pooled import PooledTally
+from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.queries.tables import Shown
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Text

@@ -19,7 +19,7 @@ from deniable_aggregator.central.aggregate.contract import (
     SimulatedPlan,
 )
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.queries.pooled import Span
+from deniable_aggregator.queries.pooled_tallies import Span
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import CellTally
 from deniable_shared.canonical import canonical_json

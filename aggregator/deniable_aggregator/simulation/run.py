@@ -15,14 +15,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
-from deniable_aggregator.authoring import registered as authored
+from deniable_aggregator.authoring import registration as authored
 from deniable_aggregator.client.remote import remote
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.documents.estimates import LabelEstimate
 from deniable_aggregator.keys import initialise, read_seed
 from deniable_aggregator.process import serving
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.simulation import fleet
+from deniable_aggregator.simulation import client_processes
+from deniable_aggregator.simulation.client_processes import Orders, Uploads
 from deniable_aggregator.simulation.study import Question, Study
 from deniable_shared.authoring import manifest_from_toml
 
@@ -83,7 +84,7 @@ class Outcome:
     """What a simulation showed, as `--json` prints it."""
 
     collections: tuple[CollectionResult, ...]
-    uploads: fleet.Uploads
+    uploads: Uploads
     seconds: float
 
     def document(self) -> dict[str, object]:
@@ -121,7 +122,7 @@ def simulated(
     """
     watcher = watcher or Silent()
     began = time.monotonic()
-    fleet.require_client()
+    client_processes.require_client()
     with _temporary_directory() as folder:
         watcher.stage("Preparing keys and database")
         settings = _settings(folder, port or serving.free_port())
@@ -133,7 +134,7 @@ def simulated(
         ):
             registered = _register(client, study, settings)
             envelopes = tuple(entry.envelope for entry in registered)
-            orders = fleet.Orders(server.address, keys.trust, envelopes)
+            orders = Orders(server.address, keys.trust, envelopes)
             watcher.stage("People answer")
             uploads = _upload(orders, study, folder, watcher)
             watcher.stage("Reading estimates")
@@ -185,9 +186,9 @@ def _register(client: ServiceClient, study: Study, settings: Settings) -> list[R
     return done
 
 
-def _upload(orders: fleet.Orders, study: Study, folder: Path, watcher: Watcher) -> fleet.Uploads:
+def _upload(orders: Orders, study: Study, folder: Path, watcher: Watcher) -> Uploads:
     total = len(study.people)
-    return fleet.upload(
+    return client_processes.upload(
         orders,
         study.people,
         processes=min(PROCESSES, os.cpu_count() or 1),

@@ -24,7 +24,7 @@ import numpy as np
 
 from deniable_aggregator.central.aggregate.message_contract import Counts
 from deniable_aggregator.central.aggregate.norms import Matrix, norms_of_images
-from deniable_aggregator.estimate.contract import MessageCodes
+from deniable_aggregator.estimate.protocols import MessageCodes
 from deniable_aggregator.estimators import for_mechanism
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism

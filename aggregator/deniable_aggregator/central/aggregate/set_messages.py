@@ -31,7 +31,7 @@ from deniable_aggregator.central.aggregate.norms import (
     affordable,
     norms_of_images,
 )
-from deniable_aggregator.estimate.contract import CodeSets
+from deniable_aggregator.estimate.protocols import CodeSets
 from deniable_shared.mechanisms.structure import Design, LabelReach, Subset
 
 

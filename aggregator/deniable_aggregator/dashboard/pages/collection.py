@@ -44,7 +44,7 @@ from deniable_aggregator.dashboard.row_selection import (
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries import estimates as queries
-from deniable_aggregator.queries.over_time import over_time
+from deniable_aggregator.queries.label_series import over_time
 from deniable_aggregator.web.application import CSV, JSON, service
 from deniable_aggregator.web.formats import estimates_as
 from deniable_shared.domain import Record

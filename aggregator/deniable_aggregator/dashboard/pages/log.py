@@ -16,7 +16,7 @@ from deniable_aggregator.dashboard.paging import ListPage, PageNumber
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.inspection import log_audit
 from deniable_aggregator.inspection.check import Check
-from deniable_aggregator.queries.log import LoggedEntry, explained
+from deniable_aggregator.queries.transparency_log import LoggedEntry, explained
 from deniable_aggregator.web.application import service
 from deniable_shared.errors import DeniableError
 

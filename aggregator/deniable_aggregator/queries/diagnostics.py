@@ -11,15 +11,15 @@ from msgspec import UNSET, UnsetType
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import SetDocument, WarningDocument
 from deniable_aggregator.estimate import Estimate
-from deniable_aggregator.estimate.contract import FitsDistribution
+from deniable_aggregator.estimate.anomalies import Oddity, oddities
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.estimate.likelihood import fit
-from deniable_aggregator.estimate.messages import counts_messages, likeliest
+from deniable_aggregator.estimate.message_laws import counts_messages, likeliest
+from deniable_aggregator.estimate.protocols import FitsDistribution
 from deniable_aggregator.estimate.set_laws import checked_set, of_set
-from deniable_aggregator.estimate.shape import Oddity, oddities
 from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_aggregator.queries.numbers import finite
-from deniable_aggregator.queries.pooled import PooledTally
+from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.registry import Collection
 from deniable_shared.errors import ParameterError
 

@@ -7,7 +7,7 @@ from datetime import date
 from msgspec import UnsetType
 
 from deniable_aggregator.problem import refuse
-from deniable_aggregator.queries.pooled import LAST_EPOCH, Span
+from deniable_aggregator.queries.pooled_tallies import LAST_EPOCH, Span
 from deniable_shared.epochs import day_start, epoch_at
 
 DAY_SECONDS = 86_400

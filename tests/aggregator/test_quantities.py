@@ -11,7 +11,7 @@ import pytest
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.functionals import Linear
-from deniable_aggregator.estimate.quantity import isotonic, mean, quantiles, ranges
+from deniable_aggregator.estimate.quantities import isotonic, mean, quantiles, ranges
 from deniable_shared.domain import Number
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import build

@@ -21,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.contract import Group, PrefixForm
-from deniable_aggregator.estimate.spelling import (
+from deniable_aggregator.estimate.protocols import Group, PrefixForm
+from deniable_aggregator.estimate.texts import Evidence
+from deniable_aggregator.estimate.utf8_candidates import (
     Bytes,
     Midway,
     continuations,
@@ -30,7 +31,6 @@ from deniable_aggregator.estimate.spelling import (
     midway,
     run_of,
 )
-from deniable_aggregator.estimate.texts import Evidence
 from deniable_shared.errors import ParameterError
 
 _LOOKED_FOR = 3.0  # standard errors: the least frequency that is worth a place in the beam

@@ -21,9 +21,9 @@ from typing import Literal
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Channel, Counts
-from deniable_aggregator.estimate.contract import Codes, Estimator
 from deniable_aggregator.estimate.designs import unary
-from deniable_aggregator.estimate.reports import clusters_of
+from deniable_aggregator.estimate.payload_arrays import clusters_of
+from deniable_aggregator.estimate.protocols import Codes, Estimator
 from deniable_aggregator.estimate.set_laws import kept_of, law_of
 from deniable_aggregator.estimate.sets import tail_of_known
 from deniable_aggregator.estimate.significance import Evidence, tails_of_nobody

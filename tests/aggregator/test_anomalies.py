@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.estimate.shape import FALSE_ALARMS, Oddity, oddities
+from deniable_aggregator.estimate.anomalies import FALSE_ALARMS, Oddity, oddities
 from deniable_shared import mechanisms
 from deniable_shared.coins import Coins
 from deniable_shared.mechanisms.memoization import Renewed
@@ -48,7 +48,7 @@ def test_alarms_are_rarer_than_allowed_at_a_level_that_can_be_counted(
 
     The level is scaled and the code is the same: at 1e-6 nothing could be counted.
     """
-    monkeypatch.setattr("deniable_aggregator.estimate.shape.FALSE_ALARMS", 0.02)
+    monkeypatch.setattr("deniable_aggregator.estimate.anomalies.FALSE_ALARMS", 0.02)
     of = law(id)
     tallies = of.draw_tallies({0: Fraction(1, 2), 7: Fraction(1, 2)}, 300, 3000)
     assert sum(bool(found(of, tally, 300)) for tally in tallies) < 104

@@ -13,7 +13,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from deniable_aggregator.planning.plan import permanent_of, usual_frequency
-from deniable_aggregator.planning.questions import Question
+from deniable_aggregator.planning.scenario import Question
 from deniable_shared.domain import Record
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.likelihood import Law
-from deniable_aggregator.estimate.reports import Payloads
+from deniable_aggregator.estimate.payload_arrays import Payloads
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import Renewed

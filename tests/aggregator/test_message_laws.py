@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.estimate.messages import counts_messages, law_of_messages, likeliest
+from deniable_aggregator.estimate.message_laws import counts_messages, law_of_messages, likeliest
 from deniable_aggregator.estimate.set_laws import of_set
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError

@@ -15,9 +15,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.contract import OfMechanism
 from deniable_aggregator.estimate.likelihood import Fit, fit
-from deniable_aggregator.estimate.supporting import Histogram
+from deniable_aggregator.estimate.protocols import OfMechanism
+from deniable_aggregator.estimate.support_counts import Histogram
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 

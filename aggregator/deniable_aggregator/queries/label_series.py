@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
+from deniable_aggregator.queries.epoch_ranges import span_of
 from deniable_aggregator.queries.labels import of_labels
 from deniable_aggregator.queries.numbers import finite, mean_of
-from deniable_aggregator.queries.pooled import PooledTally, Span, by_epoch, visible
-from deniable_aggregator.queries.spans import span_of
+from deniable_aggregator.queries.pooled_tallies import PooledTally, Span, by_epoch, visible
 from deniable_aggregator.queries.tables import tables_asked
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_aggregator.estimate.spelling import (
+from deniable_aggregator.estimate.utf8_candidates import (
     BETWEEN,
     Run,
     continuations,
