@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.estimate.anomalies import FALSE_ALARMS, Oddity, oddities
+from deniable_aggregator.estimate.anomalies import FALSE_ALARMS, Anomaly, find_anomalies
 from deniable_shared import mechanisms
 from deniable_shared.coins import Coins
 from deniable_shared.mechanisms.memoization import Renewed
@@ -24,10 +24,10 @@ def law(id: str, *, repeat: str = "once") -> MessageLaw:
     return MessageLaw(mechanisms.build(id, domain_size=SIZE, epsilon="1", permanent=permanent))
 
 
-def found(of: MessageLaw, tally: np.ndarray, n: int, *, epochs: int = 1) -> tuple[Oddity, ...]:
+def found(of: MessageLaw, tally: np.ndarray, n: int, *, epochs: int = 1) -> tuple[Anomaly, ...]:
     repeat = "once" if epochs == 1 else "memoized"
     estimator = estimators.for_mechanism(of.mechanism, repeat)
-    return oddities(estimator, of.mechanism, tally, n, epochs=epochs)
+    return find_anomalies(estimator, of.mechanism, tally, n, epochs=epochs)
 
 
 @pytest.mark.parametrize("id", CODED + UNARY)

@@ -16,7 +16,7 @@ import pytest
 
 from deniable_aggregator.backup.copying import back_up
 from deniable_aggregator.errors import DamagedError, StoreError
-from deniable_aggregator.estimate.support_counts import Histogram, Supporting
+from deniable_aggregator.estimate.support_counts import HistogramEstimator, SupportEstimator
 from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.queries import pooled_tallies
 from deniable_aggregator.settings import Settings
@@ -106,7 +106,7 @@ def test_without_verification_the_same_databases_show_wrong_numbers(
         counted.StoredTally, "checked", lambda row: CellTally(row.cell, row.n, row.tally)
     )
     monkeypatch.setattr(pooled_tallies, "possible", lambda estimator, row: row)
-    for estimator in (Supporting, Histogram):
+    for estimator in (SupportEstimator, HistogramEstimator):
         monkeypatch.setattr(estimator, "checked", lambda self, tally, n: (tally, n))
     assert verdicts(made, right, tmp_path, FEW)["wrong"] > 0
 

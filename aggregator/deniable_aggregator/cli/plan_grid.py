@@ -11,7 +11,7 @@ from deniable_aggregator.cli.lazy import CommandFailed
 from deniable_aggregator.cli.output import console, emit, table
 
 if TYPE_CHECKING:
-    from deniable_aggregator.planning.sweep import Choice
+    from deniable_aggregator.planning.sweep import SweepPoint
 
 
 def explored(
@@ -25,7 +25,9 @@ def explored(
         sizes = sweep.sizes_of(domain_type, asked["asks"])
         found = sweep.decisions(sizes, domain_type=domain_type, **asked)
         if plot is not None:
-            plot.write_text(decision_map.drawn(domain_type=domain_type, **asked), encoding="utf-8")
+            plot.write_text(
+                decision_map.render_svg(domain_type=domain_type, **asked), encoding="utf-8"
+            )
     except ParameterError as error:
         raise CommandFailed(str(error)) from error
     except OSError as error:
@@ -36,7 +38,7 @@ def explored(
         _show(found, sweep.EPSILONS)
 
 
-def _show(found: Sequence[Choice], epsilons: Sequence[str]) -> None:
+def _show(found: Sequence[SweepPoint], epsilons: Sequence[str]) -> None:
     known = all(choice.ratio_to_optimum is not None for choice in found)
     told = "total error over the least there is" if known else "standard error of one report"
     records = any(choice.attributes for choice in found)
@@ -58,14 +60,14 @@ def _show(found: Sequence[Choice], epsilons: Sequence[str]) -> None:
         )
 
 
-def _named(choice: Choice) -> str:
-    from deniable_aggregator.planning.sweep import named
+def _named(choice: SweepPoint) -> str:
+    from deniable_aggregator.planning.sweep import radices_text
 
     if choice.attributes is None:
         return f"{choice.domain:,}"
-    return named(choice.attributes)
+    return radices_text(choice.attributes)
 
 
-def _told(choice: Choice, known: bool) -> str:
+def _told(choice: SweepPoint, known: bool) -> str:
     told = f"{choice.ratio_to_optimum:.3f}" if known else f"± {choice.std_error_of_one:.3g}"
     return f"{choice.mechanism}\n{choice.payload_bytes} B {told}"

@@ -26,11 +26,11 @@ from deniable_aggregator.estimate.payload_arrays import (
     Payloads,
     checked_histogram,
     checked_payloads,
-    form_of,
+    first_round_as,
 )
 from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_aggregator.estimate.support_counts import histogram
-from deniable_aggregator.estimate.tables import Settings, one_way
+from deniable_aggregator.estimate.tables import IntervalSettings, one_way
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -49,7 +49,7 @@ class FourierEstimator:
 
     @property
     def _form(self) -> FourierMarginals:
-        return form_of(self.mechanism, FourierMarginals, FourierMarginals.id)
+        return first_round_as(self.mechanism, FourierMarginals, FourierMarginals.id)
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -93,7 +93,7 @@ class FourierEstimator:
         family: str = "each",
     ) -> Estimate:
         """The labels of each attribute, one attribute after the other."""
-        return one_way(self, tally, n, Settings(confidence, epochs, family))
+        return one_way(self, tally, n, IntervalSettings(confidence, epochs, family))
 
     def check(self, axes: Sequence[int]) -> None:
         """ParameterError for more than `ways` attributes."""

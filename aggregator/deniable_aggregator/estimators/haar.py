@@ -21,7 +21,7 @@ from deniable_aggregator.estimate.payload_arrays import (
     Payloads,
     checked_histogram,
     checked_payloads,
-    form_of,
+    first_round_as,
 )
 from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_aggregator.estimate.strata import Strata, Stratum
@@ -38,7 +38,7 @@ class HaarEstimator(HierarchyEstimator):
 
     @property
     def _form(self) -> HaarResponse:
-        return form_of(self.mechanism, HaarResponse, HaarResponse.id)
+        return first_round_as(self.mechanism, HaarResponse, HaarResponse.id)
 
     @property
     def _fan_out(self) -> int:

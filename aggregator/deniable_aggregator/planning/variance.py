@@ -31,7 +31,7 @@ from deniable_shared.mechanisms.memoization import Renewed
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class HalfWidth:
     """So many users, and of whom and how sure the intervals are that they are shown with."""
 
     users: int
@@ -138,7 +138,7 @@ class Precision:
         return drawn if self.population else drawn - f * (1 - f)
 
 
-class Scored(Precision, ABC):
+class ScorePrecision(Precision, ABC):
     """Of what is told by the scores of reports: intervals are those of `score_limits`."""
 
     __slots__ = ()
