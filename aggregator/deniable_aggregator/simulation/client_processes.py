@@ -61,7 +61,7 @@ class UploadTask:
 
 
 def require_client() -> None:
-    """Raise FleetError when the client is not installed beside the aggregator."""
+    """Raise ClientProcessError when the client is not installed beside the aggregator."""
     if importlib.util.find_spec(CLIENT) is None:
         raise ClientProcessError("the client is not installed here: pip install deniable-client")
 
@@ -77,7 +77,7 @@ def upload(
     """Every person answers through a client of its own; returns what became of the reports.
 
     `progress` is called with how many people are done; `logs` is a directory for what the clients
-    print on standard error. Raises FleetError if a process ends early.
+    print on standard error. Raises ClientProcessError if a process ends early.
     """
     require_client()
     shares = [people[start::processes] for start in range(min(processes, len(people)))]

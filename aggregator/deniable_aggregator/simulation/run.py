@@ -118,7 +118,7 @@ def run_study(
 ) -> Iterator[Simulation]:
     """Run the study; the service stays up until the block ends.
 
-    Raises FleetError, ServingError, ManifestError or ServiceError; nothing is left behind.
+    Raises ClientProcessError, ServingError, ManifestError or ServiceError; nothing is left behind.
     """
     watcher = watcher or NoProgress()
     began = time.monotonic()
