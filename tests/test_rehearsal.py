@@ -85,7 +85,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.supporting import Histogram
+from deniable_aggregator.estimate.support_counts import Histogram
 from deniable_shared.mechanisms.contract import Mechanism
 
 

@@ -8,7 +8,7 @@ plain or one report of a chain, because all of them are one of these:
     bits           each bit is told by itself: binomial counts of ones    `IndependentBits`
     one label      kept with p − q, else any label                        `OneOf`
     a set each     told sender by sender                                  `Subset`
-    the estimator  knows a way of its own                                 `Samples`
+    the estimator  knows a way of its own                                 `TallySampler`
     a message      supports the true label with p, each such one as likely, else each other:
                    multinomial over the messages      any of labels whose tally counts messages
     a few          drawn from the exact `pmf` of each value               all others
@@ -30,9 +30,9 @@ from deniable_aggregator import estimators
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.sampling import (
     Generator,
-    Samples,
-    SamplesTexts,
-    counted,
+    TallySampler,
+    TextTallySampler,
+    people_by_value,
     sample_sets,
 )
 from deniable_shared.errors import ParameterError
@@ -62,7 +62,7 @@ def simulated_tally(
     """
     answers, counts = _checked(mechanism, np.asarray(values), np.asarray(people))
     chosen, estimator = draws or generator(), estimators.for_mechanism(mechanism)
-    if isinstance(estimator, Samples):
+    if isinstance(estimator, TallySampler):
         return estimator.sample_tally(answers, counts, chosen)
     return _KERNELS.get(type(mechanism.structure), _by_law)(mechanism, answers, counts, chosen)
 
@@ -79,7 +79,7 @@ def simulated_texts(
     ParameterError for a mechanism that searches no texts, and for texts that it does not encode.
     """
     estimator, longest = estimators.for_mechanism(mechanism), mechanism.domain_size
-    if not isinstance(estimator, SamplesTexts):
+    if not isinstance(estimator, TextTallySampler):
         raise ParameterError(f"mechanism must be prefix-hash/1, got {mechanism.id}")
     if not all(1 <= len(text) <= longest for text in texts):
         raise ParameterError(f"texts must have 1 to {longest} bytes each")
@@ -119,7 +119,7 @@ def _form(mechanism: Mechanism) -> Renewable:
 def _bits(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:
     """Each bit told by itself: how many of those with a one tell it, and of those without."""
     d, n = mechanism.domain_size, people.sum()
-    ones = values.T @ people if values.ndim == 2 else counted(values, people, d)
+    ones = values.T @ people if values.ndim == 2 else people_by_value(values, people, d)
     true = draws.binomial(ones, float(mechanism.p))
     return np.asarray(true + draws.binomial(n - ones, float(mechanism.q)))
 
@@ -129,7 +129,7 @@ def _one_label(mechanism: Mechanism, values: Counts, people: Counts, draws: Gene
     d = mechanism.domain_size
     kept = draws.binomial(people, float(mechanism.p - mechanism.q))
     others = draws.multinomial(int(people.sum() - kept.sum()), np.full(d, 1 / d))
-    return np.asarray(counted(values, kept, d) + others)
+    return np.asarray(people_by_value(values, kept, d) + others)
 
 
 def _by_law(mechanism: Mechanism, values: Counts, people: Counts, draws: Generator) -> Counts:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.queries.pooled import Span, pooled
+from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
 from deniable_aggregator.registry import Collection
 from support.api_world import TODAY, World, authored, opened
 
@@ -56,7 +56,7 @@ def test_reports_of_one_label_are_estimated_as_that_label(
     assert world.upload(collection, world.report(collection, "l2")).status_code == 200
     answer = world.get(f"/v1/collections/{collection.id}/estimates").get_json()
     assert (answer["mechanism"], answer["n"], len(answer["estimates"])) == (id, 1201, len(LABELS))
-    reading = pooled(world.service.store, collection, Span())
+    reading = pooled_tally(world.service.store, collection, EpochRange())
     built = estimators.for_mechanism(collection.mechanism, repeat)
     estimate = built.estimate(reading.tally, reading.n, epochs=EPOCHS)
     assert [row["lower"] for row in answer["estimates"]] == estimate.lower.tolist()

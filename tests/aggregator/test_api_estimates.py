@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.queries import pooled
+from deniable_aggregator.queries import pooled_tallies
 from deniable_aggregator.registry import Collection
 from support.api_world import DAY, TODAY, World, authored, opened
 
@@ -124,14 +124,14 @@ def test_long_spans_are_read_piece_by_piece_with_the_same_result(
     world: World, bits: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = world.get(path(bits)).data
-    monkeypatch.setattr(pooled, "INTEGERS_AT_ONCE", 1)
+    monkeypatch.setattr(pooled_tallies, "INTEGERS_AT_ONCE", 1)
     assert world.get(path(bits)).data == whole
 
 
 def test_an_answer_by_epoch_has_a_longest_length(
     world: World, bits: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pooled, "MAX_ROWS", 2)
+    monkeypatch.setattr(pooled_tallies, "MAX_ROWS", 2)
     document = refusal(world, bits, group_by="epoch")
     assert document["argument"] == "group_by"
     assert "narrow from and to" in str(document["accepted"])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.queries.pooled import Span, pooled
+from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
 from deniable_aggregator.registry import Collection
 from support.api_world import TODAY, World, authored, opened
 
@@ -54,7 +54,7 @@ def test_the_numbers_are_the_estimators_over_as_many_epochs(
     world: World, collections: dict[str, Collection], name: str
 ) -> None:
     collection = collections[name]
-    reading = pooled(world.service.store, collection, Span())
+    reading = pooled_tally(world.service.store, collection, EpochRange())
     repeat = collection.manifest.repeat
     estimator = estimators.for_mechanism(collection.mechanism, repeat=repeat)
     estimate = estimator.estimate(reading.tally, reading.n, epochs=4)
@@ -71,7 +71,7 @@ def test_epochs_are_never_pooled_as_if_their_reports_were_independent(
     world: World, collections: dict[str, Collection], name: str
 ) -> None:
     collection = collections[name]
-    reading = pooled(world.service.store, collection, Span())
+    reading = pooled_tally(world.service.store, collection, EpochRange())
     naive = collection.estimator.estimate(reading.tally, reading.n, epochs=1)
     for row, error in zip(rows(document(world, collection)), naive.std_errors, strict=True):
         assert row["std_error"] > 1.1 * error
@@ -120,7 +120,7 @@ def test_one_epoch_alone_is_read_as_reports_of_different_devices(
     world: World, collections: dict[str, Collection], name: str
 ) -> None:
     collection = collections[name]
-    reading = pooled(world.service.store, collection, Span(TODAY, TODAY))
+    reading = pooled_tally(world.service.store, collection, EpochRange(TODAY, TODAY))
     estimate = collection.estimator.estimate(reading.tally, reading.n)
     found = document(world, collection, f"?from={TODAY}")
     assert [row["lower"] for row in rows(found)] == estimate.lower.tolist()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.authoring.bindings import Signed, read_signed, render
+from deniable_aggregator.authoring.bindings import SignedManifest, read_signed, render
 from deniable_client import Ceiling, Client
 from deniable_client.testing import RecordingTransport
 from deniable_shared import dsse
@@ -66,13 +66,13 @@ EVERY = [
 
 def signed(
     name: str = "settings", domain: str = BITS, purpose: str = "Which settings?", more: str = ""
-) -> Signed:
+) -> SignedManifest:
     text = HEAD.format(name=name, domain=domain, purpose=purpose, more=more)
     manifest = manifest_from_toml(text, ingest=[URL])
     return read_signed(dsse.sign(manifest.body, payload_type=MANIFEST_TYPE, seed=SEED))
 
 
-def every() -> list[Signed]:
+def every() -> list[SignedManifest]:
     return [signed(*one) for one in EVERY]
 
 

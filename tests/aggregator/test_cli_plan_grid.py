@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.planning import plan
-from deniable_aggregator.planning.explore import (
+from deniable_aggregator.planning.sweep import (
     EPSILONS,
     RECORDS,
     SIZES,

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from deniable_aggregator.simulation.study import Question, Study, StudyError, draw
+from deniable_aggregator.simulation.study import Study, StudyCollection, StudyError, draw
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.manifest import Manifest
 
@@ -14,7 +14,7 @@ NOW = 1_796_000_000.0
 EVERYBODY = [{"plan": name} for name in "abcdefg"]
 
 
-def manifest(question: Question) -> Manifest:
+def manifest(question: StudyCollection) -> Manifest:
     return manifest_from_toml(question.toml(NOW), ingest=["http://127.0.0.1:8000"])
 
 
@@ -41,13 +41,13 @@ def test_no_users_are_refused() -> None:
 
 
 def test_the_truth_of_bits_is_the_share_of_each_label() -> None:
-    question = Question("settings", "bits", ("dark", "beta"), "1")
+    question = StudyCollection("settings", "bits", ("dark", "beta"), "1")
     people = [{"settings": {"dark": True, "beta": n == 0}} for n in range(4)]
     assert question.truth(people) == [1.0, 0.25]
 
 
 def test_the_truth_of_a_choice_adds_up_to_one_and_knows_labels_nobody_chose() -> None:
-    question = Question("plan", "choice", ("a", "b", "z"), "1")
+    question = StudyCollection("plan", "choice", ("a", "b", "z"), "1")
     assert question.truth([{"plan": "a"}, {"plan": "b"}, {"plan": "a"}, {"plan": "a"}]) == [
         0.75,
         0.25,
@@ -56,7 +56,7 @@ def test_the_truth_of_a_choice_adds_up_to_one_and_knows_labels_nobody_chose() ->
 
 
 def test_a_question_becomes_a_manifest_that_takes_answers_today() -> None:
-    made = manifest(Question("plan", "choice", ("free", "paid"), "0.5"))
+    made = manifest(StudyCollection("plan", "choice", ("free", "paid"), "0.5"))
     assert made.started(NOW)
     assert not made.expired(NOW)
     assert (made.mechanism_id, made.min_batch, str(made.epsilon_report)) == ("grr/1", 1, "1/2")
@@ -64,10 +64,10 @@ def test_a_question_becomes_a_manifest_that_takes_answers_today() -> None:
 
 @pytest.mark.parametrize("label", ['say "hi"', "back\\slash", "naïve ε", "#", "[x]"])
 def test_any_printable_label_survives_the_toml(label: str) -> None:
-    made = manifest(Question("odd", "choice", (label, "other"), "1"))
+    made = manifest(StudyCollection("odd", "choice", (label, "other"), "1"))
     assert made.domain.labels == (label, "other")
 
 
 def test_a_study_without_people_is_refused() -> None:
     with pytest.raises(StudyError, match="at least one question and one person"):
-        Study((Question("plan", "choice", ("a", "b"), "1"),), ())
+        Study((StudyCollection("plan", "choice", ("a", "b"), "1"),), ())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.keys.cohorts import Cohorts
-from deniable_aggregator.queries.pooled import Span, pooled
+from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
 from deniable_aggregator.store.rows import CellTally
 from deniable_shared.coins import Coins
 from deniable_shared.manifest import Manifest
@@ -87,7 +87,7 @@ def test_reports_are_tallied_by_cohort_and_read_together(world: World, number: i
     assert {cell.cell.cohort for cell in found} <= set(range(number))
     assert (len(found) > 1) == (number > 1)
     collection = world.service.registry.get(world.manifest.collection)
-    reading = pooled(world.service.store, collection, Span())
+    reading = pooled_tally(world.service.store, collection, EpochRange())
     assert (reading.n, reading.tally.tolist()) == (64, [32, 32, 32])
 
 

@@ -16,9 +16,9 @@ import pytest
 
 from deniable_aggregator.backup.copying import back_up
 from deniable_aggregator.errors import DamagedError, StoreError
-from deniable_aggregator.estimate.supporting import Histogram, Supporting
+from deniable_aggregator.estimate.support_counts import HistogramEstimator, SupportEstimator
 from deniable_aggregator.inspection.damage import damage_checks
-from deniable_aggregator.queries import pooled
+from deniable_aggregator.queries import pooled_tallies
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool.directory import DRAFT_SECONDS, DirectorySpool
 from deniable_aggregator.store import counted
@@ -105,8 +105,8 @@ def test_without_verification_the_same_databases_show_wrong_numbers(
     monkeypatch.setattr(
         counted.StoredTally, "checked", lambda row: CellTally(row.cell, row.n, row.tally)
     )
-    monkeypatch.setattr(pooled, "possible", lambda estimator, row: row)
-    for estimator in (Supporting, Histogram):
+    monkeypatch.setattr(pooled_tallies, "possible", lambda estimator, row: row)
+    for estimator in (SupportEstimator, HistogramEstimator):
         monkeypatch.setattr(estimator, "checked", lambda self, tally, n: (tally, n))
     assert verdicts(made, right, tmp_path, FEW)["wrong"] > 0
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from deniable_aggregator.estimate.association import Association, Undecided, association
+from deniable_aggregator.estimate.association import Association, Untestable, association
 from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.design_covariance import covariance_of_sums, within_reach
-from deniable_aggregator.estimate.tables import Settings, table
+from deniable_aggregator.estimate.tables import IntervalSettings, table
 from deniable_aggregator.estimators import for_mechanism
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import build
@@ -38,7 +38,8 @@ def cells_of(given: RecordLaw, axes: tuple[int, ...], chances: Floats) -> CellSu
 def scores_of(given: RecordLaw, axes: tuple[int, ...], true: Floats) -> Floats:
     """How far each message alone is off."""
     alone = [
-        table(given.tabular, tally, 1, axes, Settings()).frequencies for tally in given.tallies
+        table(given.tabular, tally, 1, axes, IntervalSettings()).frequencies
+        for tally in given.tallies
     ]
     return np.array(alone) - true
 
@@ -108,7 +109,7 @@ def test_too_few_reports_give_no_answer_and_say_so(given: RecordLaw) -> None:
     for n in (0, 1, 30):
         for tally in given.draw(uneven(given.domain.size), n, 20):
             found = association(given.tabular.source(tally, n, (0, 1)), shape)
-            assert isinstance(found, Undecided)
+            assert isinstance(found, Untestable)
             assert found.reason.startswith("too few reports")
 
 
@@ -117,7 +118,7 @@ def test_a_table_that_takes_too_long_says_what_to_collect_with() -> None:
     tally = np.zeros(given.mechanism.tally_size, dtype=np.int64)
     tally[:9] = 1
     found = association(given.tabular.source(tally, 9, (0, 1)), (30, 30))
-    assert isinstance(found, Undecided)
+    assert isinstance(found, Untestable)
     assert "900 cells of cyclic/1 take too long to test here" in found.reason
     assert found.reason.endswith("collect with grr/1, subset/1, hadamard/1 or pairs/1")
 

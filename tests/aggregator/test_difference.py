@@ -15,9 +15,9 @@ from deniable_aggregator.estimate.clusters import Clusters
 from deniable_aggregator.estimate.difference import (
     MANY,
     Differences,
-    Period,
+    PeriodEstimate,
     difference,
-    halved,
+    halved_miss_confidence,
 )
 from deniable_aggregator.estimators import for_mechanism
 from deniable_shared.errors import ParameterError
@@ -35,12 +35,13 @@ def period(
     confidence: float = 0.95,
     channel: Channel = CHANNEL,
     hidden: Clusters | None = None,
-) -> Period:
+) -> PeriodEstimate:
     """Every count as a label of its own; with `hidden` a device may be in the other period, too."""
     every, cautious = (
-        debias(channel, counts, n, confidence=sure) for sure in (confidence, halved(confidence))
+        debias(channel, counts, n, confidence=sure)
+        for sure in (confidence, halved_miss_confidence(confidence))
     )
-    return Period(every, cautious, hidden, once=hidden is None)
+    return PeriodEstimate(every, cautious, hidden, once=hidden is None)
 
 
 def pairs(first: Counts, second: Counts, n: int, **more: object) -> Differences:
@@ -141,7 +142,7 @@ def test_nobody_in_both_is_narrower_than_perhaps_the_same_and_both_than_none_kno
         found = difference(period(counts, n, hidden=hidden), period(counts, n, hidden=hidden))
         widths.append(float((found.upper - found.lower)[0]))
     known = period(counts, n)
-    wide = Period(known.estimate, known.cautious, None, once=False)
+    wide = PeriodEstimate(known.estimate, known.cautious, None, once=False)
     apart = difference(wide, wide)
     assert widths[0] < widths[1] < float((apart.upper - apart.lower)[0])
 
@@ -163,7 +164,7 @@ def test_a_label_that_no_report_tells_of_may_have_changed_in_any_way() -> None:
 def test_a_period_of_one_epoch_knows_that_its_devices_may_come_again(repeat: str) -> None:
     estimator = for_mechanism(build("grr/1", domain_size=4, epsilon="1"), repeat)
     tally = np.array([900, 800, 700, 600])
-    made = Period.of(estimator, tally, 3_000, confidence=0.95, epochs=1, family="all")
+    made = PeriodEstimate.of(estimator, tally, 3_000, confidence=0.95, epochs=1, family="all")
     assert (made.hidden is None) == (repeat == "once")
     assert made.told is not None
     wide = difference(made, made)
@@ -175,4 +176,6 @@ def test_numbers_are_not_compared_label_by_label() -> None:
     mechanism = build("square-wave/1", domain_size=8, epsilon="1")
     tally = np.zeros(mechanism.tally_size, np.int64)
     with pytest.raises(ParameterError, match="one by one"):
-        Period.of(for_mechanism(mechanism), tally, 0, confidence=0.9, epochs=1, family="all")
+        PeriodEstimate.of(
+            for_mechanism(mechanism), tally, 0, confidence=0.9, epochs=1, family="all"
+        )

@@ -13,7 +13,7 @@ import pytest
 
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate import set_laws as known_sets
-from deniable_aggregator.estimate.set_laws import checked_set, kept_of, law_of, of_set
+from deniable_aggregator.estimate.set_laws import checked_set, estimate_label_set, kept_of, law_of
 from deniable_aggregator.estimate.sets import SetLaw, estimate_set, tail_of_known
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
@@ -164,7 +164,7 @@ def test_the_frequency_of_a_set_is_the_sum_of_those_of_its_labels(
     law = MessageLaw(built(id))
     tally = law.draw_tallies({0: Fraction(1, 2), 4: Fraction(1, 2)}, 5000, 1)[0]
     estimate = law.estimator.estimate(tally, 5000)
-    found = of_set(law.estimator, law.mechanism, tally, 5000, members)
+    found = estimate_label_set(law.estimator, law.mechanism, tally, 5000, members)
     assert found.frequency == pytest.approx(estimate.frequencies[list(members)].sum(), abs=1e-12)
     assert 0 <= found.lower <= min(max(found.frequency, 0), 1) <= found.upper <= 1
     if len(members) == 1:
@@ -269,6 +269,6 @@ def test_sets_of_estimators_of_every_repeat_use_its_clusters() -> None:
     widths = {}
     for repeat in ("once", "fresh"):
         estimator = estimators.for_mechanism(mechanism, repeat)
-        found = of_set(estimator, mechanism, tally, 100_000, (0, 1), epochs=10)
+        found = estimate_label_set(estimator, mechanism, tally, 100_000, (0, 1), epochs=10)
         widths[repeat] = found.upper - found.lower
     assert widths["fresh"] > 1.1 * widths["once"]

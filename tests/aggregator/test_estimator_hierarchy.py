@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.functionals import Linear
+from deniable_aggregator.estimate.functionals import LinearEstimator
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.estimate.projection import onto_simplex, top_down
-from deniable_aggregator.estimate.quantity import mean, quantiles, ranges
+from deniable_aggregator.estimate.quantities import mean, quantiles, ranges
 from deniable_aggregator.estimators.tree import TreeEstimator, coefficients
 from deniable_aggregator.simulate import simulated_tally
 from deniable_shared.coins import Coins
@@ -232,7 +232,7 @@ def test_thirty_epochs_of_devices_that_never_change_are_covered_too(
         tally = a_long_time(of, truth, epochs=epochs, devices=devices)
         n = epochs * devices
         middle = mean(of, domain, tally, n, epochs=epochs)
-        (share,) = ranges(cast(Linear, of), domain, tally, n, [(0, 3)], epochs=epochs)
+        (share,) = ranges(cast(LinearEstimator, of), domain, tally, n, [(0, 3)], epochs=epochs)
         assert middle is not None
         missed[0] += not middle.lower <= truth @ np.arange(size) <= middle.upper
         missed[1] += not share.lower <= truth[:4].sum() <= share.upper

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.estimate.digit_sums import cells_of_values, hashed, supports_of_codes
-from deniable_aggregator.estimate.messages import likeliest
+from deniable_aggregator.estimate.anomalies import find_anomalies
+from deniable_aggregator.estimate.linear_hash_sums import cells_of_values, hashed, supports_of_codes
+from deniable_aggregator.estimate.message_laws import maximum_likelihood
 from deniable_aggregator.estimate.set_laws import law_of
-from deniable_aggregator.estimate.shape import oddities
 from deniable_aggregator.simulate import simulated_tally
 from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
@@ -127,12 +127,12 @@ def test_codes_that_stand_for_nothing_show_reports_made_up() -> None:
     mechanism = build("loloha/1", domain_size=40, epsilon="1", field_order=4, dimension=3)
     of = estimators.for_mechanism(mechanism)
     honest = simulated_tally(mechanism, np.arange(40), np.full(40, 500))
-    assert oddities(of, mechanism, honest, 20_000) == ()
+    assert find_anomalies(of, mechanism, honest, 20_000) == ()
     made_up = honest.copy()
     form = whole(4, 3)
     for function in range(form.public_outcomes):
         made_up[4 * function + form.hashed(function, 63)] += 200
-    found = oddities(of, mechanism, made_up, int(made_up.sum()))
+    found = find_anomalies(of, mechanism, made_up, int(made_up.sum()))
     assert {each.kind for each in found} >= {"unused-code"}
     assert next(each.code for each in found if each.kind == "unused-code") == 63
 
@@ -142,7 +142,7 @@ def test_the_likeliest_frequencies_are_near_the_raw_ones_where_there_are_many_re
     people = np.arange(16) * 10_000 + 10_000
     tally = simulated_tally(mechanism, np.arange(16), people)
     raw = estimators.for_mechanism(mechanism).estimate(tally, int(people.sum()))
-    fitted = likeliest(estimators.for_mechanism(mechanism), tally).distribution
+    fitted = maximum_likelihood(estimators.for_mechanism(mechanism), tally).distribution
     assert np.abs(fitted - raw.frequencies).max() < 6 * raw.std_errors.max()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.estimate.turns import circle
+from deniable_aggregator.estimate.projective_cycle import cycle_points
 from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import build
@@ -56,7 +56,7 @@ def test_two_cells_of_a_hundred_billion_among_thousands_are_exact(q: int, t: int
 
 @pytest.mark.parametrize(("q", "t"), [*SPACES, (121, 3), (1009, 3)])
 def test_every_point_and_every_value_stands_on_thecircle_once(q: int, t: int) -> None:
-    for places in circle(q, t):
+    for places in cycle_points(q, t):
         assert (np.bincount(places, minlength=codes_of(q, t)) == 1).all()
 
 

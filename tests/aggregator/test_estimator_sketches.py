@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.estimate.contract import TextEstimator
-from deniable_aggregator.estimate.heavy_hitters import found
-from deniable_aggregator.estimate.texts import Evidence, Texts, tell
+from deniable_aggregator.estimate.heavy_hitters import find_heavy_hitters
+from deniable_aggregator.estimate.protocols import TextEstimator
+from deniable_aggregator.estimate.texts import TextEstimates, TextTally, estimate_texts
 from deniable_shared import mechanisms
 from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
@@ -48,9 +48,9 @@ def reports(estimator: TextEstimator, texts: list[bytes]) -> npt.NDArray[np.uint
     return np.frombuffer(sent, np.uint8).reshape(len(texts), -1)
 
 
-def told(estimator: TextEstimator, people: dict[bytes, int], asked: list[bytes]) -> Texts:
+def told(estimator: TextEstimator, people: dict[bytes, int], asked: list[bytes]) -> TextEstimates:
     rows = reports(estimator, [text for text, count in people.items() for _ in range(count)])
-    return tell(Evidence(estimator, estimator.tally(rows)), asked, held_out=False)
+    return estimate_texts(TextTally(estimator, estimator.tally(rows)), asked, held_out=False)
 
 
 @pytest.mark.parametrize("id", IDS)
@@ -114,18 +114,18 @@ def test_what_other_texts_add_by_collisions_is_taken_out(id: str) -> None:
     n = 4,000: coins and the choice of tables make errors below 0.009; 0.06 is seven of them.
     """
     estimator = estimator_of(id, "8", tables=512, cells=8)
-    evidence = Evidence(estimator, estimator.tally(reports(estimator, [b"tea"] * 4_000)))
+    evidence = TextTally(estimator, estimator.tally(reports(estimator, [b"tea"] * 4_000)))
     tea, absent = (estimator.codes(0, [text])[:, :, 0] for text in (b"tea", b"absent"))
     has = (absent[:, :, None] == tea[:, None, :]).any(axis=2) & (absent >= 0)
     collided, beta = has.sum() / (absent >= 0).sum(), estimator.agreeing
     counts, trials = evidence.of([b"absent"], held_out=True)
     p, inside = float(estimator.mechanism.p), estimator.inside
     uncorrected = (counts[0] / trials[0] - inside) / (p - inside)
-    (f,) = tell(evidence, [b"absent"], held_out=False).estimate.frequencies
+    (f,) = estimate_texts(evidence, [b"absent"], held_out=False).estimate.frequencies
     assert collided > beta / 2
     assert abs(uncorrected - collided) < 0.06
     assert abs(f - (collided - beta) / (1 - beta)) < 0.06
-    both = tell(evidence, [b"tea", b"absent"], held_out=False).estimate
+    both = estimate_texts(evidence, [b"tea", b"absent"], held_out=False).estimate
     assert (np.abs(both.frequencies - [1, 0]) < 7 * both.std_errors).all()
 
 
@@ -148,11 +148,11 @@ def test_the_error_shown_is_the_error_made_over_hashes_and_coins(id: str) -> Non
 def test_nothing_is_found_without_a_list(id: str) -> None:
     estimator = estimator_of(id)
     tally = estimator.tally(reports(estimator, DRINKS * 10))
-    assert found(estimator, tally, 30).texts == ()
+    assert find_heavy_hitters(estimator, tally, 30).texts == ()
     assert len(estimator.estimate(tally, 30).frequencies) == 0
     empty = np.zeros(estimator.mechanism.tally_size, np.int64)
     assert np.isnan(
-        tell(Evidence(estimator, empty), DRINKS, held_out=False).estimate.frequencies
+        estimate_texts(TextTally(estimator, empty), DRINKS, held_out=False).estimate.frequencies
     ).all()
 
 
@@ -163,7 +163,7 @@ def test_several_epochs_of_one_device_widen_the_intervals(id: str, repeat: str) 
     estimator = estimator_of(id, repeat=repeat, permanent=permanent, tables=4, cells=16)
     tally = estimator.tally(reports(estimator, DRINKS * 300))
     one, ten = (
-        tell(Evidence(estimator, tally), DRINKS, held_out=False, epochs=epochs).estimate
+        estimate_texts(TextTally(estimator, tally), DRINKS, held_out=False, epochs=epochs).estimate
         for epochs in (1, 10)
     )
     assert (ten.std_errors > one.std_errors).all()
@@ -177,7 +177,7 @@ def test_two_bits_of_a_report_count_for_less_than_two_reports() -> None:
     assert isinstance(estimator.mechanism, SketchedBits)
     assert estimator.form.hashes == 2
     tally = estimator.tally(reports(estimator, DRINKS * 1_000))
-    both = tell(Evidence(estimator, tally), [b"tea"], held_out=False).estimate
+    both = estimate_texts(TextTally(estimator, tally), [b"tea"], held_out=False).estimate
     raw = float(both.frequencies[0])
     share = float(one.mechanism.q) + raw * float(one.mechanism.p - one.mechanism.q)
     gap = float(one.mechanism.p - one.mechanism.q)

@@ -10,8 +10,8 @@ import pytest
 
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.likelihood import ascent, fit, smoothed
-from deniable_aggregator.estimate.quantity import mean, quantiles, ranges
+from deniable_aggregator.estimate.likelihood import ascent, fit, fit_smoothed
+from deniable_aggregator.estimate.quantities import mean, quantiles, ranges
 from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
 from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
@@ -121,7 +121,7 @@ def test_smoothing_gives_a_distribution_near_the_truth(shape: str) -> None:
     """n = 200,000 at ε = 2: 40 runs of each shape differed by at most 0.017 in F on average."""
     of, n = made(64, "2"), 200_000
     truth = SHAPES[shape](64)
-    found = smoothed(of.law, drawn_tally(of.mechanism, truth, n))
+    found = fit_smoothed(of.law, drawn_tally(of.mechanism, truth, n))
     assert found.sum() == pytest.approx(1)
     assert np.abs(np.cumsum(found - truth)).mean() < 0.04
 
@@ -219,7 +219,7 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(ParameterError, match="at least one message"):
         fit(of.law, tally)
     with pytest.raises(ParameterError, match="at least one message"):
-        smoothed(of.law, tally)
+        fit_smoothed(of.law, tally)
     with pytest.raises(ParameterError, match="tolerance must be positive"):
         fit(of.law, tally + 1, tolerance=0)
 

@@ -11,8 +11,8 @@ import pytest
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate import label_sums, second_moments
 from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.functionals import Linear
-from deniable_aggregator.estimate.quantity import mean, quantiles, ranges
+from deniable_aggregator.estimate.functionals import LinearEstimator
+from deniable_aggregator.estimate.quantities import mean, quantiles, ranges
 from deniable_shared.mechanisms import Mechanism, build
 from deniable_shared.mechanisms.memoization import Renewed
 from support.central_collections import CHOICES
@@ -38,7 +38,7 @@ NUMBERS = [
 
 def linear(built: Mechanism, repeat: str | None = None) -> Any:
     of = estimators.for_mechanism(built, repeat)
-    assert isinstance(of, Linear)
+    assert isinstance(of, LinearEstimator)
     return of
 
 

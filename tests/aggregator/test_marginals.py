@@ -10,7 +10,7 @@ import pytest
 
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.marginals import axes_of, labels_of
-from deniable_aggregator.estimate.tables import Settings, one_way, table
+from deniable_aggregator.estimate.tables import IntervalSettings, one_way, table
 from deniable_aggregator.estimators.fourier import FourierEstimator, Parities
 from deniable_aggregator.estimators.pairs import PairsEstimator
 from deniable_shared.errors import DecodeError, ParameterError
@@ -38,7 +38,8 @@ def one_report(given: RecordLaw, axes: tuple[int, ...]) -> tuple[Floats, Floats,
     """Chances of the messages that tell of the table of `axes`, their scores, and their sum."""
     chances = floats(given.chances(uneven(given.domain.size)))
     scores = [
-        table(given.tabular, tally, 1, axes, Settings()).frequencies for tally in given.tallies
+        table(given.tabular, tally, 1, axes, IntervalSettings()).frequencies
+        for tally in given.tallies
     ]
     told = np.array([np.isfinite(score).all() for score in scores])
     return chances[told] / chances[told].sum(), np.array(scores)[told], chances[told].sum()
@@ -71,7 +72,9 @@ def test_cells_of_designs_are_unbiased_too_and_their_errors_are_those_of_the_mes
     assert chances @ scores == pytest.approx(true, abs=1e-12)
     n = 10**9
     counts = np.rint(chances * n).astype(np.int64)
-    found = table(given.tabular, counts @ given.tallies, int(counts.sum()), axes, Settings())
+    found = table(
+        given.tabular, counts @ given.tallies, int(counts.sum()), axes, IntervalSettings()
+    )
     errors = np.sqrt(chances @ (scores - true) ** 2 / n)
     assert found.std_errors == pytest.approx(errors, rel=1e-3)
     assert found.influence * n >= (scores.max(axis=0) - scores.min(axis=0)).max() * (1 - 1e-6)
@@ -88,7 +91,7 @@ def test_cells_of_designs_are_covered_as_often_as_they_say(given: RecordLaw, n: 
     true = floats(table_of(population, given.domain, (0,)))
     missed = np.zeros(len(true))
     for tally in given.draw(population, n, 1000):
-        found = table(given.tabular, tally, n, (0,), Settings())
+        found = table(given.tabular, tally, n, (0,), IntervalSettings())
         missed += (true < found.lower) | (found.upper < true)
     assert missed.max() <= 88
 
@@ -119,7 +122,7 @@ def test_the_tables_of_sampled_pairs_have_the_variance_of_their_own_reports(
         first = next(
             t
             for t in given.tallies
-            if np.isfinite(table(given.tabular, t, 1, axes, Settings()).frequencies).all()
+            if np.isfinite(table(given.tabular, t, 1, axes, IntervalSettings()).frequencies).all()
         )
         source = given.source(first, 1, axes)
         off = scores - true
@@ -211,7 +214,7 @@ def test_what_reports_of_one_permanent_answer_share_is_its_own_covariance(
     axes, population = (0, 1), uneven(given.domain.size)
     true = floats(table_of(population, given.domain, axes))
     scores = {
-        message: table(given.tabular, tally, 1, axes, Settings()).frequencies - true
+        message: table(given.tabular, tally, 1, axes, IntervalSettings()).frequencies - true
         for message, tally in zip(given.messages, given.tallies, strict=True)
     }
     known = {message for message, score in scores.items() if np.isfinite(score).all()}
@@ -239,7 +242,7 @@ def test_where_reports_support_a_cell_or_not_the_estimate_is_that_of_the_labels(
         given = law(id, 2, 3)
         tally = given.draw(uneven(6), 5000, 1)[0]
         whole = given.estimator.estimate(tally, 5000, family="all")
-        cells = table(given.tabular, tally, 5000, (0, 1), Settings(family="all"))
+        cells = table(given.tabular, tally, 5000, (0, 1), IntervalSettings(family="all"))
         for name in ("frequencies", "std_errors", "lower", "upper", "reports_to_leave"):
             assert getattr(cells, name).tolist() == getattr(whole, name).tolist()
         assert cells.influence == whole.influence
@@ -248,8 +251,8 @@ def test_where_reports_support_a_cell_or_not_the_estimate_is_that_of_the_labels(
 def test_a_table_in_another_order_has_the_same_cells() -> None:
     for given in (law("pairs/1", 2, 3, 2), law("subset/1", 2, 3, 2), law("fourier/1", 2, 2, 2)):
         tally = given.draw(uneven(given.domain.size), 5000, 1)[0]
-        one = table(given.tabular, tally, 5000, (0, 1), Settings())
-        other = table(given.tabular, tally, 5000, (1, 0), Settings())
+        one = table(given.tabular, tally, 5000, (0, 1), IntervalSettings())
+        other = table(given.tabular, tally, 5000, (1, 0), IntervalSettings())
         shape = given.domain.radices[:2]
         for name in ("frequencies", "std_errors", "lower", "upper"):
             turned = getattr(other, name).reshape(shape[::-1]).T.reshape(-1)
@@ -258,7 +261,9 @@ def test_a_table_in_another_order_has_the_same_cells() -> None:
 
 def test_without_reports_nothing_is_known() -> None:
     for given in (law("pairs/1", 2, 2, 3), law("fourier/1", 2, 2, 2), law("subset/1", 2, 2, 2)):
-        estimate = table(given.tabular, np.zeros_like(given.tallies[0]), 0, (0,), Settings())
+        estimate = table(
+            given.tabular, np.zeros_like(given.tallies[0]), 0, (0,), IntervalSettings()
+        )
         unknown = [*estimate.frequencies, *estimate.std_errors, estimate.influence]
         assert np.isnan(unknown).all()
         assert [estimate.lower.tolist(), estimate.upper.tolist()] == [[0, 0], [1, 1]]
@@ -271,10 +276,10 @@ def test_the_estimate_of_a_record_is_each_attribute_by_itself() -> None:
         whole = given.estimator.estimate(tally, 50_000)
         start = 0
         for axis, radix in enumerate(given.domain.radices):
-            part = table(given.tabular, tally, 50_000, (axis,), Settings())
+            part = table(given.tabular, tally, 50_000, (axis,), IntervalSettings())
             assert whole.frequencies[start : start + radix].tolist() == part.frequencies.tolist()
             start += radix
-        together = one_way(given.tabular, tally, 50_000, Settings(family="all"))
+        together = one_way(given.tabular, tally, 50_000, IntervalSettings(family="all"))
         assert (together.upper - together.lower >= whole.upper - whole.lower).all()
 
 
@@ -282,9 +287,11 @@ def test_a_made_up_report_moves_no_cell_further_than_the_influence() -> None:
     for given in (law("pairs/1", 2, 2, 2), law("fourier/1", 2, 2, 2), law("subset/1", 2, 2, 2)):
         tally = given.draw(uneven(8), 300, 1)[0]
         for axes in ((0,), (0, 1)):
-            estimate = table(given.tabular, tally, 300, axes, Settings())
+            estimate = table(given.tabular, tally, 300, axes, IntervalSettings())
             for fake in given.tallies:
-                moved = table(given.tabular, tally + fake, 301, axes, Settings()).frequencies
+                moved = table(
+                    given.tabular, tally + fake, 301, axes, IntervalSettings()
+                ).frequencies
                 assert np.abs(moved - estimate.frequencies).max() <= estimate.influence * 1.001
 
 
@@ -306,10 +313,10 @@ def test_names_of_attributes_are_read_and_cells_are_labelled() -> None:
 def test_what_reports_do_not_tell_together_is_refused() -> None:
     three = law("pairs/1", 2, 2, 2)
     with pytest.raises(ParameterError, match="at most 2 attributes, got 3: a report of pairs/1"):
-        table(three.tabular, three.tallies[0], 1, (0, 1, 2), Settings())
+        table(three.tabular, three.tallies[0], 1, (0, 1, 2), IntervalSettings())
     parities = law("fourier/1", 2, 2, 2)
     with pytest.raises(ParameterError, match="at most 2 attributes, got 3: that is the ways"):
-        table(parities.tabular, parities.tallies[0], 1, (0, 1, 2), Settings())
+        table(parities.tabular, parities.tallies[0], 1, (0, 1, 2), IntervalSettings())
     design = law("loloha/1", 5, 5)
     with pytest.raises(ParameterError, match="take subset/1"):
         design.tabular.check((0,))

@@ -99,7 +99,7 @@ def test_a_record_is_planned_by_the_error_of_a_cell_of_two_attributes(
 @pytest.mark.statistical
 def test_the_error_planned_for_texts_is_that_of_many_reports() -> None:
     """n = 400 runs of 20,000: the spread is within 20% of the plan but for 1e-6."""
-    from deniable_aggregator.estimate.texts import Evidence, tell
+    from deniable_aggregator.estimate.texts import TextTally, estimate_texts
     from support.text_world import estimator_of, tally_of
 
     estimator = estimator_of("3", 4)
@@ -107,7 +107,7 @@ def test_the_error_planned_for_texts_is_that_of_many_reports() -> None:
     seen = []
     for _ in range(400):
         tally = tally_of(estimator, [b"most"], np.array([20_000]))
-        told = tell(Evidence(estimator, tally), [b"rare"], held_out=True)
+        told = estimate_texts(TextTally(estimator, tally), [b"rare"], held_out=True)
         seen.append(float(told.estimate.frequencies[0]))
     assert np.std(seen) == pytest.approx(found.std_error, rel=0.2)
 

@@ -10,7 +10,7 @@ import pytest
 
 from deniable_aggregator.central.account.shuffle import shuffled_delta
 from deniable_aggregator.planning import plan
-from deniable_aggregator.planning.anonymity import among
+from deniable_aggregator.planning.anonymity import shuffle_anonymity
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
 
@@ -56,27 +56,27 @@ def test_batches_of_other_people_do_not_hide_a_kept_answer_as_one_batch_does(
 
 
 def test_for_kept_answers_nothing_but_the_local_epsilon_is_claimed_over_all_epochs() -> None:
-    found = among(KEPT, batch=10_000, repeat="memoized", lifetime=Fraction(4))
+    found = shuffle_anonymity(KEPT, batch=10_000, repeat="memoized", lifetime=Fraction(4))
     assert found.epsilon < 0.1
     assert (found.epsilon_all, found.delta_all) == (4.0, 0.0)
 
 
 def test_fresh_answers_add_up_and_never_cost_more_than_without_a_relay() -> None:
-    few = among(GRR, batch=20_000, repeat="fresh", lifetime=Fraction(40))
+    few = shuffle_anonymity(GRR, batch=20_000, repeat="fresh", lifetime=Fraction(40))
     assert (few.epsilon_all, few.delta_all) == (10 * few.epsilon, 10 * few.delta)
-    small = among(GRR, batch=2, repeat="fresh", lifetime=Fraction(40))
+    small = shuffle_anonymity(GRR, batch=2, repeat="fresh", lifetime=Fraction(40))
     assert (small.epsilon, small.epsilon_all) == pytest.approx((4.0, 40.0), rel=1e-6)
     assert small.epsilon_all <= 40.0
 
 
 def test_one_answer_is_all_there_is() -> None:
-    found = among(GRR, batch=20_000, repeat="once", lifetime=Fraction(4))
+    found = shuffle_anonymity(GRR, batch=20_000, repeat="once", lifetime=Fraction(4))
     assert (found.epsilon_all, found.delta_all) == (found.epsilon, found.delta)
 
 
 def test_made_up_reports_hide_nobody() -> None:
     found = [
-        among(GRR, batch=1_000, liars=liars, repeat="once", lifetime=Fraction(4))
+        shuffle_anonymity(GRR, batch=1_000, liars=liars, repeat="once", lifetime=Fraction(4))
         for liars in (0.0, 0.2, 0.5, 0.999, 0.9999)
     ]
     assert [each.reports for each in found] == [1_000, 800, 500, 1, 1]
@@ -87,14 +87,14 @@ def test_made_up_reports_hide_nobody() -> None:
 
 
 def test_half_of_a_batch_is_taken_for_made_up_unless_told() -> None:
-    assert among(GRR, batch=1_000, repeat="once", lifetime=Fraction(4)).reports == 500
+    assert shuffle_anonymity(GRR, batch=1_000, repeat="once", lifetime=Fraction(4)).reports == 500
 
 
 @pytest.mark.parametrize(("name", "value"), [("batch", 1), ("liars", 1.0), ("liars", -0.1)])
 def test_what_is_no_batch_is_refused(name: str, value: float) -> None:
     given = {"batch": 10, "liars": 0.5, name: value}
     with pytest.raises(ParameterError, match=f"{name} must"):
-        among(GRR, repeat="once", lifetime=Fraction(4), **given)  # type: ignore[arg-type]
+        shuffle_anonymity(GRR, repeat="once", lifetime=Fraction(4), **given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("repeat", "whole"), [("once", None), ("fresh", None), ("memoized", 2.0)])

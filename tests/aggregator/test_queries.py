@@ -18,8 +18,8 @@ from deniable_aggregator.queries.collections import collections
 from deniable_aggregator.queries.epochs import closable, epochs
 from deniable_aggregator.queries.health import ready
 from deniable_aggregator.queries.ledger import accounts
-from deniable_aggregator.queries.log import explained, log
 from deniable_aggregator.queries.releases import release, releases
+from deniable_aggregator.queries.transparency_log import log, log_entries
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request
 from deniable_aggregator.service import Service
@@ -145,13 +145,13 @@ def test_an_entry_of_the_log_is_explained_to_those_who_may_know(
     made = reader.service.releases.release(
         theme, Request("histogram", {"epsilon": "0.25"}), audit=None
     )
-    rows = explained(store, [theme], 1, 9)
+    rows = log_entries(store, [theme], 1, 9)
     assert [(row.index, row.type, row.collection) for row in rows] == [
         (1, "manifest", theme),
         (2, "release", theme),
     ]
     assert (rows[0].version, rows[1].release) == (1, made.row.release)
-    assert [row.collection for row in explained(store, [], 0, 3)] == [None, None, None]
+    assert [row.collection for row in log_entries(store, [], 0, 3)] == [None, None, None]
 
 
 def test_tokens_are_made_listed_and_revoked(reader: Reader) -> None:

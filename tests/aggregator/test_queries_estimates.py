@@ -15,8 +15,8 @@ from deniable_aggregator.documents.estimate_arguments import EstimatesArguments,
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.comparison import comparison
 from deniable_aggregator.queries.estimates import answer, estimates, estimates_by_epoch
-from deniable_aggregator.queries.over_time import MEAN, over_time
-from deniable_aggregator.queries.pooled import Span, pooled
+from deniable_aggregator.queries.label_series import MEAN, label_series
+from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
 from deniable_aggregator.queries.series import series
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import Arrival, Cell
@@ -61,7 +61,7 @@ def drinks(store: AnyStore) -> Collection:
 
 def test_all_epochs_are_one_estimate(store: AnyStore, drinks: Collection) -> None:
     document = estimates(store, drinks, EVERYTHING)
-    pool = pooled(store, drinks, Span())
+    pool = pooled_tally(store, drinks, EpochRange())
     expected = drinks.estimator.estimate(pool.tally, pool.n, epochs=3)
     assert (document.n, document.epochs) == (120, [*WEEK])
     assert [row.label for row in document.estimates] == ["tea", "mate"]
@@ -106,7 +106,7 @@ def test_a_series_has_the_numbers_of_each_epoch(store: AnyStore, drinks: Collect
 
 
 def test_a_label_over_time_has_each_epochs_numbers(store: AnyStore, drinks: Collection) -> None:
-    lines = over_time(store, drinks, EVERYTHING, labels=["mate"])
+    lines = label_series(store, drinks, EVERYTHING, labels=["mate"])
     grouped = estimates_by_epoch(store, drinks, EVERYTHING)
     assert (lines.epochs, lines.n, lines.left_out) == (WEEK, (40, 40, 40), 0)
     assert [(moment.value, moment.upper) for moment in lines.lines["mate"]] == [
@@ -141,7 +141,7 @@ QUERIES: Sequence[Callable[[AnyStore, Collection], object]] = (
     lambda store, collection: estimates(store, collection, EVERYTHING),
     lambda store, collection: estimates_by_epoch(store, collection, EVERYTHING),
     lambda store, collection: series(store, collection, SeriesArguments()),
-    lambda store, collection: over_time(store, collection, EVERYTHING, labels=["beta"]),
+    lambda store, collection: label_series(store, collection, EVERYTHING, labels=["beta"]),
     lambda store, collection: comparison(store, collection, COMPARED),
 )
 
@@ -184,7 +184,7 @@ def test_the_mean_is_the_label_of_numbers(tmp_path: Path) -> None:
         for epoch in WEEK:
             world.count(collection, ["4"] * 30, epoch=epoch)
         store = world.service.store
-        lines = over_time(store, collection, EVERYTHING, labels=[MEAN])
+        lines = label_series(store, collection, EVERYTHING, labels=[MEAN])
         grouped = estimates_by_epoch(store, collection, EVERYTHING)
     means = [each.mean for each in grouped.epochs]
     assert all(mean is not UNSET for mean in means)

@@ -11,7 +11,7 @@ import pytest
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.accounts import budget_of
-from deniable_aggregator.queries.pooled import Span
+from deniable_aggregator.queries.pooled_tallies import EpochRange
 from deniable_aggregator.releases import Selection, facts
 from support.release_world import (
     BITS,
@@ -50,14 +50,14 @@ def installation(world: ReleaseWorld, *read: int) -> tuple[int, int]:
 @pytest.mark.parametrize(
     ("span", "expected"),
     [
-        (Span(), (FIRST, LAST)),
-        (Span(LAST), (LAST,)),
-        (Span(0, FIRST), (FIRST,)),
-        (Span(FIRST + 1, 2**32 - 1), (LAST,)),
+        (EpochRange(), (FIRST, LAST)),
+        (EpochRange(LAST), (LAST,)),
+        (EpochRange(0, FIRST), (FIRST,)),
+        (EpochRange(FIRST + 1, 2**32 - 1), (LAST,)),
     ],
 )
 def test_an_open_end_means_what_is_closed(
-    tmp_path: Path, span: Span, expected: tuple[int, ...]
+    tmp_path: Path, span: EpochRange, expected: tuple[int, ...]
 ) -> None:
     with opened(tmp_path) as world:
         assert epochs(world, Selection(span)) == expected
@@ -66,7 +66,7 @@ def test_an_open_end_means_what_is_closed(
 @pytest.mark.parametrize("last", [OPEN, OPEN + 1, 2**32 - 1])
 def test_an_end_that_was_named_must_be_closed(tmp_path: Path, last: int) -> None:
     with opened(tmp_path) as world, pytest.raises(Problem, match=f"epoch {OPEN} takes reports"):
-        epochs(world, Selection(Span(0, last), bounded=True))
+        epochs(world, Selection(EpochRange(0, last), bounded=True))
 
 
 def test_an_epoch_closed_early_may_be_read(tmp_path: Path) -> None:

@@ -11,7 +11,11 @@ import pytest
 from deniable_aggregator.estimate import debias
 from deniable_aggregator.estimate.channel import Channel
 from deniable_aggregator.estimate.clusters import Clusters
-from deniable_aggregator.estimate.significance import Evidence, rejected, tails_of_nobody
+from deniable_aggregator.estimate.significance import (
+    SupportEvidence,
+    rejected_hypotheses,
+    tails_under_null,
+)
 from deniable_shared.errors import ParameterError
 from support.epoch_coverage import collected, faithful, law_of_sum
 from support.message_laws import MessageLaw, chains, label, laws
@@ -20,8 +24,8 @@ CHANNEL = Channel(Fraction(3, 4), Fraction(1, 5))
 
 
 def tails(counts: list[int], n: int, clusters: Clusters | None = None) -> list[list[float]]:
-    evidence = Evidence(np.array(counts), np.full(len(counts), n), clusters)
-    return [side.tolist() for side in tails_of_nobody(CHANNEL, evidence)]
+    evidence = SupportEvidence(np.array(counts), np.full(len(counts), n), clusters)
+    return [side.tolist() for side in tails_under_null(CHANNEL, evidence)]
 
 
 def test_tails_are_those_of_the_binomial_law() -> None:
@@ -41,8 +45,8 @@ def test_a_label_is_significant_exactly_if_its_one_sided_interval_leaves_out_zer
     """At a family of one: the level is that of a tail, half of what a two-sided interval leaves."""
     counts = np.arange(0, 101)
     estimate = debias(CHANNEL, counts, 100, confidence=0.9)
-    evidence = Evidence(counts, np.full(101, 100))
-    p_values = tails_of_nobody(CHANNEL, evidence)[0]
+    evidence = SupportEvidence(counts, np.full(101, 100))
+    p_values = tails_under_null(CHANNEL, evidence)[0]
     assert ((p_values < 0.05) == (estimate.lower > 0)).all()
 
 
@@ -60,13 +64,13 @@ def test_holm_steps_down_and_bonferroni_does_not(
     p_values: list[float], holm: list[int], bonferroni: list[int]
 ) -> None:
     values = np.array(p_values)
-    assert rejected(values, 0.05, "holm").tolist() == holm
-    assert rejected(values, 0.05, "bonferroni").tolist() == bonferroni
+    assert rejected_hypotheses(values, 0.05, "holm").tolist() == holm
+    assert rejected_hypotheses(values, 0.05, "bonferroni").tolist() == bonferroni
 
 
 def test_another_method_is_refused() -> None:
     with pytest.raises(ParameterError, match="significant must be one of holm, bonferroni"):
-        rejected(np.array([0.1]), 0.05, "none")
+        rejected_hypotheses(np.array([0.1]), 0.05, "none")
 
 
 @pytest.mark.parametrize("law", laws(("1",), (2, 3)) + chains(("1",), (3,)), ids=label)
@@ -95,10 +99,10 @@ def test_epochs_of_one_device_do_not_make_a_label_significant_more_often(
     counts, chances = law_of_sum(of, 0.0, faithful(of, devices))
     p, q = of.mechanism.p, of.mechanism.q
     low, kept = getattr(of.mechanism, "blurred", q), getattr(of.mechanism, "kept", p - q)
-    evidence = Evidence(
+    evidence = SupportEvidence(
         counts, np.full(len(counts), 8 * devices), Clusters(low, low + kept, Fraction(8))
     )
-    above, below = tails_of_nobody(of.channel, evidence)
+    above, below = tails_under_null(of.channel, evidence)
     assert chances[above <= level].sum() <= level * 1.001 + 1e-9
     assert chances[below <= level].sum() <= level * 1.001 + 1e-9
     assert devices == 5 or chances[above <= level].sum() >= level / 3

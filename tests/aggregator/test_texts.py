@@ -13,9 +13,9 @@ import pytest
 
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate import heavy_hitters
-from deniable_aggregator.estimate.heavy_hitters import found, search
-from deniable_aggregator.estimate.levels import Level
-from deniable_aggregator.estimate.texts import Evidence, tell
+from deniable_aggregator.estimate.heavy_hitters import find_heavy_hitters, search
+from deniable_aggregator.estimate.prefix_extension import PrefixExtension
+from deniable_aggregator.estimate.texts import TextTally, estimate_texts
 from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
 from deniable_shared import mechanisms
 from deniable_shared.coins import Coins
@@ -36,7 +36,7 @@ def reports(estimator: PrefixHashEstimator, texts: list[bytes]) -> np.ndarray:
 def test_supports_are_those_that_the_mechanism_counts_report_by_report() -> None:
     estimator = estimator_of("1", 4, **SMALL)
     rows = reports(estimator, [b"tea", b"t", b"mate"] * 100)
-    evidence = Evidence(estimator, estimator.tally(rows))
+    evidence = TextTally(estimator, estimator.tally(rows))
     texts = [b"tea", b"t", b"mate", b"none"]
     counts, trials = evidence.of(texts, held_out=True)
     for text, count, told in zip(texts, counts, trials, strict=True):
@@ -79,14 +79,14 @@ def test_a_payload_beyond_the_last_message_is_refused() -> None:
 def test_a_tally_that_n_reports_cannot_give_is_refused() -> None:
     estimator = estimator_of("1", 4, **SMALL)
     with pytest.raises(ParameterError, match="must add up to n = 5"):
-        found(estimator, np.zeros(estimator.mechanism.tally_size, np.int64), 5)
+        find_heavy_hitters(estimator, np.zeros(estimator.mechanism.tally_size, np.int64), 5)
 
 
 def test_without_reports_nothing_is_found_and_a_list_has_no_frequencies() -> None:
     estimator = estimator_of("1", 4, **SMALL)
     tally = np.zeros(estimator.mechanism.tally_size, np.int64)
-    assert found(estimator, tally, 0).texts == ()
-    told = tell(Evidence(estimator, tally), [b"tea"], held_out=False)
+    assert find_heavy_hitters(estimator, tally, 0).texts == ()
+    told = estimate_texts(TextTally(estimator, tally), [b"tea"], held_out=False)
     assert np.isnan(told.estimate.frequencies).all()
     assert (told.estimate.lower[0], told.estimate.upper[0]) == (0.0, 1.0)
 
@@ -98,7 +98,7 @@ def test_what_everybody_says_is_found_and_nothing_else(step: int, epsilon: str) 
     estimator = estimator_of(epsilon, 7, step=step)
     people = np.array([80_000, 60_000, 40_000, 20_000])
     tally = tally_of(estimator, DRINKS, people)
-    told = found(estimator, tally, int(people.sum()), confidence=SURE)
+    told = find_heavy_hitters(estimator, tally, int(people.sum()), confidence=SURE)
     assert list(told.texts) == DRINKS
     assert (told.estimate.lower <= people / people.sum()).all()
     assert (people / people.sum() <= told.estimate.upper).all()
@@ -111,7 +111,7 @@ def test_nothing_is_found_where_everybody_says_something_else() -> None:
     estimator = estimator_of("2", 4)
     texts = [bytes((97 + i % 26, 97 + i // 26 % 26, 97 + i // 676 % 26)) for i in range(17_576)]
     tally = tally_of(estimator, texts, np.full(len(texts), 3))
-    assert found(estimator, tally, 3 * len(texts), confidence=SURE).texts == ()
+    assert find_heavy_hitters(estimator, tally, 3 * len(texts), confidence=SURE).texts == ()
 
 
 @pytest.mark.statistical
@@ -120,7 +120,9 @@ def test_of_a_skewed_list_what_is_above_the_error_is_found_and_all_of_it_is_real
     estimator = estimator_of("4", 8)
     texts = [f"word{place}".encode() for place in range(200)]
     people = np.floor(300_000 * zipf(200)).astype(np.int64)
-    told = found(estimator, tally_of(estimator, texts, people), int(people.sum()), confidence=SURE)
+    told = find_heavy_hitters(
+        estimator, tally_of(estimator, texts, people), int(people.sum()), confidence=SURE
+    )
     assert set(told.texts) <= set(texts)
     assert set(texts[:3]) <= set(told.texts)
     frequencies = told.estimate.frequencies
@@ -133,11 +135,11 @@ def test_a_list_given_later_is_told_within_its_errors() -> None:
     estimator = estimator_of("2", 8)
     texts = [f"w{place}".encode() for place in range(30)]
     people = np.floor(200_000 * zipf(30)).astype(np.int64)
-    evidence = Evidence(estimator, tally_of(estimator, texts, people))
-    told = tell(evidence, [*texts, b"absent"], held_out=False)
+    evidence = TextTally(estimator, tally_of(estimator, texts, people))
+    told = estimate_texts(evidence, [*texts, b"absent"], held_out=False)
     off = np.abs(told.estimate.frequencies - np.append(people / people.sum(), 0))
     assert (off < 7 * told.estimate.std_errors).all()
-    alone = tell(evidence, texts, held_out=True)
+    alone = estimate_texts(evidence, texts, held_out=True)
     assert (alone.reports < told.reports[:-1]).all()
     assert (alone.estimate.std_errors > told.estimate.std_errors[:-1]).all()
 
@@ -147,25 +149,25 @@ def test_what_texts_with_one_code_add_to_each_other_is_taken_out() -> None:
     """n = 200,000 at ε = 8, 9 codes: a raw count gives b"z" ten errors too much or more."""
     estimator = estimator_of("8", 1, base=3, digits=2, tables=2, step=0)
     heavy = b"a"
-    evidence = Evidence(estimator, np.zeros(0, np.int64))
+    evidence = TextTally(estimator, np.zeros(0, np.int64))
     codes = evidence.codes(0, [bytes((b,)) for b in range(97, 123)])[:, 0]
     shared = (codes == codes[:, :1]).sum(axis=0)
     twin = bytes((97 + next(i for i in range(1, 26) if 0 < shared[i] < 6),))
-    evidence = Evidence(estimator, tally_of(estimator, [heavy], np.array([200_000])))
+    evidence = TextTally(estimator, tally_of(estimator, [heavy], np.array([200_000])))
     counts, trials = evidence.of([twin], held_out=True)
     p, q = float(estimator.mechanism.p), float(estimator.mechanism.q)
     raw = (counts[0] / trials[0] - q) / (p - q)
-    told = tell(evidence, [heavy, twin], held_out=True).estimate
+    told = estimate_texts(evidence, [heavy, twin], held_out=True).estimate
     assert abs(raw) > 0.01
     assert np.abs(told.frequencies - [1, 0]).max() < 0.01
 
 
 def test_two_texts_that_nothing_tells_apart_share_what_is_theirs() -> None:
     estimator = estimator_of("8", 1, base=2, digits=1, tables=1, step=0)
-    evidence = Evidence(estimator, np.full(estimator.mechanism.tally_size, 50))
+    evidence = TextTally(estimator, np.full(estimator.mechanism.tally_size, 50))
     codes = evidence.codes(0, [bytes((b,)) for b in range(97, 123)])[:, 0]
     same = [i for i in range(1, 26) if (codes[:, i] == codes[:, 0]).all()]
-    told = tell(evidence, [b"a", bytes((97 + same[0],))], held_out=True)
+    told = estimate_texts(evidence, [b"a", bytes((97 + same[0],))], held_out=True)
     assert told.estimate.frequencies[0] == pytest.approx(told.estimate.frequencies[1])
 
 
@@ -181,9 +183,9 @@ def test_several_epochs_of_one_device_widen_the_intervals(repeat: str) -> None:
     estimator = estimators.for_mechanism(mechanism, repeat)
     assert isinstance(estimator, PrefixHashEstimator)
     rows = reports(estimator, [b"tea", b"mate"] * 1_500)
-    evidence = Evidence(estimator, estimator.tally(rows))
+    evidence = TextTally(estimator, estimator.tally(rows))
     one, ten = (
-        tell(evidence, [b"tea", b"mate"], held_out=True, epochs=epochs).estimate
+        estimate_texts(evidence, [b"tea", b"mate"], held_out=True, epochs=epochs).estimate
         for epochs in (1, 10)
     )
     assert (ten.upper - ten.lower > one.upper - one.lower).all()
@@ -193,9 +195,9 @@ def test_several_epochs_of_one_device_widen_the_intervals(repeat: str) -> None:
 def test_there_is_no_search_without_levels() -> None:
     estimator = estimator_of("4", 4, step=0)
     tally = tally_of(estimator, [b"tea"], np.array([10_000]))
-    assert search(Evidence(estimator, tally)) == []
-    assert found(estimator, tally, 10_000).texts == ()
-    told = tell(Evidence(estimator, tally), [b"tea"], held_out=False)
+    assert search(TextTally(estimator, tally)) == []
+    assert find_heavy_hitters(estimator, tally, 10_000).texts == ()
+    told = estimate_texts(TextTally(estimator, tally), [b"tea"], held_out=False)
     assert told.reports[0] == 10_000
 
 
@@ -209,7 +211,7 @@ def test_tallies_of_two_sets_of_reports_add_up_to_that_of_both() -> None:
 
 def test_the_beam_keeps_the_likeliest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(heavy_hitters, "BEAM", 2)
-    best = heavy_hitters._Best()
+    best = heavy_hitters._Likeliest()
     tails = np.frombuffer(b"abc", np.uint8).reshape(3, 1)
     best.add(b"x", tails, np.array([1.0, 3.0, 2.0]))
     best.add(b"y", tails, np.array([2.5, -20.0, 0.0]))
@@ -226,9 +228,11 @@ def test_what_shares_a_code_with_a_frequent_text_is_not_taken_for_frequent() -> 
     """
     estimator = estimator_of("8", 1, base=3, digits=2, tables=2, step=1)
     tally = tally_of(estimator, [b"a"], np.array([200_000]))
-    (family,) = Level(Evidence(estimator, tally), 1).families([b""], np.array([math.inf]))
+    (family,) = PrefixExtension(TextTally(estimator, tally), 1).families(
+        [b""], np.array([math.inf])
+    )
     odds = {tail.tobytes(): odd for tail, odd in zip(family.tails, family.odds, strict=True)}
-    codes = Evidence(estimator, tally).codes(1, list(odds))[:, 0]
+    codes = TextTally(estimator, tally).codes(1, list(odds))[:, 0]
     agreeing = dict(
         zip(odds, (codes == codes[:, [list(odds).index(b"a")]]).sum(axis=0), strict=True)
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.estimate.functionals import Linear
+from deniable_aggregator.estimate.functionals import LinearEstimator
 from deniable_aggregator.planning.variance import Precision
 from deniable_shared.mechanisms import Mechanism, build, known
 from deniable_shared.mechanisms.memoization import Renewed
@@ -121,7 +121,7 @@ def test_a_mean_of_numbers_over_some_epochs_has_the_error_that_is_claimed(
     estimator, law = estimators.for_mechanism(chain), chain.pmf(value)
 
     def mean_of(tally: np.ndarray, n: int, epochs: int) -> tuple[float, float]:
-        if isinstance(estimator, Linear):
+        if isinstance(estimator, LinearEstimator):
             weights = np.linspace(0, 1, 5)[None, :]
             found = estimator.functionals(weights, tally, n, epochs=epochs)
             return float(found.values[0]), float(found.std_errors[0])

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Grid, Result, Verdict
-from deniable_aggregator.estimate.functionals import Linear
-from deniable_aggregator.estimate.marginals import tabular
-from deniable_aggregator.estimate.set_laws import of_set
-from deniable_aggregator.estimate.tables import Settings, one_way, table
+from deniable_aggregator.estimate.functionals import LinearEstimator
+from deniable_aggregator.estimate.marginals import table_estimator
+from deniable_aggregator.estimate.set_laws import estimate_label_set
+from deniable_aggregator.estimate.tables import IntervalSettings, one_way, table
 from deniable_aggregator.estimators import Estimator, for_mechanism
 from deniable_aggregator.planning.plan import Plan, plan
 from deniable_aggregator.simulate import generator, simulated_tally
@@ -36,7 +36,7 @@ def of_mean(
     of: Estimator, _: Mechanism, tally: npt.NDArray[np.int64], n: int
 ) -> tuple[Floats, ...]:
     """The mean, as a share of the range."""
-    if isinstance(of, Linear):
+    if isinstance(of, LinearEstimator):
         told = of.functionals(np.linspace(0, 1, NUMBER.size)[None, :], tally, n)
         return told.values, told.std_errors, told.lower, told.upper
     return of_labels(of, _, tally, n)
@@ -46,7 +46,7 @@ def of_ranges(
     of: Estimator, _: Mechanism, tally: npt.NDArray[np.int64], n: int
 ) -> tuple[Floats, ...]:
     """All ranges of values but the whole."""
-    assert isinstance(of, Linear)
+    assert isinstance(of, LinearEstimator)
     size = NUMBER.size
     ends = [(i, j) for i in range(size) for j in range(i + 1, size + 1) if j - i < size]
     rows = np.array([[float(i <= v < j) for v in range(size)] for i, j in ends])
@@ -66,7 +66,7 @@ def of_cells(
     of: Estimator, mechanism: Mechanism, tally: npt.NDArray[np.int64], n: int
 ) -> tuple[Floats, ...]:
     """The table of the first two attributes."""
-    told = table(tabular(of, mechanism, RECORD), tally, n, (0, 1), Settings())
+    told = table(table_estimator(of, mechanism, RECORD), tally, n, (0, 1), IntervalSettings())
     return told.frequencies, told.std_errors, told.lower, told.upper
 
 
@@ -74,7 +74,7 @@ def of_attributes(
     of: Estimator, mechanism: Mechanism, tally: npt.NDArray[np.int64], n: int
 ) -> tuple[Floats, ...]:
     """Each attribute by itself."""
-    told = one_way(tabular(of, mechanism, RECORD), tally, n, Settings())
+    told = one_way(table_estimator(of, mechanism, RECORD), tally, n, IntervalSettings())
     return told.frequencies, told.std_errors, told.lower, told.upper
 
 
@@ -84,7 +84,7 @@ def of_first(members: int) -> Read:
     def read(
         of: Estimator, mechanism: Mechanism, tally: npt.NDArray[np.int64], n: int
     ) -> tuple[Floats, ...]:
-        told = of_set(of, mechanism, tally, n, range(members))
+        told = estimate_label_set(of, mechanism, tally, n, range(members))
         found = (told.frequency, told.std_error, told.lower, told.upper)
         return tuple(np.array([each]) for each in found)
 

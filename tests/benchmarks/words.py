@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks import peer_words
 from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Result
-from deniable_aggregator.estimate.heavy_hitters import BEAM, FINALISTS, found
-from deniable_aggregator.estimate.spelling import BETWEEN, continuations
+from deniable_aggregator.estimate.heavy_hitters import BEAM, FINALISTS, find_heavy_hitters
+from deniable_aggregator.estimate.utf8_candidates import CHARACTER_START, continuations
 from deniable_shared.mechanisms.prefix_hash import HELD_OUT
 from support.message_laws import generator
 from support.text_world import estimator_of, tally_of, zipf
@@ -93,7 +93,7 @@ def _cases(words: list[bytes], epsilon: str, people: int, effort: Effort) -> lis
     for _ in range(effort.rounds):
         tally = tally_of(estimator, words, draw.multinomial(people, shares))
         started = time.perf_counter()
-        texts = found(estimator, tally, people).texts
+        texts = find_heavy_hitters(estimator, tally, people).texts
         seconds.append(time.perf_counter() - started)
         recalls.append(100 * len({*texts} & {*words[:TOP]}) / TOP)
         precisions.append(100 * sum(text in words for text in texts) / max(1, len(texts)))
@@ -141,7 +141,7 @@ def _peer(words: list[bytes], epsilon: str, people: np.ndarray) -> list[bytes] |
 def _predicted(words: list[bytes], shares: np.ndarray, epsilon: float, n: int, plan: Plan) -> float:
     """Mean over the top words of Π over levels of Φ((F − τ)/σ_F), F the mass of the prefix."""
     variance = plan.parts / math.sinh(epsilon / 2) ** 2 / n
-    tried = plan.kept * len(continuations(BETWEEN, plan.step, whole=False))
+    tried = plan.kept * len(continuations(CHARACTER_START, plan.step, whole=False))
     recall = np.ones(len(words))
     for group in range(1, plan.groups + 1):
         prefixes = [word[: group * plan.step] for word in words]

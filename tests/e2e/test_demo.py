@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deniable_aggregator.simulation import fleet
+from deniable_aggregator.simulation import client_processes
 from support.deniable_command import Deniable, wait_until
 from support.leftovers import holds, nothing_left, processes_of
 
@@ -120,7 +120,7 @@ def test_a_port_that_is_taken_is_said(deniable: Deniable, temporary: Path) -> No
 def test_without_the_client_it_says_what_to_install(
     deniable: Deniable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fleet, "CLIENT", "deniable_client_that_is_not_installed")
+    monkeypatch.setattr(client_processes, "CLIENT", "deniable_client_that_is_not_installed")
     assert deniable.refused("demo") == (
         "the client is not installed here: pip install deniable-client"
     )

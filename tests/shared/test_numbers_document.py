@@ -68,11 +68,11 @@ def test_numbers_for_a_square_wave_are_those_of_the_estimator(row: list[str]) ->
     import numpy as np
 
     from deniable_aggregator import estimators
-    from deniable_aggregator.estimate.functionals import Linear
+    from deniable_aggregator.estimate.functionals import LinearEstimator
 
     mechanism = build("square-wave/1", domain_size=101, epsilon=row[0])
     of = estimators.for_mechanism(mechanism)
-    assert isinstance(of, Linear)
+    assert isinstance(of, LinearEstimator)
     n = 10**12
     law = [sum(mechanism.pmf(v)[y] for v in range(101)) / 101 for y in sorted(mechanism.pmf(0))]
     tally = np.array([round(n * chance) for chance in law])

@@ -9,9 +9,9 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from deniable_aggregator.estimate.association import Association, Undecided, association
+from deniable_aggregator.estimate.association import Association, Untestable, association
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.tables import Settings, table
+from deniable_aggregator.estimate.tables import IntervalSettings, table
 from support.message_laws import generator
 from support.records import RecordLaw, floats, independent, law, table_of, uneven
 
@@ -93,7 +93,9 @@ def test_an_ordinary_chi_square_of_debiased_counts_finds_association_everywhere(
     given = law("subset/1", 2, 3)
     rejected = 0
     for tally in given.draw(independent(2, 3), REPORTS, 200):
-        counts = REPORTS * table(given.tabular, tally, REPORTS, (0, 1), Settings()).frequencies
+        counts = (
+            REPORTS * table(given.tabular, tally, REPORTS, (0, 1), IntervalSettings()).frequencies
+        )
         rejected += chi_square(np.maximum(counts, 1).reshape(2, 3)) >= 5.991
     assert rejected >= 100
 
@@ -109,7 +111,7 @@ def test_too_few_reports_give_no_answer_and_say_so() -> None:
     for n in (0, 1, 30, 300):
         for tally in given.draw(independent(2, 2, 3), n, 20):
             found = association(given.source(tally, n, (0, 1)), (2, 2))
-            assert isinstance(found, Undecided)
+            assert isinstance(found, Untestable)
             assert found.reason.startswith("too few reports")
 
 
@@ -117,7 +119,7 @@ def test_a_table_of_too_many_cells_is_not_tested() -> None:
     given = law("grr/1", 33, 32)
     source = given.source(given.estimator.tally(np.zeros((9, 2), np.uint8)), 9, (0, 1))
     found = association(source, (33, 32))
-    assert isinstance(found, Undecided)
+    assert isinstance(found, Untestable)
     assert "at most 1,024 cells, this one has 1,056" in found.reason
 
 
@@ -132,7 +134,7 @@ def test_intervals_of_tables_cover_the_truth_at_every_number_of_reports(
     tallies = given.draw(population, n, 1000)
     for axes in axes_of_tables:
         true = floats(table_of(population, given.domain, axes))
-        tables = [table(given.tabular, tally, n, axes, Settings()) for tally in tallies]
+        tables = [table(given.tabular, tally, n, axes, IntervalSettings()) for tally in tallies]
         missed = np.sum([(t.lower > true) | (true > t.upper) for t in tables], axis=0)
         assert missed.max() <= binom.isf(FALSE_ALARM / (2 * missed.size), len(tables), 0.05)
 
@@ -148,7 +150,7 @@ def test_intervals_hold_where_each_device_answers_in_seven_epochs(id: str, repea
     tallies = seven_epochs(given, population, devices, epochs, 500)
     for axes in ((0,), (0, 1)):
         true = floats(table_of(population, given.domain, axes))
-        settings = Settings(epochs=epochs)
+        settings = IntervalSettings(epochs=epochs)
         tables = [
             table(given.tabular, tally, devices * epochs, axes, settings) for tally in tallies
         ]

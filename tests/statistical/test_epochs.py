@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.reports import clusters_of
+from deniable_aggregator.estimate.payload_arrays import clusters_of
 from deniable_shared.mechanisms import Chain, build
 from support.epoch_coverage import (
     Collected,

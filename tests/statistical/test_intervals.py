@@ -13,12 +13,12 @@ import pytest
 
 from benchmarks import intervals
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.functionals import Linear
-from deniable_aggregator.estimate.marginals import tabular
-from deniable_aggregator.estimate.quantity import quantiles
+from deniable_aggregator.estimate.functionals import LinearEstimator
+from deniable_aggregator.estimate.marginals import table_estimator
+from deniable_aggregator.estimate.quantities import quantiles
 from deniable_aggregator.estimate.set_laws import law_of
 from deniable_aggregator.estimate.sets import estimate_set
-from deniable_aggregator.estimate.tables import Settings, table
+from deniable_aggregator.estimate.tables import IntervalSettings, table
 from deniable_aggregator.estimators import for_mechanism
 from deniable_aggregator.simulate import simulated_tally
 from deniable_shared.domain import Record
@@ -79,7 +79,7 @@ def test_means_ranges_and_quantiles_of_three_values_are_covered(
     """Exactly, over all tallies: the mean, two ranges and the median."""
     mechanism, domain = build("grr/1", domain_size=3, epsilon=epsilon), scale(3)
     of, tallies = for_mechanism(mechanism), histograms(n, 3)
-    assert isinstance(of, Linear)
+    assert isinstance(of, LinearEstimator)
     rows = np.array([[0.0, 0.5, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
     found = [of.functionals(rows, each, n, confidence=1 - 2 * tail) for each in tallies]
     limits = np.array([[each.lower, each.upper] for each in found])
@@ -102,7 +102,7 @@ def test_means_of_two_values_are_covered_far_into_the_tail(epsilon: str, n: int)
     """The rule of scores, where `debias` would be exact: down to what 25,000 labels need."""
     mechanism = build("grr/1", domain_size=2, epsilon=epsilon)
     of, tallies, law = for_mechanism(mechanism), histograms(n, 2), pmf_matrix(mechanism)
-    assert isinstance(of, Linear)
+    assert isinstance(of, LinearEstimator)
     for tail in (0.025, 1e-4, 1e-6):
         every = [of.functionals(np.eye(2)[1:], t, n, confidence=1 - 2 * tail) for t in tallies]
         limits = np.array([[float(each.lower[0]), float(each.upper[0])] for each in every])
@@ -143,7 +143,7 @@ def test_means_of_several_epochs_are_covered(
     permanent = {"permanent": str(2 * Fraction(epsilon))} if repeat == "memoized" else {}
     mechanism = build("grr/1", domain_size=2, epsilon=epsilon, **permanent)
     of, n = for_mechanism(mechanism, repeat), devices * epochs
-    assert isinstance(of, Linear)
+    assert isinstance(of, LinearEstimator)
     tallies = np.stack([n - np.arange(n + 1), np.arange(n + 1)], axis=1)
     for tail in (0.025, 1e-4):
         every = [
@@ -219,7 +219,7 @@ def test_tables_are_covered(id: str, epsilon: str, n: int) -> None:
     share = people_of(16, 0.05)
 
     def read(of: object, mechanism: Mechanism, tally: Counts, n: int) -> tuple[Floats, ...]:
-        told = table(tabular(of, mechanism, domain), tally, n, (0, 1), Settings())  # type: ignore[arg-type]
+        told = table(table_estimator(of, mechanism, domain), tally, n, (0, 1), IntervalSettings())  # type: ignore[arg-type]
         return told.frequencies, told.std_errors, told.lower, told.upper
 
     covered(read, mechanism, share, np.array([0.95, 0, 0, 0.05]), n)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from deniable_aggregator.estimate import debias
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
-from deniable_aggregator.estimate.reports import clusters_of
+from deniable_aggregator.estimate.payload_arrays import clusters_of
 from deniable_shared import mechanisms
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import Renewed

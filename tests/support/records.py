@@ -13,9 +13,9 @@ import numpy as np
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.marginals import tabular
-from deniable_aggregator.estimate.sources import Source
-from deniable_aggregator.estimate.tables import Tabular
+from deniable_aggregator.estimate.marginals import table_estimator
+from deniable_aggregator.estimate.pooled_tables import CellEstimates
+from deniable_aggregator.estimate.tables import TableEstimator
 from deniable_shared.domain import Record
 from deniable_shared.mechanisms import Mechanism, for_domain
 from support.message_laws import generator
@@ -35,10 +35,10 @@ class RecordLaw:
         return estimators.for_mechanism(self.mechanism, self.repeat)
 
     @cached_property
-    def tabular(self) -> Tabular:
-        return tabular(self.estimator, self.mechanism, self.domain)
+    def tabular(self) -> TableEstimator:
+        return table_estimator(self.estimator, self.mechanism, self.domain)
 
-    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Source:
+    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> CellEstimates:
         """What a tally says of the table of these attributes, of a mechanism that has such laws."""
         found = self.tabular.source(tally, n, axes)
         assert not isinstance(found, CellSums)

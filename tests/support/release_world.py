@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deniable_aggregator.queries.pooled import Span
+from deniable_aggregator.queries.pooled_tallies import EpochRange
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Planner, Releases, Request, Selection, Shown
 from deniable_aggregator.store.rows import Arrival, Cell
@@ -50,7 +50,7 @@ def asked(
     **more: object,
 ) -> Request:
     """A request; by default everything that is over is read."""
-    return Request(mechanism, {"epsilon": epsilon, **more}, epochs or Selection(Span()))
+    return Request(mechanism, {"epsilon": epsilon, **more}, epochs or Selection(EpochRange()))
 
 
 def document(shown: Shown) -> dict[str, object]:

@@ -8,7 +8,7 @@ from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import EstimatesByEpochDocument, EstimatesDocument
 from deniable_aggregator.queries import estimates as queries
-from deniable_aggregator.queries.pooled import refuse_releases_only
+from deniable_aggregator.queries.pooled_tallies import refuse_releases_only
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.formats import estimates_as, negotiated, tables
 

@@ -6,7 +6,7 @@ from flask import Blueprint, Response
 
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.collections import LogArguments, LogDocument
-from deniable_aggregator.queries import log as queries
+from deniable_aggregator.queries import transparency_log as queries
 from deniable_aggregator.web.application import JSON, answer, service
 
 blueprint = Blueprint("log", __name__)

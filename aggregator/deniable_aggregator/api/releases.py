@@ -18,7 +18,7 @@ from deniable_aggregator.documents.releases import (
 )
 from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries import releases as queries
-from deniable_aggregator.queries.spans import span_of
+from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request, Selection
 from deniable_aggregator.web.application import JSON, answer, service
@@ -126,7 +126,7 @@ def _selection(collection: Collection, asked: NewRelease) -> Selection:
         if not (isinstance(first, UnsetType) and isinstance(last, UnsetType)):
             raise refuse("epochs", accepted="given without from and to", given=asked.epochs)
         return Selection(listed=tuple(asked.epochs))
-    span = span_of(first, last, collection.manifest.epoch_seconds)
+    span = epoch_range(first, last, collection.manifest.epoch_seconds)
     return Selection(span, bounded=not isinstance(last, UnsetType))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
 
-from deniable_aggregator.authoring.registered import Ceiling
+from deniable_aggregator.authoring.registration import MinimalCeiling
 from deniable_shared import dsse
 from deniable_shared.domain import Bits, Choice, Number, Record, Text
 from deniable_shared.dyadic import format_epsilon
@@ -24,7 +24,7 @@ DOCSTRING_WIDTH = 84
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignedManifest:
     """A manifest and the envelope it came in."""
 
     manifest: Manifest
@@ -48,7 +48,7 @@ class Signed:
         return isinstance(domain, Choice) or (isinstance(domain, Bits) and domain.one_hot)
 
 
-def read_signed(envelope: bytes, *, trusted: Sequence[str] = ()) -> Signed:
+def read_signed(envelope: bytes, *, trusted: Sequence[str] = ()) -> SignedManifest:
     """The manifest of an envelope; its signature is looked at where `trusted` keys are given.
 
     DecodeError, SignatureError or ManifestError for anything else.
@@ -57,10 +57,10 @@ def read_signed(envelope: bytes, *, trusted: Sequence[str] = ()) -> Signed:
         body = dsse.verify(envelope, payload_type=MANIFEST_TYPE, trusted=trusted)
     else:
         body = dsse.unverified_payload(envelope, payload_type=MANIFEST_TYPE)
-    return Signed(parse_manifest(body), envelope)
+    return SignedManifest(parse_manifest(body), envelope)
 
 
-def render(signed: Iterable[Signed]) -> str:
+def render(signed: Iterable[SignedManifest]) -> str:
     """The module; ManifestError if two collections would have one name in it."""
     ordered = sorted(signed, key=lambda each: each.manifest.name)
     _require_different(ordered)
@@ -77,7 +77,7 @@ def render(signed: Iterable[Signed]) -> str:
     return "\n\n\n".join(parts) + "\n"
 
 
-def _require_different(ordered: Sequence[Signed]) -> None:
+def _require_different(ordered: Sequence[SignedManifest]) -> None:
     taken: dict[str, Manifest] = {}
     for each in ordered:
         other = taken.setdefault(each.answer, each.manifest)
@@ -91,7 +91,7 @@ def _require_different(ordered: Sequence[Signed]) -> None:
         )
 
 
-def _header(ordered: Sequence[Signed]) -> str:
+def _header(ordered: Sequence[SignedManifest]) -> str:
     lines = [
         '"""What this app may be asked. Made by `deniable collections codegen`: do not edit.',
         "",
@@ -106,12 +106,12 @@ def _header(ordered: Sequence[Signed]) -> str:
             f"  {each.manifest.digest.hex()}",
         ]
     lines += ["", "The least ceiling that admits them:", ""]
-    limits = Ceiling.admitting([each.manifest for each in ordered]).to_json()
+    limits = MinimalCeiling.admitting([each.manifest for each in ordered]).to_json()
     lines += [f'    {name}="{limit}"' for name, limit in limits.items()]
     return "\n".join([*lines, '"""'])
 
 
-def _imports(ordered: Sequence[Signed]) -> str:
+def _imports(ordered: Sequence[SignedManifest]) -> str:
     names = {"Final"}
     for each in ordered:
         domain = each.manifest.domain
@@ -129,7 +129,7 @@ def _imports(ordered: Sequence[Signed]) -> str:
     )
 
 
-def _exported(ordered: Sequence[Signed]) -> str:
+def _exported(ordered: Sequence[SignedManifest]) -> str:
     types, functions = (
         sorted(each.answer for each in ordered),
         sorted(f"record_{each.word}" for each in ordered),
@@ -138,7 +138,7 @@ def _exported(ordered: Sequence[Signed]) -> str:
     return "\n".join(["__all__ = [", *lines, "]"])
 
 
-def _embedded(each: Signed) -> str:
+def _embedded(each: SignedManifest) -> str:
     chunks = (
         each.envelope[start : start + CHUNK_BYTES]
         for start in range(0, len(each.envelope), CHUNK_BYTES)
@@ -147,13 +147,13 @@ def _embedded(each: Signed) -> str:
     return "\n".join([f"_{each.word.upper()} = (", *lines, ")"])
 
 
-def _manifests(ordered: Sequence[Signed]) -> str:
+def _manifests(ordered: Sequence[SignedManifest]) -> str:
     lines = [f"    _{each.word.upper()}," for each in ordered]
     shown = "\n".join(["MANIFESTS: Final[tuple[bytes, ...]] = (", *lines, ")"])
     return f'{shown}\n"""As signed by the operator."""'
 
 
-def _type(each: Signed) -> str:
+def _type(each: SignedManifest) -> str:
     domain = each.manifest.domain
     if isinstance(domain, Number):
         return f'{each.answer} = float\n"""{domain.topics[0].capitalize()}."""'
@@ -166,7 +166,7 @@ def _type(each: Signed) -> str:
     return _dictionary(each, dict.fromkeys(domain.labels))
 
 
-def _dictionary(each: Signed, keys: Mapping[str, Sequence[str] | None]) -> str:
+def _dictionary(each: SignedManifest, keys: Mapping[str, Sequence[str] | None]) -> str:
     """A TypedDict of bools, or of labels; a class where every key may be an attribute."""
     if all(map(_is_attribute, keys)):
         lines = [f"    {key}: {_literal(labels, 1)}" for key, labels in keys.items()]
@@ -186,7 +186,7 @@ def _literal(labels: Sequence[str] | None, depth: int) -> str:
     return "\n".join(["Literal[", *lines, f"{indent}]"])
 
 
-def _function(each: Signed) -> str:
+def _function(each: SignedManifest) -> str:
     manifest = each.manifest
     value = "answer"
     if each.by_label and isinstance(manifest.domain, Bits):

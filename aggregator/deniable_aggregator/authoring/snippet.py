@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from deniable_aggregator.authoring.registered import Ceiling
+from deniable_aggregator.authoring.registration import MinimalCeiling
 from deniable_shared.domain import Bits, Choice, Number, Record
 from deniable_shared.domain.number import decimal_text
 from deniable_shared.manifest import Manifest
@@ -36,7 +36,7 @@ def client_snippet(manifest: Manifest, *, address: str, trust: str) -> str:
         trust=_literal(trust),
         file=_literal(f"{manifest.name}.manifest"),
         state=_literal(f"{manifest.name}.db"),
-        ceiling=Ceiling.admitting([manifest]),
+        ceiling=MinimalCeiling.admitting([manifest]),
         name=_literal(manifest.name),
         answer=_literal(example_answer(manifest)),
     )

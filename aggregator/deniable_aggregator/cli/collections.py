@@ -25,7 +25,7 @@ from deniable_aggregator.cli.output import emit, plain_table, show
 from deniable_shared.placeholders import PLACEHOLDER_PURPOSE
 
 if TYPE_CHECKING:
-    from deniable_aggregator.authoring.registered import Ceiling
+    from deniable_aggregator.authoring.registration import MinimalCeiling
     from deniable_aggregator.client.service_client import ServiceClient
     from deniable_aggregator.documents.collections import CollectionsDocument
     from deniable_shared.linter import Finding
@@ -172,7 +172,7 @@ def apply(
     old budget. Where only the service's address is another one, --replace moves the collection:
     devices whose app lists both addresses follow.
     """
-    from deniable_aggregator.authoring import registered as authored
+    from deniable_aggregator.authoring import registration as authored
 
     seed = operator_seed(key, target.settings())
     with target.connect() as client:
@@ -198,14 +198,14 @@ class _Applied:
 def _applied(
     path: Path, client: ServiceClient, target: Target, *, seed: bytes, replace: bool
 ) -> _Applied:
-    from deniable_aggregator.authoring import registered as authored
+    from deniable_aggregator.authoring import registration as authored
     from deniable_aggregator.inspection import addresses
     from deniable_shared import dsse
     from deniable_shared.errors import ManifestError
 
     first = _parsed(path, ingest=target.origin())
     ingest = [target.origin_of(client.address)]
-    previous = authored.registered(client, first.name, dsse.public_key(seed))
+    previous = authored.registered_manifest(client, first.name, dsse.public_key(seed))
     try:
         text = path.read_text(encoding="utf-8")
         manifest = authored.next_manifest(text, previous, ingest=ingest, replace=replace)
@@ -298,7 +298,7 @@ def _refuse_errors(path: Path, findings: list[Finding]) -> None:
 
 
 def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[str, object]:
-    from deniable_aggregator.authoring.reasons import why
+    from deniable_aggregator.authoring.mechanism_reasons import mechanism_reason
 
     return {
         "collections": [
@@ -307,7 +307,7 @@ def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[
                 "name": manifest.name,
                 "version": manifest.version,
                 "mechanism": manifest.mechanism_id,
-                **why(manifest),
+                **mechanism_reason(manifest),
                 "thresholds": _thresholds(manifest),
                 "epsilon": manifest.values["epsilon.report"],
                 "repeat": manifest.repeat,
@@ -327,7 +327,7 @@ def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[
 
 
 def _tell(manifests: list[Manifest], findings: list[list[Finding]]) -> None:
-    from deniable_aggregator.authoring.reasons import why
+    from deniable_aggregator.authoring.mechanism_reasons import mechanism_reason
 
     for manifest, found in zip(manifests, findings, strict=True):
         click.echo(
@@ -335,7 +335,7 @@ def _tell(manifests: list[Manifest], findings: list[list[Finding]]) -> None:
             f"{', '.join(f'{name} = {value}' for name, value in _thresholds(manifest).items())}, "
             f"ε = {manifest.values['epsilon.report']}"
         )
-        click.echo(f"  {manifest.mechanism_id}: {why(manifest)['reason']}")
+        click.echo(f"  {manifest.mechanism_id}: {mechanism_reason(manifest)['reason']}")
         click.echo(f"  {manifest.repeat}: a device {manifest.answers}")
         if manifest.identified:
             click.echo(f"  identified: every report carries {', '.join(manifest.requires)}")
@@ -350,10 +350,10 @@ def _thresholds(manifest: Manifest) -> dict[str, str]:
     return {name: f"0x{value:016x}" for name, value in found.items() if value is not None}
 
 
-def _ceiling(manifests: list[Manifest]) -> Ceiling:
-    from deniable_aggregator.authoring.registered import Ceiling
+def _ceiling(manifests: list[Manifest]) -> MinimalCeiling:
+    from deniable_aggregator.authoring.registration import MinimalCeiling
 
-    return Ceiling.admitting(manifests)
+    return MinimalCeiling.admitting(manifests)
 
 
 def _moved(previous: Manifest | None, manifest: Manifest) -> list[str]:

@@ -48,12 +48,12 @@ def demo(users: int, no_serve: bool, port: int | None, as_json: bool) -> None:
     from deniable_aggregator.cli.progress import watcher
     from deniable_aggregator.cli.results import show
     from deniable_aggregator.process import serving
-    from deniable_aggregator.simulation.run import simulated
+    from deniable_aggregator.simulation.run import run_study
 
     study = titanic(users)
     with serving.signals_as_interrupt(), ExitStack() as stack:
         with watcher() as bar:
-            simulation = stack.enter_context(simulated(study, port=port, watcher=bar))
+            simulation = stack.enter_context(run_study(study, port=port, watcher=bar))
         show(simulation.outcome, as_json=as_json)
         if not no_serve:
             _stay(simulation, err=as_json)
@@ -83,10 +83,10 @@ def _stay(simulation: Simulation, *, err: bool) -> None:
 def titanic(users: int) -> Study:
     """`users` people drawn from those aboard, and what they are asked."""
     from deniable_aggregator.simulation.demo_data import BERTHS, TRAITS, people
-    from deniable_aggregator.simulation.study import Question, Study, draw
+    from deniable_aggregator.simulation.study import Study, StudyCollection, draw
 
     questions = (
-        Question("aboard", "bits", TRAITS, ABOARD_EPSILON),
-        Question("berth", "choice", BERTHS, BERTH_EPSILON),
+        StudyCollection("aboard", "bits", TRAITS, ABOARD_EPSILON),
+        StudyCollection("berth", "choice", BERTHS, BERTH_EPSILON),
     )
     return Study(questions, draw([person.answers() for person in people()], users))

@@ -36,7 +36,7 @@ class Target:
 
     def origin_of(self, address: str) -> str:
         """The same, once it is known where the service answers."""
-        from deniable_aggregator.authoring.registered import device_origin
+        from deniable_aggregator.authoring.registration import device_origin
 
         return self.origin() if self.url else device_origin(self.settings(), address)
 

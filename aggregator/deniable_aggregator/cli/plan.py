@@ -167,7 +167,7 @@ def _planned(
     size: int | tuple[int, ...], epsilon: str, users: int, kind: str, asked: dict[str, object]
 ) -> Plan:
     from deniable_aggregator import planning
-    from deniable_aggregator.planning.explore import record_of
+    from deniable_aggregator.planning.sweep import record_of
     from deniable_shared.errors import ManifestError, ParameterError
 
     try:

@@ -11,21 +11,23 @@ from deniable_aggregator.cli.lazy import CommandFailed
 from deniable_aggregator.cli.output import console, emit, table
 
 if TYPE_CHECKING:
-    from deniable_aggregator.planning.explore import Choice
+    from deniable_aggregator.planning.sweep import SweepPoint
 
 
 def explored(
     domain_type: str, asked: Mapping[str, Any], plot: Path | None, *, as_json: bool
 ) -> None:
     """Print the grid of decisions, and write its map to a file."""
-    from deniable_aggregator.planning import explore, maps
+    from deniable_aggregator.planning import decision_map, sweep
     from deniable_shared.errors import ParameterError
 
     try:
-        sizes = explore.sizes_of(domain_type, asked["asks"])
-        found = explore.decisions(sizes, domain_type=domain_type, **asked)
+        sizes = sweep.sizes_of(domain_type, asked["asks"])
+        found = sweep.decisions(sizes, domain_type=domain_type, **asked)
         if plot is not None:
-            plot.write_text(maps.drawn(domain_type=domain_type, **asked), encoding="utf-8")
+            plot.write_text(
+                decision_map.render_svg(domain_type=domain_type, **asked), encoding="utf-8"
+            )
     except ParameterError as error:
         raise CommandFailed(str(error)) from error
     except OSError as error:
@@ -33,10 +35,10 @@ def explored(
     if as_json:
         emit({"type": domain_type, **asked, "choices": [asdict(choice) for choice in found]})
     else:
-        _show(found, explore.EPSILONS)
+        _show(found, sweep.EPSILONS)
 
 
-def _show(found: Sequence[Choice], epsilons: Sequence[str]) -> None:
+def _show(found: Sequence[SweepPoint], epsilons: Sequence[str]) -> None:
     known = all(choice.ratio_to_optimum is not None for choice in found)
     told = "total error over the least there is" if known else "standard error of one report"
     records = any(choice.attributes for choice in found)
@@ -58,14 +60,14 @@ def _show(found: Sequence[Choice], epsilons: Sequence[str]) -> None:
         )
 
 
-def _named(choice: Choice) -> str:
-    from deniable_aggregator.planning.explore import named
+def _named(choice: SweepPoint) -> str:
+    from deniable_aggregator.planning.sweep import radices_text
 
     if choice.attributes is None:
         return f"{choice.domain:,}"
-    return named(choice.attributes)
+    return radices_text(choice.attributes)
 
 
-def _told(choice: Choice, known: bool) -> str:
+def _told(choice: SweepPoint, known: bool) -> str:
     told = f"{choice.ratio_to_optimum:.3f}" if known else f"± {choice.std_error_of_one:.3g}"
     return f"{choice.mechanism}\n{choice.payload_bytes} B {told}"

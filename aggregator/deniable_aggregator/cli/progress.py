@@ -12,7 +12,7 @@ from deniable_aggregator.cli.output import console
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from deniable_aggregator.simulation.run import Watcher
+    from deniable_aggregator.simulation.run import ProgressWatcher
 
 
 class Bar:
@@ -34,7 +34,7 @@ class Bar:
 
 
 @contextmanager
-def watcher() -> Iterator[Watcher | None]:
+def watcher() -> Iterator[ProgressWatcher | None]:
     """A bar while the block runs, gone afterwards; None where nobody watches."""
     if not sys.stderr.isatty():
         yield None

@@ -10,10 +10,10 @@ from deniable_aggregator.cli.output import emit, say
 from deniable_aggregator.cli.tables import truth_table
 
 if TYPE_CHECKING:
-    from deniable_aggregator.simulation.run import Outcome
+    from deniable_aggregator.simulation.run import SimulationResult
 
 
-def show(outcome: Outcome, *, as_json: bool) -> None:
+def show(outcome: SimulationResult, *, as_json: bool) -> None:
     """The document, or a table a collection and a line about the reports."""
     if as_json:
         emit(outcome.document())

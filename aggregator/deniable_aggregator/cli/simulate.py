@@ -46,7 +46,7 @@ def simulate(
     from deniable_aggregator.cli.progress import watcher
     from deniable_aggregator.cli.results import show
     from deniable_aggregator.process import serving
-    from deniable_aggregator.simulation.run import simulated
+    from deniable_aggregator.simulation.run import run_study
     from deniable_aggregator.simulation.study import Study, draw
     from deniable_aggregator.simulation.study_csv import read_study
 
@@ -56,6 +56,6 @@ def simulate(
     if len(study.questions) > 1 and not as_json:
         say(f"{len(study.questions)} collections, each at ε = {epsilon}: a person pays for all.")
     with serving.signals_as_interrupt():
-        with watcher() as bar, simulated(study, watcher=bar) as simulation:
+        with watcher() as bar, run_study(study, watcher=bar) as simulation:
             outcome = simulation.outcome
         show(outcome, as_json=as_json)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from deniable_aggregator.queries.pooled import visible
+from deniable_aggregator.queries.pooled_tallies import visible
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import EpochRow
 from deniable_shared.epochs import closes_at, day_start, epoch_at, epoch_end

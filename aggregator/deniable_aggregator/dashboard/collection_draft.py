@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from deniable_aggregator.authoring.reasons import why
+from deniable_aggregator.authoring.mechanism_reasons import mechanism_reason
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.planning import Plan, plan
 from deniable_shared.authoring import manifest_from_toml, template
@@ -105,7 +105,7 @@ def draft_collection(form: SetUpArguments, *, origin: str, now: float) -> Draft 
         text=text,
         manifest=manifest,
         plan=draft_plan,
-        reason=str(why(manifest)["reason"]),
+        reason=str(mechanism_reason(manifest)["reason"]),
         findings=tuple(lint(manifest, now=now)),
     )
 

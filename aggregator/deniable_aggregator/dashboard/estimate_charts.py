@@ -13,7 +13,7 @@ from deniable_aggregator.documents.estimates import (
     LabelEstimate,
     QuantityDocument,
 )
-from deniable_aggregator.queries.over_time import OverTime
+from deniable_aggregator.queries.label_series import LabelSeries
 from deniable_shared.domain import Record
 
 Follow = Callable[[str], str | None]
@@ -95,7 +95,7 @@ def cross_table(
 
 
 def line_chart(
-    series: OverTime,
+    series: LabelSeries,
     *,
     title: str,
     epoch_start: Callable[[int], float],

@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.dashboard.formatting import amount, plural, share
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
-from deniable_aggregator.queries.anonymity import of_relay
+from deniable_aggregator.queries.anonymity import relay_anonymity
 from deniable_aggregator.registry import Collection
 from deniable_shared.certainty import certainty_percent
 from deniable_shared.dyadic import format_epsilon
@@ -55,7 +55,7 @@ def report_guarantees(manifest: Manifest) -> Iterator[str]:
 
 def relay_guarantees(collection: Collection, batch: int) -> Iterator[str]:
     """What a relay that passes on so many reports together adds; nothing where there is none."""
-    shuffled = of_relay(collection, batch, UNSET)
+    shuffled = relay_anonymity(collection, batch, UNSET)
     if isinstance(shuffled, UnsetType):
         return
     yield (

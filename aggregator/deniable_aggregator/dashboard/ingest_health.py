@@ -18,8 +18,8 @@ from deniable_aggregator.documents.estimates import WarningDocument
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.metrics.rates import ReportOutcome
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.queries.evidence import of_shape
-from deniable_aggregator.queries.pooled import Span, pooled, visible
+from deniable_aggregator.queries.diagnostics import anomaly_warnings
+from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally, visible
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow, Verdict
@@ -108,14 +108,14 @@ def anomalies_of(collection: Collection, store: Reports) -> CollectionAnomalies 
         rows = visible(collection, store.epochs(collection.id))[-NEWEST:]
         if not rows:
             return None
-        warnings = of_shape(collection, pooled(store, collection, _span(rows)))
+        warnings = anomaly_warnings(collection, pooled_tally(store, collection, _span(rows)))
     except (Problem, DamagedError):  # too few, releases only, or damaged: nothing may be said
         return None
     return None if isinstance(warnings, UnsetType) else CollectionAnomalies(collection, warnings)
 
 
-def _span(rows: Sequence[EpochRow]) -> Span:
-    return Span(rows[0].epoch, rows[-1].epoch)
+def _span(rows: Sequence[EpochRow]) -> EpochRange:
+    return EpochRange(rows[0].epoch, rows[-1].epoch)
 
 
 def _rate(

@@ -21,7 +21,7 @@ from deniable_aggregator.dashboard.paging import PageNumber
 from deniable_aggregator.documents.describe import epochs_words
 from deniable_aggregator.documents.fields import Arguments, EpochOrDate
 from deniable_aggregator.problem import Problem, refuse
-from deniable_aggregator.queries.spans import span_of
+from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases import Request, Selection
 
@@ -100,7 +100,7 @@ def filled_arguments(query: ReleasesArguments) -> Mapping[str, str]:
 
 def quote_request(collection: Collection, query: ReleasesArguments) -> Request:
     """The request whose price is asked for: every closed epoch unless days are chosen."""
-    span = span_of(query.first, query.last, collection.manifest.epoch_seconds)
+    span = epoch_range(query.first, query.last, collection.manifest.epoch_seconds)
     bounded = not isinstance(query.last, UnsetType)
     return Request(query.mechanism, _arguments(query), Selection(span, bounded=bounded))
 

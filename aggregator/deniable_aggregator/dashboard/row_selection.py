@@ -16,7 +16,7 @@ from deniable_aggregator.dashboard.query_args import (
 )
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
-from deniable_aggregator.queries.over_time import MEAN
+from deniable_aggregator.queries.label_series import MEAN
 from deniable_aggregator.registry import Collection
 
 MOST_CHIPS = 12

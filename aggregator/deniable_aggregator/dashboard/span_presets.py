@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.dashboard.formatting import when
-from deniable_aggregator.queries.pooled import visible
+from deniable_aggregator.queries.pooled_tallies import visible
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_shared.epochs import epoch_start

@@ -23,8 +23,8 @@ import numpy as np
 
 from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Floats
+from deniable_aggregator.estimate.pooled_tables import CellEstimates
 from deniable_aggregator.estimate.projection import onto_simplex
-from deniable_aggregator.estimate.sources import Source
 
 MAX_TABLE = 1_024
 """Most cells of a table that is tested: their covariance has as many rows."""
@@ -43,31 +43,31 @@ class Association:
 
 
 @dataclass(frozen=True, slots=True)
-class Undecided:
+class Untestable:
     """There is no test, and why."""
 
     reason: str
 
 
 def association(
-    source: Source | CellSums, shape: tuple[int, int], *, epochs: int = 1
-) -> Association | Undecided:
+    source: CellEstimates | CellSums, shape: tuple[int, int], *, epochs: int = 1
+) -> Association | Untestable:
     """The test of the table `shape` of two attributes; `epochs` in which a device may answer."""
     cells = shape[0] * shape[1]
     if cells > MAX_TABLE:
-        return Undecided(f"a table may have at most {MAX_TABLE:,} cells, this one has {cells:,}")
+        return Untestable(f"a table may have at most {MAX_TABLE:,} cells, this one has {cells:,}")
     if isinstance(source, CellSums) and source.untested is not None:
-        return Undecided(source.untested)
+        return Untestable(source.untested)
     frequencies = source.frequencies
     if not np.isfinite(frequencies).all():
-        return Undecided("too few reports: some cells were told of by none")
+        return Untestable("too few reports: some cells were told of by none")
     told = frequencies.reshape(shape)
     sides = onto_simplex(told.sum(axis=1)), onto_simplex(told.sum(axis=0))
     covariance = source.covariance(np.outer(*sides).reshape(-1), epochs)
     jacobian = _jacobian(*sides)
     spread = jacobian @ covariance @ jacobian.T
     if not _enough(covariance, spread, shape):
-        return Undecided(
+        return Untestable(
             "too few reports: the errors of the two attributes alone are not small against that "
             "of what they have in common"
         )

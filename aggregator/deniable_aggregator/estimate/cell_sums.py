@@ -23,7 +23,7 @@ from deniable_aggregator.estimate.design_covariance import covariance_of_sums, w
 from deniable_aggregator.estimate.designs import design_of
 from deniable_aggregator.estimate.functionals import Functionals
 from deniable_aggregator.estimate.label_sums import LabelSums
-from deniable_aggregator.estimate.scored import estimate_of_scores
+from deniable_aggregator.estimate.score_estimates import estimate_of_scores
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import Renewed

@@ -10,20 +10,20 @@ import numpy as np
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats, independent
 from deniable_aggregator.estimate.clusters import Clusters
 from deniable_aggregator.estimate.intervals import clopper_pearson
-from deniable_aggregator.estimate.projection import onto_box, onto_simplex
-from deniable_aggregator.estimate.significance import (
-    Evidence,
-    Flags,
-    rejected,
-    tails_of_nobody,
-)
-from deniable_aggregator.estimate.trust import (
+from deniable_aggregator.estimate.manipulation import (
     UNREACHABLE,
     influence,
     liars_to_zero,
     limits_under_lies,
     reports_to_leave,
     worst_share,
+)
+from deniable_aggregator.estimate.projection import onto_box, onto_simplex
+from deniable_aggregator.estimate.significance import (
+    Flags,
+    SupportEvidence,
+    rejected_hypotheses,
+    tails_under_null,
 )
 from deniable_shared.errors import ParameterError
 
@@ -42,7 +42,7 @@ class Estimate:
     Under family "each" that holds for each label by itself, under "all" for all labels at once.
     Where a device answers in several of the `epochs`, both hold whatever device sent which reports.
     `fitted`, where a mechanism is read by a likelihood, is what "simplex" projects to.
-    `influence` and `reports_to_leave` are those of `estimate.trust`. A label that no report
+    `influence` and `reports_to_leave` are those of `estimate.manipulation`. A label that no report
     tells of, any label at n = 0, has NaN for frequency and standard error, and [0, 1].
     """
 
@@ -59,7 +59,7 @@ class Estimate:
     told: Fraction = Fraction(1)
     epochs: int = 1
     fitted: Floats | None = field(default=None, repr=False)
-    evidence: Evidence | None = field(default=None, repr=False)
+    evidence: SupportEvidence | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for values in self._arrays:
@@ -106,14 +106,14 @@ class Estimate:
             raise ParameterError(
                 "significant must be left out: no report supports one of these by itself"
             )
-        return tails_of_nobody(self.channel, self.evidence)[0]
+        return tails_under_null(self.channel, self.evidence)[0]
 
     def significant(self, method: str = "holm") -> Flags:
         """Which labels somebody has, none of them wrongly with probability `confidence`.
 
         Family-wise over all labels, by "holm" or "bonferroni", whatever `family` is.
         """
-        return rejected(self.p_values(), 1.0 - self.confidence, method)
+        return rejected_hypotheses(self.p_values(), 1.0 - self.confidence, method)
 
     def projected(self, kind: str) -> Floats:
         """Presentable frequencies, biased, so without standard error or interval. NaN at n = 0.
@@ -172,7 +172,7 @@ def debias(
         channel=channel,
         told=told,
         epochs=epochs,
-        evidence=Evidence(counts, every, clusters),
+        evidence=SupportEvidence(counts, every, clusters),
     )
 
 

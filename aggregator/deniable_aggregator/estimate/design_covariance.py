@@ -19,8 +19,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.contract import CodeSets, OfMechanism
-from deniable_aggregator.estimate.messages import law_of_messages
+from deniable_aggregator.estimate.message_laws import law_of_messages
+from deniable_aggregator.estimate.protocols import CodeSetEstimator, HasMechanism
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.structure import Design
@@ -36,7 +36,7 @@ def within_reach(mechanism: Mechanism, sums: int) -> bool:
 
 
 def covariance_of_sums(
-    estimator: OfMechanism, mechanism: Mechanism, rows: Floats, frequencies: Floats
+    estimator: HasMechanism, mechanism: Mechanism, rows: Floats, frequencies: Floats
 ) -> Floats:
     """(k, k): n·Cov of the sums of these rows, 0 or 1 a label, if these are the frequencies.
 
@@ -60,9 +60,9 @@ def _design(mechanism: Mechanism) -> Design:
     return mechanism.structure
 
 
-def _held(estimator: OfMechanism, rows: Floats) -> Iterator[Floats]:
+def _held(estimator: HasMechanism, rows: Floats) -> Iterator[Floats]:
     """(k, messages) at a time: the sum of each row over the labels that a message supports."""
-    if isinstance(estimator, CodeSets):
+    if isinstance(estimator, CodeSetEstimator):
         yield from estimator.held_blocks(rows)
     else:
         supporters = law_of_messages(estimator).supporters

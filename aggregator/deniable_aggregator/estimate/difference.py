@@ -35,10 +35,10 @@ import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.clusters import Clusters
-from deniable_aggregator.estimate.contract import Estimator
 from deniable_aggregator.estimate.debias import Estimate, tail_of
 from deniable_aggregator.estimate.intervals import clopper_pearson
-from deniable_aggregator.estimate.significance import Evidence
+from deniable_aggregator.estimate.protocols import Estimator
+from deniable_aggregator.estimate.significance import SupportEvidence
 from deniable_shared.errors import ParameterError
 
 _Limits = tuple[Floats, Floats]
@@ -68,7 +68,7 @@ class Differences:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Period:
+class PeriodEstimate:
     """What the reports of one period say: once as sure as asked, and once with half the misses.
 
     `hidden` is how reports of one device depend on each other, None where each sent but one.
@@ -89,7 +89,7 @@ class Period:
         confidence: float,
         epochs: int,
         family: str,
-    ) -> Period:
+    ) -> PeriodEstimate:
         """Of labels that reports support or not; ParameterError where the estimator tells else."""
         if estimator.tells != "labels":
             raise ParameterError(f"labels must be told one by one, these are {estimator.tells}")
@@ -103,7 +103,7 @@ class Period:
             hidden = None if evidence is None else evidence.clusters
             if hidden is not None and epochs == 1:
                 hidden = replace(hidden, size=type(hidden.size)(1))
-        return cls(at(confidence), at(halved(confidence)), hidden, once)
+        return cls(at(confidence), at(halved_miss_confidence(confidence)), hidden, once)
 
     @property
     def devices(self) -> Floats:
@@ -124,7 +124,7 @@ class Period:
             return np.asarray(evidence.counts / evidence.trials)
 
     @property
-    def told(self) -> tuple[Channel, Evidence] | None:
+    def told(self) -> tuple[Channel, SupportEvidence] | None:
         """What its limits were made of; None where frequencies are not those of the counts."""
         channel, evidence = self.estimate.channel, self.estimate.evidence
         if channel is None or evidence is None or (self.hidden is None and not self.once):
@@ -133,7 +133,7 @@ class Period:
         same = np.array_equal(plain, self.estimate.frequencies, equal_nan=True)
         return (channel, evidence) if same else None
 
-    def limits(self, channel: Channel, evidence: Evidence) -> tuple[Floats, Floats]:
+    def limits(self, channel: Channel, evidence: SupportEvidence) -> tuple[Floats, Floats]:
         """Of the frequencies, not clipped to [0, 1]; wherever a report tells of the label."""
         of = self.estimate
         tail = SURER * tail_of(of.confidence, of.family, len(evidence.counts))
@@ -158,14 +158,14 @@ class Period:
         return share
 
 
-def halved(confidence: float) -> float:
+def halved_miss_confidence(confidence: float) -> float:
     """That of intervals of which two miss together as seldom as asked of one."""
     return 1 - (1 - confidence) / 2
 
 
-def difference(before: Period, after: Period) -> Differences:
+def difference(before: PeriodEstimate, after: PeriodEstimate) -> Differences:
     """`after` less `before`, label by label."""
-    wide = apart(before.cautious, after.cautious)
+    wide = difference_without_independence(before.cautious, after.cautious)
     one, other = before.told, after.told
     if one is None or other is None:
         return wide
@@ -179,8 +179,8 @@ def difference(before: Period, after: Period) -> Differences:
     )
 
 
-def apart(before: Estimate, after: Estimate) -> Differences:
-    """Whatever the two have to do with each other; they are as sure as `halved` says."""
+def difference_without_independence(before: Estimate, after: Estimate) -> Differences:
+    """`after` less `before`, whatever their dependence; see `halved_miss_confidence`."""
     return Differences(
         after.frequencies - before.frequencies,
         after.lower - before.upper,
@@ -189,7 +189,7 @@ def apart(before: Estimate, after: Estimate) -> Differences:
 
 
 def _added(
-    before: Period, after: Period, of_before: _Limits, of_after: _Limits
+    before: PeriodEstimate, after: PeriodEstimate, of_before: _Limits, of_after: _Limits
 ) -> tuple[Floats, Floats]:
     """By distances, roots of squares of them, clipped to [−1, 1]."""
     (low_1, high_1), (low_2, high_2) = of_before, of_after

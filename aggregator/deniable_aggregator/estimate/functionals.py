@@ -62,7 +62,7 @@ class Cumulative:
 
 
 @runtime_checkable
-class Linear(Protocol):
+class LinearEstimator(Protocol):
     """An estimator that knows the joint law of its frequencies, and so the error of their sums."""
 
     def functionals(
@@ -86,7 +86,7 @@ class Linear(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class Repetition:
     """How often a device reported: in up to `epochs`, by a permanent answer if `kept` is given.
 
     `kept` is the chance with which a report repeats the permanent answer.
@@ -165,20 +165,20 @@ class Moments:
             uniform_variance=scores.var(axis=1),
         )
 
-    def functionals(self, n: int, repeated: Repeated, confidence: float) -> Functionals:
+    def functionals(self, n: int, repeated: Repetition, confidence: float) -> Functionals:
         """Values, errors and limits of n reports."""
         tail = tail_of(confidence, "each", 1)
         if not n:
-            return untold(len(self.mean))
+            return unknown_functionals(len(self.mean))
         variance = np.maximum(self.variance, self.least)
         together = variance + (repeated.epochs - 1) * self._shared(variance, repeated)
         down, up = self.pulls
         below = np.maximum(np.minimum(self.mean - self.low, down), 0.0)
         above = np.maximum(np.minimum(self.high - self.mean, up), 0.0)
         pulls = repeated.pulls(self.mean, below, above, n)
-        return limited(self.mean, together / n, pulls, tail)
+        return with_limits(self.mean, together / n, pulls, tail)
 
-    def _shared(self, variance: Floats, repeated: Repeated) -> Floats:
+    def _shared(self, variance: Floats, repeated: Repetition) -> Floats:
         """The most that two reports of one device have in common."""
         if repeated.kept is None:
             value = np.clip(self.mean, 0.0, 1.0)
@@ -193,13 +193,13 @@ class Moments:
         return np.clip(shared, 0.0, variance)
 
 
-def untold(sums: int) -> Functionals:
+def unknown_functionals(sums: int) -> Functionals:
     """Where no report tells of them."""
     nothing, zeros = np.full(sums, math.nan), np.zeros(sums)
     return Functionals(nothing, nothing.copy(), zeros, zeros + 1)
 
 
-def limited(
+def with_limits(
     mean: Floats, variance: Floats, pulls: tuple[Floats, Floats], tail: float
 ) -> Functionals:
     """With the limits of `score_limits`, clipped to [0, 1]."""

@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.contract import TextEstimator
-from deniable_aggregator.estimate.levels import Level
-from deniable_aggregator.estimate.spelling import Bytes
-from deniable_aggregator.estimate.texts import Evidence, Texts, tell
+from deniable_aggregator.estimate.prefix_extension import PrefixExtension
+from deniable_aggregator.estimate.protocols import TextEstimator
+from deniable_aggregator.estimate.texts import TextEstimates, TextTally, estimate_texts
+from deniable_aggregator.estimate.utf8_candidates import Bytes
 from deniable_shared.domain import is_text
 
 BEAM = 256
@@ -41,21 +41,21 @@ _WORTH_A_TEST = 2.5
 _LEAST_ODDS = -12.0  # below e^-12 a candidate is not kept even where there is room
 
 
-def found(
+def find_heavy_hitters(
     estimator: TextEstimator,
     tally: Counts,
     n: int,
     *,
     confidence: float = 0.95,
     epochs: int = 1,
-) -> Texts:
+) -> TextEstimates:
     """The texts that are certainly there, the most frequent first, with simultaneous intervals.
 
     ParameterError for a tally that n reports cannot give. None are found where step = 0.
     """
     counts, _ = estimator.checked(tally, n)
-    evidence = Evidence(estimator, counts)
-    told = tell(
+    evidence = TextTally(estimator, counts)
+    told = estimate_texts(
         evidence,
         search(evidence),
         held_out=True,
@@ -66,13 +66,13 @@ def found(
     return told.those(told.estimate.lower > 0)
 
 
-def search(evidence: Evidence) -> list[bytes]:
+def search(evidence: TextTally) -> list[bytes]:
     """The texts most likely to be frequent, by all groups but the one that is held out."""
     form = evidence.form
-    beam, pool = _Best([b""], np.full(1, math.inf)), dict[bytes, None]()
+    beam, pool = _Likeliest([b""], np.full(1, math.inf)), dict[bytes, None]()
     for group in range(1, form.groups):
-        longer, texts = _Best(), _Best()
-        for family in Level(evidence, group).families(beam.texts, beam.odds):
+        longer, texts = _Likeliest(), _Likeliest()
+        for family in PrefixExtension(evidence, group).families(beam.texts, beam.odds):
             (longer if family.full else texts).add(family.prefix, family.tails, family.odds)
         beam = longer
         pool |= dict.fromkeys(filter(is_text, texts.texts))
@@ -87,7 +87,7 @@ def search(evidence: Evidence) -> list[bytes]:
 
 
 @dataclass(slots=True)
-class _Best:
+class _Likeliest:
     """Prefixes or texts and their log-odds: of all that it was given, the likeliest."""
 
     texts: list[bytes] = field(default_factory=list)

@@ -20,12 +20,12 @@ from deniable_aggregator.estimate.debias import tail_of
 from deniable_aggregator.estimate.functionals import (
     Cumulative,
     Functionals,
-    Repeated,
+    Repetition,
     checked_weights,
 )
+from deniable_aggregator.estimate.payload_arrays import Payloads
 from deniable_aggregator.estimate.projection import top_down
-from deniable_aggregator.estimate.reports import Payloads
-from deniable_aggregator.estimate.scored import estimate_of_scores
+from deniable_aggregator.estimate.score_estimates import estimate_of_scores
 from deniable_aggregator.estimate.strata import Strata
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -74,7 +74,7 @@ class HierarchyEstimator(ABC):
         size = self.mechanism.domain_size
         tail = tail_of(confidence, family, size)
         strata = self._in_blocks(np.eye(size), tally, n)
-        of = Repeated.of(self.mechanism, self.repeat, epochs)
+        of = Repetition.of(self.mechanism, self.repeat, epochs)
         each = strata.functionals(of, 1 - 2 * tail)
         known = bool(strata.told.all())
         found = estimate_of_scores(
@@ -98,7 +98,7 @@ class HierarchyEstimator(ABC):
         epochs: int = 1,
     ) -> Functionals:
         rows = checked_weights(weights, self.mechanism.domain_size)
-        of = Repeated.of(self.mechanism, self.repeat, epochs)
+        of = Repetition.of(self.mechanism, self.repeat, epochs)
         return self._in_blocks(rows, tally, n).functionals(of, confidence)
 
     def cumulative(

@@ -20,16 +20,16 @@ import math
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
-from deniable_aggregator.estimate.contract import OfMechanism
 from deniable_aggregator.estimate.functionals import (
     Cumulative,
     Functionals,
     Moments,
-    Repeated,
+    Repetition,
     checked_weights,
 )
-from deniable_aggregator.estimate.messages import TwoLevels, law_of_messages
-from deniable_aggregator.estimate.quantity import isotonic
+from deniable_aggregator.estimate.message_laws import TwoLevelLaw, law_of_messages
+from deniable_aggregator.estimate.protocols import HasMechanism
+from deniable_aggregator.estimate.quantities import isotonic_regression
 from deniable_aggregator.estimate.second_moments import (
     numbers_of_a_row,
     permanent_variances,
@@ -37,7 +37,7 @@ from deniable_aggregator.estimate.second_moments import (
     second_moments,
     uniform_moments,
 )
-from deniable_aggregator.estimate.supporting import Histogram, Supporting
+from deniable_aggregator.estimate.support_counts import HistogramEstimator, SupportEstimator
 from deniable_shared.mechanisms.contract import Mechanism
 
 _MOST_PLACES = 256
@@ -46,7 +46,7 @@ _AT_ONCE = 1 << 18  # numbers of a block that fit a cache
 _MOST_ENTRIES = 1 << 26  # places times the numbers that one of them takes
 
 
-class LabelSums(Supporting):
+class LabelSums(SupportEstimator):
     """The half of an estimator that tells sums of frequencies: `functionals.Linear`."""
 
     __slots__ = ()
@@ -66,7 +66,7 @@ class LabelSums(Supporting):
     ) -> Functionals:
         counts, reports = self.checked(tally, n)
         rows = checked_weights(weights, self.mechanism.domain_size)
-        of = Repeated.of(self.mechanism, self.repeat, epochs)
+        of = Repetition.of(self.mechanism, self.repeat, epochs)
         return self.moments(rows, counts, reports).functionals(reports, of, confidence)
 
     def cumulative(
@@ -75,7 +75,7 @@ class LabelSums(Supporting):
         counts, reports = self.checked(tally, n)
         size = self.mechanism.domain_size
         places = _places(size, numbers_of_a_row(self.mechanism))
-        of = Repeated.of(self.mechanism, self.repeat, epochs)
+        of = Repetition.of(self.mechanism, self.repeat, epochs)
         steps = (np.arange(size)[None, :] <= places[:, None]).astype(np.float64)
         at = self.moments(steps, counts, reports).functionals(reports, of, confidence)
         if not reports:
@@ -85,10 +85,10 @@ class LabelSums(Supporting):
             return Cumulative(band, np.full(size - 1, 0.5))
         channel = Channel(self.mechanism.p, self.mechanism.q)
         values = np.cumsum(channel.frequencies(self.supports(counts), reports))[:-1]
-        return Cumulative(_everywhere(at, places, values), isotonic(values))
+        return Cumulative(_everywhere(at, places, values), isotonic_regression(values))
 
 
-class MessageSums(Histogram, LabelSums):
+class MessageSums(HistogramEstimator, LabelSums):
     """The same where the tally is the histogram of the messages."""
 
     __slots__ = ()
@@ -99,7 +99,7 @@ class MessageSums(Histogram, LabelSums):
 
 
 def moments_of_messages(
-    mechanism: Mechanism, law: TwoLevels, rows: Floats, counts: Counts
+    mechanism: Mechanism, law: TwoLevelLaw, rows: Floats, counts: Counts
 ) -> Moments:
     """Of a tally that is the histogram of the messages of such a law."""
     p, q = float(mechanism.p), float(mechanism.q)
@@ -114,7 +114,7 @@ def moments_of_messages(
     return Moments.of_scores(rows, scores, counts, back)
 
 
-def moments_of_supports(estimator: OfMechanism, rows: Floats, supports: Counts, n: int) -> Moments:
+def moments_of_supports(estimator: HasMechanism, rows: Floats, supports: Counts, n: int) -> Moments:
     """Of a tally that holds how many of n reports support each label."""
     mechanism = estimator.mechanism
     channel = Channel(mechanism.p, mechanism.q)

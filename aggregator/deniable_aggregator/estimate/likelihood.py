@@ -11,7 +11,7 @@ when to stop: for the true distribution g_v − 1 has a standard error of √(χ
 and once no value exceeds `tolerance` times its own, more steps fit noise. Steps are squared
 (Varadhan, Roland 2008) and taken back where they would lower the likelihood.
 
-`smoothed` averages neighbours, (1, 2, 1)/4, after each step (EMS): for smooth distributions the
+`fit_smoothed` averages neighbours, (1, 2, 1)/4, after each step (EMS): for smooth distributions the
 error is smaller, others it blurs, however many reports there are. It has no certificate, and stops
 where the likelihood does. Sources: Dempster, Laird, Rubin 1977; Li et al. 2020; local-dp §11.
 """
@@ -31,7 +31,7 @@ _MOST_STEPS = 20_000
 _STILL = 1e-3  # nats
 
 
-class Law(Protocol):
+class MessageLaw(Protocol):
     """The law of messages, given the distribution of the values."""
 
     @property
@@ -58,7 +58,7 @@ class Fit:
 
 
 @dataclass(slots=True)
-class _Point:
+class _Iterate:
     """A distribution, its log-likelihood over n, and the factors g of the next step."""
 
     x: Floats
@@ -71,7 +71,7 @@ class _Point:
         return self.x * self.factors
 
 
-def fit(law: Law, counts: Counts, *, tolerance: float = 0.5) -> Fit:
+def fit(law: MessageLaw, counts: Counts, *, tolerance: float = 0.5) -> Fit:
     """The maximum of the likelihood, as near as `tolerance` standard errors of its gradient.
 
     ParameterError without messages or for a tolerance that is not positive.
@@ -89,7 +89,7 @@ def fit(law: Law, counts: Counts, *, tolerance: float = 0.5) -> Fit:
     return Fit(point.x, n * max(float(point.factors.max()) - 1, 0.0), steps)
 
 
-def ascent(law: Law, counts: Counts) -> Iterator[_Point]:
+def ascent(law: MessageLaw, counts: Counts) -> Iterator[_Iterate]:
     """Points of rising likelihood, from the uniform distribution on; at most 20,000."""
     n = int(counts.sum())
     if not n:
@@ -100,19 +100,19 @@ def ascent(law: Law, counts: Counts) -> Iterator[_Point]:
     for _ in range(_MOST_STEPS // 3):
         first = _at(law, share, here.following)
         second = _at(law, share, first.following)
-        leap = _at(law, share, _leap(here.x, first.x, second.x))
+        leap = _at(law, share, _extrapolate(here.x, first.x, second.x))
         here = leap if leap.likelihood >= second.likelihood else second
         yield here
 
 
-def _at(law: Law, share: Floats, x: Floats) -> _Point:
+def _at(law: MessageLaw, share: Floats, x: Floats) -> _Iterate:
     messages = law.messages(x)
     some = share > 0
     likelihood = float(share[some] @ np.log(messages[some]))
-    return _Point(x, likelihood, law.back(share / messages), messages)
+    return _Iterate(x, likelihood, law.back(share / messages), messages)
 
 
-def _leap(start: Floats, first: Floats, second: Floats) -> Floats:
+def _extrapolate(start: Floats, first: Floats, second: Floats) -> Floats:
     """As far along the two steps as they suggest, and still a distribution without zeros."""
     step, bend = first - start, second - 2 * first + start
     turn = float(np.sqrt(bend @ bend))
@@ -122,7 +122,7 @@ def _leap(start: Floats, first: Floats, second: Floats) -> Floats:
     return ahead
 
 
-def smoothed(law: Law, counts: Counts) -> Floats:
+def fit_smoothed(law: MessageLaw, counts: Counts) -> Floats:
     """EMS: where smoothing and fitting hold each other; ParameterError without messages."""
     n = int(counts.sum())
     if not n:

@@ -16,11 +16,11 @@ import numpy as np
 
 from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.contract import Estimator
 from deniable_aggregator.estimate.label_sums import LabelSums
-from deniable_aggregator.estimate.reports import checked_tally
-from deniable_aggregator.estimate.sources import Kind, Pooled
-from deniable_aggregator.estimate.tables import Tabular
+from deniable_aggregator.estimate.payload_arrays import checked_tally
+from deniable_aggregator.estimate.pooled_tables import PooledTable, ReportGroup
+from deniable_aggregator.estimate.protocols import Estimator
+from deniable_aggregator.estimate.tables import TableEstimator
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
@@ -32,11 +32,11 @@ MAX_CELLS = 65_536
 """Most cells of one table."""
 
 
-def tabular(estimator: Estimator, mechanism: Mechanism, domain: Record) -> Tabular:
+def table_estimator(estimator: Estimator, mechanism: Mechanism, domain: Record) -> TableEstimator:
     """What an estimator knows of the tables of a record."""
-    if isinstance(estimator, Tabular):
+    if isinstance(estimator, TableEstimator):
         return estimator
-    return Product(estimator, mechanism, domain.radices)
+    return ProductTables(estimator, mechanism, domain.radices)
 
 
 def axes_of(domain: Record, names: Sequence[str]) -> tuple[int, ...]:
@@ -76,7 +76,7 @@ def _by_message(mechanism: Mechanism) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class ProductTables:
     """The tables of a mechanism for choices, whose choices are the combinations of a record."""
 
     estimator: Estimator
@@ -93,7 +93,7 @@ class Product:
         if not _by_message(self.mechanism):
             JointSupports.of(self.mechanism)
 
-    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Pooled | CellSums:
+    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> PooledTable | CellSums:
         """The supports of each cell's combinations."""
         self.check(axes)
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
@@ -107,7 +107,7 @@ class Product:
         chain = self.mechanism
         law = JointSupports.of(chain)
         shared = JointSupports.of(chain.first) if isinstance(chain, Renewed) else None
-        return Pooled((Kind(reports, rest.sum(axis=1), rest.shape[1], law, shared),))
+        return PooledTable((ReportGroup(reports, rest.sum(axis=1), rest.shape[1], law, shared),))
 
     def _cells(self, axes: Sequence[int]) -> Counts:
         """The cell of each combination."""

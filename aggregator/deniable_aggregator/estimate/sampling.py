@@ -17,7 +17,7 @@ _AT_ONCE = 1 << 18
 
 
 @runtime_checkable
-class Samples(Protocol):
+class TallySampler(Protocol):
     """An estimator that draws tallies faster than from the law of its messages."""
 
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
@@ -25,7 +25,7 @@ class Samples(Protocol):
 
 
 @runtime_checkable
-class SamplesTexts(Protocol):
+class TextTallySampler(Protocol):
     """The same for texts that are listed."""
 
     def sample_texts(self, texts: Sequence[bytes], people: Counts, draws: Generator) -> Counts:
@@ -40,7 +40,7 @@ def senders(values: Counts, people: Counts, *, width: int = 1) -> Iterator[Count
         yield values[np.searchsorted(ends, places, side="right")]
 
 
-def counted(values: Counts, people: Counts, size: int) -> Counts:
+def people_by_value(values: Counts, people: Counts, size: int) -> Counts:
     """How many people have each value."""
     counts = np.zeros(size, dtype=np.int64)
     np.add.at(counts, values, people)

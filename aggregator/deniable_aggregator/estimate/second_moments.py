@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.contract import CodeSets, OfMechanism
 from deniable_aggregator.estimate.designs import design_of, unary
+from deniable_aggregator.estimate.protocols import CodeSetEstimator, HasMechanism
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import Renewed
@@ -26,7 +26,7 @@ from deniable_shared.mechanisms.structure import Design
 _MOST_NUMBERS = 1 << 27
 
 
-def second_moments(estimator: OfMechanism, mechanism: Mechanism, rows: Floats) -> Floats:
+def second_moments(estimator: HasMechanism, mechanism: Mechanism, rows: Floats) -> Floats:
     """(k, d): E[φ² | x] of each row and value x, or no less.
 
     `mechanism` is that of the estimator, or its first round: their messages are the same.
@@ -45,13 +45,13 @@ def numbers_of_a_row(mechanism: Mechanism) -> int:
     return structure.messages if isinstance(structure, Design) else mechanism.tally_size
 
 
-def _squares(estimator: OfMechanism, mechanism: Mechanism, rows: Floats) -> Floats:
+def _squares(estimator: HasMechanism, mechanism: Mechanism, rows: Floats) -> Floats:
     """E[k² | x]."""
     design = mechanism.structure
     if not isinstance(design, Design) or design.triples is not None:
         return _of_pairs(JointSupports.of(mechanism), rows)
     p, q = float(mechanism.p), float(mechanism.q)
-    if isinstance(estimator, CodeSets) and design.messages * len(rows) <= _MOST_NUMBERS:
+    if isinstance(estimator, CodeSetEstimator) and design.messages * len(rows) <= _MOST_NUMBERS:
         near, far = p / design.supporting, (1 - p) / (design.messages - design.supporting)
         total, supporting = estimator.squares(rows)
         own = supporting[:, : rows.shape[1]]
@@ -102,7 +102,7 @@ def _over_messages(mechanism: Mechanism, rows: Floats) -> tuple[Floats, Floats]:
     return share * every, share * (1 - share) * codes / (codes - 1) * rest
 
 
-def permanent_variances(estimator: OfMechanism, rows: Floats, shares: Floats) -> Floats | None:
+def permanent_variances(estimator: HasMechanism, rows: Floats, shares: Floats) -> Floats | None:
     """Var φ of permanent answers, of which a report keeps each bit by itself; None of others."""
     chain = estimator.mechanism
     if not isinstance(chain, Renewed) or not unary(chain):

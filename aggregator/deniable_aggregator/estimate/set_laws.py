@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.contract import CodeSets, Estimator, MessageCodes
 from deniable_aggregator.estimate.designs import spread_within
-from deniable_aggregator.estimate.reports import first_round
-from deniable_aggregator.estimate.sets import Kept, SetEstimate, SetLaw, estimate_set
+from deniable_aggregator.estimate.payload_arrays import first_round
+from deniable_aggregator.estimate.protocols import CodeSetEstimator, Estimator, MessageCodeEstimator
+from deniable_aggregator.estimate.sets import PermanentSetLaw, SetEstimate, SetLaw, estimate_set
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
 from deniable_shared.mechanisms.contract import Mechanism, Renewable
@@ -36,7 +36,7 @@ _Moments = tuple[Fraction, Fraction, int, int, int]
 """E k² inside and outside, and `reach`, `least` and `pieces` of a `SetLaw`."""
 
 
-def of_set(
+def estimate_label_set(
     estimator: Estimator,
     mechanism: Mechanism,
     tally: Counts,
@@ -88,12 +88,12 @@ def law_of(estimator: Estimator, members: _Members) -> SetLaw:
     return _law(estimator, estimator.mechanism, members)
 
 
-def kept_of(estimator: Estimator, members: _Members) -> Kept | None:
+def kept_of(estimator: Estimator, members: _Members) -> PermanentSetLaw | None:
     """Of a chain, what all reports of one hold have in common."""
     chain = estimator.mechanism
     if not isinstance(chain, Renewed):
         return None
-    return Kept(_law(estimator, chain.first, members), chain.kept, chain.blurred)
+    return PermanentSetLaw(_law(estimator, chain.first, members), chain.kept, chain.blurred)
 
 
 def _law(estimator: Estimator, mechanism: Mechanism, members: _Members) -> SetLaw:
@@ -108,7 +108,7 @@ def _moments(estimator: Estimator, mechanism: Mechanism, members: _Members) -> _
         return *_of_pairs(mechanism, members), 1, 0, a
     if isinstance(structure, Subset):
         return *_of_pairs(mechanism, members), _most(a, structure.codes, structure.held), 0, a
-    if isinstance(estimator, MessageCodes):
+    if isinstance(estimator, MessageCodeEstimator):
         return _of_messages(estimator, mechanism, members)
     if isinstance(structure, Design):
         reach = _most(a, structure.codes, structure.held)
@@ -122,7 +122,9 @@ def _of_pairs(mechanism: Mechanism, members: _Members) -> tuple[Fraction, Fracti
     return law.square(size, inside=True), law.square(size, inside=False)
 
 
-def _of_messages(estimator: MessageCodes, mechanism: Mechanism, members: _Members) -> _Moments:
+def _of_messages(
+    estimator: MessageCodeEstimator, mechanism: Mechanism, members: _Members
+) -> _Moments:
     """Over the messages, each of which is one of those that go with what is told openly."""
     held = estimator.held(_indicator(members, int(members.max(initial=0)) + 1))
     reach = _widest(held.reshape(mechanism.public_outcomes, -1))
@@ -148,7 +150,7 @@ def _of_codes(
     estimator: Estimator, mechanism: Mechanism, design: Design, members: _Members
 ) -> tuple[Fraction, Fraction]:
     """Over all sets of the design, or bounded by its moments where these are too many."""
-    if not isinstance(estimator, CodeSets) or design.messages > _MOST_MESSAGES:
+    if not isinstance(estimator, CodeSetEstimator) or design.messages > _MOST_MESSAGES:
         a, p, q = len(members), mechanism.p, mechanism.q
         bound = spread_within(mechanism, a)
         return bound + (a * q + p - q) ** 2, bound + (a * q) ** 2

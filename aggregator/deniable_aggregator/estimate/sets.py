@@ -78,7 +78,7 @@ class SetLaw:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PermanentSetLaw:
     """The permanent answer of a chain, its own law, and how much of it one report keeps."""
 
     law: SetLaw
@@ -104,7 +104,7 @@ class _Sample:
     law: SetLaw
     n: int
     span: int
-    kept: Kept | None
+    kept: PermanentSetLaw | None
 
     def error(self, share: float) -> float:
         """The variance of the mean of k."""
@@ -143,7 +143,7 @@ def estimate_set(
     family: str = "each",
     sets: int = 1,
     span: int = 1,
-    kept: Kept | None = None,
+    kept: PermanentSetLaw | None = None,
 ) -> SetEstimate:
     """F̂ from `count`, the supports of all labels of the set together among n reports.
 
@@ -166,7 +166,7 @@ def estimate_set(
     return SetEstimate(raw, math.sqrt(spread), *(float(onto_box(end)[0]) for end in (lower, upper)))
 
 
-def _clusters(law: SetLaw, span: int, kept: Kept | None) -> Clusters | None:
+def _clusters(law: SetLaw, span: int, kept: PermanentSetLaw | None) -> Clusters | None:
     if span == 1:
         return None
     if kept is None:
@@ -185,7 +185,13 @@ def _exact(
 
 
 def tail_of_known(
-    law: SetLaw, count: int, n: int, share: int, *, span: int = 1, kept: Kept | None = None
+    law: SetLaw,
+    count: int,
+    n: int,
+    share: int,
+    *,
+    span: int = 1,
+    kept: PermanentSetLaw | None = None,
 ) -> float:
     """A bound on the chance of a count so far from its mean, if F is `share`, 0 or 1, for certain.
 

@@ -34,7 +34,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
+class SupportEvidence:
     """What a test needs to know: supports, reports that tell of each label, and clusters if any."""
 
     counts: Counts
@@ -42,7 +42,7 @@ class Evidence:
     clusters: Clusters | None = None
 
 
-def tails_of_nobody(channel: Channel, evidence: Evidence) -> tuple[Floats, Floats]:
+def tails_under_null(channel: Channel, evidence: SupportEvidence) -> tuple[Floats, Floats]:
     """For each label, if nobody had it: the chance of so many supports or more, and or fewer.
 
     1 where no report tells of it.
@@ -54,7 +54,7 @@ def tails_of_nobody(channel: Channel, evidence: Evidence) -> tuple[Floats, Float
     return _binomial_tail(counts, trials, q), _binomial_tail(trials - counts, trials, 1.0 - q)
 
 
-def rejected(p_values: Floats, level: float, method: str) -> Flags:
+def rejected_hypotheses(p_values: Floats, level: float, method: str) -> Flags:
     """Which hypotheses fall if at most a share `level` of families may lose a true one.
 
     ParameterError for a method that is not one of METHODS.

@@ -26,7 +26,12 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.debias import tail_of
-from deniable_aggregator.estimate.functionals import Functionals, Repeated, limited, untold
+from deniable_aggregator.estimate.functionals import (
+    Functionals,
+    Repetition,
+    unknown_functionals,
+    with_limits,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,11 +86,11 @@ class Strata:
             np.max([self._said(share, each.high) for share, each in self._shares()], axis=0)
         )
 
-    def functionals(self, repeated: Repeated, confidence: float) -> Functionals:
+    def functionals(self, repeated: Repetition, confidence: float) -> Functionals:
         """Values, errors and limits; each limit by itself."""
         tail, n = tail_of(confidence, "each", 1), int(self.told.sum())
         if not self.told.all():
-            return untold(len(self.constant))
+            return unknown_functionals(len(self.constant))
         mean = self.constant + np.sum([level.mean for level in self.levels], axis=0)
         variance, shared, below, above = np.zeros((4, len(mean)))
         for share, level in self._shares():
@@ -99,7 +104,7 @@ class Strata:
             value = np.clip(mean, 0.0, 1.0)
             shared = np.minimum(value * (1 - value), variance)
         pulls = repeated.pulls(mean, below / variance, above / variance, n)
-        return limited(mean, (variance + (repeated.epochs - 1) * shared) / n, pulls, tail)
+        return with_limits(mean, (variance + (repeated.epochs - 1) * shared) / n, pulls, tail)
 
     def _shares(self) -> list[tuple[float, Stratum]]:
         """n/n_l beside each level."""

@@ -22,14 +22,14 @@ from deniable_aggregator.estimate.cell_sums import CellSums
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.clusters import Clusters
 from deniable_aggregator.estimate.debias import Estimate, check_epochs, debias, tail_of
+from deniable_aggregator.estimate.manipulation import UNREACHABLE
+from deniable_aggregator.estimate.pooled_tables import CellEstimates, PooledTable, ReportGroup
 from deniable_aggregator.estimate.projection import onto_box
 from deniable_aggregator.estimate.score_limits import distances
-from deniable_aggregator.estimate.sources import Kind, Pooled, Source
-from deniable_aggregator.estimate.trust import UNREACHABLE
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class IntervalSettings:
     """`cells` is how many intervals hold together under family "all", if more than the table's."""
 
     confidence: float = 0.95
@@ -47,7 +47,7 @@ class Settings:
 
 
 @runtime_checkable
-class Tabular(Protocol):
+class TableEstimator(Protocol):
     """What knows of a record's attributes."""
 
     @property
@@ -61,7 +61,7 @@ class Tabular(Protocol):
     def check(self, axes: Sequence[int]) -> None:
         """ParameterError where nothing is known of these attributes together."""
 
-    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Source | CellSums:
+    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> CellEstimates | CellSums:
         """What a tally of n reports says of the table of these attributes, cells in their order.
 
         ParameterError where `check` raises it, and for a tally that n reports cannot give.
@@ -69,9 +69,9 @@ class Tabular(Protocol):
 
 
 def table(
-    tabular: Tabular, tally: Counts, n: int, axes: Sequence[int], settings: Settings
+    tabular: TableEstimator, tally: Counts, n: int, axes: Sequence[int], settings: IntervalSettings
 ) -> Estimate:
-    """The cells of the table of these attributes; see `Tabular.source`."""
+    """The cells of the table of these attributes; see `TableEstimator.source`."""
     source = tabular.source(tally, n, axes)
     if isinstance(source, CellSums):
         return source.estimate(
@@ -81,14 +81,16 @@ def table(
             tail=settings.tail(source.cells),
         )
     alike = 1 if tabular.repeat == "once" else settings.epochs
-    if isinstance(source, Pooled) and len(source.kinds) == 1 and source.kinds[0].binary:
+    if isinstance(source, PooledTable) and len(source.kinds) == 1 and source.kinds[0].binary:
         return _counted(source.kinds[0], n, settings, alike)
     return _scored(source, n, settings, alike)
 
 
-def one_way(tabular: Tabular, tally: Counts, n: int, settings: Settings) -> Estimate:
+def one_way(tabular: TableEstimator, tally: Counts, n: int, settings: IntervalSettings) -> Estimate:
     """The table of each attribute alone, one after the other."""
-    held = Settings(settings.confidence, settings.epochs, settings.family, sum(tabular.radices))
+    held = IntervalSettings(
+        settings.confidence, settings.epochs, settings.family, sum(tabular.radices)
+    )
     axes = range(len(tabular.radices))
     return joined([table(tabular, tally, n, (axis,), held) for axis in axes])
 
@@ -112,7 +114,7 @@ def joined(tables: Sequence[Estimate]) -> Estimate:
     )
 
 
-def _counted(kind: Kind, n: int, settings: Settings, alike: int) -> Estimate:
+def _counted(kind: ReportGroup, n: int, settings: IntervalSettings, alike: int) -> Estimate:
     """Binomial counts: each report supports a cell once or not."""
     outside = kind.law.mean(kind.size, inside=False)
     cells = len(kind.supports)
@@ -131,7 +133,7 @@ def _counted(kind: Kind, n: int, settings: Settings, alike: int) -> Estimate:
     )
 
 
-def _clusters(kind: Kind, alike: int) -> Clusters | None:
+def _clusters(kind: ReportGroup, alike: int) -> Clusters | None:
     if alike == 1:
         return None
     outside = kind.law.mean(kind.size, inside=False)
@@ -142,7 +144,7 @@ def _clusters(kind: Kind, alike: int) -> Clusters | None:
     return Clusters(low, low + kept, Fraction(alike))
 
 
-def _scored(source: Source, n: int, settings: Settings, alike: int) -> Estimate:
+def _scored(source: CellEstimates, n: int, settings: IntervalSettings, alike: int) -> Estimate:
     frequencies = source.frequencies
     near, tail = onto_box(frequencies), settings.tail(len(frequencies))
     variances = source.variances(near, alike)

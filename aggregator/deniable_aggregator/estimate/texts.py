@@ -34,8 +34,8 @@ import numpy.typing as npt
 from deniable_aggregator.estimate import Estimate, check_epochs, debias
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.clusters import Clusters
-from deniable_aggregator.estimate.contract import Group, TextEstimator, TextForm
 from deniable_aggregator.estimate.projection import onto_box
+from deniable_aggregator.estimate.protocols import TableGroup, TextCoding, TextEstimator
 from deniable_shared.mechanisms.memoization import Renewed
 
 MOST_TEXTS = 1_000
@@ -46,14 +46,14 @@ _SURE = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Texts:
+class TextEstimates:
     """Encoded texts, an entry of the estimate for each, and how many reports tell of each."""
 
     texts: tuple[bytes, ...]
     reports: Counts
     estimate: Estimate
 
-    def those(self, chosen: npt.NDArray[np.bool_]) -> Texts:
+    def those(self, chosen: npt.NDArray[np.bool_]) -> TextEstimates:
         """The chosen ones, the most frequent first."""
         order = np.argsort(-self.estimate.frequencies, kind="stable")
         order = order[chosen[order]]
@@ -62,23 +62,23 @@ class Texts:
             for name in ("frequencies", "std_errors", "lower", "upper", "reports_to_leave")
         }
         texts = tuple(self.texts[place] for place in order)
-        return Texts(texts, self.reports[order], replace(self.estimate, **parts))
+        return TextEstimates(texts, self.reports[order], replace(self.estimate, **parts))
 
 
 @dataclass(frozen=True)
-class Evidence:
+class TextTally:
     """A tally of texts, read group by group as it is asked for."""
 
     estimator: TextEstimator
     tally: Counts
-    _groups: dict[int, Group] = field(default_factory=dict)
+    _groups: dict[int, TableGroup] = field(default_factory=dict)
 
     @property
-    def form(self) -> TextForm:
+    def form(self) -> TextCoding:
         """What makes codes of texts."""
         return self.estimator.form
 
-    def group(self, number: int) -> Group:
+    def group(self, number: int) -> TableGroup:
         """The reports of a group."""
         if number not in self._groups:
             self._groups[number] = self.estimator.group(self.tally, number)
@@ -124,15 +124,15 @@ class Evidence:
         return min(1.0, max(0.0, float(squares.mean())) + _SURE * error)
 
 
-def tell(
-    evidence: Evidence,
+def estimate_texts(
+    evidence: TextTally,
     texts: Sequence[bytes],
     *,
     held_out: bool,
     confidence: float = 0.95,
     epochs: int = 1,
     family: str = "each",
-) -> Texts:
+) -> TextEstimates:
     """Frequencies of encoded texts, in their order.
 
     `held_out`: from group 0 alone, for texts that the search chose. Else from every group that
@@ -157,10 +157,10 @@ def tell(
         told=evidence.form.sampling_fraction,
     )
     estimate = _without_collisions(evidence, texts, raw, held_out=held_out) if len(texts) else raw
-    return Texts(tuple(texts), np.minimum(trials, estimate.n), estimate)
+    return TextEstimates(tuple(texts), np.minimum(trials, estimate.n), estimate)
 
 
-def _clusters(evidence: Evidence, epochs: int, share: Fraction) -> Clusters | None:
+def _clusters(evidence: TextTally, epochs: int, share: Fraction) -> Clusters | None:
     """Bits of one device: see `estimate.clusters`; `share` of its reports tell of one text.
 
     The bits that one report tells of a text depend on each other as reports of one device do.
@@ -179,7 +179,7 @@ def _clusters(evidence: Evidence, epochs: int, share: Fraction) -> Clusters | No
     return Clusters(mechanism.q, mechanism.p, bits)
 
 
-def _tables(evidence: Evidence, texts: Sequence[bytes], *, held_out: bool) -> Counts:
+def _tables(evidence: TextTally, texts: Sequence[bytes], *, held_out: bool) -> Counts:
     """How many tables tell of each text."""
     tables = np.zeros(len(texts), dtype=np.int64)
     for group, spelled in evidence.spelling(texts):
@@ -188,7 +188,7 @@ def _tables(evidence: Evidence, texts: Sequence[bytes], *, held_out: bool) -> Co
     return tables
 
 
-def _agreeing(evidence: Evidence, texts: Sequence[bytes], *, held_out: bool) -> Floats:
+def _agreeing(evidence: TextTally, texts: Sequence[bytes], *, held_out: bool) -> Floats:
     """The share of the codes that tell of one text which another one has, too."""
     agreeing, own = np.zeros((len(texts), len(texts))), np.zeros(len(texts))
     for group, spelled in evidence.spelling(texts):
@@ -203,7 +203,7 @@ def _agreeing(evidence: Evidence, texts: Sequence[bytes], *, held_out: bool) -> 
 
 
 def _without_collisions(
-    evidence: Evidence, texts: Sequence[bytes], raw: Estimate, *, held_out: bool
+    evidence: TextTally, texts: Sequence[bytes], raw: Estimate, *, held_out: bool
 ) -> Estimate:
     """What the texts add to each other taken out, what others may add let into the errors."""
     beta, hashes = evidence.estimator.agreeing, evidence.form.hashes

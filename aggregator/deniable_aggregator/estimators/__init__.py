@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from deniable_aggregator.estimate.contract import REPEATS, Estimator, checked_repeat
+from deniable_aggregator.estimate.protocols import REPEATS, Estimator, checked_repeat
 from deniable_aggregator.estimators.affine import AffineEstimator
 from deniable_aggregator.estimators.cms import CountMeanSketchEstimator
 from deniable_aggregator.estimators.cyclic import CyclicEstimator
@@ -33,7 +33,7 @@ from deniable_aggregator.estimators.tree import TreeEstimator
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
-__all__ = ["REPEATS", "Estimator", "for_mechanism", "known"]
+__all__ = ["REPEATS", "Estimator", "for_mechanism", "mechanism_ids"]
 
 _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyType(
     {
@@ -65,7 +65,7 @@ _ESTIMATORS: Mapping[str, Callable[[Mechanism, str], Estimator]] = MappingProxyT
 )
 
 
-def known() -> tuple[str, ...]:
+def mechanism_ids() -> tuple[str, ...]:
     """The ids of the mechanisms whose reports can be counted, sorted."""
     return tuple(sorted(_ESTIMATORS))
 
@@ -77,5 +77,5 @@ def for_mechanism(mechanism: Mechanism, repeat: str | None = None) -> Estimator:
     a chain, else "once". ParameterError for a mechanism that does not fit it.
     """
     if mechanism.id not in _ESTIMATORS:
-        raise ParameterError(f"mechanism must be one of {known()}, got {mechanism.id!r}")
+        raise ParameterError(f"mechanism must be one of {mechanism_ids()}, got {mechanism.id!r}")
     return _ESTIMATORS[mechanism.id](mechanism, checked_repeat(mechanism, repeat))

@@ -22,12 +22,17 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.estimate.arcs import arc_sums
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.contract import Numbers
+from deniable_aggregator.estimate.cyclic_intervals import arc_sums
 from deniable_aggregator.estimate.label_sums import LabelSums
-from deniable_aggregator.estimate.messages import TwoLevels, one_code
-from deniable_aggregator.estimate.reports import Payloads, checked_payloads, checked_tally, form_of
+from deniable_aggregator.estimate.message_laws import TwoLevelLaw, one_code_law
+from deniable_aggregator.estimate.payload_arrays import (
+    Payloads,
+    checked_payloads,
+    checked_tally,
+    first_round_as,
+)
+from deniable_aggregator.estimate.protocols import Numbers
 from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
@@ -51,7 +56,7 @@ class AffineEstimator(LabelSums):
     @property
     def _form(self) -> AffineResponse:
         """What says how large the sets are, and what names them."""
-        return form_of(self.mechanism, AffineResponse, AffineResponse.id)
+        return first_round_as(self.mechanism, AffineResponse, AffineResponse.id)
 
     def tally(self, payloads: Payloads) -> Counts:
         rows, form = checked_payloads(payloads, self.mechanism.payload_size), self._form
@@ -68,10 +73,10 @@ class AffineEstimator(LabelSums):
             counts += _by_code(messages[start : start + _SLICE_ROWS], form)
         return counts
 
-    def message_law(self) -> TwoLevels | None:
+    def message_law(self) -> TwoLevelLaw | None:
         """Where a report holds one code, the counts of codes are those of messages."""
         one = self._form.subset_size == 1
-        return one_code(self.mechanism, self.mechanism.tally_size) if one else None
+        return one_code_law(self.mechanism, self.mechanism.tally_size) if one else None
 
     def supports(self, tallies: Counts) -> Counts:
         return tallies[..., : self.mechanism.domain_size]

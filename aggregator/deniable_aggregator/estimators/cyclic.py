@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.correlation import (
+from deniable_aggregator.estimate.difference_set_sums import (
     shifted_shares,
     shifted_sums,
     spectrum_of,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.sampling import Generator, counted, senders
+from deniable_aggregator.estimate.sampling import Generator, people_by_value, senders
 from deniable_aggregator.estimators.rr_sampled import SampledEstimator
 
 
@@ -35,7 +35,7 @@ class BucketFlipsEstimator(SampledEstimator):
                 item = draws.integers(0, last + 1, len(truth))
                 chosen[rows, np.where(chosen[rows, item], last, item)] = True
             told = chosen.sum(axis=0)
-            own = counted(truth, chosen[rows, truth].astype(np.int64), d)
+            own = people_by_value(truth, chosen[rows, truth].astype(np.int64), d)
             ones = draws.binomial(own, float(self.mechanism.p))
             ones += draws.binomial(told - own, float(self.mechanism.q))
             tally += np.concatenate([told, ones])

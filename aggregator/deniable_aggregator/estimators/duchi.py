@@ -16,7 +16,7 @@ import numpy as np
 
 from deniable_aggregator.estimate import Estimate, debias
 from deniable_aggregator.estimate.channel import Channel, Counts
-from deniable_aggregator.estimate.reports import (
+from deniable_aggregator.estimate.payload_arrays import (
     Payloads,
     checked_payloads,
     checked_tally,

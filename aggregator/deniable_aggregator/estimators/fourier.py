@@ -5,7 +5,7 @@
 
 Dividing by the n_α that came (Hájek) is never worse than by the n/C to be expected. Given the n_α
 the ĉ_α are independent. A table of which some parity was never told has no estimate. In T epochs
-the covariance is at most that of `estimate.sources`, here for parities: V_1 = 1/(p − q)² − c², and
+the covariance is at most that of `estimate.pooled_tables`. For parities V_1 = 1/(p − q)² − c² and
 V_∞ = 1/(P − Q)² − c² of the permanent answer, 1 − c² of the value. Tally: the 2C numbers (α, bit).
 """
 
@@ -22,15 +22,15 @@ import numpy as np
 
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.reports import (
+from deniable_aggregator.estimate.payload_arrays import (
     Payloads,
     checked_histogram,
     checked_payloads,
-    form_of,
+    first_round_as,
 )
 from deniable_aggregator.estimate.sampling import Generator, senders
-from deniable_aggregator.estimate.supporting import histogram
-from deniable_aggregator.estimate.tables import Settings, one_way
+from deniable_aggregator.estimate.support_counts import histogram
+from deniable_aggregator.estimate.tables import IntervalSettings, one_way
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -49,7 +49,7 @@ class FourierEstimator:
 
     @property
     def _form(self) -> FourierMarginals:
-        return form_of(self.mechanism, FourierMarginals, FourierMarginals.id)
+        return first_round_as(self.mechanism, FourierMarginals, FourierMarginals.id)
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -93,7 +93,7 @@ class FourierEstimator:
         family: str = "each",
     ) -> Estimate:
         """The labels of each attribute, one attribute after the other."""
-        return one_way(self, tally, n, Settings(confidence, epochs, family))
+        return one_way(self, tally, n, IntervalSettings(confidence, epochs, family))
 
     def check(self, axes: Sequence[int]) -> None:
         """ParameterError for more than `ways` attributes."""

@@ -17,8 +17,8 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.label_sums import MessageSums
-from deniable_aggregator.estimate.messages import TwoLevels, two_levels
-from deniable_aggregator.estimate.reports import first_round
+from deniable_aggregator.estimate.message_laws import TwoLevelLaw, two_level_law
+from deniable_aggregator.estimate.payload_arrays import first_round
 from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_shared.difference_sets import difference_set
 from deniable_shared.errors import ParameterError
@@ -63,7 +63,7 @@ class GeometricEstimator(MessageSums):
     def shares_of_points(shares: Floats, q: int, t: int) -> Floats:
         """`sums_of_points` of the floats of one row, but for rounding."""
 
-    def message_law(self) -> TwoLevels:
+    def message_law(self) -> TwoLevelLaw:
         """By Fourier transform."""
         form = self.form
         d, k, space = form.domain_size, form.alphabet_size, (form.field_order, form.dimension)
@@ -74,7 +74,7 @@ class GeometricEstimator(MessageSums):
         def backward(scores: Floats) -> Floats:
             return self.shares_of_codes(scores, *space)[..., :d]
 
-        return two_levels(self.mechanism, form.support_size, k, (forward, backward))
+        return two_level_law(self.mechanism, form.support_size, k, (forward, backward))
 
     def held(self, weights: Counts) -> Counts:
         """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""

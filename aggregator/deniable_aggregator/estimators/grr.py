@@ -17,17 +17,17 @@ from deniable_aggregator.estimate.functionals import (
     Cumulative,
     Functionals,
     Moments,
-    Repeated,
+    Repetition,
     checked_weights,
 )
-from deniable_aggregator.estimate.messages import TwoLevels, two_levels
-from deniable_aggregator.estimate.quantity import isotonic
-from deniable_aggregator.estimate.supporting import Histogram
+from deniable_aggregator.estimate.message_laws import TwoLevelLaw, two_level_law
+from deniable_aggregator.estimate.quantities import isotonic_regression
+from deniable_aggregator.estimate.support_counts import HistogramEstimator
 from deniable_shared.mechanisms.contract import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class GeneralizedEstimator(Histogram):
+class GeneralizedEstimator(HistogramEstimator):
     """The estimator of "grr/1". Its tally is the histogram of the reported values."""
 
     default_projection: ClassVar[str] = "simplex"
@@ -35,10 +35,10 @@ class GeneralizedEstimator(Histogram):
     mechanism: Mechanism
     repeat: str = "once"
 
-    def message_law(self) -> TwoLevels:
+    def message_law(self) -> TwoLevelLaw:
         """A message is the choice that it supports."""
         codes = self.mechanism.tally_size
-        return two_levels(self.mechanism, 1, codes, (np.copy, np.copy))
+        return two_level_law(self.mechanism, 1, codes, (np.copy, np.copy))
 
     def supports(self, tallies: Counts) -> Counts:
         return tallies
@@ -63,7 +63,7 @@ class GeneralizedEstimator(Histogram):
         scores = (rows - q * rows.sum(axis=1, keepdims=True)) / (p - q)
         moments = Moments.of_scores(rows, scores, counts, back)
         return moments.functionals(
-            reports, Repeated.of(self.mechanism, self.repeat, epochs), confidence
+            reports, Repetition.of(self.mechanism, self.repeat, epochs), confidence
         )
 
     def cumulative(
@@ -91,6 +91,6 @@ class GeneralizedEstimator(Histogram):
             uniform_variance=uniform * (1 - uniform) / (p - q) ** 2,
         )
         band = moments.functionals(
-            reports, Repeated.of(self.mechanism, self.repeat, epochs), confidence
+            reports, Repetition.of(self.mechanism, self.repeat, epochs), confidence
         )
-        return Cumulative(band, isotonic(moments.mean))
+        return Cumulative(band, isotonic_regression(moments.mean))

@@ -17,15 +17,15 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
-from deniable_aggregator.estimate.reports import (
+from deniable_aggregator.estimate.payload_arrays import (
     Payloads,
     checked_histogram,
     checked_payloads,
-    form_of,
+    first_round_as,
 )
 from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_aggregator.estimate.strata import Strata, Stratum
-from deniable_aggregator.estimate.supporting import histogram
+from deniable_aggregator.estimate.support_counts import histogram
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared.mechanisms.haar import HaarResponse
 
@@ -38,7 +38,7 @@ class HaarEstimator(HierarchyEstimator):
 
     @property
     def _form(self) -> HaarResponse:
-        return form_of(self.mechanism, HaarResponse, HaarResponse.id)
+        return first_round_as(self.mechanism, HaarResponse, HaarResponse.id)
 
     @property
     def _fan_out(self) -> int:

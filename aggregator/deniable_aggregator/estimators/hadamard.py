@@ -18,7 +18,7 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.label_sums import MessageSums
-from deniable_aggregator.estimate.messages import TwoLevels, two_levels
+from deniable_aggregator.estimate.message_laws import TwoLevelLaw, two_level_law
 from deniable_aggregator.estimate.sampling import Generator, senders
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared.mechanisms.contract import Mechanism
@@ -33,7 +33,7 @@ class HadamardEstimator(MessageSums):
     mechanism: Mechanism
     repeat: str = "once"
 
-    def message_law(self) -> TwoLevels:
+    def message_law(self) -> TwoLevelLaw:
         """By Walsh–Hadamard transform."""
         d, messages = self.mechanism.domain_size, self.mechanism.tally_size
         k = 1 + messages // 2
@@ -50,7 +50,7 @@ class HadamardEstimator(MessageSums):
             sums: Floats = (every + walsh(signed)[..., :d]) / 2
             return sums
 
-        return two_levels(self.mechanism, k - 1, messages, (forward, backward))
+        return two_level_law(self.mechanism, k - 1, messages, (forward, backward))
 
     def supports(self, tallies: Counts) -> Counts:
         return self.code_supports(tallies)[..., : self.mechanism.domain_size]

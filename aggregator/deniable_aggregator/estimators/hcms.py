@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.contract import Group
-from deniable_aggregator.estimate.reports import form_of
-from deniable_aggregator.estimate.supporting import Histogram
+from deniable_aggregator.estimate.payload_arrays import first_round_as
+from deniable_aggregator.estimate.protocols import TableGroup
+from deniable_aggregator.estimate.support_counts import HistogramEstimator
 from deniable_aggregator.estimate.walsh import walsh
-from deniable_aggregator.estimators.sketched import SketchForm, cells_of
+from deniable_aggregator.estimators.sketched import SketchCoding, cells_of
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.hcms import HadamardSketch
 
 
 @dataclass(frozen=True, slots=True)
-class HadamardSketchEstimator(Histogram):
+class HadamardSketchEstimator(HistogramEstimator):
     """The estimator of "hcms/1"."""
 
     default_projection: ClassVar[str] = "clip"
@@ -35,22 +35,22 @@ class HadamardSketchEstimator(Histogram):
     @property
     def sketch(self) -> HadamardSketch:
         """The mechanism, or the first round of the chain."""
-        return form_of(self.mechanism, HadamardSketch, HadamardSketch.id)
+        return first_round_as(self.mechanism, HadamardSketch, HadamardSketch.id)
 
     @property
-    def form(self) -> SketchForm:
+    def form(self) -> SketchCoding:
         """How texts become cells."""
-        return SketchForm(self.sketch)
+        return SketchCoding(self.sketch)
 
     def supports(self, tallies: Counts) -> Counts:
         return tallies[..., :0]
 
-    def group(self, tally: Counts, group: int) -> Group:
+    def group(self, tally: Counts, group: int) -> TableGroup:
         """The reports of each table, and how many of them support each of its cells."""
         messages = tally.reshape(self.sketch.tables, self.sketch.cells, 2)
         trials = messages.sum(axis=(1, 2))
         signed = walsh(messages[..., 0] - messages[..., 1])
-        return Group(trials, (trials[:, None] + signed) >> 1)
+        return TableGroup(trials, (trials[:, None] + signed) >> 1)
 
     @property
     def agreeing(self) -> float:

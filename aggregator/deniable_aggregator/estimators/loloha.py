@@ -3,7 +3,7 @@
     c_x = Σ_a n[a, h_a(x)]        f̂_x = (c_x/n − q)/(p − q)
 
 Over all K codes Σ_x c_x = (K/g)·n. The tally is the histogram of the M·g messages; codes from d on
-stand for nothing. The sums are those of `estimate.digit_sums`.
+stand for nothing. The sums are those of `estimate.linear_hash_sums`.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import ClassVar
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.digit_sums import cells_of_values, hashed, supports_of_codes
-from deniable_aggregator.estimate.messages import TwoLevels, two_levels
-from deniable_aggregator.estimate.reports import form_of
+from deniable_aggregator.estimate.linear_hash_sums import cells_of_values, hashed, supports_of_codes
+from deniable_aggregator.estimate.message_laws import TwoLevelLaw, two_level_law
+from deniable_aggregator.estimate.payload_arrays import first_round_as
 from deniable_aggregator.estimate.sampling import Generator, other_cells, senders
-from deniable_aggregator.estimate.supporting import Histogram
+from deniable_aggregator.estimate.support_counts import HistogramEstimator
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.loloha import LocalHashing
 
 
 @dataclass(frozen=True, slots=True)
-class LocalHashingEstimator(Histogram):
+class LocalHashingEstimator(HistogramEstimator):
     """The estimator of "loloha/1". Its tally is the histogram of the messages."""
 
     default_projection: ClassVar[str] = "simplex"
@@ -35,7 +35,7 @@ class LocalHashingEstimator(Histogram):
     @property
     def _form(self) -> LocalHashing:
         """What says which functions there are."""
-        return form_of(self.mechanism, LocalHashing, LocalHashing.id)
+        return first_round_as(self.mechanism, LocalHashing, LocalHashing.id)
 
     def code_supports(self, tallies: Counts) -> Counts:
         """Supports of all K codes; those from `domain_size` on stand for nothing."""
@@ -44,7 +44,7 @@ class LocalHashingEstimator(Histogram):
         sums = [supports_of_codes(row, form.field_order, form.dimension) for row in rows]
         return np.array(sums, dtype=np.int64).reshape(*tallies.shape[:-1], form.codes)
 
-    def message_law(self) -> TwoLevels:
+    def message_law(self) -> TwoLevelLaw:
         """Digit by digit."""
         form = self._form
         d, family = form.domain_size, (form.field_order, form.dimension)
@@ -56,7 +56,7 @@ class LocalHashingEstimator(Histogram):
             return supports_of_codes(scores, *family)[:d]
 
         sums = (forward, backward)
-        return two_levels(self.mechanism, form.public_outcomes, form.tally_size, sums)
+        return two_level_law(self.mechanism, form.public_outcomes, form.tally_size, sums)
 
     def held(self, weights: Counts) -> Counts:
         """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""

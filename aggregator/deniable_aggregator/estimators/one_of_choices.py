@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.reports import Payloads, checked_payloads
+from deniable_aggregator.estimate.payload_arrays import Payloads, checked_payloads
 from deniable_aggregator.estimate.sampling import Generator, sample_sets
 from deniable_aggregator.estimators.subset import SubsetEstimator
 from deniable_shared.domain import bytes_for

@@ -17,10 +17,10 @@ import numpy as np
 
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.reports import Payloads, checked_tally, form_of
+from deniable_aggregator.estimate.payload_arrays import Payloads, checked_tally, first_round_as
+from deniable_aggregator.estimate.pooled_tables import PooledTable, ReportGroup
 from deniable_aggregator.estimate.sampling import Generator
-from deniable_aggregator.estimate.sources import Kind, Pooled
-from deniable_aggregator.estimate.tables import Settings, one_way
+from deniable_aggregator.estimate.tables import IntervalSettings, one_way
 from deniable_aggregator.estimators.one_of_choices import sample_tally_of, supports_of, tally_of
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
@@ -42,7 +42,7 @@ class PairsEstimator:
 
     @property
     def _form(self) -> SampledPairs:
-        return form_of(self.mechanism, SampledPairs, SampledPairs.id)
+        return first_round_as(self.mechanism, SampledPairs, SampledPairs.id)
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -75,7 +75,7 @@ class PairsEstimator:
         family: str = "each",
     ) -> Estimate:
         """The labels of each attribute, one attribute after the other."""
-        return one_way(self, tally, n, Settings(confidence, epochs, family))
+        return one_way(self, tally, n, IntervalSettings(confidence, epochs, family))
 
     def check(self, axes: Sequence[int]) -> None:
         """ParameterError for more than two attributes."""
@@ -85,13 +85,13 @@ class PairsEstimator:
                 "tells of two"
             )
 
-    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> Pooled:
+    def source(self, tally: Counts, n: int, axes: Sequence[int]) -> PooledTable:
         """What is known of one attribute, or of two."""
         counts, reports = self.checked(tally, n)
         self.check(axes)
-        return Pooled(tuple(self._kinds(counts, reports, tuple(axes))))
+        return PooledTable(tuple(self._kinds(counts, reports, tuple(axes))))
 
-    def _kinds(self, counts: Counts, n: int, axes: tuple[int, ...]) -> Iterator[Kind]:
+    def _kinds(self, counts: Counts, n: int, axes: tuple[int, ...]) -> Iterator[ReportGroup]:
         form = self._form
         told, supports = supports_of(counts, n, form)
         for place, (pair, part) in enumerate(zip(form.pairs, supports, strict=True)):
@@ -99,11 +99,11 @@ class PairsEstimator:
                 table = part.reshape(tuple(form.radices[each] for each in pair))
                 yield self._kind(place, int(told[place]), _folded(table, pair, axes))
 
-    def _kind(self, place: int, n: int, supports: Counts) -> Kind:
+    def _kind(self, place: int, n: int, supports: Counts) -> ReportGroup:
         choice = self._form.choices[place]
         chain = self.mechanism
         kept = chain.kept if isinstance(chain, Renewed) else Fraction(1)
-        return Kind(
+        return ReportGroup(
             n,
             supports,
             choice.domain_size // len(supports),

@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.contract import Group
-from deniable_aggregator.estimate.reports import form_of
+from deniable_aggregator.estimate.payload_arrays import first_round_as
+from deniable_aggregator.estimate.protocols import TableGroup
 from deniable_aggregator.estimate.sampling import Generator, other_cells, senders
-from deniable_aggregator.estimate.supporting import Histogram
+from deniable_aggregator.estimate.support_counts import HistogramEstimator
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry
@@ -34,7 +34,7 @@ _ROUNDING = 0.25  # of a report: a count is an integer, and this far off it is n
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixHashEstimator(Histogram):
+class PrefixHashEstimator(HistogramEstimator):
     """The estimator of "prefix-hash/1". Its tally is the histogram of the payloads."""
 
     default_projection: ClassVar[str] = "clip"
@@ -45,18 +45,18 @@ class PrefixHashEstimator(Histogram):
     @property
     def form(self) -> PrefixHash:
         """What says how texts become codes."""
-        return form_of(self.mechanism, PrefixHash, PrefixHash.id)
+        return first_round_as(self.mechanism, PrefixHash, PrefixHash.id)
 
     def supports(self, tallies: Counts) -> Counts:
         return tallies[..., :0]
 
-    def group(self, tally: Counts, group: int) -> Group:
+    def group(self, tally: Counts, group: int) -> TableGroup:
         """What the reports of one group say of every code."""
         form = self.form
         tables = form.tables_of(group)
         every = tally.reshape(form.all_tables, form.points, form.base)[tables.start : tables.stop]
         supports = np.stack([_supports(each, form.base, form.digits) for each in every])
-        return Group(every.sum(axis=(1, 2)), supports)
+        return TableGroup(every.sum(axis=(1, 2)), supports)
 
     @property
     def agreeing(self) -> float:

@@ -1,8 +1,8 @@
 """Projective designs: points put round the circle of `cyclic/1`, then decoded as there.
 
-Turn i of the circle is a point and a value (`turns`). Σ_j v_j·s_{i+j} is a multiple of s_{i+l} for
-the point of turn i and the value of turn l: the point supports the value if and only if i + l is in
-D. So
+Turn i of the circle is a point and a value (`projective_cycle`). Σ_j v_j·s_{i+j} is a multiple of
+s_{i+l} for the point of turn i and the value of turn l: the point supports the value if and only if
+i + l is in D. So
 
     c_l = Σ_{δ ∈ D} h_{δ − l}
 
@@ -18,9 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.correlation import shifted_shares, shifted_sums, turned_back
+from deniable_aggregator.estimate.difference_set_sums import (
+    shifted_shares,
+    shifted_sums,
+    turned_back,
+)
+from deniable_aggregator.estimate.projective_cycle import cycle_points
 from deniable_aggregator.estimate.sampling import Generator
-from deniable_aggregator.estimate.turns import circle
 from deniable_aggregator.estimators.geometric import GeometricEstimator, sample_distances
 
 _Numbers = npt.NDArray[np.int64]
@@ -32,23 +36,23 @@ class ProjectiveEstimator(GeometricEstimator):
 
     @staticmethod
     def supports_of_codes(tallies: Counts, q: int, t: int) -> Counts:
-        return _around(tallies, *circle(q, t), (q, t))
+        return _around(tallies, *cycle_points(q, t), (q, t))
 
     @staticmethod
     def sums_of_points(weights: Counts, q: int, t: int) -> Counts:
-        point, value = circle(q, t)
+        point, value = cycle_points(q, t)
         return _around(weights, value, point, (q, t))
 
     @staticmethod
     def shares_of_codes(scores: Floats, q: int, t: int) -> Floats:
-        point, value = circle(q, t)
+        point, value = cycle_points(q, t)
         sums = np.empty(scores.shape)
         sums[..., value] = _turned_shares(scores[..., point], (q, t))
         return sums
 
     @staticmethod
     def shares_of_points(shares: Floats, q: int, t: int) -> Floats:
-        point, value = circle(q, t)
+        point, value = cycle_points(q, t)
         sums = np.empty(len(shares))
         sums[point] = _turned_shares(shares[value], (q, t))
         return sums
@@ -56,7 +60,7 @@ class ProjectiveEstimator(GeometricEstimator):
     def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
         """As on the circle of `cyclic/1`, where a value of turn l is supported from −l on."""
         form, p = self.form, float(self.mechanism.p)
-        point, value = circle(form.field_order, form.dimension)
+        point, value = cycle_points(form.field_order, form.dimension)
         turn, tally = np.empty_like(value), np.empty_like(point)
         turn[value] = np.arange(form.alphabet_size)
         tally[point] = sample_distances(form, p, -turn[values] % form.alphabet_size, people, draws)

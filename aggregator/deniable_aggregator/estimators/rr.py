@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.reports import Payloads, checked_payloads
-from deniable_aggregator.estimate.supporting import Supporting
+from deniable_aggregator.estimate.payload_arrays import Payloads, checked_payloads
+from deniable_aggregator.estimate.support_counts import SupportEstimator
 from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -31,7 +31,7 @@ _LEAST_TREE = 2048  # rows; below, unpacking is as fast
 
 
 @dataclass(frozen=True, slots=True)
-class BitwiseEstimator(Supporting):
+class BitwiseEstimator(SupportEstimator):
     """The estimator of "rr/1". Its tally counts ones, bit by bit."""
 
     default_projection: ClassVar[str] = "clip"

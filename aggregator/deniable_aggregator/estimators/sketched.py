@@ -16,14 +16,14 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.contract import Group
-from deniable_aggregator.estimate.reports import (
+from deniable_aggregator.estimate.payload_arrays import (
     Payloads,
     checked_payloads,
     checked_tally,
     first_round,
 )
-from deniable_aggregator.estimate.supporting import Supporting
+from deniable_aggregator.estimate.protocols import TableGroup
+from deniable_aggregator.estimate.support_counts import SupportEstimator
 from deniable_aggregator.estimators.rr import column_sums
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -31,7 +31,7 @@ from deniable_shared.mechanisms.sketched import SketchedBits
 
 
 class Sketch(Protocol):
-    """What `SketchForm` needs of a mechanism."""
+    """What `SketchCoding` needs of a mechanism."""
 
     @property
     def domain_size(self) -> int:
@@ -54,7 +54,7 @@ class Sketch(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class SketchForm:
+class SketchCoding:
     """See `contract.TextForm`: one group, and a code is a cell."""
 
     told: ClassVar[Fraction] = Fraction(1)
@@ -101,7 +101,7 @@ def cells_of(sketch: Sketch, texts: Sequence[bytes]) -> Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class SketchEstimator(Supporting):
+class SketchEstimator(SupportEstimator):
     """The estimator of "cms/1" and "rappor/1"."""
 
     default_projection: ClassVar[str] = "clip"
@@ -118,9 +118,9 @@ class SketchEstimator(Supporting):
         return first
 
     @property
-    def form(self) -> SketchForm:
+    def form(self) -> SketchCoding:
         """How texts become cells."""
-        return SketchForm(self.sketch)
+        return SketchCoding(self.sketch)
 
     def tally(self, payloads: Payloads) -> Counts:
         rows, sketch = checked_payloads(payloads, self.mechanism.payload_size), self.sketch
@@ -155,10 +155,10 @@ class SketchEstimator(Supporting):
         """Those of all tables."""
         return self.group(tally, 0).n
 
-    def group(self, tally: Counts, group: int) -> Group:
+    def group(self, tally: Counts, group: int) -> TableGroup:
         """The reports of each table, and the ones in each of its cells."""
         rows = tally.reshape(self.sketch.tables, self.sketch.cells + 1)
-        return Group(rows[:, 0], rows[:, 1:])
+        return TableGroup(rows[:, 0], rows[:, 1:])
 
     @property
     def agreeing(self) -> float:

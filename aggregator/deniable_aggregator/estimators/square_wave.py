@@ -31,19 +31,19 @@ from deniable_aggregator.estimate.functionals import (
     Cumulative,
     Functionals,
     Moments,
-    Repeated,
+    Repetition,
     checked_weights,
 )
-from deniable_aggregator.estimate.likelihood import fit, smoothed
-from deniable_aggregator.estimate.reports import (
+from deniable_aggregator.estimate.likelihood import fit, fit_smoothed
+from deniable_aggregator.estimate.payload_arrays import (
     Payloads,
     checked_histogram,
     checked_payloads,
-    form_of,
+    first_round_as,
 )
-from deniable_aggregator.estimate.scored import estimate_of_scores
-from deniable_aggregator.estimate.supporting import histogram
-from deniable_aggregator.estimate.window import WindowLaw
+from deniable_aggregator.estimate.score_estimates import estimate_of_scores
+from deniable_aggregator.estimate.support_counts import histogram
+from deniable_aggregator.estimate.window_law import WindowLaw
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.square_wave import SquareWave
 
@@ -63,7 +63,7 @@ class SquareWaveEstimator:
     def law(self) -> WindowLaw:
         """Of one report."""
         chain = self.mechanism
-        first = form_of(chain, SquareWave, SquareWave.id)
+        first = first_round_as(chain, SquareWave, SquareWave.id)
         inside = chain.p / first.window
         outside = (1 - chain.p) / (first.outputs - first.window)
         return WindowLaw(first.domain_size, first.window, float(inside), float(outside))
@@ -92,7 +92,7 @@ class SquareWaveEstimator:
         counts, reports = self.checked(tally, n)
         tail = tail_of(confidence, family, self.mechanism.domain_size)
         each = self._moments(np.eye(self.mechanism.domain_size), counts).functionals(
-            reports, Repeated.of(self.mechanism, self.repeat, epochs), 1 - 2 * tail
+            reports, Repetition.of(self.mechanism, self.repeat, epochs), 1 - 2 * tail
         )
         scores = _scores(self.law)
         found = estimate_of_scores(
@@ -109,7 +109,7 @@ class SquareWaveEstimator:
     def fitted(self, tally: Counts, n: int, *, smooth: bool = False) -> Floats:
         """The likeliest distribution, or its smoothed form; ParameterError at n = 0."""
         counts, _ = self.checked(tally, n)
-        return smoothed(self.law, counts) if smooth else fit(self.law, counts).distribution
+        return fit_smoothed(self.law, counts) if smooth else fit(self.law, counts).distribution
 
     def functionals(
         self,
@@ -122,7 +122,7 @@ class SquareWaveEstimator:
     ) -> Functionals:
         counts, reports = self.checked(tally, n)
         rows = checked_weights(weights, self.mechanism.domain_size)
-        of = Repeated.of(self.mechanism, self.repeat, epochs)
+        of = Repetition.of(self.mechanism, self.repeat, epochs)
         return self._moments(rows, counts).functionals(reports, of, confidence)
 
     def cumulative(
@@ -130,7 +130,7 @@ class SquareWaveEstimator:
     ) -> Cumulative:
         """Raw values of F; its limits are those of ramps."""
         counts, reports = self.checked(tally, n)
-        of = Repeated.of(self.mechanism, self.repeat, epochs)
+        of = Repetition.of(self.mechanism, self.repeat, epochs)
         z = -NormalDist().inv_cdf(tail_of(confidence, "each", 1))
         devices = max(reports / of.epochs, 1.0)
         slope = _best_slope(self.law, round(devices), round(z, 6)) if reports else 0

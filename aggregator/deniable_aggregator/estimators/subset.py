@@ -15,8 +15,13 @@ import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.label_sums import LabelSums
-from deniable_aggregator.estimate.messages import TwoLevels, one_code
-from deniable_aggregator.estimate.reports import Payloads, checked_payloads, checked_tally, form_of
+from deniable_aggregator.estimate.message_laws import TwoLevelLaw, one_code_law
+from deniable_aggregator.estimate.payload_arrays import (
+    Payloads,
+    checked_payloads,
+    checked_tally,
+    first_round_as,
+)
 from deniable_aggregator.estimators.rr import BitwiseEstimator
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -37,7 +42,7 @@ class SubsetEstimator(LabelSums):
     @property
     def _form(self) -> SubsetResponse:
         """What says how large the sets are, and how they are written."""
-        return form_of(self.mechanism, SubsetResponse, SubsetResponse.id)
+        return first_round_as(self.mechanism, SubsetResponse, SubsetResponse.id)
 
     def tally(self, payloads: Payloads) -> Counts:
         rows, form = checked_payloads(payloads, self.mechanism.payload_size), self._form
@@ -49,10 +54,10 @@ class SubsetEstimator(LabelSums):
             counts += _histogram(codes[start : start + _SLICE_ROWS], form.domain_size)
         return counts
 
-    def message_law(self) -> TwoLevels | None:
+    def message_law(self) -> TwoLevelLaw | None:
         """Where a report holds one code, the counts of codes are those of messages."""
         one = self._form.subset_size == 1
-        return one_code(self.mechanism, self.mechanism.tally_size) if one else None
+        return one_code_law(self.mechanism, self.mechanism.tally_size) if one else None
 
     def supports(self, tallies: Counts) -> Counts:
         return tallies

@@ -26,7 +26,7 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
-from deniable_aggregator.estimate.reports import Payloads, checked_tally, form_of
+from deniable_aggregator.estimate.payload_arrays import Payloads, checked_tally, first_round_as
 from deniable_aggregator.estimate.sampling import Generator
 from deniable_aggregator.estimate.strata import Strata, Stratum
 from deniable_aggregator.estimators.one_of_choices import sample_tally_of, supports_of, tally_of
@@ -42,7 +42,7 @@ class TreeEstimator(HierarchyEstimator):
 
     @property
     def _form(self) -> TreeResponse:
-        return form_of(self.mechanism, TreeResponse, TreeResponse.id)
+        return first_round_as(self.mechanism, TreeResponse, TreeResponse.id)
 
     @property
     def _fan_out(self) -> int:

@@ -22,9 +22,13 @@ import numpy as np
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Channel, Counts
 from deniable_aggregator.estimate.debias import tail_of
-from deniable_aggregator.estimate.functionals import Moments, Repeated
-from deniable_aggregator.estimate.reports import Payloads, checked_histogram, checked_payloads
-from deniable_aggregator.estimate.scored import estimate_of_scores
+from deniable_aggregator.estimate.functionals import Moments, Repetition
+from deniable_aggregator.estimate.payload_arrays import (
+    Payloads,
+    checked_histogram,
+    checked_payloads,
+)
+from deniable_aggregator.estimate.score_estimates import estimate_of_scores
 from deniable_shared.errors import DecodeError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import Renewed
@@ -76,7 +80,7 @@ class WindowedMeanEstimator:
         family: str = "each",
     ) -> Estimate:
         counts, reports = self.checked(tally, n)
-        of = Repeated.of(self.mechanism, self.repeat, epochs)
+        of = Repetition.of(self.mechanism, self.repeat, epochs)
         sure = 1 - 2 * tail_of(confidence, family, 1)
         moments = self._moments(counts, reports)
         return estimate_of_scores(

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from deniable_aggregator.planning.blanket import Blanket
-from deniable_aggregator.planning.plan import Plan, Repeat, plan
+from deniable_aggregator.planning.plan import Plan, RepeatCost, plan
 
-__all__ = ["Blanket", "Plan", "Repeat", "plan"]
+__all__ = ["Blanket", "Plan", "RepeatCost", "plan"]

@@ -20,7 +20,7 @@ from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 
-from deniable_aggregator.planning.variance import Precision, Scored
+from deniable_aggregator.planning.variance import Precision, ScorePrecision
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
@@ -55,7 +55,7 @@ class _Scores(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _OfMean(Scored):
+class _OfMean(ScorePrecision):
     """Of a mean, as a share of the range."""
 
     def _of(self, mechanism: Mechanism) -> float:
@@ -72,7 +72,7 @@ class _OfMean(Scored):
     def half_width(self, reports: int, confidence: float) -> float:
         """See `Precision`; where a report is one bit, limits are exact."""
         if not self.population or isinstance(_form(self.mechanism), _Scores):
-            return Scored.half_width(self, reports, confidence)
+            return ScorePrecision.half_width(self, reports, confidence)
         return Precision(self.mechanism, 0.5).half_width(reports, confidence)
 
     @property
@@ -90,7 +90,7 @@ class _OfMean(Scored):
 
 
 @dataclass(frozen=True, slots=True)
-class _OfRanges(Scored):
+class _OfRanges(ScorePrecision):
     """Of a range of values."""
 
     def _of(self, mechanism: Mechanism) -> float:
@@ -115,7 +115,7 @@ class _OfRanges(Scored):
 
 
 @dataclass(frozen=True, slots=True)
-class _OfTables(Scored):
+class _OfTables(ScorePrecision):
     """Of a cell of two attributes; `radices` are those of the record."""
 
     radices: tuple[int, ...] = ()

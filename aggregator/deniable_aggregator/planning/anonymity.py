@@ -49,7 +49,7 @@ class Anonymity:
     conditions: tuple[str, ...] = CONDITIONS
 
 
-def among(
+def shuffle_anonymity(
     mechanism: Mechanism,
     *,
     batch: int,

@@ -11,9 +11,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 
-from deniable_aggregator.planning.anonymity import DELTA, LIARS, Anonymity, among, shuffled_epsilon
-from deniable_aggregator.planning.questions import Question
-from deniable_aggregator.planning.variance import Shown
+from deniable_aggregator.planning.anonymity import (
+    DELTA,
+    LIARS,
+    Anonymity,
+    shuffle_anonymity,
+    shuffled_epsilon,
+)
+from deniable_aggregator.planning.scenario import Scenario
+from deniable_aggregator.planning.variance import HalfWidth
 from deniable_shared.domain import Domain
 from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError
@@ -27,7 +33,7 @@ _LIARS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class RepeatCost:
     """One way to ask again: what a device pays over all epochs, and what that buys."""
 
     repeat: str
@@ -67,7 +73,7 @@ class Plan:
     influence: float | None
     influence_of_one_percent: float | None
     epochs: int
-    repeats: tuple[Repeat, ...]
+    repeats: tuple[RepeatCost, ...]
     identified: bool  # whether reports carry what says whose they are
     shuffle_epsilon: float
     shuffle_delta: str
@@ -111,14 +117,14 @@ def plan(
     share `liars` of them made up. Reports that are `identified`, as by a voucher, keep their whole
     ε however they are shuffled. ParameterError names what cannot be.
     """
-    question = Question.of(domain, domain_type, asks, mechanism, linkable)
+    question = Scenario.of(domain, domain_type, asks, mechanism, linkable)
     report = parse_epsilon(epsilon)
     kept = permanent_of(report) if permanent is None else parse_epsilon(permanent)
     _check(users, half_width, confidence, repeat, epochs, power)
     if identified and batch is not None:
         raise ParameterError("batch must be left out: shuffling hides no report that is identified")
     f = usual_frequency(question.type) if frequency is None else frequency
-    shows = Shown(users, confidence, population)
+    shows = HalfWidth(users, confidence, population)
     chosen = question.answer(report, kept if repeat == "memoized" else None, shows)
     precision = question.precision(chosen.mechanism, f, population)
     shown = question.aim is None or question.aim.influence
@@ -163,7 +169,7 @@ def plan(
         shuffle_delta=delta,
         relay=None
         if batch is None
-        else among(
+        else shuffle_anonymity(
             chosen.mechanism,
             batch=batch,
             liars=liars,
@@ -198,8 +204,8 @@ def _check(
 
 
 def _epsilon_needed(
-    question: Question,
-    shows: Shown,
+    question: Scenario,
+    shows: HalfWidth,
     half_width: float,
     frequency: float,
     *,
@@ -232,13 +238,13 @@ def _prices(report: Fraction, kept: Fraction, epochs: int) -> dict[str, Fraction
 
 
 def _repeats(
-    question: Question,
+    question: Scenario,
     report: Fraction,
     kept: Fraction,
-    shows: Shown,
+    shows: HalfWidth,
     epochs: int,
     frequency: float,
-) -> list[Repeat]:
+) -> list[RepeatCost]:
     prices = _prices(report, kept, epochs)
     found = []
     for repeat, price in prices.items():
@@ -248,5 +254,5 @@ def _repeats(
         precision = question.precision(chosen.mechanism, frequency, shows.population)
         whole = (precision.over(epochs, repeat=repeat) / shows.users) ** 0.5
         one, shared = precision.std_error(shows.users), linkage(chosen.mechanism)
-        found.append(Repeat(repeat, chosen.id, float(price), one, whole, shared))
+        found.append(RepeatCost(repeat, chosen.id, float(price), one, whole, shared))
     return found

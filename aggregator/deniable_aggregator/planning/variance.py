@@ -22,8 +22,8 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Channel
 from deniable_aggregator.estimate.intervals import clopper_pearson
+from deniable_aggregator.estimate.manipulation import worst_share
 from deniable_aggregator.estimate.score_limits import distances
-from deniable_aggregator.estimate.trust import worst_share
 from deniable_aggregator.planning.power import LabelTest
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -31,7 +31,7 @@ from deniable_shared.mechanisms.memoization import Renewed
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class HalfWidth:
     """So many users, and of whom and how sure the intervals are that they are shown with."""
 
     users: int
@@ -138,7 +138,7 @@ class Precision:
         return drawn if self.population else drawn - f * (1 - f)
 
 
-class Scored(Precision, ABC):
+class ScorePrecision(Precision, ABC):
     """Of what is told by the scores of reports: intervals are those of `score_limits`."""
 
     __slots__ = ()

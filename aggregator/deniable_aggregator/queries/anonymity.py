@@ -8,17 +8,17 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.documents.estimates import AnonymityDocument
-from deniable_aggregator.planning.anonymity import LIARS, among
+from deniable_aggregator.planning.anonymity import LIARS, shuffle_anonymity
 from deniable_aggregator.registry import Collection
 
 
-def of_relay(
+def relay_anonymity(
     collection: Collection, batch: int, liars: float | UnsetType
 ) -> AnonymityDocument | UnsetType:
     """UNSET where reports are taken from anybody (`batch` 0) or say whose they are (vouchers)."""
     if not batch or collection.first.identified:
         return UNSET
-    found = among(
+    found = shuffle_anonymity(
         collection.mechanism,
         batch=batch,
         liars=LIARS if isinstance(liars, UnsetType) else liars,

@@ -18,17 +18,17 @@ from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import QuantityDocument
 from deniable_aggregator.estimate.difference import (
     Differences,
-    Period,
-    apart,
+    PeriodEstimate,
     difference,
-    halved,
+    difference_without_independence,
+    halved_miss_confidence,
 )
 from deniable_aggregator.problem import refuse
-from deniable_aggregator.queries.labels import of_labels
-from deniable_aggregator.queries.numbers import asked_of_numbers, finite, of_numbers
-from deniable_aggregator.queries.pooled import PooledTally, Span, pooled
-from deniable_aggregator.queries.spans import span_of
-from deniable_aggregator.queries.tables import tables_asked
+from deniable_aggregator.queries.epoch_ranges import epoch_range
+from deniable_aggregator.queries.labels import label_estimates
+from deniable_aggregator.queries.numbers import finite, number_arguments, number_documents
+from deniable_aggregator.queries.pooled_tallies import EpochRange, PooledTally, pooled_tally
+from deniable_aggregator.queries.tables import table_axes
 from deniable_aggregator.queries.texts import check_candidates
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
@@ -42,7 +42,7 @@ def comparison(
     before, after = _periods(collection, question)
     if isinstance(collection.manifest.domain, Text) and not question.candidate:
         raise refuse("candidate", accepted="given for texts: which ones to compare", given="none")
-    periods = [pooled(store, collection, span) for span in (before, after)]
+    periods = [pooled_tally(store, collection, span) for span in (before, after)]
     numbers = isinstance(collection.manifest.domain, Number)
     rows_of = _of_numbers if numbers else _of_labels
     rows = rows_of(collection, periods, question)
@@ -61,15 +61,17 @@ def comparison(
     )
 
 
-def _periods(collection: Collection, question: ComparisonArguments) -> tuple[Span, Span]:
+def _periods(
+    collection: Collection, question: ComparisonArguments
+) -> tuple[EpochRange, EpochRange]:
     """Both, apart from each other."""
     seconds = collection.manifest.epoch_seconds
     if isinstance(question.before_last, UnsetType):
         raise refuse("before_to", accepted="given: the end of the period before", given="nothing")
     if isinstance(question.first, UnsetType):
         raise refuse("from", accepted="given: the start of the later period", given="nothing")
-    before = span_of(question.before_first, question.before_last, seconds)
-    after = span_of(question.first, question.last, seconds)
+    before = epoch_range(question.before_first, question.before_last, seconds)
+    after = epoch_range(question.first, question.last, seconds)
     if before.last >= after.first and after.last >= before.first:
         accepted = "outside of the period before: the two may not share an epoch"
         raise refuse("from", accepted=accepted, given=question.first)
@@ -85,12 +87,12 @@ def _of_labels(
 ) -> list[DifferenceDocument]:
     """Label by label; of tables and texts by intervals that need not be independent."""
     asked = EstimatesArguments(
-        confidence=halved(question.confidence),
+        confidence=halved_miss_confidence(question.confidence),
         family=question.family,
         marginal=question.marginal,
         candidate=question.candidate,
     )
-    axes = tables_asked(collection, question.marginal)
+    axes = table_axes(collection, question.marginal)
     check_candidates(collection, question.candidate)
     plain = not axes and not question.candidate and collection.estimator.tells == "labels"
     if plain:
@@ -98,16 +100,16 @@ def _of_labels(
         labels: Sequence[str] = collection.manifest.domain.labels
         values = [before.estimate.frequencies.tolist(), after.estimate.frequencies.tolist()]
         return _rows(labels, values, difference(before, after))
-    one, other = (of_labels(collection, reports, asked, axes) for reports in periods)
+    one, other = (label_estimates(collection, reports, asked, axes) for reports in periods)
     earlier, later = one.estimate, other.estimate
     values = [earlier.frequencies.tolist(), later.frequencies.tolist()]
-    return _rows(one.labels, values, apart(earlier, later))
+    return _rows(one.labels, values, difference_without_independence(earlier, later))
 
 
 def _period_of(
     collection: Collection, reports: PooledTally, question: ComparisonArguments
-) -> Period:
-    return Period.of(
+) -> PeriodEstimate:
+    return PeriodEstimate.of(
         collection.estimator,
         reports.tally,
         reports.n,
@@ -145,8 +147,8 @@ def _of_numbers(
     collection: Collection, periods: Sequence[PooledTally], question: ComparisonArguments
 ) -> list[DifferenceDocument]:
     """Mean and quantiles, where the mechanism gives them; under family all they hold together."""
-    base = EstimatesArguments(confidence=halved(question.confidence))
-    asked = asked_of_numbers(collection, base)
+    base = EstimatesArguments(confidence=halved_miss_confidence(question.confidence))
+    asked = number_arguments(collection, base)
     together = 1 + len(asked.levels) if question.family == "all" else 1
     sure = msgspec.structs.replace(base, confidence=1 - (1 - base.confidence) / together)
     one, other = (_quantities(collection, reports, sure) for reports in periods)
@@ -156,7 +158,9 @@ def _of_numbers(
 def _quantities(
     collection: Collection, reports: PooledTally, question: EstimatesArguments
 ) -> dict[str, QuantityDocument]:
-    document = of_numbers(collection, reports, question, asked_of_numbers(collection, question))
+    document = number_documents(
+        collection, reports, question, number_arguments(collection, question)
+    )
     mean = [document["mean"]] if "mean" in document else []
     return {each.name: each for each in (*mean, *document.get("quantiles", ()))}
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from deniable_aggregator import retention
 from deniable_aggregator.documents.collections import EpochDocument, EpochsDocument
 from deniable_aggregator.problem import Problem, refuse
-from deniable_aggregator.queries.spans import epoch_index
+from deniable_aggregator.queries.epoch_ranges import epoch_index
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow
@@ -29,7 +29,9 @@ def epochs(store: Reports, collection: Collection, now: float) -> EpochsDocument
     No rejections where only releases may be read. `now` in unix seconds.
     """
     manifest = collection.manifest
-    known = _Known(collection, store.epochs(collection.id), now, counted_at(now, store.spools()))
+    known = _EpochContext(
+        collection, store.epochs(collection.id), now, counted_at(now, store.spools())
+    )
     releases_only = manifest.read == "releases"
     return EpochsDocument(
         collection=collection.id,
@@ -61,7 +63,7 @@ def closable(store: Reports, collection: Collection, text: str, *, early: bool, 
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _EpochContext:
     """What the store has, and the times to judge it by: all before `counted` is counted."""
 
     collection: Collection
@@ -70,18 +72,18 @@ class _Known:
     counted: float
 
 
-def _counted(known: _Known) -> list[EpochDocument]:
+def _counted(known: _EpochContext) -> list[EpochDocument]:
     return [_of_row(known.collection.manifest, row) for row in known.rows]
 
 
-def _closed_counted(known: _Known) -> list[EpochDocument]:
+def _closed_counted(known: _EpochContext) -> list[EpochDocument]:
     manifest = known.collection.manifest
     closed = [_of_row(manifest, row) for row in known.rows if row.closed_at is not None]
     others = [listed for listed in _calendar(known) if listed.state == "open"]
     return sorted([*closed, *others], key=lambda listed: listed.epoch)
 
 
-def _calendar(known: _Known) -> list[EpochDocument]:
+def _calendar(known: _EpochContext) -> list[EpochDocument]:
     manifest = known.collection.manifest
     rows = {row.epoch: row for row in known.rows}
     last = min(epoch_at(known.now, manifest.epoch_seconds), manifest.last_epoch)
@@ -89,7 +91,7 @@ def _calendar(known: _Known) -> list[EpochDocument]:
     return [_of_calendar(known, epoch, rows.get(epoch)) for epoch in range(first, last + 1)]
 
 
-def _of_calendar(known: _Known, epoch: int, row: EpochRow | None) -> EpochDocument:
+def _of_calendar(known: _EpochContext, epoch: int, row: EpochRow | None) -> EpochDocument:
     """With `n` once it is closed; how far it is below `min_batch` does not show."""
     manifest, n = known.collection.manifest, 0 if row is None else row.n
     closes = _closes(manifest, epoch)
@@ -102,7 +104,7 @@ def _of_calendar(known: _Known, epoch: int, row: EpochRow | None) -> EpochDocume
     return replace(shown, n=n) if enough else replace(shown, fewer_than=manifest.min_batch)
 
 
-_LISTED: Mapping[str, Callable[[_Known], list[EpochDocument]]] = {
+_LISTED: Mapping[str, Callable[[_EpochContext], list[EpochDocument]]] = {
     "live": _counted,
     "closed": _closed_counted,
     "releases": _calendar,

@@ -17,31 +17,36 @@ from deniable_aggregator.documents.estimates import (
     TrustDocument,
 )
 from deniable_aggregator.estimate import Estimate
-from deniable_aggregator.estimate.trust import UNREACHABLE
+from deniable_aggregator.estimate.manipulation import UNREACHABLE
 from deniable_aggregator.problem import refuse
-from deniable_aggregator.queries.anonymity import of_relay
-from deniable_aggregator.queries.evidence import (
-    Presented,
+from deniable_aggregator.queries.anonymity import relay_anonymity
+from deniable_aggregator.queries.diagnostics import (
+    Projection,
     RowEvidence,
     accepted_projections,
-    of_rows,
-    of_sets,
-    of_shape,
-    presented,
-    sets_asked,
+    anomaly_warnings,
+    label_sets,
+    likelihood_projection,
+    row_evidence,
+    set_documents,
 )
-from deniable_aggregator.queries.labels import of_labels
+from deniable_aggregator.queries.epoch_ranges import moments_range
+from deniable_aggregator.queries.labels import label_estimates
 from deniable_aggregator.queries.numbers import (
-    Asked,
-    asked_of_numbers,
+    NumberArguments,
     finite,
     influence_of,
-    of_numbers,
+    number_arguments,
+    number_documents,
 )
-from deniable_aggregator.queries.pooled import PooledTally, Span, by_epoch, pooled
-from deniable_aggregator.queries.spans import moments_span
-from deniable_aggregator.queries.tables import Shown, tables_asked
-from deniable_aggregator.queries.texts import check_candidates, refuse_test_of_found
+from deniable_aggregator.queries.pooled_tallies import (
+    EpochRange,
+    PooledTally,
+    by_epoch,
+    pooled_tally,
+)
+from deniable_aggregator.queries.tables import LabelledEstimates, table_axes
+from deniable_aggregator.queries.texts import check_candidates, refuse_test_of_discovered_texts
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_shared.dyadic import format_epsilon
@@ -65,7 +70,7 @@ def estimates(
     Raises read-refused, too-few-reports and invalid-argument as Problem, or DamagedError.
     """
     checked = _checked(collection, question)
-    reports = pooled(store, collection, checked.span)
+    reports = pooled_tally(store, collection, checked.span)
     return _document(collection, reports, question, checked, relay_batch=relay_batch)
 
 
@@ -82,35 +87,35 @@ def estimates_by_epoch(
     return EstimatesByEpochDocument(documents, list(few))
 
 
-def plain(
+def plain_estimates(
     collection: Collection, reports: PooledTally, question: EstimatesArguments | None = None
 ) -> EstimatesDocument:
     """The document of these reports when no tables, sets or numbers are asked for."""
     question = question or EstimatesArguments()
-    checked = _Checked(
-        tables_asked(collection, []), [], asked_of_numbers(collection, question), Span()
+    checked = _CheckedArguments(
+        table_axes(collection, []), [], number_arguments(collection, question), EpochRange()
     )
     return _document(collection, reports, question, checked, relay_batch=0)
 
 
-class _Checked(NamedTuple):
+class _CheckedArguments(NamedTuple):
     """Tables, sets, what is asked of numbers, and epochs."""
 
     axes: list[tuple[int, ...]]
     sets: list[tuple[int, ...]]
-    asked: Asked
-    span: Span
+    asked: NumberArguments
+    span: EpochRange
 
 
-def _checked(collection: Collection, question: EstimatesArguments) -> _Checked:
+def _checked(collection: Collection, question: EstimatesArguments) -> _CheckedArguments:
     """What is asked for, if it can be."""
-    axes = tables_asked(collection, question.marginal)
+    axes = table_axes(collection, question.marginal)
     check_candidates(collection, question.candidate)
-    sets, asked = sets_asked(collection, question.sets), asked_of_numbers(collection, question)
+    sets, asked = label_sets(collection, question.sets), number_arguments(collection, question)
     _check_projection(collection, question.projection, tables=bool(axes))
-    refuse_test_of_found(collection, question)
-    span = moments_span(question.first, question.last, collection.manifest.epoch_seconds)
-    return _Checked(axes, sets, asked, span)
+    refuse_test_of_discovered_texts(collection, question)
+    span = moments_range(question.first, question.last, collection.manifest.epoch_seconds)
+    return _CheckedArguments(axes, sets, asked, span)
 
 
 def _check_projection(collection: Collection, projection: str, *, tables: bool) -> None:
@@ -125,14 +130,14 @@ def _document(
     collection: Collection,
     reports: PooledTally,
     question: EstimatesArguments,
-    checked: _Checked,
+    checked: _CheckedArguments,
     *,
     relay_batch: int,
 ) -> EstimatesDocument:
-    shown = of_labels(collection, reports, question, checked.axes)
+    shown = label_estimates(collection, reports, question, checked.axes)
     projection = _projection(collection, reports, question.projection, shown)
     estimate = shown.estimate
-    evidence = of_rows(estimate, question)
+    evidence = row_evidence(estimate, question)
     return EstimatesDocument(
         collection=collection.id,
         mechanism=collection.mechanism.id,
@@ -143,22 +148,22 @@ def _document(
         epochs=list(reports.epochs),
         provisional=reports.provisional,
         confidence=question.confidence,
-        **of_numbers(collection, reports, question, checked.asked),
+        **number_documents(collection, reports, question, checked.asked),
         estimates=_rows(shown, estimate, projection, n=reports.n, evidence=evidence),
         associations=shown.associations if checked.axes else UNSET,
         evidence=shown.evidence,
-        sets=of_sets(collection, reports, question, checked.sets),
+        sets=set_documents(collection, reports, question, checked.sets),
         likelihood_short=projection.short,
-        warnings=of_shape(collection, reports),
+        warnings=anomaly_warnings(collection, reports),
         trust=TrustDocument(finite(influence_of(collection, estimate.influence))),
-        shuffled=of_relay(collection, relay_batch, question.liars),
+        shuffled=relay_anonymity(collection, relay_batch, question.liars),
     )
 
 
 def _rows(
-    shown: Shown,
+    shown: LabelledEstimates,
     estimate: Estimate,
-    projection: Presented,
+    projection: Projection,
     *,
     n: int,
     evidence: Sequence[RowEvidence],
@@ -214,12 +219,14 @@ def _reachable(fabricated: int) -> int | None:
     return None if fabricated == UNREACHABLE else fabricated
 
 
-def _projection(collection: Collection, reports: PooledTally, kind: str, shown: Shown) -> Presented:
+def _projection(
+    collection: Collection, reports: PooledTally, kind: str, shown: LabelledEstimates
+) -> Projection:
     if kind == "none":
-        return Presented([UNSET] * len(shown.estimate.frequencies))
+        return Projection([UNSET] * len(shown.estimate.frequencies))
     if kind in ("mle", "ems"):
-        return presented(collection, reports, smooth=kind == "ems")
-    return Presented(shown.projected("simplex" if kind == "top-down" else kind))
+        return likelihood_projection(collection, reports, smooth=kind == "ems")
+    return Projection(shown.projected("simplex" if kind == "top-down" else kind))
 
 
 class _Holds(TypedDict, total=False):

@@ -1,8 +1,8 @@
 """What a document of estimates says of numbers: mean, quantiles, ranges, and how they were clipped.
 
-Each part is told by every mechanism that knows how its frequencies vary together (`Linear`), which
-are all but those of the mean alone. Under family "all" the quantiles of a document hold together,
-and so do its ranges (Bonferroni).
+Every mechanism that knows how its frequencies vary together (`LinearEstimator`) gives each part:
+all but those of the mean alone. Under family "all" the quantiles of a document hold together, and
+so do its ranges (Bonferroni).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from deniable_aggregator.documents.estimates import (
     QuantityDocument,
     RangeDocument,
 )
-from deniable_aggregator.estimate.functionals import Linear
-from deniable_aggregator.estimate.quantity import LEVELS, Quantity, mean, quantiles, ranges
+from deniable_aggregator.estimate.functionals import LinearEstimator
+from deniable_aggregator.estimate.quantities import LEVELS, Quantity, mean, quantiles, ranges
 from deniable_aggregator.problem import Problem, refuse
-from deniable_aggregator.queries.pooled import PooledTally
+from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Number
 from deniable_shared.domain.number import decimal_text
@@ -37,27 +37,27 @@ class _Numbers(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class NumberArguments:
     """Ranges as first and last index, and levels of quantiles; the usual ones if none are asked."""
 
     ranges: tuple[tuple[int, int], ...] = ()
     levels: tuple[float, ...] = LEVELS
 
 
-def asked_of_numbers(collection: Collection, question: EstimatesArguments) -> Asked:
+def number_arguments(collection: Collection, question: EstimatesArguments) -> NumberArguments:
     """What `range` and `quantile` ask for; raises invalid-argument for what is not told."""
     domain = collection.manifest.domain
     if not isinstance(domain, Number):
         for name, given in (("range", question.ranges), ("quantile", question.quantiles)):
             if given:
                 raise refuse(name, accepted="left out: only numbers have one", given=given[0])
-        return Asked()
-    if not isinstance(collection.estimator, Linear):
+        return NumberArguments()
+    if not isinstance(collection.estimator, LinearEstimator):
         for name, given in (("range", question.ranges), ("quantile", question.quantiles)):
             if given:
                 raise _not_told(collection, name, given[0])
     asked = tuple(_range(domain, text) for text in question.ranges)
-    return Asked(asked, tuple(map(_level, question.quantiles)) or LEVELS)
+    return NumberArguments(asked, tuple(map(_level, question.quantiles)) or LEVELS)
 
 
 def _level(text: str) -> float:
@@ -99,8 +99,11 @@ def _not_told(collection: Collection, argument: str, given: str) -> Problem:
     return refuse(argument, accepted=accepted, given=given)
 
 
-def of_numbers(
-    collection: Collection, reports: PooledTally, question: EstimatesArguments, asked: Asked
+def number_documents(
+    collection: Collection,
+    reports: PooledTally,
+    question: EstimatesArguments,
+    asked: NumberArguments,
 ) -> _Numbers:
     """Nothing for other domains; no mean, no quantiles where the mechanism does not tell them."""
     domain, estimator = collection.manifest.domain, collection.estimator
@@ -115,7 +118,7 @@ def of_numbers(
     found = quantiles(estimator, domain, *told, levels=asked.levels, confidence=sure, epochs=epochs)
     if found:
         document["quantiles"] = list(map(_document, found))
-    if asked.ranges and isinstance(estimator, Linear):
+    if asked.ranges and isinstance(estimator, LinearEstimator):
         bounds = [(domain.value(first), domain.value(last)) for first, last in asked.ranges]
         sure = _confidence(question, len(bounds))
         shares = ranges(estimator, domain, *told, bounds, confidence=sure, epochs=epochs)

@@ -15,9 +15,9 @@ from deniable_aggregator.documents.estimates import (
     SeriesRow,
 )
 from deniable_aggregator.problem import refuse
-from deniable_aggregator.queries.estimates import plain
-from deniable_aggregator.queries.pooled import MAX_ROWS, page_of
-from deniable_aggregator.queries.spans import moments_span
+from deniable_aggregator.queries.epoch_ranges import moments_range
+from deniable_aggregator.queries.estimates import plain_estimates
+from deniable_aggregator.queries.pooled_tallies import MAX_ROWS, page_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_shared.domain import Text
@@ -34,10 +34,10 @@ LISTED_LABELS = 8
 
 def series(store: Reports, collection: Collection, question: SeriesArguments) -> SeriesDocument:
     """One page of rows; raises read-refused and invalid-argument."""
-    span = moments_span(question.first, question.last, collection.manifest.epoch_seconds)
+    span = moments_range(question.first, question.last, collection.manifest.epoch_seconds)
     page = page_of(store, collection, span, _most_epochs(collection, question.labels))
     asked = _asked(collection, question)
-    documents = [plain(collection, reports, asked) for reports in page.tallies]
+    documents = [plain_estimates(collection, reports, asked) for reports in page.tallies]
     _refuse_unknown(collection, question.labels, documents)
     return SeriesDocument(
         collection=collection.id,
@@ -75,7 +75,7 @@ def _refuse_unknown(
         raise refuse("label", accepted=f"one of {listed}{more}", given=unknown[0])
 
 
-class _Common(TypedDict):
+class _EpochFields(TypedDict):
     """What all rows of an epoch say."""
 
     time: str
@@ -89,7 +89,7 @@ def _rows(
 ) -> Iterator[SeriesRow]:
     (epoch,) = document.epochs
     begins = datetime.fromtimestamp(epoch_start(epoch, collection.manifest.epoch_seconds), UTC)
-    common = _Common(
+    common = _EpochFields(
         time=f"{begins:%Y-%m-%dT%H:%M:%SZ}",
         epoch=epoch,
         n=document.n,
@@ -100,7 +100,7 @@ def _rows(
             yield row
 
 
-def _quantity_rows(document: EstimatesDocument, common: _Common) -> Iterator[SeriesRow]:
+def _quantity_rows(document: EstimatesDocument, common: _EpochFields) -> Iterator[SeriesRow]:
     for each in document.quantities:
         yield SeriesRow(
             label=each.name,
@@ -113,7 +113,7 @@ def _quantity_rows(document: EstimatesDocument, common: _Common) -> Iterator[Ser
         )
 
 
-def _label_rows(document: EstimatesDocument, common: _Common) -> Iterator[SeriesRow]:
+def _label_rows(document: EstimatesDocument, common: _EpochFields) -> Iterator[SeriesRow]:
     value = UNSET if isinstance(document.clipped, UnsetType) else None  # only numbers have one
     for each in document.estimates:
         yield SeriesRow(

@@ -12,8 +12,8 @@ from importlib.metadata import version
 
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.queries.estimates import plain
-from deniable_aggregator.queries.pooled import Span, pooled
+from deniable_aggregator.queries.estimates import plain_estimates
+from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow, ShownCollection, ShownEpoch, ShownEstimate
@@ -49,10 +49,10 @@ def _maker(manifest_version: int) -> str:
 def _shown(store: Reports, collection: Collection, epoch: int, maker: str) -> ShownEpoch:
     """Without rows where analysts may read none, or they are too many."""
     try:
-        reports = pooled(store, collection, Span(epoch, epoch))
+        reports = pooled_tally(store, collection, EpochRange(epoch, epoch))
     except (Problem, DamagedError):
         return ShownEpoch(epoch, maker)
-    document = plain(collection, reports)
+    document = plain_estimates(collection, reports)
     rows = [
         ShownEstimate(row.label, row.frequency, row.std_error, row.lower, row.upper)
         for row in document.estimates

@@ -11,11 +11,11 @@ from msgspec import UNSET, UnsetType
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import AssociationDocument
 from deniable_aggregator.estimate import Estimate
-from deniable_aggregator.estimate.association import Undecided, association
-from deniable_aggregator.estimate.marginals import axes_of, labels_of, tabular
-from deniable_aggregator.estimate.tables import Settings, Tabular, joined, table
+from deniable_aggregator.estimate.association import Untestable, association
+from deniable_aggregator.estimate.marginals import axes_of, labels_of, table_estimator
+from deniable_aggregator.estimate.tables import IntervalSettings, TableEstimator, joined, table
 from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
-from deniable_aggregator.queries.pooled import PooledTally
+from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
@@ -28,7 +28,7 @@ _Axes = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class LabelledEstimates:
     """Estimates of one set of reports, the labels of all their entries, and the tests made.
 
     A mean alone has no labels.
@@ -50,7 +50,7 @@ class Shown:
         return [value for part in self.parts for value in part.projected(kind).tolist()]
 
 
-def tables_asked(collection: Collection, marginals: Sequence[str]) -> list[_Axes]:
+def table_axes(collection: Collection, marginals: Sequence[str]) -> list[_Axes]:
     """The attributes of each table; none where all labels are shown. Raises invalid-argument."""
     domain = collection.manifest.domain
     if not isinstance(domain, Record):
@@ -60,7 +60,7 @@ def tables_asked(collection: Collection, marginals: Sequence[str]) -> list[_Axes
     if not marginals and collection.estimator.tells == "tables":
         return [(axis,) for axis in range(len(domain.radices))]
     asked = [_axes(domain, names) for names in marginals]
-    known = tabular(collection.estimator, collection.mechanism, domain)
+    known = table_estimator(collection.estimator, collection.mechanism, domain)
     for axes, names in zip(asked, marginals, strict=True):
         _check_known(known, axes, names)
     if sum(len(labels_of(domain, axes)) for axes in asked) > MAX_ROWS:
@@ -76,7 +76,7 @@ def _axes(domain: Record, names: str) -> _Axes:
         raise _refused(error, names) from error
 
 
-def _check_known(known: Tabular, axes: _Axes, names: str) -> None:
+def _check_known(known: TableEstimator, axes: _Axes, names: str) -> None:
     try:
         known.check(axes)
     except ParameterError as error:
@@ -93,25 +93,29 @@ def _refused(error: ParameterError, names: str) -> Problem:
     )
 
 
-def shown_tables(
+def table_estimates(
     collection: Collection,
     reports: PooledTally,
     question: EstimatesArguments,
     asked: Sequence[_Axes],
-) -> Shown:
+) -> LabelledEstimates:
     """Each table, and for two attributes the test; intervals hold together over all of them."""
     domain = collection.manifest.domain
     if not isinstance(domain, Record):
         raise ParameterError(f"tables must be those of a record, got {domain.type}")
-    known = tabular(collection.estimator, collection.mechanism, domain)
+    known = table_estimator(collection.estimator, collection.mechanism, domain)
     labels = [label for axes in asked for label in labels_of(domain, axes)]
-    settings = Settings(question.confidence, len(reports.epochs), question.family, len(labels))
+    settings = IntervalSettings(
+        question.confidence, len(reports.epochs), question.family, len(labels)
+    )
     parts = tuple(table(known, reports.tally, reports.n, axes, settings) for axes in asked)
     pairs = [axes for axes in asked if len(axes) == _PAIR]
-    return Shown(parts, labels, [_test(known, domain, reports, axes) for axes in pairs])
+    return LabelledEstimates(parts, labels, [_test(known, domain, reports, axes) for axes in pairs])
 
 
-def _test(known: Tabular, domain: Record, reports: PooledTally, axes: _Axes) -> AssociationDocument:
+def _test(
+    known: TableEstimator, domain: Record, reports: PooledTally, axes: _Axes
+) -> AssociationDocument:
     first, second = axes
     found = association(
         known.source(reports.tally, reports.n, axes),
@@ -119,7 +123,7 @@ def _test(known: Tabular, domain: Record, reports: PooledTally, axes: _Axes) -> 
         epochs=1 if known.repeat == "once" else len(reports.epochs),
     )
     names = [domain.topics[axis] for axis in axes]
-    if isinstance(found, Undecided):
+    if isinstance(found, Untestable):
         return AssociationDocument(attributes=names, undecided=found.reason)
     return AssociationDocument(
         attributes=names,

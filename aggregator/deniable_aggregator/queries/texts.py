@@ -8,12 +8,12 @@ from typing import cast
 from msgspec import UnsetType
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
-from deniable_aggregator.estimate.contract import TextEstimator
-from deniable_aggregator.estimate.heavy_hitters import found
-from deniable_aggregator.estimate.texts import Evidence, Texts, tell
+from deniable_aggregator.estimate.heavy_hitters import find_heavy_hitters
+from deniable_aggregator.estimate.protocols import TextEstimator
+from deniable_aggregator.estimate.texts import TextEstimates, TextTally, estimate_texts
 from deniable_aggregator.problem import refuse
-from deniable_aggregator.queries.pooled import PooledTally
-from deniable_aggregator.queries.tables import Shown
+from deniable_aggregator.queries.pooled_tallies import PooledTally
+from deniable_aggregator.queries.tables import LabelledEstimates
 from deniable_aggregator.registry import Collection
 from deniable_shared.domain import Text
 from deniable_shared.errors import DomainError, ParameterError
@@ -29,7 +29,7 @@ def check_candidates(collection: Collection, candidates: Sequence[str]) -> None:
         raise refuse("candidate", accepted=accepted, given=candidates[0])
 
 
-def refuse_test_of_found(collection: Collection, question: EstimatesArguments) -> None:
+def refuse_test_of_discovered_texts(collection: Collection, question: EstimatesArguments) -> None:
     """Raise invalid-argument for `significant` without candidates: it chose these very texts."""
     if isinstance(question.significant, UnsetType) or question.candidate:
         return
@@ -38,16 +38,16 @@ def refuse_test_of_found(collection: Collection, question: EstimatesArguments) -
         raise refuse("significant", accepted=accepted, given=question.significant)
 
 
-def shown_texts(
+def text_estimates(
     collection: Collection, reports: PooledTally, question: EstimatesArguments
-) -> Shown:
+) -> LabelledEstimates:
     """Given texts in their order; without any, those that were found."""
     estimator, domain = collection.estimator, collection.manifest.domain
     if estimator.tells != "texts" or not isinstance(domain, Text):
         raise ParameterError(f"texts must be those of a collection of texts, got {domain.type}")
     candidates = _encoded(domain, question.candidate)
     told = _told(cast(TextEstimator, estimator), reports, question, candidates)
-    return Shown(
+    return LabelledEstimates(
         (told.estimate,),
         [text.decode() for text in told.texts],
         reports=told.reports.tolist(),
@@ -72,15 +72,15 @@ def _told(
     reports: PooledTally,
     question: EstimatesArguments,
     candidates: Sequence[bytes],
-) -> Texts:
+) -> TextEstimates:
     epochs = len(reports.epochs)
     if not candidates:
-        return found(
+        return find_heavy_hitters(
             estimator, reports.tally, reports.n, confidence=question.confidence, epochs=epochs
         )
     counts, _ = estimator.checked(reports.tally, reports.n)
-    return tell(
-        Evidence(estimator, counts),
+    return estimate_texts(
+        TextTally(estimator, counts),
         candidates,
         held_out=False,
         confidence=question.confidence,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from deniable_aggregator.central.account import Installation
 from deniable_aggregator.central.aggregate.contract import Facts, Part, Tallies
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.queries.pooled import cells_of
+from deniable_aggregator.queries.pooled_tallies import cells_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.request import Selection
 from deniable_aggregator.retention import first_kept

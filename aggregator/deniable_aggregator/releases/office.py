@@ -25,7 +25,7 @@ from deniable_aggregator.documents.releases import PlannedDocument, QuoteDocumen
 from deniable_aggregator.heads import UNWATCHED, Witness
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.accounts import account_of, charge_of
-from deniable_aggregator.queries.pooled import cells_of
+from deniable_aggregator.queries.pooled_tallies import cells_of
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.document import (
     budget_left,

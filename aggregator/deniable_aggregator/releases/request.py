@@ -19,7 +19,7 @@ from deniable_aggregator.central.aggregate.contract import (
     SimulatedPlan,
 )
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.queries.pooled import Span
+from deniable_aggregator.queries.pooled_tallies import EpochRange
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import CellTally
 from deniable_shared.canonical import canonical_json
@@ -36,7 +36,7 @@ class Selection:
     `bounded` says that somebody named the span's end: then none of it may be open.
     """
 
-    span: Span = field(default_factory=Span)
+    span: EpochRange = field(default_factory=EpochRange)
     bounded: bool = False
     listed: tuple[int, ...] | None = None
 

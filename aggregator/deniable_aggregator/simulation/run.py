@@ -15,15 +15,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
-from deniable_aggregator.authoring import registered as authored
+from deniable_aggregator.authoring import registration as authored
 from deniable_aggregator.client.remote import remote
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.documents.estimates import LabelEstimate
 from deniable_aggregator.keys import initialise, read_seed
 from deniable_aggregator.process import serving
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.simulation import fleet
-from deniable_aggregator.simulation.study import Question, Study
+from deniable_aggregator.simulation import client_processes
+from deniable_aggregator.simulation.client_processes import Uploads, UploadTask
+from deniable_aggregator.simulation.study import Study, StudyCollection
 from deniable_shared.authoring import manifest_from_toml
 
 PROCESSES = 2
@@ -33,14 +34,14 @@ PREFIX = "deniable-"
 LOG_CHARACTERS = 400
 
 
-class Watcher(Protocol):
+class ProgressWatcher(Protocol):
     """Hears how far a simulation is."""
 
     def stage(self, what: str) -> None: ...
     def people(self, done: int, total: int) -> None: ...
 
 
-class Silent:
+class NoProgress:
     """A watcher that says nothing."""
 
     def stage(self, what: str) -> None:
@@ -51,7 +52,7 @@ class Silent:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LabelResult:
     """One label: the share it is true of, and the estimate of that share with its interval."""
 
     label: str
@@ -75,15 +76,15 @@ class CollectionResult:
     mechanism: str
     epsilon: str
     n: int
-    rows: tuple[Row, ...]
+    rows: tuple[LabelResult, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationResult:
     """What a simulation showed, as `--json` prints it."""
 
     collections: tuple[CollectionResult, ...]
-    uploads: fleet.Uploads
+    uploads: Uploads
     seconds: float
 
     def document(self) -> dict[str, object]:
@@ -97,31 +98,31 @@ class Outcome:
 class Simulation:
     """A finished simulation, its service still running."""
 
-    outcome: Outcome
+    outcome: SimulationResult
     server: serving.Server
     admin_token: str
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegisteredCollection:
     """A question and the collection it became."""
 
-    question: Question
+    question: StudyCollection
     collection: str
     envelope: str
 
 
 @contextmanager
-def simulated(
-    study: Study, *, port: int | None = None, watcher: Watcher | None = None
+def run_study(
+    study: Study, *, port: int | None = None, watcher: ProgressWatcher | None = None
 ) -> Iterator[Simulation]:
     """Run the study; the service stays up until the block ends.
 
-    Raises FleetError, ServingError, ManifestError or ServiceError; nothing is left behind.
+    Raises ClientProcessError, ServingError, ManifestError or ServiceError; nothing is left behind.
     """
-    watcher = watcher or Silent()
+    watcher = watcher or NoProgress()
     began = time.monotonic()
-    fleet.require_client()
+    client_processes.require_client()
     with _temporary_directory() as folder:
         watcher.stage("Preparing keys and database")
         settings = _settings(folder, port or serving.free_port())
@@ -133,12 +134,12 @@ def simulated(
         ):
             registered = _register(client, study, settings)
             envelopes = tuple(entry.envelope for entry in registered)
-            orders = fleet.Orders(server.address, keys.trust, envelopes)
+            orders = UploadTask(server.address, keys.trust, envelopes)
             watcher.stage("People answer")
             uploads = _upload(orders, study, folder, watcher)
             watcher.stage("Reading estimates")
             results = tuple(_result(client, entry, study) for entry in registered)
-            outcome = Outcome(results, uploads, round(time.monotonic() - began, 3))
+            outcome = SimulationResult(results, uploads, round(time.monotonic() - began, 3))
             yield Simulation(outcome, server, keys.admin_token)
 
 
@@ -173,7 +174,9 @@ def _settings(folder: Path, port: int) -> Settings:
     )
 
 
-def _register(client: ServiceClient, study: Study, settings: Settings) -> list[Registered]:
+def _register(
+    client: ServiceClient, study: Study, settings: Settings
+) -> list[RegisteredCollection]:
     """Author, sign and put one manifest a question."""
     seed = read_seed(settings.operator_key)
     done = []
@@ -181,13 +184,13 @@ def _register(client: ServiceClient, study: Study, settings: Settings) -> list[R
         manifest = manifest_from_toml(question.toml(time.time()), ingest=[settings.public_url])
         envelope = authored.sign(manifest, seed)
         client.apply(manifest.collection, envelope)
-        done.append(Registered(question, manifest.collection, envelope.decode()))
+        done.append(RegisteredCollection(question, manifest.collection, envelope.decode()))
     return done
 
 
-def _upload(orders: fleet.Orders, study: Study, folder: Path, watcher: Watcher) -> fleet.Uploads:
+def _upload(orders: UploadTask, study: Study, folder: Path, watcher: ProgressWatcher) -> Uploads:
     total = len(study.people)
-    return fleet.upload(
+    return client_processes.upload(
         orders,
         study.people,
         processes=min(PROCESSES, os.cpu_count() or 1),
@@ -196,7 +199,7 @@ def _upload(orders: fleet.Orders, study: Study, folder: Path, watcher: Watcher) 
     )
 
 
-def _result(client: ServiceClient, entry: Registered, study: Study) -> CollectionResult:
+def _result(client: ServiceClient, entry: RegisteredCollection, study: Study) -> CollectionResult:
     """Close the epochs that hold reports, then read what their tallies say."""
     for epoch in client.epochs(entry.collection).document.epochs:
         if epoch.n:
@@ -212,8 +215,8 @@ def _result(client: ServiceClient, entry: Registered, study: Study) -> Collectio
     )
 
 
-def _row(estimate: LabelEstimate, truth: float) -> Row:
-    return Row(
+def _row(estimate: LabelEstimate, truth: float) -> LabelResult:
+    return LabelResult(
         label=estimate.label,
         truth=truth,
         frequency=estimate.frequency,

@@ -22,7 +22,7 @@ class StudyError(AggregatorError, ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class StudyCollection:
     """One collection of a study; `epsilon` is of the whole answer, as the manifest writes it."""
 
     name: str
@@ -70,7 +70,7 @@ class Question:
 class Study:
     """Questions, and the people who answer every one of them."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[StudyCollection, ...]
     people: tuple[Answers, ...]
 
     def __post_init__(self) -> None:

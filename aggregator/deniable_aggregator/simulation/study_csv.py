@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from deniable_aggregator.simulation.study import Question, Study, StudyError
+from deniable_aggregator.simulation.study import Study, StudyCollection, StudyError
 
 MAX_CHOICES = 1_000
 """More distinct values than this are identifiers or free text: no estimate tells them apart."""
@@ -36,15 +36,15 @@ def read_study(path: Path, columns: Sequence[str], epsilon: str) -> Study:
     cells = _read_columns(path, columns)
     bits = [column for column in columns if _is_yes_or_no(cells[column])]
     choices = [column for column in columns if column not in bits]
-    questions: list[Question] = []
+    questions: list[StudyCollection] = []
     answers: list[Sequence[object]] = []
     if bits:
         stem = path.stem if len(bits) > 1 else bits[0]
-        questions.append(Question(_slug(stem), "bits", tuple(bits), epsilon))
+        questions.append(StudyCollection(_slug(stem), "bits", tuple(bits), epsilon))
         answers.append(_bit_answers(bits, cells))
     for column in choices:
         name = _unused(_slug(column), questions)
-        questions.append(Question(name, "choice", _labels(column, cells[column]), epsilon))
+        questions.append(StudyCollection(name, "choice", _labels(column, cells[column]), epsilon))
         answers.append(cells[column])
     names = [question.name for question in questions]
     people = tuple(dict(zip(names, row, strict=True)) for row in zip(*answers, strict=True))
@@ -134,7 +134,7 @@ def _slug(text: str) -> str:
     return slug[:LONGEST_NAME].strip("-") or "answers"
 
 
-def _unused(name: str, questions: list[Question]) -> str:
+def _unused(name: str, questions: list[StudyCollection]) -> str:
     taken = {question.name for question in questions}
     numbered = (f"{name}-{number}" for number in range(2, len(questions) + 3))
     return name if name not in taken else next(other for other in numbered if other not in taken)

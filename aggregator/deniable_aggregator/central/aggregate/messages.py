@@ -20,8 +20,8 @@ from deniable_aggregator.central.aggregate.bit_messages import FreeBits, ToldBit
 from deniable_aggregator.central.aggregate.message_contract import Messages
 from deniable_aggregator.central.aggregate.point_messages import Labels, Points
 from deniable_aggregator.central.aggregate.set_messages import DesignSets, Subsets
-from deniable_aggregator.estimate.contract import CodeSets
-from deniable_aggregator.estimate.reports import first_round
+from deniable_aggregator.estimate.payload_arrays import first_round
+from deniable_aggregator.estimate.protocols import CodeSetEstimator
 from deniable_aggregator.estimators import for_mechanism
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import released
@@ -70,7 +70,7 @@ def _subsets(_form: Mechanism, structure: Subset) -> Messages:
 
 def _design(form: Mechanism, structure: Design) -> Messages:
     estimator = for_mechanism(form)
-    if isinstance(estimator, CodeSets):
+    if isinstance(estimator, CodeSetEstimator):
         return DesignSets(form.domain_size, structure, estimator)
     return Points.of(form, structure)
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from deniable_aggregator.central.aggregate.message_contract import Counts
 from deniable_aggregator.central.aggregate.norms import Matrix, norms_of_images
-from deniable_aggregator.estimate.contract import MessageCodes
+from deniable_aggregator.estimate.protocols import MessageCodeEstimator
 from deniable_aggregator.estimators import for_mechanism
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
@@ -64,7 +64,7 @@ class Labels:
 class Points:
     """A histogram of messages that support several labels each."""
 
-    decoder: MessageCodes
+    decoder: MessageCodeEstimator
     labels: LabelReach
     most: int
     unit: int = 1
@@ -89,9 +89,9 @@ class Points:
         return norms_of_images(matrix.T)
 
 
-def _decoder(form: Mechanism) -> MessageCodes:
+def _decoder(form: Mechanism) -> MessageCodeEstimator:
     estimator = for_mechanism(form)
-    if not isinstance(estimator, MessageCodes):
+    if not isinstance(estimator, MessageCodeEstimator):
         raise ParameterError(f"the messages of {form.id} must be summed by its estimator")
     return estimator
 

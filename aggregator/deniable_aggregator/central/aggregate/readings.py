@@ -26,7 +26,7 @@ from deniable_aggregator.central.aggregate.contract import Counts, Facts
 from deniable_aggregator.central.aggregate.messages import Messages, messages_of
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.designs import largest_variance
-from deniable_aggregator.estimate.reports import clusters_of
+from deniable_aggregator.estimate.payload_arrays import clusters_of
 from deniable_shared.domain import Bits
 from deniable_shared.errors import ParameterError
 

@@ -31,7 +31,7 @@ from deniable_aggregator.central.aggregate.norms import (
     affordable,
     norms_of_images,
 )
-from deniable_aggregator.estimate.contract import CodeSets
+from deniable_aggregator.estimate.protocols import CodeSetEstimator
 from deniable_shared.mechanisms.structure import Design, LabelReach, Subset
 
 
@@ -74,7 +74,7 @@ class DesignSets:
 
     size: int
     design: Design
-    estimator: CodeSets
+    estimator: CodeSetEstimator
     unit: int = 1
     blank: int = 0
     told: Fraction = Fraction(1)

@@ -44,7 +44,7 @@ from deniable_aggregator.dashboard.row_selection import (
 from deniable_aggregator.documents.estimates import EstimatesDocument, LabelEstimate
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries import estimates as queries
-from deniable_aggregator.queries.over_time import over_time
+from deniable_aggregator.queries.label_series import label_series
 from deniable_aggregator.web.application import CSV, JSON, service
 from deniable_aggregator.web.formats import estimates_as
 from deniable_shared.domain import Record
@@ -182,7 +182,9 @@ def _series_chart(page_view: PageView, followed: Sequence[str]) -> Chart | None:
     """None where nothing can be followed or there is one epoch only."""
     if not followed:
         return None
-    series = over_time(service().store, page_view.collection, page_view.arguments, labels=followed)
+    series = label_series(
+        service().store, page_view.collection, page_view.arguments, labels=followed
+    )
     if len(series.epochs) < 2:
         return None
     seconds = page_view.collection.manifest.epoch_seconds

@@ -27,7 +27,7 @@ from deniable_aggregator.documents.comparison import (
 )
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.comparison import comparison
-from deniable_aggregator.queries.pooled import visible
+from deniable_aggregator.queries.pooled_tallies import visible
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.formats import as_table

@@ -16,7 +16,7 @@ from deniable_aggregator.dashboard.paging import ListPage, PageNumber
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.inspection import log_audit
 from deniable_aggregator.inspection.check import Check
-from deniable_aggregator.queries.log import LoggedEntry, explained
+from deniable_aggregator.queries.transparency_log import EntrySummary, log_entries
 from deniable_aggregator.web.application import service
 from deniable_shared.errors import DeniableError
 
@@ -66,16 +66,16 @@ def _log_rows(size: int, page: int) -> ListPage[Row]:
     collections = [
         each for each in service().registry.all() if visitor and visitor.may_see(each.id)
     ]
-    rows = [_row(entry) for entry in explained(service().store, collections, first, last - first)]
+    rows = [_row(entry) for entry in log_entries(service().store, collections, first, last - first)]
     return ListPage(rows[::-1], page, pages, (page - 1) * ROWS + 1, size)
 
 
-def _row(entry: LoggedEntry) -> Row:
+def _row(entry: EntrySummary) -> Row:
     about, href = _entry_target(entry)
     return Row(entry.index, entry.type, entry.body_hash, about, href)
 
 
-def _entry_target(entry: LoggedEntry) -> tuple[str, str | None]:
+def _entry_target(entry: EntrySummary) -> tuple[str, str | None]:
     """In words, and the address where it is shown."""
     collection = entry.collection
     if collection is None:

@@ -15,9 +15,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.contract import OfMechanism
 from deniable_aggregator.estimate.likelihood import Fit, fit
-from deniable_aggregator.estimate.supporting import Histogram
+from deniable_aggregator.estimate.protocols import HasMechanism
+from deniable_aggregator.estimate.support_counts import HistogramEstimator
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 
@@ -26,14 +26,14 @@ _Sums = Callable[[Floats], Floats]
 
 
 @runtime_checkable
-class HasLaw(Protocol):
+class HasMessageLaw(Protocol):
     """An estimator that may know the law of its messages."""
 
-    def message_law(self) -> TwoLevels | None:
+    def message_law(self) -> TwoLevelLaw | None:
         """M of one report; None where a tally does not hold messages."""
 
 
-def likeliest(estimator: OfMechanism, tally: Counts) -> Fit:
+def maximum_likelihood(estimator: HasMechanism, tally: Counts) -> Fit:
     """Maximum likelihood over distributions of the labels, and how far it may be from the best.
 
     ParameterError for a mechanism whose tally is not of messages, and for an empty tally.
@@ -42,7 +42,7 @@ def likeliest(estimator: OfMechanism, tally: Counts) -> Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class TwoLevels:
+class TwoLevelLaw:
     """Pr[y | v] is `inside` if y supports v, else `outside`.
 
     `supporters`: Σ of x over the values that a message supports, for each message; `supporting`: Σ
@@ -75,14 +75,14 @@ class TwoLevels:
         return sums
 
 
-def counts_messages(estimator: OfMechanism) -> bool:
+def counts_messages(estimator: HasMechanism) -> bool:
     """Whether every tally is the histogram of messages whose law the estimator knows."""
-    return isinstance(estimator, HasLaw) and isinstance(estimator, Histogram)
+    return isinstance(estimator, HasMessageLaw) and isinstance(estimator, HistogramEstimator)
 
 
-def law_of_messages(estimator: OfMechanism) -> TwoLevels:
+def law_of_messages(estimator: HasMechanism) -> TwoLevelLaw:
     """M of one report; ParameterError for a mechanism whose tally does not hold messages."""
-    law = estimator.message_law() if isinstance(estimator, HasLaw) else None
+    law = estimator.message_law() if isinstance(estimator, HasMessageLaw) else None
     if law is None:
         raise ParameterError(
             f'projection must not be "mle" for {estimator.mechanism.id}: its tally holds how many '
@@ -92,16 +92,16 @@ def law_of_messages(estimator: OfMechanism) -> TwoLevels:
     return law
 
 
-def two_levels(
+def two_level_law(
     mechanism: Mechanism, supporting: int, messages: int, sums: tuple[_Sums, _Sums]
-) -> TwoLevels:
-    """The law of `messages`, of which so many support one value; the sums as in `TwoLevels`."""
+) -> TwoLevelLaw:
+    """The law of `messages`, of which so many support one value; the sums as in `TwoLevelLaw`."""
     p = float(mechanism.p)
     levels = p / supporting, (1 - p) / (messages - supporting)
-    return TwoLevels(mechanism.domain_size, *levels, *sums)
+    return TwoLevelLaw(mechanism.domain_size, *levels, *sums)
 
 
-def one_code(mechanism: Mechanism, codes: int) -> TwoLevels:
+def one_code_law(mechanism: Mechanism, codes: int) -> TwoLevelLaw:
     """Messages of one code: the counts of codes say all that a message says of its sender."""
     d = mechanism.domain_size
 
@@ -111,4 +111,4 @@ def one_code(mechanism: Mechanism, codes: int) -> TwoLevels:
     def backward(scores: Floats) -> Floats:
         return np.array(scores[..., :d])
 
-    return two_levels(mechanism, 1, codes, (forward, backward))
+    return two_level_law(mechanism, 1, codes, (forward, backward))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.estimate import correlation
-from deniable_aggregator.estimate.correlation import shifted_sums
+from deniable_aggregator.estimate import difference_set_sums
+from deniable_aggregator.estimate.difference_set_sums import shifted_sums
 from deniable_shared.coins import Coins
 from deniable_shared.difference_sets import codes_of, difference_set, size_of
 
@@ -75,8 +75,8 @@ def test_sums_that_are_not_sure_are_never_given(
     monkeypatch: pytest.MonkeyPatch, off: float
 ) -> None:
     """A transform of the set that is a little off makes sums that are no integers."""
-    right, length = correlation.spectrum_of(3, 5)
-    monkeypatch.setattr(correlation, "spectrum_of", lambda q, t: (right * off, length))
+    right, length = difference_set_sums.spectrum_of(3, 5)
+    monkeypatch.setattr(difference_set_sums, "spectrum_of", lambda q, t: (right * off, length))
     counts = np.arange(codes_of(3, 5)) % 97
     if off == 1.0:
         assert shifted_sums(counts, 3, 5).tolist() == by_definition(counts.tolist(), 3, 5)
@@ -88,13 +88,13 @@ def test_sums_that_are_not_sure_are_never_given(
 def test_a_histogram_that_floats_cannot_add_up_is_cut_into_limbs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole, seen = correlation._by_transform, []
+    whole, seen = difference_set_sums._by_transform, []
 
     def spy(numbers: np.ndarray, q: int, t: int) -> np.ndarray | None:
         seen.append(int(np.abs(numbers).max()))
         return whole(numbers, q, t)
 
-    monkeypatch.setattr(correlation, "_by_transform", spy)
+    monkeypatch.setattr(difference_set_sums, "_by_transform", spy)
     counts = np.zeros(codes_of(3, 5), dtype=np.int64)
     counts[5] = 2**60 + 12345
     assert shifted_sums(counts, 3, 5).tolist() == by_definition(counts.tolist(), 3, 5)
@@ -110,4 +110,6 @@ def test_a_transform_is_of_the_next_length_of_small_factors(least: int) -> None:
                 number //= prime
         return number
 
-    assert correlation._length(least) == next(n for n in range(least, 2 * least) if rest(n) == 1)
+    assert difference_set_sums._length(least) == next(
+        n for n in range(least, 2 * least) if rest(n) == 1
+    )

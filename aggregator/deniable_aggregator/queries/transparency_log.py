@@ -12,7 +12,7 @@ from deniable_shared.journal import LogEntry
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedEntry:
+class EntrySummary:
     """One entry, counted from 0, and what it is about: a version of a manifest, or a release.
 
     No collection: a key list, or what the reader may not know.
@@ -36,9 +36,9 @@ def log(store: Collections, first: int) -> LogDocument:
     )
 
 
-def explained(
+def log_entries(
     store: Store, collections: Sequence[Collection], first: int, most: int
-) -> list[LoggedEntry]:
+) -> list[EntrySummary]:
     """At most so many entries from index `first` on, with what is known of these collections.
 
     A manifest is found by its digest, a release by its place: a salt hides what its hash is of.
@@ -76,5 +76,5 @@ def _entry(
     *,
     version: int | None = None,
     release: str | None = None,
-) -> LoggedEntry:
-    return LoggedEntry(index, entry.type, entry.body_hash.hex(), collection, version, release)
+) -> EntrySummary:
+    return EntrySummary(index, entry.type, entry.body_hash.hex(), collection, version, release)

@@ -26,7 +26,7 @@ MAX_ROWS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class EpochRange:
     """Epochs first..last, inclusive."""
 
     first: int = 0
@@ -59,7 +59,7 @@ def refuse_releases_only(collection: Collection) -> None:
         )
 
 
-def pooled(store: Reports, collection: Collection, span: Span) -> PooledTally:
+def pooled_tally(store: Reports, collection: Collection, span: EpochRange) -> PooledTally:
     """All readable epochs of the span as one; raises read-refused or too-few-reports."""
     rows = _readable(store, collection, span)
     _require_enough(collection, sum(row.n for row in rows))
@@ -69,7 +69,7 @@ def pooled(store: Reports, collection: Collection, span: Span) -> PooledTally:
 
 
 def by_epoch(
-    store: Reports, collection: Collection, span: Span
+    store: Reports, collection: Collection, span: EpochRange
 ) -> tuple[Iterator[PooledTally], tuple[int, ...]]:
     """Each readable epoch with enough reports, and the epochs that have too few.
 
@@ -100,7 +100,7 @@ class Page:
     following: int | None
 
 
-def page_of(store: Reports, collection: Collection, span: Span, most: int) -> Page:
+def page_of(store: Reports, collection: Collection, span: EpochRange, most: int) -> Page:
     """The first `most` readable epochs of the span; raises read-refused.
 
     Tallies are of those that have enough reports, which may be none.
@@ -115,7 +115,7 @@ def page_of(store: Reports, collection: Collection, span: Span, most: int) -> Pa
     )
 
 
-def _readable(store: Reports, collection: Collection, span: Span) -> list[EpochRow]:
+def _readable(store: Reports, collection: Collection, span: EpochRange) -> list[EpochRow]:
     refuse_releases_only(collection)
     return [
         row

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from deniable_aggregator.estimate import Estimate, debias
 from deniable_aggregator.estimate.channel import Channel, Counts
-from deniable_aggregator.estimate.reports import (
+from deniable_aggregator.estimate.payload_arrays import (
     Payloads,
     checked_histogram,
     checked_payloads,
@@ -27,7 +27,7 @@ from deniable_shared.mechanisms.contract import Mechanism
 _SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes: half a megabyte stays in cache
 
 
-class Supporting(ABC):
+class SupportEstimator(ABC):
     """Estimates of all labels from the reports that support each."""
 
     __slots__ = ()
@@ -65,7 +65,7 @@ class Supporting(ABC):
         )
 
 
-class Histogram(Supporting):
+class HistogramEstimator(SupportEstimator):
     """The same of a tally that counts each payload."""
 
     __slots__ = ()

@@ -10,8 +10,8 @@ import pytest
 
 from deniable_aggregator import estimators
 from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.functionals import Linear
-from deniable_aggregator.estimate.quantity import isotonic, mean, quantiles, ranges
+from deniable_aggregator.estimate.functionals import LinearEstimator
+from deniable_aggregator.estimate.quantities import isotonic_regression, mean, quantiles, ranges
 from deniable_shared.domain import Number
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import build
@@ -29,7 +29,7 @@ def test_sums_over_all_pairs_of_messages_have_the_mean_and_the_variance_that_is_
 ) -> None:
     """Each estimate is exact, and its squared error at large n is the variance over all pairs."""
     of, truth = made(4, **permanent), np.array([0.1, 0.2, 0.3, 0.4])
-    assert isinstance(of, Linear)
+    assert isinstance(of, LinearEstimator)
     weights = np.array([[0, 1 / 3, 2 / 3, 1], [0, 1, 1, 0], [1, 0, 0.5, 0]])
     law = truth @ pmf_matrix(of.mechanism)
     first = second = np.zeros(3)
@@ -49,7 +49,7 @@ def test_the_distribution_function_is_that_of_sums_over_all_beginnings(
     permanent: dict[str, str], epochs: int
 ) -> None:
     of = made(9, **permanent)
-    assert isinstance(of, Linear)
+    assert isinstance(of, LinearEstimator)
     tally = drawn_tally(of.mechanism, SHAPES["beta"](9), 5000)
     band = of.cumulative(tally, 5000, epochs=epochs).band
     steps = of.functionals(np.tril(np.ones((9, 9)))[:-1], tally, 5000, epochs=epochs)
@@ -103,8 +103,8 @@ def rare() -> Floats:
     return truth
 
 
-def linear(of: estimators.Estimator) -> Linear:
-    assert isinstance(of, Linear)
+def linear(of: estimators.Estimator) -> LinearEstimator:
+    assert isinstance(of, LinearEstimator)
     return of
 
 
@@ -191,9 +191,9 @@ def test_weights_that_are_none_are_refused(weights: list[object]) -> None:
 
 
 def test_isotonic_is_the_nearest_rising_sequence() -> None:
-    assert isotonic(np.array([0.1, 0.5, 0.3, 0.2, 0.9])).tolist() == pytest.approx(
+    assert isotonic_regression(np.array([0.1, 0.5, 0.3, 0.2, 0.9])).tolist() == pytest.approx(
         [0.1, 1 / 3, 1 / 3, 1 / 3, 0.9]
     )
-    assert isotonic(np.array([-0.2, 0.4, 1.3])).tolist() == [0.0, 0.4, 1.0]
+    assert isotonic_regression(np.array([-0.2, 0.4, 1.3])).tolist() == [0.0, 0.4, 1.0]
     drawn = generator().normal(0.5, 0.2, 200)
-    assert (np.diff(isotonic(drawn)) >= 0).all()
+    assert (np.diff(isotonic_regression(drawn)) >= 0).all()

@@ -7,7 +7,7 @@ from datetime import date
 from msgspec import UnsetType
 
 from deniable_aggregator.problem import refuse
-from deniable_aggregator.queries.pooled import LAST_EPOCH, Span
+from deniable_aggregator.queries.pooled_tallies import LAST_EPOCH, EpochRange
 from deniable_shared.epochs import day_start, epoch_at
 
 DAY_SECONDS = 86_400
@@ -15,7 +15,7 @@ MILLISECOND_DIGITS = 11
 ACCEPTED = "an epoch index (0 to 4294967295) or a date (YYYY-MM-DD, UTC)"
 
 
-def span_of(first: str | UnsetType, last: str | UnsetType, epoch_seconds: int) -> Span:
+def epoch_range(first: str | UnsetType, last: str | UnsetType, epoch_seconds: int) -> EpochRange:
     """The epochs from `first` to `last`; a day stands for all epochs that start on it.
 
     Raises invalid-argument for what is neither, and for a span that holds no epoch.
@@ -24,13 +24,13 @@ def span_of(first: str | UnsetType, last: str | UnsetType, epoch_seconds: int) -
     high = LAST_EPOCH if isinstance(last, UnsetType) else _bounds("to", last, epoch_seconds)[1]
     if low > high:
         raise refuse("to", accepted=_not_before(first, low), given=last)
-    return Span(low, high)
+    return EpochRange(low, high)
 
 
-def moments_span(first: str | UnsetType, last: str | UnsetType, epoch_seconds: int) -> Span:
+def moments_range(first: str | UnsetType, last: str | UnsetType, epoch_seconds: int) -> EpochRange:
     """The same, where either may be unix milliseconds, too: the epoch that moment is in."""
     begins, ends = (_of_moment(text, epoch_seconds) for text in (first, last))
-    return span_of(begins, ends, epoch_seconds)
+    return epoch_range(begins, ends, epoch_seconds)
 
 
 def _of_moment(text: str | UnsetType, epoch_seconds: int) -> str | UnsetType:

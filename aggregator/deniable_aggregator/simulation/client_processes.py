@@ -27,7 +27,7 @@ THREADS_PER_PROCESS = 8
 LOG_CHARACTERS = 400
 
 
-class FleetError(AggregatorError):
+class ClientProcessError(AggregatorError):
     """The clients could not be started, or ended before everybody had answered."""
 
 
@@ -52,7 +52,7 @@ class Uploads:
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class UploadTask:
     """Where clients upload to, whom they trust, and the signed manifests they carry."""
 
     url: str
@@ -61,13 +61,13 @@ class Orders:
 
 
 def require_client() -> None:
-    """Raise FleetError when the client is not installed beside the aggregator."""
+    """Raise ClientProcessError when the client is not installed beside the aggregator."""
     if importlib.util.find_spec(CLIENT) is None:
-        raise FleetError("the client is not installed here: pip install deniable-client")
+        raise ClientProcessError("the client is not installed here: pip install deniable-client")
 
 
 def upload(
-    orders: Orders,
+    orders: UploadTask,
     people: Sequence[Answers],
     *,
     processes: int,
@@ -77,7 +77,7 @@ def upload(
     """Every person answers through a client of its own; returns what became of the reports.
 
     `progress` is called with how many people are done; `logs` is a directory for what the clients
-    print on standard error. Raises FleetError if a process ends early.
+    print on standard error. Raises ClientProcessError if a process ends early.
     """
     require_client()
     shares = [people[start::processes] for start in range(min(processes, len(people)))]
@@ -88,7 +88,7 @@ def upload(
 
 @contextmanager
 def _started(
-    orders: Orders,
+    orders: UploadTask,
     shares: Sequence[Sequence[Answers]],
     logs: Path,
     lines: queue.Queue[tuple[int, dict[str, object] | None]],
@@ -132,7 +132,7 @@ def _environment() -> dict[str, str]:
     return {**kept, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
 
 
-def _document(orders: Orders, share: Sequence[Answers]) -> bytes:
+def _document(orders: UploadTask, share: Sequence[Answers]) -> bytes:
     return json.dumps(
         {
             "url": orders.url,
@@ -185,7 +185,7 @@ def _follow(
         number, line = lines.get()
         if line is None:
             if number not in totals:
-                raise FleetError(_early_end(_log(logs, number)))
+                raise ClientProcessError(_early_end(_log(logs, number)))
             continue
         done[number] = _count(line, "done")
         progress(sum(done))

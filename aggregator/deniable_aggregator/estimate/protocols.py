@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from deniable_aggregator.estimate import Estimate
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.likelihood import Law
-from deniable_aggregator.estimate.reports import Payloads
+from deniable_aggregator.estimate.likelihood import MessageLaw
+from deniable_aggregator.estimate.payload_arrays import Payloads
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import Renewed
@@ -21,7 +21,7 @@ REPEATS = ("once", "fresh", "memoized")
 """How often a device answers: once ever, with a new draw each epoch, or by a permanent answer."""
 
 
-class OfMechanism(Protocol):
+class HasMechanism(Protocol):
     """What belongs to a mechanism."""
 
     @property
@@ -29,7 +29,7 @@ class OfMechanism(Protocol):
         """Of which the reports are."""
 
 
-class Estimator(OfMechanism, Protocol):
+class Estimator(HasMechanism, Protocol):
     """The numpy half of a mechanism. Tallies add: tally(A ∪ B) = tally(A) + tally(B)."""
 
     @property
@@ -87,7 +87,7 @@ class Estimator(OfMechanism, Protocol):
 
 
 @runtime_checkable
-class Codes(Protocol):
+class CodeEstimator(Protocol):
     """An estimator of reports that support codes, of which some may stand for no label."""
 
     def supports(self, tallies: Counts) -> Counts:
@@ -98,7 +98,7 @@ class Codes(Protocol):
 
 
 @runtime_checkable
-class MessageCodes(Codes, Protocol):
+class MessageCodeEstimator(CodeEstimator, Protocol):
     """The same where the tally is the histogram of the messages."""
 
     def held(self, weights: Counts) -> Counts:
@@ -109,7 +109,7 @@ class MessageCodes(Codes, Protocol):
 
 
 @runtime_checkable
-class CodeSets(Codes, Protocol):
+class CodeSetEstimator(CodeEstimator, Protocol):
     """The same where messages are sets of a design, and the tally counts their codes."""
 
     def held_blocks(self, rows: Numbers) -> Iterator[Numbers]:
@@ -126,11 +126,11 @@ class CodeSets(Codes, Protocol):
 
 
 @runtime_checkable
-class FitsDistribution(Protocol):
+class DistributionEstimator(Protocol):
     """An estimator of reports that say where people are, of which distributions are fitted."""
 
     @property
-    def law(self) -> Law:
+    def law(self) -> MessageLaw:
         """The chance of each output by value."""
 
     def fitted(self, tally: Counts, n: int, *, smooth: bool) -> Floats:
@@ -138,7 +138,7 @@ class FitsDistribution(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
+class TableGroup:
     """The reports of one group of tables: `trials` by table, `supports` by table and code."""
 
     trials: Counts
@@ -150,7 +150,7 @@ class Group:
         return int(self.trials.sum())
 
 
-class TextForm(Protocol):
+class TextCoding(Protocol):
     """How texts become codes: tables, of which those of group 0 tell of whole texts."""
 
     @property
@@ -185,7 +185,7 @@ class TextForm(Protocol):
 
 
 @runtime_checkable
-class PrefixForm(TextForm, Protocol):
+class PrefixCoding(TextCoding, Protocol):
     """The same where the code of a prefix leads to those of longer ones, byte by byte."""
 
     @property
@@ -207,7 +207,7 @@ class TextEstimator(Estimator, Protocol):
     """The estimator of a mechanism for texts: it tells how often a given one occurs."""
 
     @property
-    def form(self) -> TextForm:
+    def form(self) -> TextCoding:
         """What says how texts become codes."""
 
     @property
@@ -221,7 +221,7 @@ class TextEstimator(Estimator, Protocol):
     def reports_of(self, tally: Counts) -> int:
         """How many reports it counts."""
 
-    def group(self, tally: Counts, group: int) -> Group:
+    def group(self, tally: Counts, group: int) -> TableGroup:
         """What the reports of one group say of every code."""
 
     def codes(self, group: int, texts: Sequence[bytes]) -> Counts:

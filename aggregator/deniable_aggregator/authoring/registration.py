@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Ceiling:
+class MinimalCeiling:
     """The least limits compiled into an app that admit its collections."""
 
     epsilon_per_report: Fraction
@@ -43,7 +43,7 @@ class Ceiling:
         }
 
     @classmethod
-    def admitting(cls, manifests: Sequence[Manifest]) -> Ceiling:
+    def admitting(cls, manifests: Sequence[Manifest]) -> MinimalCeiling:
         """What every device may pay that answers all of them as long as they pay.
 
         A ledger group never costs more than its largest lifetime.
@@ -75,7 +75,7 @@ def device_origin(settings: Settings, address: str) -> str:
     return address if own and is_loopback(address) else settings.public_url
 
 
-def registered(client: ServiceClient, name: str, trust: str) -> Manifest | None:
+def registered_manifest(client: ServiceClient, name: str, trust: str) -> Manifest | None:
     """The newest manifest of a name or id, if there is one; its signature must be by `trust`."""
     try:
         envelope = client.manifest(name)

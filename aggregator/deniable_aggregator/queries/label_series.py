@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
-from deniable_aggregator.queries.labels import of_labels
+from deniable_aggregator.queries.epoch_ranges import epoch_range
+from deniable_aggregator.queries.labels import label_estimates
 from deniable_aggregator.queries.numbers import finite, mean_of
-from deniable_aggregator.queries.pooled import PooledTally, Span, by_epoch, visible
-from deniable_aggregator.queries.spans import span_of
-from deniable_aggregator.queries.tables import tables_asked
+from deniable_aggregator.queries.pooled_tallies import EpochRange, PooledTally, by_epoch, visible
+from deniable_aggregator.queries.tables import table_axes
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
 from deniable_shared.domain import Number
@@ -26,7 +26,7 @@ ENTRIES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class SeriesPoint:
     """One estimate of one epoch; None where it has none."""
 
     value: float | None
@@ -34,29 +34,29 @@ class Moment:
     upper: float | None
 
 
-NOTHING = Moment(None, None, None)
+NO_ESTIMATE = SeriesPoint(None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class OverTime:
+class LabelSeries:
     """`lines` has a moment for each epoch of each label, `left_out` how many older epochs."""
 
     epochs: tuple[int, ...]
     n: tuple[int, ...]
     provisional: tuple[bool, ...]
-    lines: Mapping[str, Sequence[Moment]]
+    lines: Mapping[str, Sequence[SeriesPoint]]
     too_few: int
     left_out: int
 
 
-def over_time(
+def label_series(
     store: Reports, collection: Collection, question: EstimatesArguments, *, labels: Sequence[str]
-) -> OverTime:
+) -> LabelSeries:
     """These labels, epoch by epoch; of numbers the mean, by the label MEAN.
 
     Raises read-refused, too-few-reports and invalid-argument.
     """
-    asked = span_of(question.first, question.last, collection.manifest.epoch_seconds)
+    asked = epoch_range(question.first, question.last, collection.manifest.epoch_seconds)
     span, left_out = _newest(store, collection, asked)
     tallies, few = by_epoch(store, collection, span)
     moments_of = _reader(collection, question, labels)
@@ -66,11 +66,11 @@ def over_time(
         n.append(reports.n)
         provisional.append(reports.provisional)
         moments.append(moments_of(reports))
-    lines = {label: [each.get(label, NOTHING) for each in moments] for label in labels}
-    return OverTime(tuple(epochs), tuple(n), tuple(provisional), lines, len(few), left_out)
+    lines = {label: [each.get(label, NO_ESTIMATE) for each in moments] for label in labels}
+    return LabelSeries(tuple(epochs), tuple(n), tuple(provisional), lines, len(few), left_out)
 
 
-def _newest(store: Reports, collection: Collection, span: Span) -> tuple[Span, int]:
+def _newest(store: Reports, collection: Collection, span: EpochRange) -> tuple[EpochRange, int]:
     """As many as there is time for, and how many older ones that leaves out."""
     rows = [
         row.epoch
@@ -80,22 +80,22 @@ def _newest(store: Reports, collection: Collection, span: Span) -> tuple[Span, i
     most = max(1, min(MOST_EPOCHS, ENTRIES // collection.mechanism.tally_size))
     if len(rows) <= most:
         return span, 0
-    return Span(rows[-most], span.last), len(rows) - most
+    return EpochRange(rows[-most], span.last), len(rows) - most
 
 
 def _reader(
     collection: Collection, question: EstimatesArguments, labels: Sequence[str]
-) -> Callable[[PooledTally], Mapping[str, Moment]]:
+) -> Callable[[PooledTally], Mapping[str, SeriesPoint]]:
     """From the reports of one epoch to the moments of the labels."""
     if isinstance(collection.manifest.domain, Number):
         return lambda reports: _mean(collection, reports, question)
-    axes, wanted = tables_asked(collection, question.marginal), frozenset(labels)
+    axes, wanted = table_axes(collection, question.marginal), frozenset(labels)
 
-    def moments(reports: PooledTally) -> Mapping[str, Moment]:
-        shown = of_labels(collection, reports, question, axes)
+    def moments(reports: PooledTally) -> Mapping[str, SeriesPoint]:
+        shown = label_estimates(collection, reports, question, axes)
         estimate = shown.estimate
         return {
-            label: Moment(
+            label: SeriesPoint(
                 finite(float(estimate.frequencies[place])),
                 finite(float(estimate.lower[place])),
                 finite(float(estimate.upper[place])),
@@ -109,6 +109,6 @@ def _reader(
 
 def _mean(
     collection: Collection, reports: PooledTally, question: EstimatesArguments
-) -> Mapping[str, Moment]:
+) -> Mapping[str, SeriesPoint]:
     middle = mean_of(collection, reports, confidence=question.confidence)
-    return {} if middle is None else {MEAN: Moment(middle.value, middle.lower, middle.upper)}
+    return {} if middle is None else {MEAN: SeriesPoint(middle.value, middle.lower, middle.upper)}

@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import prod
 
 from deniable_aggregator.planning.aims import AIMS, Aim
-from deniable_aggregator.planning.variance import Precision, Shown
+from deniable_aggregator.planning.variance import HalfWidth, Precision
 from deniable_shared import mechanisms
 from deniable_shared.domain import Domain, Number, Record, Text
 from deniable_shared.errors import ParameterError
@@ -31,7 +31,7 @@ _UNKNOWN = "no least error is known of several bits"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Scenario:
     """What does not change with ε; `domain` is there where a mechanism must know it."""
 
     type: str
@@ -50,7 +50,7 @@ class Question:
         asks: str,
         mechanism: str | None,
         linkable: bool,
-    ) -> Question:
+    ) -> Scenario:
         """ParameterError for what cannot be planned."""
         if isinstance(domain, bool):
             raise ParameterError("domain must be a domain or its size, got a bool")
@@ -99,7 +99,7 @@ class Question:
         return self.aim.of(mechanism, frequency, population, self.radices)
 
     def answer(
-        self, epsilon: Fraction, permanent: Fraction | None, shows: Shown | None = None
+        self, epsilon: Fraction, permanent: Fraction | None, shows: HalfWidth | None = None
     ) -> Recommendation:
         """The mechanism that is named, else the one that is recommended.
 
@@ -148,7 +148,7 @@ class Question:
         return "bits" if self.type == "bits" else "choice"
 
     def _least(
-        self, aim: Aim, epsilon: Fraction, permanent: Fraction | None, shows: Shown | None
+        self, aim: Aim, epsilon: Fraction, permanent: Fraction | None, shows: HalfWidth | None
     ) -> Recommendation:
         """Of the narrowest interval, or the least variance; the first in a tie."""
         built = list(self._each(aim, epsilon, permanent))

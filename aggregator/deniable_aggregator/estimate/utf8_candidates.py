@@ -24,7 +24,7 @@ Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
 
 
-class Midway(NamedTuple):
+class PartialCharacter(NamedTuple):
     """How many bytes a character still lacks, and the range of the next one."""
 
     lacking: int
@@ -32,23 +32,23 @@ class Midway(NamedTuple):
     high: int
 
 
-BETWEEN = Midway(0, 0x20, 0x7E)
+CHARACTER_START = PartialCharacter(0, 0x20, 0x7E)
 """Between two characters; the range is that of the printable ASCII ones."""
 
 _LEADS = (
-    (range(0xC2, 0xE0), Midway(1, 0x80, 0xBF)),
-    (range(0xE0, 0xE1), Midway(2, 0xA0, 0xBF)),
-    (range(0xE1, 0xED), Midway(2, 0x80, 0xBF)),
-    (range(0xED, 0xEE), Midway(2, 0x80, 0x9F)),
-    (range(0xEE, 0xF0), Midway(2, 0x80, 0xBF)),
-    (range(0xF0, 0xF1), Midway(3, 0x90, 0xBF)),
-    (range(0xF1, 0xF4), Midway(3, 0x80, 0xBF)),
-    (range(0xF4, 0xF5), Midway(3, 0x80, 0x8F)),
+    (range(0xC2, 0xE0), PartialCharacter(1, 0x80, 0xBF)),
+    (range(0xE0, 0xE1), PartialCharacter(2, 0xA0, 0xBF)),
+    (range(0xE1, 0xED), PartialCharacter(2, 0x80, 0xBF)),
+    (range(0xED, 0xEE), PartialCharacter(2, 0x80, 0x9F)),
+    (range(0xEE, 0xF0), PartialCharacter(2, 0x80, 0xBF)),
+    (range(0xF0, 0xF1), PartialCharacter(3, 0x90, 0xBF)),
+    (range(0xF1, 0xF4), PartialCharacter(3, 0x80, 0xBF)),
+    (range(0xF4, 0xF5), PartialCharacter(3, 0x80, 0x8F)),
 )
 _AFTER_LEAD = {lead: state for leads, state in _LEADS for lead in leads}
 
 
-class Run(IntEnum):
+class CharacterClass(IntEnum):
     """What kind of character a byte begins."""
 
     NONE = 0
@@ -67,25 +67,33 @@ _BEGINNINGS = (*range(0x20, 0x7F), *_AFTER_LEAD)
 _LATER_BYTES = 64
 
 
-def _run(byte: int) -> Run:
+def _class(byte: int) -> CharacterClass:
     if byte >= 0x80:
-        leads = ((0xF0, Run.FOUR_BYTES), (0xE0, Run.THREE_BYTES), (0xC0, Run.TWO_BYTES))
-        return next((run for least, run in leads if byte >= least), Run.GOES_ON)
-    kinds = ((str.islower, Run.LOWER), (str.isupper, Run.UPPER), (str.isdigit, Run.DIGIT))
-    return next((run for is_kind, run in kinds if is_kind(chr(byte))), Run.MARK)
+        leads = (
+            (0xF0, CharacterClass.FOUR_BYTES),
+            (0xE0, CharacterClass.THREE_BYTES),
+            (0xC0, CharacterClass.TWO_BYTES),
+        )
+        return next((run for least, run in leads if byte >= least), CharacterClass.GOES_ON)
+    kinds = (
+        (str.islower, CharacterClass.LOWER),
+        (str.isupper, CharacterClass.UPPER),
+        (str.isdigit, CharacterClass.DIGIT),
+    )
+    return next((run for is_kind, run in kinds if is_kind(chr(byte))), CharacterClass.MARK)
 
 
-_RUNS = np.array([_run(byte) for byte in range(256)], dtype=np.int64)
+_CLASSES = np.array([_class(byte) for byte in range(256)], dtype=np.int64)
 _FOLLOWED_BY = {
-    Run.NONE: (),
-    Run.UPPER: (Run.UPPER, Run.LOWER),
-    Run.MARK: (Run.UPPER, Run.LOWER),
+    CharacterClass.NONE: (),
+    CharacterClass.UPPER: (CharacterClass.UPPER, CharacterClass.LOWER),
+    CharacterClass.MARK: (CharacterClass.UPPER, CharacterClass.LOWER),
 }
 
 
-def _logs(run: Run) -> list[float]:
+def _logs(run: CharacterClass) -> list[float]:
     """The logarithm of the chance of each byte after a run."""
-    likely = {b for b in _BEGINNINGS if _RUNS[b] in _FOLLOWED_BY.get(run, (run,))}
+    likely = {b for b in _BEGINNINGS if _CLASSES[b] in _FOLLOWED_BY.get(run, (run,))}
     stays = _STAYS if likely else 0.0
     logs = [-math.log(_LATER_BYTES)] * 256
     for byte in _BEGINNINGS:
@@ -94,35 +102,41 @@ def _logs(run: Run) -> list[float]:
     return logs
 
 
-_LOGS = np.array([_logs(run) for run in Run])
+_LOGS = np.array([_logs(run) for run in CharacterClass])
 
 
-def run_of(prefix: Sequence[int]) -> Run:
+def class_of(prefix: Sequence[int]) -> CharacterClass:
     """The run that a prefix ends in."""
-    started = (Run(_RUNS[byte]) for byte in reversed(prefix) if _RUNS[byte] != Run.GOES_ON)
-    return next(started, Run.NONE)
+    started = (
+        CharacterClass(_CLASSES[byte])
+        for byte in reversed(prefix)
+        if _CLASSES[byte] != CharacterClass.GOES_ON
+    )
+    return next(started, CharacterClass.NONE)
 
 
-def log_chances(run: Run, tails: Bytes) -> Floats:
+def log_chances(run: CharacterClass, tails: Bytes) -> Floats:
     """The logarithms of the chances of tails (N, size), once the run before them is known."""
     runs, total = np.full(len(tails), run, dtype=np.int64), np.zeros(len(tails))
     for column in tails.T:
         total += _LOGS[runs, column]
-        began = _RUNS[column]
-        runs = np.where(began == Run.GOES_ON, runs, began)
+        began = _CLASSES[column]
+        runs = np.where(began == CharacterClass.GOES_ON, runs, began)
     return total
 
 
-def midway(prefix: bytes) -> Midway:
+def partial_character(prefix: bytes) -> PartialCharacter:
     """Where a well-formed prefix stops."""
-    state = BETWEEN
+    state = CHARACTER_START
     for byte in prefix[-4:]:
-        state = _after(state, byte) if byte < 0x80 or byte >= 0xC0 or state.lacking else BETWEEN
+        state = (
+            _after(state, byte) if byte < 0x80 or byte >= 0xC0 or state.lacking else CHARACTER_START
+        )
     return state
 
 
 @lru_cache(maxsize=64)
-def continuations(state: Midway, size: int, *, whole: bool) -> Bytes:
+def continuations(state: PartialCharacter, size: int, *, whole: bool) -> Bytes:
     """(N, size): every string of `size` bytes that may follow; `whole`: and ends a character."""
     found = [text for text, end in _continued(state, size) if not whole or end.lacking == 0]
     rows = np.frombuffer(b"".join(found), np.uint8).reshape(len(found), size)
@@ -130,7 +144,7 @@ def continuations(state: Midway, size: int, *, whole: bool) -> Bytes:
     return rows
 
 
-def _continued(state: Midway, size: int) -> list[tuple[bytes, Midway]]:
+def _continued(state: PartialCharacter, size: int) -> list[tuple[bytes, PartialCharacter]]:
     if size == 0:
         return [(b"", state)]
     return [
@@ -140,12 +154,12 @@ def _continued(state: Midway, size: int) -> list[tuple[bytes, Midway]]:
     ]
 
 
-def _next(state: Midway) -> list[int]:
+def _next(state: PartialCharacter) -> list[int]:
     own = list(range(state.low, state.high + 1))
     return own if state.lacking else [*own, *_AFTER_LEAD]
 
 
-def _after(state: Midway, byte: int) -> Midway:
+def _after(state: PartialCharacter, byte: int) -> PartialCharacter:
     if state.lacking == 0 or byte in _AFTER_LEAD:
-        return _AFTER_LEAD.get(byte, BETWEEN)
-    return Midway(state.lacking - 1, 0x80, 0xBF) if state.lacking > 1 else BETWEEN
+        return _AFTER_LEAD.get(byte, CHARACTER_START)
+    return PartialCharacter(state.lacking - 1, 0x80, 0xBF) if state.lacking > 1 else CHARACTER_START

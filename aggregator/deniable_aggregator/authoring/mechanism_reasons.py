@@ -8,7 +8,7 @@ from deniable_shared.manifest import Manifest
 from deniable_shared.recommendation import over_least, ratio_text, recommend_for
 
 
-def why(manifest: Manifest) -> Mapping[str, object]:
+def mechanism_reason(manifest: Manifest) -> Mapping[str, object]:
     """What speaks for the mechanism, and its total error over the least there is."""
     best = recommend_for(
         manifest.domain,

@@ -21,16 +21,16 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.contract import Group, PrefixForm
-from deniable_aggregator.estimate.spelling import (
+from deniable_aggregator.estimate.protocols import PrefixCoding, TableGroup
+from deniable_aggregator.estimate.texts import TextTally
+from deniable_aggregator.estimate.utf8_candidates import (
     Bytes,
-    Midway,
+    PartialCharacter,
+    class_of,
     continuations,
     log_chances,
-    midway,
-    run_of,
+    partial_character,
 )
-from deniable_aggregator.estimate.texts import Evidence
 from deniable_shared.errors import ParameterError
 
 _LOOKED_FOR = 3.0  # standard errors: the least frequency that is worth a place in the beam
@@ -40,7 +40,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class CandidateSet:
     """All candidates of one prefix and one length: what they append, and their log-odds."""
 
     prefix: bytes
@@ -50,7 +50,7 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unread:
+class _CandidateCodes:
     """A family before its supports are read: `steps` (R, N) lead from the prefix's codes."""
 
     prefix: bytes
@@ -66,13 +66,13 @@ class _Unread:
 
 
 @dataclass(frozen=True)
-class Level:
+class PrefixExtension:
     """The reports of one group of the search."""
 
-    evidence: Evidence
+    evidence: TextTally
     group: int
 
-    def families(self, prefixes: Sequence[bytes], odds: Floats) -> Iterator[Family]:
+    def families(self, prefixes: Sequence[bytes], odds: Floats) -> Iterator[CandidateSet]:
         """Log-odds of all that may follow the prefixes: what goes on, and what ends before.
 
         A prefix as long as texts may be goes on nowhere, and is a text if it ends a character.
@@ -86,17 +86,17 @@ class Level:
         ends = accumulate(len(family.tails) for family in found)
         for family, end in zip(found, ends, strict=True):
             odds_now = family.prior + self._likelihood(counts[end - len(family.tails) : end])
-            yield Family(family.prefix, family.tails, odds_now, family.full)
+            yield CandidateSet(family.prefix, family.tails, odds_now, family.full)
 
     @cached_property
-    def _form(self) -> PrefixForm:
+    def _form(self) -> PrefixCoding:
         form = self.evidence.form
-        if not isinstance(form, PrefixForm):
+        if not isinstance(form, PrefixCoding):
             raise ParameterError("form must be that of prefix-hash/1: others have no search")
         return form
 
     @property
-    def _reports(self) -> Group:
+    def _reports(self) -> TableGroup:
         return self.evidence.group(self.group)
 
     @cached_property
@@ -105,22 +105,22 @@ class Level:
         return self._form.length(self.group - 1) if self.group > 1 else 0
 
     @cached_property
-    def _tails(self) -> dict[tuple[Midway, int], tuple[Bytes, Ints]]:
+    def _tails(self) -> dict[tuple[PartialCharacter, int], tuple[Bytes, Ints]]:
         return {}
 
-    def _unread(self, prefix: bytes, sure: float) -> Iterator[_Unread]:
+    def _unread(self, prefix: bytes, sure: float) -> Iterator[_CandidateCodes]:
         size = self._form.length(self.group) - self._start
         tables = self._form.tables_of(self.group)
         codes = np.array([self._form.code(r, prefix) for r in tables], dtype=np.int64)
-        state, run = midway(prefix), run_of(prefix)
+        state, run = partial_character(prefix), class_of(prefix)
         for length in range(size + 1):
             if length == 0 and (state.lacking or not prefix):
                 continue
             tails, steps = self._ending(state, length, whole=length < size)
             prior = sure + log_chances(run, tails)
-            yield _Unread(prefix, tails, steps, codes, prior, full=length == size)
+            yield _CandidateCodes(prefix, tails, steps, codes, prior, full=length == size)
 
-    def _counts(self, families: Sequence[_Unread], supports: Floats) -> Floats:
+    def _counts(self, families: Sequence[_CandidateCodes], supports: Floats) -> Floats:
         """The supports of all candidates, family after family."""
         twice = np.concatenate([supports, supports], axis=1)  # no sum of two codes has to wrap
         firsts = np.arange(len(twice))[:, None] * twice.shape[1]
@@ -130,7 +130,7 @@ class Level:
         ]
         return np.concatenate([np.zeros(0), *counts])
 
-    def _read_again(self, families: Sequence[_Unread], counts: Floats) -> Floats:
+    def _read_again(self, families: Sequence[_CandidateCodes], counts: Floats) -> Floats:
         """The supports of each candidate without the people of those that stand out beside it."""
         told, form = self._reports, self._form
         gap = float(self.evidence.estimator.mechanism.p - self.evidence.estimator.mechanism.q)
@@ -158,7 +158,7 @@ class Level:
         z = self._z(counts)
         return np.where(z > _LOOKED_FOR, z * z / 2, _LOOKED_FOR * z - _LOOKED_FOR**2 / 2)
 
-    def _ending(self, state: Midway, length: int, *, whole: bool) -> tuple[Bytes, Ints]:
+    def _ending(self, state: PartialCharacter, length: int, *, whole: bool) -> tuple[Bytes, Ints]:
         """The strings that may follow, and what they add to the code in each table: (R, N)."""
         key = (state, length)
         if key not in self._tails:

@@ -11,15 +11,15 @@ from msgspec import UNSET, UnsetType
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import SetDocument, WarningDocument
 from deniable_aggregator.estimate import Estimate
-from deniable_aggregator.estimate.contract import FitsDistribution
+from deniable_aggregator.estimate.anomalies import Anomaly, find_anomalies
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.estimate.likelihood import fit
-from deniable_aggregator.estimate.messages import counts_messages, likeliest
-from deniable_aggregator.estimate.set_laws import checked_set, of_set
-from deniable_aggregator.estimate.shape import Oddity, oddities
+from deniable_aggregator.estimate.message_laws import counts_messages, maximum_likelihood
+from deniable_aggregator.estimate.protocols import DistributionEstimator
+from deniable_aggregator.estimate.set_laws import checked_set, estimate_label_set
 from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_aggregator.queries.numbers import finite
-from deniable_aggregator.queries.pooled import PooledTally
+from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.registry import Collection
 from deniable_shared.errors import ParameterError
 
@@ -39,7 +39,7 @@ class RowEvidence(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Presented:
+class Projection:
     """Projected frequencies, and how far a likelihood may be from its most."""
 
     values: Sequence[float | UnsetType]
@@ -53,26 +53,28 @@ def accepted_projections(collection: Collection, *, tables: bool) -> tuple[str, 
     if estimator.tells == "labels" and not tables:
         accepted += ["mle"] if counts_messages(estimator) else []
         accepted += ["base-cut"]
-    if isinstance(estimator, FitsDistribution):
+    if isinstance(estimator, DistributionEstimator):
         accepted += ["mle", "ems"]
     if isinstance(estimator, HierarchyEstimator):
         accepted += ["top-down"]
     return tuple(accepted)
 
 
-def presented(collection: Collection, reports: PooledTally, *, smooth: bool) -> Presented:
+def likelihood_projection(
+    collection: Collection, reports: PooledTally, *, smooth: bool
+) -> Projection:
     """The likeliest distribution, or its smoothed form."""
     estimator = collection.estimator
-    if isinstance(estimator, FitsDistribution):
+    if isinstance(estimator, DistributionEstimator):
         if smooth:
-            return Presented(estimator.fitted(reports.tally, reports.n, smooth=True).tolist())
+            return Projection(estimator.fitted(reports.tally, reports.n, smooth=True).tolist())
         found = fit(estimator.law, reports.tally)
     else:
-        found = likeliest(estimator, reports.tally)
-    return Presented(found.distribution.tolist(), found.short)
+        found = maximum_likelihood(estimator, reports.tally)
+    return Projection(found.distribution.tolist(), found.short)
 
 
-def of_rows(estimate: Estimate, question: EstimatesArguments) -> list[RowEvidence]:
+def row_evidence(estimate: Estimate, question: EstimatesArguments) -> list[RowEvidence]:
     """For each label; raises invalid-argument where these estimates have no such thing."""
     rows = [RowEvidence() for _ in estimate.frequencies]
     if not isinstance(question.significant, UnsetType):
@@ -103,7 +105,7 @@ def _under_lies(estimate: Estimate, liars: float) -> list[tuple[float, float, fl
     return list(zip(lower.tolist(), upper.tolist(), zero.tolist(), strict=True))
 
 
-def sets_asked(collection: Collection, asked: Sequence[str]) -> list[tuple[int, ...]]:
+def label_sets(collection: Collection, asked: Sequence[str]) -> list[tuple[int, ...]]:
     """The places of the labels of each set; raises invalid-argument."""
     if not asked:
         return []
@@ -124,7 +126,7 @@ def sets_asked(collection: Collection, asked: Sequence[str]) -> list[tuple[int, 
     return found
 
 
-def of_sets(
+def set_documents(
     collection: Collection,
     reports: PooledTally,
     question: EstimatesArguments,
@@ -143,7 +145,7 @@ def _of_set(
     members: tuple[int, ...],
     sets: int,
 ) -> SetDocument:
-    found = of_set(
+    found = estimate_label_set(
         collection.estimator,
         collection.mechanism,
         reports.tally,
@@ -165,9 +167,11 @@ def _of_set(
     )
 
 
-def of_shape(collection: Collection, reports: PooledTally) -> list[WarningDocument] | UnsetType:
+def anomaly_warnings(
+    collection: Collection, reports: PooledTally
+) -> list[WarningDocument] | UnsetType:
     """What honest reports do not look like; nothing is said where nothing is odd."""
-    found = oddities(
+    found = find_anomalies(
         collection.estimator,
         collection.mechanism,
         reports.tally,
@@ -177,7 +181,7 @@ def of_shape(collection: Collection, reports: PooledTally) -> list[WarningDocume
     return [_warning(oddity) for oddity in found] or UNSET
 
 
-def _warning(oddity: Oddity) -> WarningDocument:
+def _warning(oddity: Anomaly) -> WarningDocument:
     return WarningDocument(
         kind=oddity.kind, seen=oddity.seen, expected=oddity.expected, meaning=_MEANING
     )

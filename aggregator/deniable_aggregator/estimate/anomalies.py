@@ -21,40 +21,40 @@ from typing import Literal
 import numpy as np
 
 from deniable_aggregator.estimate.channel import Channel, Counts
-from deniable_aggregator.estimate.contract import Codes, Estimator
 from deniable_aggregator.estimate.designs import unary
-from deniable_aggregator.estimate.reports import clusters_of
+from deniable_aggregator.estimate.payload_arrays import clusters_of
+from deniable_aggregator.estimate.protocols import CodeEstimator, Estimator
 from deniable_aggregator.estimate.set_laws import kept_of, law_of
 from deniable_aggregator.estimate.sets import tail_of_known
-from deniable_aggregator.estimate.significance import Evidence, tails_of_nobody
+from deniable_aggregator.estimate.significance import SupportEvidence, tails_under_null
 from deniable_shared.mechanisms.contract import Mechanism
 
 FALSE_ALARMS = 1e-6
 """The most honest estimates in which anything odd is found."""
 
-OddityKind = Literal["unused-code", "unused-codes", "weight"]
+AnomalyKind = Literal["unused-code", "unused-codes", "weight"]
 
 
 @dataclass(frozen=True, slots=True)
-class Oddity:
+class Anomaly:
     """One thing seen: a code that stands for no label, all such codes, or all ones."""
 
-    kind: OddityKind
+    kind: AnomalyKind
     seen: int
     expected: float
     chance: float
     code: int | None = None
 
 
-def oddities(
+def find_anomalies(
     estimator: Estimator, mechanism: Mechanism, tally: Counts, n: int, *, epochs: int = 1
-) -> tuple[Oddity, ...]:
+) -> tuple[Anomaly, ...]:
     """All that honest reports show in at most FALSE_ALARMS of the estimates; often nothing."""
     if not n:
         return ()
     if unary(mechanism):
         return tuple(_of_weight(estimator, mechanism, tally, n, epochs))
-    if isinstance(estimator, Codes):
+    if isinstance(estimator, CodeEstimator):
         codes = estimator.code_supports(tally)
         return tuple(_of_codes(estimator, mechanism, codes, n, epochs))
     return ()
@@ -62,7 +62,7 @@ def oddities(
 
 def _of_weight(
     estimator: Estimator, mechanism: Mechanism, tally: Counts, n: int, epochs: int
-) -> Iterator[Oddity]:
+) -> Iterator[Anomaly]:
     everything = np.arange(mechanism.domain_size)
     ones = int(estimator.supports(tally).sum())
     yield from _of_sum("weight", estimator, everything, ones, n, 1, epochs, FALSE_ALARMS)
@@ -70,25 +70,25 @@ def _of_weight(
 
 def _of_codes(
     estimator: Estimator, mechanism: Mechanism, codes: Counts, n: int, epochs: int
-) -> Iterator[Oddity]:
+) -> Iterator[Anomaly]:
     unused = np.arange(mechanism.domain_size, len(codes))
     if not len(unused):
         return
     counts = codes[unused]
     clusters = clusters_of(mechanism, estimator.repeat, epochs)
-    evidence = Evidence(counts, np.full(len(unused), n), clusters)
-    chances = np.minimum(*tails_of_nobody(Channel(mechanism.p, mechanism.q), evidence))
+    evidence = SupportEvidence(counts, np.full(len(unused), n), clusters)
+    chances = np.minimum(*tails_under_null(Channel(mechanism.p, mechanism.q), evidence))
     chances = np.minimum(2 * len(unused) * chances, 1.0)
     worst = int(chances.argmin())
     if chances[worst] <= FALSE_ALARMS / 2:
         expected, code = float(n * mechanism.q), int(unused[worst])
-        yield Oddity("unused-code", int(counts[worst]), expected, float(chances[worst]), code)
+        yield Anomaly("unused-code", int(counts[worst]), expected, float(chances[worst]), code)
     total = int(counts.sum())
     yield from _of_sum("unused-codes", estimator, unused, total, n, 0, epochs, FALSE_ALARMS / 2)
 
 
 def _of_sum(
-    kind: OddityKind,
+    kind: AnomalyKind,
     estimator: Estimator,
     members: Counts,
     total: int,
@@ -96,8 +96,8 @@ def _of_sum(
     share: int,
     epochs: int,
     most: float,
-) -> Iterator[Oddity]:
+) -> Iterator[Anomaly]:
     law, kept = law_of(estimator, members), kept_of(estimator, members)
     chance = tail_of_known(law, total, n, share, span=epochs, kept=kept)
     if chance <= most:
-        yield Oddity(kind, total, float(n * law.mean(share)), chance)
+        yield Anomaly(kind, total, float(n * law.mean(share)), chance)

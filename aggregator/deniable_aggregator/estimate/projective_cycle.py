@@ -22,7 +22,7 @@ _Numbers = npt.NDArray[np.int64]
 
 
 @lru_cache(maxsize=2)
-def circle(q: int, t: int) -> tuple[_Numbers, _Numbers]:
+def cycle_points(q: int, t: int) -> tuple[_Numbers, _Numbers]:
     """The point and the value of every turn."""
     size, vectors, recurrence = codes_of(q, t), _Vectors(q), recurrence_of(q, t)
     terms = np.asarray(memoryview(sequence_of(q, t, size + t - 1)), dtype=np.int64)

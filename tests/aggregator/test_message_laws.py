@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.estimate.messages import counts_messages, law_of_messages, likeliest
-from deniable_aggregator.estimate.set_laws import of_set
+from deniable_aggregator.estimate.message_laws import (
+    counts_messages,
+    law_of_messages,
+    maximum_likelihood,
+)
+from deniable_aggregator.estimate.set_laws import estimate_label_set
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
 from support.message_laws import MessageLaw, law_of
@@ -58,7 +62,7 @@ def test_the_likelihood_is_as_near_its_most_as_it_says(id: str) -> None:
     """Against 3,000 plain steps of EM from there; and it is a distribution."""
     law = law_of(id, "1", 9)
     (tally,) = law.draw_tallies({0: Fraction(4, 5), 5: Fraction(1, 5)}, 3000, 1)
-    exact, found = matrix(law), likeliest(law.estimator, tally)
+    exact, found = matrix(law), maximum_likelihood(law.estimator, tally)
     assert found.distribution.min() >= 0
     assert found.distribution.sum() == pytest.approx(1)
     best = found.distribution.copy()
@@ -78,7 +82,7 @@ def test_inside_the_simplex_it_is_near_the_raw_estimate(id: str) -> None:
     law = law_of(id, "4", 3)
     (tally,) = law.draw_tallies(dict.fromkeys(range(3), Fraction(1, 3)), 30_000, 1)
     raw = law.estimator.estimate(tally, 30_000)
-    found = likeliest(law.estimator, tally).distribution
+    found = maximum_likelihood(law.estimator, tally).distribution
     assert (np.abs(found - raw.frequencies) <= 4 * raw.std_errors).all()
 
 
@@ -86,7 +90,7 @@ def test_inside_the_simplex_it_is_near_the_raw_estimate(id: str) -> None:
 def test_tallies_of_supports_have_no_likelihood(id: str) -> None:
     mechanism = mechanisms.build(id, domain_size=9, epsilon="1")
     with pytest.raises(ParameterError, match="which of them came together"):
-        likeliest(
+        maximum_likelihood(
             estimators.for_mechanism(mechanism), np.zeros(mechanism.tally_size, dtype=np.int64)
         )
 
@@ -94,8 +98,11 @@ def test_tallies_of_supports_have_no_likelihood(id: str) -> None:
 def test_without_messages_nothing_is_likeliest() -> None:
     law = law_of("grr/1", "1", 3)
     with pytest.raises(ParameterError, match="at least one message"):
-        likeliest(law.estimator, np.zeros(3, dtype=np.int64))
-    assert of_set(law.estimator, law.mechanism, np.zeros(3, dtype=np.int64), 0, (0,)).upper == 1
+        maximum_likelihood(law.estimator, np.zeros(3, dtype=np.int64))
+    assert (
+        estimate_label_set(law.estimator, law.mechanism, np.zeros(3, dtype=np.int64), 0, (0,)).upper
+        == 1
+    )
 
 
 @pytest.mark.parametrize("chain", [False, True])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from deniable_aggregator.planning.explore import RECORDS, Radices, decisions, named
+from deniable_aggregator.planning.sweep import RECORDS, Radices, decisions, radices_text
 
 _COLUMNS = tuple(Fraction(round(100 * 60 ** (step / 30)), 1000) for step in range(31))
 _COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#999933", "#cc6622")
@@ -15,7 +15,7 @@ _MOST = {"bits": 4_096, "text": 64, "ranges": 1_024, "mean": 4_096}
 _LARGEST = 65_536
 
 
-def drawn(
+def render_svg(
     *,
     domain_type: str = "choice",
     asks: str = "labels",
@@ -86,7 +86,7 @@ def _axes(rows: Sequence[int | Radices], left: int, below: int) -> list[str]:
 
 
 def _named(size: int | Radices) -> str:
-    return f"{size:,}" if isinstance(size, int) else named(size)
+    return f"{size:,}" if isinstance(size, int) else radices_text(size)
 
 
 def _legend(colours: dict[str, str], left: int) -> list[str]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from deniable_aggregator.estimate import debias
 from deniable_aggregator.estimate.channel import Channel
 from deniable_aggregator.estimate.intervals import clopper_pearson
-from deniable_aggregator.estimate.trust import (
+from deniable_aggregator.estimate.manipulation import (
     UNREACHABLE,
     influence,
     limits_under_lies,

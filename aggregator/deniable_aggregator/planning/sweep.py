@@ -13,7 +13,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from deniable_aggregator.planning.plan import permanent_of, usual_frequency
-from deniable_aggregator.planning.questions import Question
+from deniable_aggregator.planning.scenario import Scenario
 from deniable_shared.domain import Record
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
@@ -43,7 +43,7 @@ _OTHERS: Mapping[str, tuple[int, ...]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SweepPoint:
     """What is taken for one domain and ε; `attributes` are those of a record."""
 
     domain: int
@@ -70,7 +70,7 @@ def decisions(
     asks: str = "labels",
     repeat: str = "once",
     linkable: bool = False,
-) -> list[Choice]:
+) -> list[SweepPoint]:
     """One choice for each size and ε, sizes first; a size of records is one of `Radices`.
 
     "memoized" takes a permanent answer of twice the ε. ParameterError for what cannot be planned.
@@ -80,7 +80,7 @@ def decisions(
     found = []
     for size in sizes:
         domain = size if isinstance(size, int) else record_of(size)
-        question = Question.of(domain, domain_type, asks, None, linkable)
+        question = Scenario.of(domain, domain_type, asks, None, linkable)
         found += [_choice(question, size, epsilon, repeat) for epsilon in epsilons]
     return found
 
@@ -95,7 +95,7 @@ def record_of(radices: Radices) -> Record:
     )
 
 
-def named(radices: Radices) -> str:
+def radices_text(radices: Radices) -> str:
     """Like "2×3×4", or "2^10" where many are alike."""
     if len(radices) > 3 and len({*radices}) == 1:
         return f"{radices[0]}^{len(radices)}"
@@ -103,13 +103,13 @@ def named(radices: Radices) -> str:
 
 
 def _choice(
-    question: Question, size: int | Radices, epsilon: str | Fraction, repeat: str
-) -> Choice:
+    question: Scenario, size: int | Radices, epsilon: str | Fraction, repeat: str
+) -> SweepPoint:
     report = parse_epsilon(epsilon)
     chosen = question.answer(report, permanent_of(report) if repeat == "memoized" else None)
     precision = question.precision(chosen.mechanism, usual_frequency(question.type), True)
     ratio = chosen.ratio_to_optimum
-    return Choice(
+    return SweepPoint(
         question.size,
         None if isinstance(size, int) else size,
         str(epsilon),

@@ -27,7 +27,7 @@ from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_shared.joint_supports import JointSupports
 
 
-class Source(Protocol):
+class CellEstimates(Protocol):
     """Estimates of the cells of one table."""
 
     @property
@@ -53,7 +53,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kind:
+class ReportGroup:
     """n reports of one law, whose `supports` of each cell of `size` choices were counted.
 
     `shared` is the law of what a device's reports have in common, the permanent answer; None where
@@ -115,10 +115,10 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pooled:
+class PooledTable:
     """Kinds of reports on the same cells, weighted by their precision at equal frequencies."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ReportGroup, ...]
 
     @property
     def n(self) -> int:
@@ -172,7 +172,7 @@ class Pooled:
         return below, above
 
 
-def _equal(kind: Kind) -> Fraction:
+def _equal(kind: ReportGroup) -> Fraction:
     return Fraction(1, len(kind.supports))
 
 

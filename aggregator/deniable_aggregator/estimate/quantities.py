@@ -23,7 +23,7 @@ import numpy as np
 
 from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.debias import Estimate
-from deniable_aggregator.estimate.functionals import Cumulative, Linear
+from deniable_aggregator.estimate.functionals import Cumulative, LinearEstimator
 from deniable_shared.domain import Number
 from deniable_shared.errors import ParameterError
 
@@ -45,7 +45,7 @@ class Quantity:
     upper: float
 
 
-class Teller(Protocol):
+class NumberEstimator(Protocol):
     """What is needed of an estimator."""
 
     @property
@@ -63,7 +63,7 @@ class Teller(Protocol):
 
 
 def mean(
-    estimator: Teller,
+    estimator: NumberEstimator,
     domain: Number,
     tally: Counts,
     n: int,
@@ -75,7 +75,7 @@ def mean(
     if estimator.tells == "mean":
         told = estimator.estimate(tally, n, confidence=confidence, epochs=epochs)
         share = (told.frequencies[0], told.std_errors[0], told.lower[0], told.upper[0])
-    elif isinstance(estimator, Linear):
+    elif isinstance(estimator, LinearEstimator):
         weights = np.linspace(0.0, 1.0, domain.size)[None, :]
         found = estimator.functionals(weights, tally, n, confidence=confidence, epochs=epochs)
         share = (found.values[0], found.std_errors[0], found.lower[0], found.upper[0])
@@ -89,7 +89,7 @@ def mean(
 
 
 def quantiles(
-    estimator: Teller,
+    estimator: NumberEstimator,
     domain: Number,
     tally: Counts,
     n: int,
@@ -105,7 +105,7 @@ def quantiles(
     for level in levels:
         if not 0 < level < 1:
             raise ParameterError(f"levels must lie strictly between 0 and 1, got {level!r}")
-    if not isinstance(estimator, Linear):
+    if not isinstance(estimator, LinearEstimator):
         return ()
     found = estimator.cumulative(tally, n, confidence=confidence, epochs=epochs)
     known = not np.isnan(found.band.values).any()
@@ -144,7 +144,7 @@ def _last_below(values: Floats, level: float) -> int:
 
 
 def ranges(
-    estimator: Linear,
+    estimator: LinearEstimator,
     domain: Number,
     tally: Counts,
     n: int,
@@ -173,7 +173,7 @@ def ranges(
     )
 
 
-def isotonic(values: Floats) -> Floats:
+def isotonic_regression(values: Floats) -> Floats:
     """The nearest rising sequence in [0, 1], by pooling adjacent violators. O(d)."""
     sums: list[float] = []
     lengths: list[int] = []

@@ -13,7 +13,7 @@ import numpy as np
 from deniable_aggregator.estimate.channel import Channel, Floats
 from deniable_aggregator.estimate.debias import Estimate
 from deniable_aggregator.estimate.functionals import Functionals
-from deniable_aggregator.estimate.trust import influence, reports_to_leave
+from deniable_aggregator.estimate.manipulation import influence, reports_to_leave
 
 
 def estimate_of_scores(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deniable_aggregator import estimators
-from deniable_aggregator.estimate.shape import FALSE_ALARMS, Oddity, oddities
+from deniable_aggregator.estimate.anomalies import FALSE_ALARMS, Anomaly, find_anomalies
 from deniable_shared import mechanisms
 from deniable_shared.coins import Coins
 from deniable_shared.mechanisms.memoization import Renewed
@@ -24,10 +24,10 @@ def law(id: str, *, repeat: str = "once") -> MessageLaw:
     return MessageLaw(mechanisms.build(id, domain_size=SIZE, epsilon="1", permanent=permanent))
 
 
-def found(of: MessageLaw, tally: np.ndarray, n: int, *, epochs: int = 1) -> tuple[Oddity, ...]:
+def found(of: MessageLaw, tally: np.ndarray, n: int, *, epochs: int = 1) -> tuple[Anomaly, ...]:
     repeat = "once" if epochs == 1 else "memoized"
     estimator = estimators.for_mechanism(of.mechanism, repeat)
-    return oddities(estimator, of.mechanism, tally, n, epochs=epochs)
+    return find_anomalies(estimator, of.mechanism, tally, n, epochs=epochs)
 
 
 @pytest.mark.parametrize("id", CODED + UNARY)
@@ -48,7 +48,7 @@ def test_alarms_are_rarer_than_allowed_at_a_level_that_can_be_counted(
 
     The level is scaled and the code is the same: at 1e-6 nothing could be counted.
     """
-    monkeypatch.setattr("deniable_aggregator.estimate.shape.FALSE_ALARMS", 0.02)
+    monkeypatch.setattr("deniable_aggregator.estimate.anomalies.FALSE_ALARMS", 0.02)
     of = law(id)
     tallies = of.draw_tallies({0: Fraction(1, 2), 7: Fraction(1, 2)}, 300, 3000)
     assert sum(bool(found(of, tally, 300)) for tally in tallies) < 104

@@ -26,7 +26,7 @@ def first_round(mechanism: Mechanism) -> Mechanism:
     return mechanism.first if isinstance(mechanism, Renewed) else mechanism
 
 
-def form_of(mechanism: Mechanism, kind: type[_Form], name: str) -> _Form:
+def first_round_as(mechanism: Mechanism, kind: type[_Form], name: str) -> _Form:
     """What says how payloads are read: the first round, if it is `kind`, else ParameterError."""
     first = first_round(mechanism)
     if not isinstance(first, kind):
