@@ -103,7 +103,7 @@ class Settings:
         Without `file`, deniable.toml in the data directory is read if it is there.
         """
         given = _from_environment(environ)
-        path = file or Path(given.get("data", "data")) / FILE_NAME
+        path = file or Path(given.get("data", "data").strip()).expanduser() / FILE_NAME
         written = _without_own_address(_from_file(path, must_exist=file is not None))
         if file is None and "data" in written:
             raise SettingsError(f"data cannot be set in {path}, which is looked for in it")

@@ -51,6 +51,17 @@ def test_a_named_file_is_read_instead_of_the_one_in_the_directory(tmp_path: Path
     assert Settings.load({}, path) == Settings(data=tmp_path / "d", threads=4)
 
 
+def test_the_file_of_a_directory_below_home_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """systemd and Docker pass the tilde on as it is written."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "data").mkdir()
+    written(tmp_path / "data", "port = 9000\n")
+    settings = Settings.load({"DENIABLE_DATA": "~/data"})
+    assert (settings.data, settings.port) == (tmp_path / "data", 9000)
+
+
 def test_a_named_file_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="there is no settings file"):
         Settings.load({}, tmp_path / "missing.toml")
