@@ -30,6 +30,18 @@ _OF_OTHERS = {
     "DENIABLE_TOKEN",
     "DENIABLE_URL",
 }
+REMOVED = {
+    "body_seconds": "a body may take 10 s; a proxy in front may wait longer",
+    "connections": "a worker holds 512, and never fewer than two for each of its threads",
+    "max_waiting_reports": "50,000 reports of a worker may wait for the disk",
+    "oidc_name_claim": "write name=CLAIM in oidc_claims",
+    "oidc_role_claim": "write role=CLAIM in oidc_claims",
+    "oidc_scope": "write scope=SCOPES in oidc_claims",
+    "session_hours": "a person stays signed in for 12 hours",
+    "spool_format": "give --spool-format to `deniable serve --spool`",
+    "spool_wait_ms": "give --spool-wait-ms to `deniable serve --spool`",
+}
+OIDC_REQUEST = {"role": "groups", "name": "preferred_username", "scope": "openid profile email"}
 _POSTGRES = ("postgresql://", "postgres://")
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 _SWITCH = {"yes": "true", "on": "true", "no": "false", "off": "false"}
@@ -42,21 +54,17 @@ class Settings:
     `public_url` is where devices reach the service: by default the address it listens on, which
     moves with host and port.
     `reports_per_minute_per_prefix` is what one network (/24, /48) may send: by default a quarter of
-    the 20,000 reports a second that one process can open. `max_waiting_reports` bounds what waits
-    for the disk before uploads are told to come back later. `rotate_keys_days` is how long a key
-    that reports are sealed to is used before the next one is made; 0 leaves that to `keys rotate`.
+    the 20,000 reports a second that one process can open. `rotate_keys_days` is how long a key that
+    reports are sealed to is used before the next one is made; 0 leaves that to `keys rotate`.
     `reports_per_minute_per_collection` bounds what one collection takes from all; 0 does not.
     `relay_batch` is the least number of reports that the relays in front pass on together: with it
     only relays may send reports, and estimates say what that adds; 0 takes reports from anybody.
-    `spool_format` is what a door writes, "block" or "parquet", and `spool_wait_ms` how long it
-    gathers reports for one object of an object store, far less than openers allow for.
-    `session_hours` is how long a person stays signed in. The `oidc_…` settings name a provider that
-    people may sign in with: its claim `oidc_role_claim` must hold one of the values that
-    `oidc_roles` maps to roles, as in "deniable-admins=admin, staff=viewer".
+    The `oidc_…` settings name a provider that people may sign in with. `oidc_claims` is what is
+    asked of it and read, as in "role=groups, name=email"; the claim of the role must hold one of
+    the values that `oidc_roles` maps to roles, as in "deniable-admins=admin, staff=viewer".
     `metrics` says who reads /metrics: "admin" (with a token), "loopback" (also programs on this
     machine), "off" (nobody).
-    `store` and `oidc_client_secret` are not shown; `workers` processes serve, each with threads
-    and `connections`. A request's body that is not there after `body_seconds` is cut off.
+    `store` and `oidc_client_secret` are not shown; `workers` processes serve, each with `threads`.
     """
 
     data: Path = Path("data")
@@ -65,25 +73,17 @@ class Settings:
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=1, le=65_535)] = 8000
     threads: Annotated[int, Meta(ge=1, le=1_024)] = 32
-    connections: Annotated[int, Meta(ge=1, le=100_000)] = 512
-    body_seconds: Annotated[int, Meta(ge=1, le=3_600)] = 10
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
     trusted_proxy: bool = False
     reports_per_minute_per_prefix: Annotated[int, Meta(ge=1, le=10**9)] = 300_000
     reports_per_minute_per_collection: Annotated[int, Meta(ge=0, le=10**9)] = 0
     relay_batch: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
-    max_waiting_reports: Annotated[int, Meta(ge=1, le=10**7)] = 50_000
-    spool_format: Literal["block", "parquet"] = "block"
-    spool_wait_ms: Annotated[int, Meta(ge=0, le=10_000)] = 1_000
     rotate_keys_days: Annotated[int, Meta(ge=0, le=3_650)] = 90
     metrics: Literal["admin", "loopback", "off"] = "admin"
-    session_hours: Annotated[int, Meta(ge=1, le=720)] = 12
     oidc_issuer: str = ""
     oidc_client_id: str = ""
     oidc_client_secret: str = field(default="", repr=False)
-    oidc_scope: str = "openid profile email"
-    oidc_name_claim: str = "preferred_username"
-    oidc_role_claim: str = "groups"
+    oidc_claims: str = ""
     oidc_roles: str = ""
 
     def __post_init__(self) -> None:
@@ -129,8 +129,12 @@ class Settings:
     @property
     def role_of(self) -> Mapping[str, str]:
         """Value of the provider's claim → role, in the order they were written."""
-        pairs = [pair.partition("=") for pair in self.oidc_roles.split(",") if pair.strip()]
-        return {value.strip(): role.strip() for value, _, role in pairs}
+        return _pairs(self.oidc_roles)
+
+    @property
+    def oidc_request(self) -> Mapping[str, str]:
+        """Claim of the `role`, claim of the `name`, and the `scope` that asks for them."""
+        return {**OIDC_REQUEST, **_pairs(self.oidc_claims)}
 
     @property
     def shared(self) -> bool:
@@ -205,6 +209,8 @@ def _without_own_address(written: dict[str, object]) -> dict[str, object]:
 def _check_known(name: str, *, spelled: str, spell: Callable[[str], str]) -> None:
     if name in _NAMES:
         return
+    if name in REMOVED:
+        raise SettingsError(f"{spelled} is no longer a setting: {REMOVED[name]}. Remove it")
     near = difflib.get_close_matches(name, _NAMES, n=1) or _NAMES
     hint = ", ".join(spell(known) for known in near)
     raise SettingsError(f"{spelled} is not a setting; did you mean {hint}?")
@@ -285,6 +291,12 @@ def _check_provider(settings: Settings) -> None:
         raise SettingsError(
             "oidc_issuer, oidc_client_id and oidc_roles must be set together, or none of them"
         )
+    for name in settings.oidc_request:
+        if name not in OIDC_REQUEST or not settings.oidc_request[name]:
+            raise SettingsError(
+                "oidc_claims must be pairs like 'role=groups, name=email', of "
+                f"{', '.join(OIDC_REQUEST)}, got {settings.oidc_claims!r}"
+            )
     for value, role in settings.role_of.items():
         if role not in PEOPLE or not value:
             raise SettingsError(
@@ -296,6 +308,12 @@ def _check_provider(settings: Settings) -> None:
         raise SettingsError(
             f"oidc_issuer must be https://…, or http on this machine, got {settings.oidc_issuer!r}"
         )
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """`a=b, c=d` as a mapping, in the order it was written."""
+    pairs = [pair.partition("=") for pair in text.split(",") if pair.strip()]
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _is_safe(scheme: str, host: str | None) -> bool:

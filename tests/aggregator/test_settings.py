@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import stat
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from deniable_aggregator.errors import SettingsError
-from deniable_aggregator.settings import Settings, keep
+from deniable_aggregator.settings import REMOVED, Settings, keep
+
+MOVED = (Path(__file__).parents[2] / "docs/moved-settings.md").read_text(encoding="utf-8")
 
 
 def written(folder: Path, text: str) -> Path:
@@ -42,8 +44,8 @@ def test_a_switch_takes_the_words_that_people_write(text: str, value: bool) -> N
 def test_what_is_given_to_the_constructor_is_checked_too() -> None:
     with pytest.raises(SettingsError, match="threads must be a whole number, 1…1024, got 0"):
         Settings(threads=0)
-    with pytest.raises(SettingsError, match="must be block or parquet, got 'csv'"):
-        replace(Settings(), spool_format="csv")  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match="must be admin, loopback or off, got 'all'"):
+        replace(Settings(), metrics="all")  # type: ignore[arg-type]
 
 
 def test_a_named_file_is_read_instead_of_the_one_in_the_directory(tmp_path: Path) -> None:
@@ -104,7 +106,6 @@ def test_what_others_read_from_the_environment_is_left_alone() -> None:
             {"DENIABLE_REPORTS_PER_MINUTE_PER_PREFIX": "0"},
             "must be a whole number, 1…1000000000, got '0'",
         ),
-        ({"DENIABLE_MAX_WAITING_REPORTS": "0"}, "must be a whole number, 1…10000000, got '0'"),
     ],
 )
 def test_a_mistake_in_the_environment_is_told_with_its_cure(
@@ -113,6 +114,25 @@ def test_a_mistake_in_the_environment_is_told_with_its_cure(
     with pytest.raises(SettingsError) as error:
         Settings.load(environ)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("name", sorted(REMOVED))
+def test_a_removed_setting_is_an_error_that_names_its_successor(name: str, tmp_path: Path) -> None:
+    variable = f"DENIABLE_{name.upper()}"
+    with pytest.raises(SettingsError) as in_environment:
+        Settings.load({variable: ""})
+    assert f"{variable} is no longer a setting: {REMOVED[name]}" in str(in_environment.value)
+    path = written(tmp_path, f"{name} = 1\n")
+    with pytest.raises(SettingsError) as in_file:
+        Settings.load({}, path)
+    assert f"{name} in {path} is no longer a setting: {REMOVED[name]}" in str(in_file.value)
+    assert f"| `{variable}` |" in MOVED
+
+
+def test_no_removed_setting_is_one_and_there_are_eighteen() -> None:
+    names = {field.name for field in fields(Settings)}
+    assert len(names) == 18
+    assert not names & REMOVED.keys()
 
 
 @pytest.mark.parametrize(

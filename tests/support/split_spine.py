@@ -35,7 +35,7 @@ class SplitSpine(Spine):
 
     opener: Opening | None = None
     door: Door | None = None
-    door_settings: ClassVar[dict[str, Any]] = {}
+    door_options: ClassVar[dict[str, Any]] = {}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -105,8 +105,8 @@ class SplitSpine(Spine):
 
     def _opened(self) -> Door:
         if self.door is None:
-            settings = Settings(data=self.folder / "nowhere", **self.door_settings)
-            self.door = Door(self.spool, settings, clock=self.clock)
+            settings = Settings(data=self.folder / "nowhere")
+            self.door = Door(self.spool, settings, clock=self.clock, **self.door_options)
             self.door.tick()
         return self.door
 
@@ -128,7 +128,7 @@ class StoredSplitSpine(SplitSpine):
     """Blocks in Parquet, in an object store."""
 
     address: str = ""
-    door_settings: ClassVar[dict[str, Any]] = {"spool_format": "parquet", "spool_wait_ms": 0}
+    door_options: ClassVar[dict[str, Any]] = {"block_format": "parquet", "wait_ms": 0}
 
     @property
     def spool(self) -> str:

@@ -25,16 +25,23 @@ YES = {"dark_mode": True, "beta": False}
 
 
 class Split:
-    """`world` is what the opener's directory holds; `door_settings` are the door's own.
+    """`world` is what the opener's directory holds; the settings and options are the door's own.
 
     `spool` is the directory where `place` is one.
     """
 
     def __init__(
-        self, folder: Path, world: api_world.World, place: Place, **door_settings: Any
+        self,
+        folder: Path,
+        world: api_world.World,
+        place: Place,
+        *,
+        door_settings: Mapping[str, Any],
+        door_options: Mapping[str, Any],
     ) -> None:
         self.spool, self.place = folder / "spool", place
-        self.world, self.door_settings = world, door_settings
+        self.world = world
+        self.door_settings, self.door_options = door_settings, door_options
         self.collection = world.register(api_world.authored())
         self.door = self.new_door()
         self.opener = self.new_opener()
@@ -49,7 +56,7 @@ class Split:
 
     def new_door(self) -> Door:
         settings = Settings(data=self.spool / "nowhere", **self.door_settings)
-        return Door(self.place.address, settings, clock=self.clock)
+        return Door(self.place.address, settings, clock=self.clock, **self.door_options)
 
     def publish(self) -> None:
         """The opener says what there is, and the door hears it."""
@@ -93,9 +100,11 @@ def opened(
     folder: Path,
     kind: str = "sqlite",
     place: str = "directory",
+    *,
     door_settings: Mapping[str, Any] = MappingProxyType({}),
+    door_options: Mapping[str, Any] = MappingProxyType({}),
     **settings: Any,
 ) -> Iterator[Split]:
     """Over a database and a spool of those kinds; the settings are the opener's."""
     with place_of(place, folder) as made, api_world.opened(folder, kind=kind, **settings) as world:
-        yield Split(folder, world, made, **door_settings)
+        yield Split(folder, world, made, door_settings=door_settings, door_options=door_options)

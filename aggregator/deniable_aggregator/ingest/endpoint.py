@@ -16,7 +16,7 @@ from deniable_aggregator.ingest.admission import Admission
 from deniable_aggregator.ingest.limiter import network_prefix
 from deniable_aggregator.ingest.paths import require_normal_path
 from deniable_aggregator.ingest.request import Headers, body_of, collection_of, length_of, refusal
-from deniable_aggregator.ingest.stalls import Bodies
+from deniable_aggregator.ingest.stalls import BODY_SECONDS, Bodies
 from deniable_aggregator.problem import Problem
 from deniable_shared.report import ERRORS_MEDIA_TYPE, encode_errors
 
@@ -58,7 +58,7 @@ class UploadEndpoint:
         self._tracer = tracer
         self._limited = not settings.trusted_proxy
         self._admission = Admission(settings.threads)
-        self.bodies = Bodies(settings.body_seconds)
+        self.bodies = Bodies(BODY_SECONDS)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         try:

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 from deniable_aggregator.ingest.limiter import network_prefix
 from deniable_aggregator.ingest.paths import require_normal_path
 from deniable_aggregator.ingest.request import Headers, body_of, collection_of, length_of, refusal
-from deniable_aggregator.ingest.stalls import Bodies
+from deniable_aggregator.ingest.stalls import BODY_SECONDS, Bodies
 from deniable_aggregator.problem import Problem
 from deniable_shared.report import ERRORS_MEDIA_TYPE, encode_errors
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 DSSE = "application/vnd.dsse.envelope+json"
 JSON = "application/json"
-BODY_SECONDS = 10
 MANIFEST = ("/v1/collections/", "/manifest")
 
 Reply = tuple[str, Headers, bytes]
@@ -46,7 +45,6 @@ class RelayApp:
         *,
         trusted_proxy: bool,
         suspension: Suspension,
-        body_seconds: float = BODY_SECONDS,
         is_relay: IsRelay | None = None,
     ) -> None:
         """Without `is_relay` nobody has a token here, and what is called one is not looked at."""
@@ -54,7 +52,7 @@ class RelayApp:
         self._suspension = suspension
         self._limited = not trusted_proxy
         self._is_relay = is_relay
-        self.bodies = Bodies(body_seconds)
+        self.bodies = Bodies(BODY_SECONDS)
         self._pages: dict[str, Callable[[WSGIEnvironment], Reply]] = {
             "/v1/keys": lambda _: _ok(self._intake.ready().keys, DSSE),
             "/v1/collections": lambda _: _ok(self._intake.ready().listing, JSON),
