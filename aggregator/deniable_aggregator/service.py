@@ -176,7 +176,7 @@ class Service:
         """Who is signed in, and one-time links."""
         from deniable_aggregator.access.sessions import Sessions
 
-        return Sessions(self.store, clock=self.clock, seconds=self.settings.session_hours * 3_600)
+        return Sessions(self.store, clock=self.clock)
 
     @cached_property
     def sign_ins(self) -> SignInLimiter:

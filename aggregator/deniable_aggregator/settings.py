@@ -8,9 +8,13 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Any, Literal, Self, get_type_hints
 from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta
 
 from deniable_aggregator.access.roles import PEOPLE
 from deniable_aggregator.errors import SettingsError
@@ -26,9 +30,21 @@ _OF_OTHERS = {
     "DENIABLE_TOKEN",
     "DENIABLE_URL",
 }
+REMOVED = {
+    "body_seconds": "a body may take 10 s; a proxy in front may wait longer",
+    "connections": "a worker holds 512, and never fewer than two for each of its threads",
+    "max_waiting_reports": "50,000 reports of a worker may wait for the disk",
+    "oidc_name_claim": "write name=CLAIM in oidc_claims",
+    "oidc_role_claim": "write role=CLAIM in oidc_claims",
+    "oidc_scope": "write scope=SCOPES in oidc_claims",
+    "session_hours": "a person stays signed in for 12 hours",
+    "spool_format": "give --spool-format to `deniable serve --spool`",
+    "spool_wait_ms": "give --spool-wait-ms to `deniable serve --spool`",
+}
+OIDC_REQUEST = {"role": "groups", "name": "preferred_username", "scope": "openid profile email"}
 _POSTGRES = ("postgresql://", "postgres://")
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
-_FALSE, _TRUE = ("0", "false", "no", "off"), ("1", "true", "yes", "on")
+_SWITCH = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,82 +54,47 @@ class Settings:
     `public_url` is where devices reach the service: by default the address it listens on, which
     moves with host and port.
     `reports_per_minute_per_prefix` is what one network (/24, /48) may send: by default a quarter of
-    the 20,000 reports a second that one process can open. `max_waiting_reports` bounds what waits
-    for the disk before uploads are told to come back later. `rotate_keys_days` is how long a key
-    that reports are sealed to is used before the next one is made; 0 leaves that to `keys rotate`.
+    the 20,000 reports a second that one process can open. `rotate_keys_days` is how long a key that
+    reports are sealed to is used before the next one is made; 0 leaves that to `keys rotate`.
     `reports_per_minute_per_collection` bounds what one collection takes from all; 0 does not.
     `relay_batch` is the least number of reports that the relays in front pass on together: with it
     only relays may send reports, and estimates say what that adds; 0 takes reports from anybody.
-    `spool_format` is what a door writes, "block" or "parquet", and `spool_wait_ms` how long it
-    gathers reports for one object of an object store, far less than openers allow for.
-    `session_hours` is how long a person stays signed in. The `oidc_…` settings name a provider that
-    people may sign in with: its claim `oidc_role_claim` must hold one of the values that
-    `oidc_roles` maps to roles, as in "deniable-admins=admin, staff=viewer".
+    The `oidc_…` settings name a provider that people may sign in with. `oidc_claims` is what is
+    asked of it and read, as in "role=groups, name=email"; the claim of the role must hold one of
+    the values that `oidc_roles` maps to roles, as in "deniable-admins=admin, staff=viewer".
     `metrics` says who reads /metrics: "admin" (with a token), "loopback" (also programs on this
     machine), "off" (nobody).
-    `store` and `oidc_client_secret` are not shown; `workers` processes serve, each with threads
-    and `connections`. A request's body that is not there after `body_seconds` is cut off.
+    `store` and `oidc_client_secret` are not shown; `workers` processes serve, each with `threads`.
     """
 
     data: Path = Path("data")
     store: str = field(default="", repr=False)
     public_url: str = ""
     host: str = "127.0.0.1"
-    port: int = 8000
-    threads: int = 32
-    connections: int = 512
-    body_seconds: int = 10
-    workers: int = 1
+    port: Annotated[int, Meta(ge=1, le=65_535)] = 8000
+    threads: Annotated[int, Meta(ge=1, le=1_024)] = 32
+    workers: Annotated[int, Meta(ge=1, le=64)] = 1
     trusted_proxy: bool = False
-    reports_per_minute_per_prefix: int = 300_000
-    reports_per_minute_per_collection: int = 0
-    relay_batch: int = 0
-    max_waiting_reports: int = 50_000
-    spool_format: str = "block"
-    spool_wait_ms: int = 1_000
-    rotate_keys_days: int = 90
-    metrics: str = "admin"
-    session_hours: int = 12
+    reports_per_minute_per_prefix: Annotated[int, Meta(ge=1, le=10**9)] = 300_000
+    reports_per_minute_per_collection: Annotated[int, Meta(ge=0, le=10**9)] = 0
+    relay_batch: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    rotate_keys_days: Annotated[int, Meta(ge=0, le=3_650)] = 90
+    metrics: Literal["admin", "loopback", "off"] = "admin"
     oidc_issuer: str = ""
     oidc_client_id: str = ""
     oidc_client_secret: str = field(default="", repr=False)
-    oidc_scope: str = "openid profile email"
-    oidc_name_claim: str = "preferred_username"
-    oidc_role_claim: str = "groups"
+    oidc_claims: str = ""
     oidc_roles: str = ""
 
     def __post_init__(self) -> None:
-        _check_range("port", self.port, 1, 65_535)
-        _check_range("threads", self.threads, 1, 1_024)
-        _check_range("connections", self.connections, 1, 100_000)
-        _check_range("body_seconds", self.body_seconds, 1, 3_600)
-        _check_range("reports_per_minute_per_prefix", self.reports_per_minute_per_prefix, 1, 10**9)
-        _check_range("max_waiting_reports", self.max_waiting_reports, 1, 10**7)
-        _check_range(
-            "reports_per_minute_per_collection", self.reports_per_minute_per_collection, 0, 10**9
-        )
-        _check_range("relay_batch", self.relay_batch, 0, 1_000_000)
-        if self.relay_batch == 1:
-            raise SettingsError(
-                "relay_batch must be 0 or at least 2, got 1: one report is no batch"
-            )
-        _check_range("spool_wait_ms", self.spool_wait_ms, 0, 10_000)
-        if self.spool_format not in ("block", "parquet"):
-            raise SettingsError(f"spool_format must be block or parquet, got {self.spool_format!r}")
-        _check_range("session_hours", self.session_hours, 1, 720)
-        _check_range("rotate_keys_days", self.rotate_keys_days, 0, 3_650)
+        for name in _NAMES:
+            object.__setattr__(self, name, _converted(name, getattr(self, name)))
         if not self.public_url:
             object.__setattr__(self, "public_url", self.own_address)
         _check_url("public_url", self.public_url)
         _check_store(self.store)
         _check_provider(self)
-        _check_metrics(self.metrics, trusted_proxy=self.trusted_proxy)
-        _check_range("workers", self.workers, 1, 64)
-        if self.workers > 1 and not self.shared:
-            raise SettingsError(
-                f"workers must be 1 with SQLite, which one process writes at a time, got "
-                f"{self.workers}: set store to a postgresql:// address for more"
-            )
+        _check_together(self)
 
     @classmethod
     def load(cls, environ: Mapping[str, str] = os.environ, file: Path | None = None) -> Self:
@@ -122,11 +103,11 @@ class Settings:
         Without `file`, deniable.toml in the data directory is read if it is there.
         """
         given = _from_environment(environ)
-        path = file or Path(given.get("data", "data")) / FILE_NAME
+        path = file or Path(given.get("data", "data").strip()).expanduser() / FILE_NAME
         written = _without_own_address(_from_file(path, must_exist=file is not None))
         if file is None and "data" in written:
             raise SettingsError(f"data cannot be set in {path}, which is looked for in it")
-        return cls(**{name: _convert(name, value) for name, value in {**written, **given}.items()})  # type: ignore[arg-type]
+        return cls(**{**written, **given})  # type: ignore[arg-type]
 
     @property
     def own_address(self) -> str:
@@ -148,8 +129,12 @@ class Settings:
     @property
     def role_of(self) -> Mapping[str, str]:
         """Value of the provider's claim → role, in the order they were written."""
-        pairs = [pair.partition("=") for pair in self.oidc_roles.split(",") if pair.strip()]
-        return {value.strip(): role.strip() for value, _, role in pairs}
+        return _pairs(self.oidc_roles)
+
+    @property
+    def oidc_request(self) -> Mapping[str, str]:
+        """Claim of the `role`, claim of the `name`, and the `scope` that asks for them."""
+        return {**OIDC_REQUEST, **_pairs(self.oidc_claims)}
 
     @property
     def shared(self) -> bool:
@@ -187,7 +172,6 @@ def keep(data: Path, settings: Mapping[str, str | int]) -> None:
 
 
 _NAMES = tuple(field.name for field in fields(Settings))
-_KINDS: Mapping[str, str] = {field.name: str(field.type) for field in fields(Settings)}
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -217,7 +201,7 @@ def _from_file(path: Path, *, must_exist: bool) -> dict[str, object]:
 def _without_own_address(written: dict[str, object]) -> dict[str, object]:
     """A file's public URL that is only its own host and port follows those of the environment."""
     place = {name: written[name] for name in ("host", "port") if name in written}
-    own = Settings(**{name: _convert(name, value) for name, value in place.items()})  # type: ignore[arg-type]
+    own = Settings(**place)  # type: ignore[arg-type]
     kept = written.get("public_url") != own.own_address
     return {name: value for name, value in written.items() if kept or name != "public_url"}
 
@@ -225,48 +209,49 @@ def _without_own_address(written: dict[str, object]) -> dict[str, object]:
 def _check_known(name: str, *, spelled: str, spell: Callable[[str], str]) -> None:
     if name in _NAMES:
         return
+    if name in REMOVED:
+        raise SettingsError(f"{spelled} is no longer a setting: {REMOVED[name]}. Remove it")
     near = difflib.get_close_matches(name, _NAMES, n=1) or _NAMES
     hint = ", ".join(spell(known) for known in near)
     raise SettingsError(f"{spelled} is not a setting; did you mean {hint}?")
 
 
-def _convert(name: str, value: object) -> object:
-    convert = {"int": _integer, "bool": _boolean, "Path": _path}.get(_KINDS[name], _text)
-    return convert(name, value)
+@cache
+def _types() -> Mapping[str, Any]:
+    return get_type_hints(Settings, include_extras=True)
 
 
-def _integer(name: str, value: object) -> int:
+def _converted(name: str, value: object) -> object:
+    """The value of a setting, which variables give as text; SettingsError out of its range."""
+    kind = _types()[name]
+    plain = value.strip() if isinstance(value, str) else value
+    if kind is bool and isinstance(plain, str):
+        plain = _SWITCH.get(plain.lower(), plain)
     try:
-        if isinstance(value, bool | float):
-            raise ValueError
-        return int(str(value))
-    except ValueError:
-        raise SettingsError(f"{name} must be a whole number, got {value!r}") from None
+        return msgspec.convert(plain, kind, strict=False, dec_hook=_path)
+    except msgspec.ValidationError:
+        raise SettingsError(f"{name} must be {_allowed(kind)}, got {value!r}") from None
 
 
-def _boolean(name: str, value: object) -> bool:
-    text = str(value).strip().lower()
-    if text not in _FALSE + _TRUE:
-        raise SettingsError(f"{name} must be true or false, got {value!r}")
-    return text in _TRUE
+def _path(_kind: type, value: object) -> Path:
+    if not value or not isinstance(value, str | Path):
+        raise ValueError(value)
+    return Path(value).expanduser()
 
 
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise SettingsError(f"{name} must be a string, got {value!r}")
-    return value.strip()
-
-
-def _path(name: str, value: object) -> Path:
-    text = _text(name, value)
-    if not text:
-        raise SettingsError(f"{name} must be a directory, got an empty string")
-    return Path(text).expanduser()
-
-
-def _check_range(name: str, value: int, low: int, high: int) -> None:
-    if not low <= value <= high:
-        raise SettingsError(f"{name} must be {low}…{high}, got {value}")
+def _allowed(kind: object) -> str:
+    match msgspec.inspect.type_info(kind):
+        case msgspec.inspect.IntType(ge=low, le=high):
+            return f"a whole number, {low}…{high}"
+        case msgspec.inspect.BoolType():
+            return "true or false"
+        case msgspec.inspect.LiteralType(values=values):
+            *others, last = map(str, values)
+            return f"{', '.join(others)} or {last}"
+        case msgspec.inspect.CustomType():
+            return "a directory"
+        case _:
+            return "a string"
 
 
 def _check_store(value: str) -> None:
@@ -278,13 +263,19 @@ def _check_store(value: str) -> None:
         )
 
 
-def _check_metrics(value: str, *, trusted_proxy: bool) -> None:
-    if value not in ("admin", "loopback", "off"):
-        raise SettingsError(f"metrics must be admin, loopback or off, got {value!r}")
-    if value == "loopback" and trusted_proxy:
+def _check_together(settings: Settings) -> None:
+    """What one setting alone does not show."""
+    if settings.relay_batch == 1:
+        raise SettingsError("relay_batch must be 0 or at least 2, got 1: one report is no batch")
+    if settings.metrics == "loopback" and settings.trusted_proxy:
         raise SettingsError(
             "metrics must be admin or off behind a trusted_proxy, whose requests all come from "
             "this machine, got 'loopback'"
+        )
+    if settings.workers > 1 and not settings.shared:
+        raise SettingsError(
+            f"workers must be 1 with SQLite, which one process writes at a time, got "
+            f"{settings.workers}: set store to a postgresql:// address for more"
         )
 
 
@@ -300,6 +291,12 @@ def _check_provider(settings: Settings) -> None:
         raise SettingsError(
             "oidc_issuer, oidc_client_id and oidc_roles must be set together, or none of them"
         )
+    for name in settings.oidc_request:
+        if name not in OIDC_REQUEST or not settings.oidc_request[name]:
+            raise SettingsError(
+                "oidc_claims must be pairs like 'role=groups, name=email', of "
+                f"{', '.join(OIDC_REQUEST)}, got {settings.oidc_claims!r}"
+            )
     for value, role in settings.role_of.items():
         if role not in PEOPLE or not value:
             raise SettingsError(
@@ -311,6 +308,12 @@ def _check_provider(settings: Settings) -> None:
         raise SettingsError(
             f"oidc_issuer must be https://…, or http on this machine, got {settings.oidc_issuer!r}"
         )
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """`a=b, c=d` as a mapping, in the order it was written."""
+    pairs = [pair.partition("=") for pair in text.split(",") if pair.strip()]
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _is_safe(scheme: str, host: str | None) -> bool:

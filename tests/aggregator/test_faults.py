@@ -130,7 +130,8 @@ def test_a_disk_that_is_full_refuses_and_goes_on_when_there_is_room(tmp_path: Pa
 def test_while_the_disk_is_slow_a_bounded_number_waits_and_others_are_told_to_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(tmp_path, max_waiting_reports=1) as world, ThreadPoolExecutor(2) as pool:
+    with opened(tmp_path) as world, ThreadPoolExecutor(2) as pool:
+        monkeypatch.setattr(world.service.ingest._commits, "_max_waiting", 1)
         found = world.register(authored())
         reports = [world.report(found, BITS) for _ in range(3)]
         arrived, through = threading.Semaphore(0), threading.Semaphore(0)

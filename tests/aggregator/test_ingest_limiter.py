@@ -84,22 +84,22 @@ def test_what_is_remembered_names_no_network_and_is_gone_after_the_window() -> N
     limiter = PrefixLimiter(60, clock=clock)
     limiter.admit("192.0.2")
     limiter.admit("192.0.3")
-    counts = limiter._limiter._windows._counts
+    counts = limiter._limiter._counts
     assert len(counts) == 2
     assert not any("192" in name for name in counts)
     clock.now += 10
     limiter.admit("192.0.4")
-    assert len(limiter._limiter._windows._counts) == 1
+    assert len(limiter._limiter._counts) == 1
 
 
 def test_a_network_has_another_pseudonym_every_hour() -> None:
     clock = Moment()
     limiter = PrefixLimiter(60, clock=clock)
-    first = limiter._limiter._pseudonym("192.0.2")
-    assert limiter._limiter._pseudonym("192.0.2") == first
+    first = limiter._limiter._pseudonym("192.0.2", clock.now)
+    assert limiter._limiter._pseudonym("192.0.2", clock.now) == first
     clock.now += 3_600
-    assert limiter._limiter._pseudonym("192.0.2") != first
-    assert PrefixLimiter(60, clock=clock)._limiter._pseudonym("192.0.2") != first
+    assert limiter._limiter._pseudonym("192.0.2", clock.now) != first
+    assert PrefixLimiter(60, clock=clock)._limiter._pseudonym("192.0.2", clock.now) != first
 
 
 def test_a_collection_takes_its_share_whoever_sends_and_others_theirs() -> None:

@@ -279,7 +279,7 @@ def test_where_they_are_off_not_even_an_admin_reads_them(tmp_path: Path) -> None
 
 def test_the_setting_is_checked_and_a_proxy_is_never_taken_for_this_machine() -> None:
     with pytest.raises(SettingsError, match="admin, loopback or off, got 'all'"):
-        Settings(metrics="all")
+        Settings(metrics="all")  # type: ignore[arg-type]
     with pytest.raises(SettingsError, match="behind a trusted_proxy"):
         Settings(metrics="loopback", trusted_proxy=True)
 

@@ -126,10 +126,21 @@ def test_who_is_in_no_group_that_counts_stays_out(
 def test_the_role_may_lie_inside_a_claim(
     browser: Browser, provider: IdentityProvider, service: Service
 ) -> None:
-    object.__setattr__(service.settings, "oidc_role_claim", "realm_access.roles")
+    object.__setattr__(service.settings, "oidc_claims", "role=realm_access.roles")
     provider.claims = {"groups": None, "realm_access": {"roles": ["admins"]}}
     back(browser, sent(browser))
     assert browser.client.get("/who").text == "ana admin"
+
+
+def test_claims_and_scope_are_those_of_the_setting(
+    browser: Browser, provider: IdentityProvider, service: Service
+) -> None:
+    claims = "name=email, scope=openid email roles"
+    object.__setattr__(service.settings, "oidc_claims", claims)
+    provider.claims = {"email": "ana@example.org", "groups": ["staff"]}
+    back(browser, sent(browser))
+    assert provider.asked[-1]["scope"] == "openid email roles"
+    assert browser.client.get("/who").text == "ana@example.org viewer"
 
 
 def test_who_has_no_name_to_show_goes_by_the_subject(
@@ -396,6 +407,9 @@ def test_signing_in_with_a_provider_is_an_act(browser: Browser, service: Service
         ({"oidc_roles": "staff=root"}, "must be pairs"),
         ({"oidc_roles": "staff"}, "must be pairs"),
         ({"oidc_roles": "=admin"}, "must be pairs"),
+        ({"oidc_claims": "groups"}, "must be pairs"),
+        ({"oidc_claims": "roles=groups"}, "of role, name, scope, got 'roles=groups'"),
+        ({"oidc_claims": "role="}, "must be pairs"),
     ],
 )
 def test_settings_that_would_let_the_wrong_people_in_are_refused(

@@ -18,7 +18,7 @@ from deniable_aggregator.loadgen.target import fetch_target
 from deniable_aggregator.process.serving import SPARE_THREADS
 from deniable_shared.report import MAX_UPLOAD_BYTES, MEDIA_TYPE
 from support.deniable_command import wait_until
-from support.live_service import Live, live
+from support.live_service import Live, bodies_within, live
 
 pytestmark = pytest.mark.processes
 
@@ -32,7 +32,7 @@ CHUNK = bytes(65_536)
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """Cuts a body off after a second, as long as an honest one may take on a busy machine."""
     folder = tmp_path_factory.mktemp("overload")
-    with live(folder, threads=THREADS, body_seconds=1, connections=64) as started:
+    with bodies_within(1), live(folder, threads=THREADS) as started:
         yield started
 
 
@@ -40,7 +40,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """Gives a body all the time it needs."""
     folder = tmp_path_factory.mktemp("patient")
-    with live(folder, threads=THREADS, body_seconds=60, connections=64) as started:
+    with bodies_within(60), live(folder, threads=THREADS) as started:
         yield started
 
 

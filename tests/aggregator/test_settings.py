@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import stat
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from deniable_aggregator.errors import SettingsError
-from deniable_aggregator.settings import Settings, keep
+from deniable_aggregator.settings import REMOVED, Settings, keep
+
+MOVED = (Path(__file__).parents[2] / "docs/moved-settings.md").read_text(encoding="utf-8")
 
 
 def written(folder: Path, text: str) -> Path:
@@ -30,9 +33,35 @@ def test_the_environment_wins_over_the_file_and_the_file_over_the_default(tmp_pa
     assert found == Settings(data=tmp_path, port=9100, host="::", trusted_proxy=True)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("yes", True), ("On", True), ("1", True), (" TRUE ", True), ("no", False), ("OFF", False)],
+)
+def test_a_switch_takes_the_words_that_people_write(text: str, value: bool) -> None:
+    assert Settings.load({"DENIABLE_TRUSTED_PROXY": text}).trusted_proxy is value
+
+
+def test_what_is_given_to_the_constructor_is_checked_too() -> None:
+    with pytest.raises(SettingsError, match="threads must be a whole number, 1…1024, got 0"):
+        Settings(threads=0)
+    with pytest.raises(SettingsError, match="must be admin, loopback or off, got 'all'"):
+        replace(Settings(), metrics="all")  # type: ignore[arg-type]
+
+
 def test_a_named_file_is_read_instead_of_the_one_in_the_directory(tmp_path: Path) -> None:
     path = written(tmp_path, f'data = "{tmp_path / "d"}"\nthreads = 4\n')
     assert Settings.load({}, path) == Settings(data=tmp_path / "d", threads=4)
+
+
+def test_the_file_of_a_directory_below_home_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """systemd and Docker pass the tilde on as it is written."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "data").mkdir()
+    written(tmp_path / "data", "port = 9000\n")
+    settings = Settings.load({"DENIABLE_DATA": "~/data"})
+    assert (settings.data, settings.port) == (tmp_path / "data", 9000)
 
 
 def test_a_named_file_must_be_there(tmp_path: Path) -> None:
@@ -61,20 +90,22 @@ def test_what_others_read_from_the_environment_is_left_alone() -> None:
     ("environ", "message"),
     [
         ({"DENIABLE_PROT": "1"}, "DENIABLE_PROT is not a setting; did you mean DENIABLE_PORT?"),
-        ({"DENIABLE_PORT": "eight"}, "port must be a whole number, got 'eight'"),
-        ({"DENIABLE_PORT": ""}, "port must be a whole number, got ''"),
-        ({"DENIABLE_PORT": "0"}, "port must be 1…65535, got 0"),
-        ({"DENIABLE_PORT": "65536"}, "port must be 1…65535, got 65536"),
-        ({"DENIABLE_THREADS": "0"}, "threads must be 1…1024, got 0"),
+        ({"DENIABLE_PORT": "eight"}, "port must be a whole number, 1…65535, got 'eight'"),
+        ({"DENIABLE_PORT": ""}, "port must be a whole number, 1…65535, got ''"),
+        ({"DENIABLE_PORT": "0"}, "port must be a whole number, 1…65535, got '0'"),
+        ({"DENIABLE_PORT": "65536"}, "port must be a whole number, 1…65535, got '65536'"),
+        ({"DENIABLE_THREADS": "0"}, "threads must be a whole number, 1…1024, got '0'"),
         ({"DENIABLE_TRUSTED_PROXY": "maybe"}, "trusted_proxy must be true or false, got 'maybe'"),
-        ({"DENIABLE_DATA": " "}, "data must be a directory, got an empty string"),
+        ({"DENIABLE_DATA": " "}, "data must be a directory, got ' '"),
         ({"DENIABLE_PUBLIC_URL": "telemetry"}, "public_url must be http"),
         ({"DENIABLE_PUBLIC_URL": "https://a.example/x"}, "without a path"),
         ({"DENIABLE_STORE": "mysql://me:secret@x"}, "or postgresql://…, got 'mysql'"),
-        ({"DENIABLE_WORKERS": "0"}, "workers must be 1…64, got 0"),
+        ({"DENIABLE_WORKERS": "0"}, "workers must be a whole number, 1…64, got '0'"),
         ({"DENIABLE_WORKERS": "2"}, "must be 1 with SQLite, which one process writes at a time"),
-        ({"DENIABLE_REPORTS_PER_MINUTE_PER_PREFIX": "0"}, "must be 1…1000000000, got 0"),
-        ({"DENIABLE_MAX_WAITING_REPORTS": "0"}, "must be 1…10000000, got 0"),
+        (
+            {"DENIABLE_REPORTS_PER_MINUTE_PER_PREFIX": "0"},
+            "must be a whole number, 1…1000000000, got '0'",
+        ),
     ],
 )
 def test_a_mistake_in_the_environment_is_told_with_its_cure(
@@ -85,13 +116,32 @@ def test_a_mistake_in_the_environment_is_told_with_its_cure(
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize("name", sorted(REMOVED))
+def test_a_removed_setting_is_an_error_that_names_its_successor(name: str, tmp_path: Path) -> None:
+    variable = f"DENIABLE_{name.upper()}"
+    with pytest.raises(SettingsError) as in_environment:
+        Settings.load({variable: ""})
+    assert f"{variable} is no longer a setting: {REMOVED[name]}" in str(in_environment.value)
+    path = written(tmp_path, f"{name} = 1\n")
+    with pytest.raises(SettingsError) as in_file:
+        Settings.load({}, path)
+    assert f"{name} in {path} is no longer a setting: {REMOVED[name]}" in str(in_file.value)
+    assert f"| `{variable}` |" in MOVED
+
+
+def test_no_removed_setting_is_one_and_there_are_eighteen() -> None:
+    names = {field.name for field in fields(Settings)}
+    assert len(names) == 18
+    assert not names & REMOVED.keys()
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("prot = 1", "did you mean port?"),
         ('port = "1.5"', "port must be a whole number"),
-        ("port = 1.5", "port must be a whole number, got 1.5"),
-        ("port = true", "port must be a whole number, got True"),
+        ("port = 1.5", "port must be a whole number, 1…65535, got 1.5"),
+        ("port = true", "port must be a whole number, 1…65535, got True"),
         ("host = 5", "host must be a string, got 5"),
         ("trusted_proxy = 2", "trusted_proxy must be true or false"),
         ("port = = 1", "cannot be read"),

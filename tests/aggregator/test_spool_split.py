@@ -26,11 +26,11 @@ from support.places import Killed, killed_at
 from support.relay_world import tell
 from support.split_world import YES, Split
 
-SETTINGS: dict[str, dict[str, Any]] = {
+OPTIONS: dict[str, dict[str, Any]] = {
     "directory": {},
-    "moved": {"spool_wait_ms": 0},
-    "s3": {"spool_wait_ms": 0, "spool_format": "parquet"},
-    "database": {"spool_format": "parquet"},
+    "moved": {"wait_ms": 0},
+    "s3": {"wait_ms": 0, "block_format": "parquet"},
+    "database": {"block_format": "parquet"},
 }
 
 
@@ -47,7 +47,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 def split(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Split]:
     """Each kind of database, each kind of place and both formats of blocks."""
     store, place = request.param
-    with split_world.opened(tmp_path, store, place, SETTINGS[place]) as split:
+    with split_world.opened(tmp_path, store, place, intake_options=OPTIONS[place]) as split:
         yield split
 
 

@@ -67,12 +67,13 @@ def test_the_same_with_a_bucket_between_intake_and_consumer(
     way: LongWay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spool = s3_server.bucket()
-    for name, value in {**s3_server.CREDENTIALS, "DENIABLE_SPOOL_FORMAT": "parquet"}.items():
+    for name, value in s3_server.CREDENTIALS.items():
         monkeypatch.setenv(name, value)
         way.deniable.environ[name] = value
     opening = ("open", "--spool", spool, "--once")
     assert way.deniable.done(*opening) == "Drained 0 reports\n"
-    intake = way.start(way.front, "serve", "--spool", spool, "--data", "nowhere")
+    options = ("--spool-format", "parquet", "--spool-wait-ms", "200")
+    intake = way.start(way.front, "serve", "--spool", spool, "--data", "nowhere", *options)
     assert [way.answer(device) for device in range(3)] == [1] * 3
     kill(intake)
     mine = f"/{urlsplit(spool).netloc}/"

@@ -6,12 +6,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
+
+import pytest
 
 from deniable_aggregator.client.remote import remote
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.keys import initialise, read_seed
+from deniable_aggregator.process import serving
 from deniable_aggregator.process.serving import Server, free_port, running
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
@@ -20,7 +24,7 @@ from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from support.deniable_command import SETTINGS_TOML
 
-__all__ = ["Live", "live", "prepare"]
+__all__ = ["Live", "bodies_within", "live", "prepare"]
 
 
 @dataclass
@@ -67,6 +71,17 @@ def prepare(settings: Settings, *, ahead: float = 0.0) -> Manifest:
     finally:
         service.close()
     return manifest
+
+
+@contextmanager
+def bodies_within(seconds: int) -> Iterator[None]:
+    """Services that start within the block give a request's body so many seconds."""
+    arguments = partial(serving.granian_arguments, factory="support.body_seconds:app")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TEST_BODY_SECONDS", str(seconds))
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent.parent))
+        patch.setattr(serving, "granian_arguments", arguments)
+        yield
 
 
 @contextmanager

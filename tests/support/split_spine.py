@@ -36,7 +36,7 @@ class SplitSpine(Spine):
 
     consumer: SpoolConsumer | None = None
     intake: KeylessIntake | None = None
-    intake_settings: ClassVar[dict[str, Any]] = {}
+    intake_options: ClassVar[dict[str, Any]] = {}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,8 +106,10 @@ class SplitSpine(Spine):
 
     def _opened(self) -> KeylessIntake:
         if self.intake is None:
-            settings = Settings(data=self.folder / "nowhere", **self.intake_settings)
-            self.intake = KeylessIntake(self.spool, settings, clock=self.clock)
+            settings = Settings(data=self.folder / "nowhere")
+            self.intake = KeylessIntake(
+                self.spool, settings, clock=self.clock, **self.intake_options
+            )
             self.intake.tick()
         return self.intake
 
@@ -129,7 +131,7 @@ class StoredSplitSpine(SplitSpine):
     """Blocks in Parquet, in an object store."""
 
     address: str = ""
-    intake_settings: ClassVar[dict[str, Any]] = {"spool_format": "parquet", "spool_wait_ms": 0}
+    intake_options: ClassVar[dict[str, Any]] = {"block_format": "parquet", "wait_ms": 0}
 
     @property
     def spool(self) -> str:

@@ -25,16 +25,23 @@ YES = {"dark_mode": True, "beta": False}
 
 
 class Split:
-    """`world` is what the consumer's directory holds; `intake_settings` are the intake's own.
+    """`world` is what the consumer's directory holds; settings and options are the intake's own.
 
     `spool` is the directory where `place` is one.
     """
 
     def __init__(
-        self, folder: Path, world: api_world.World, place: Place, **intake_settings: Any
+        self,
+        folder: Path,
+        world: api_world.World,
+        place: Place,
+        *,
+        intake_settings: Mapping[str, Any],
+        intake_options: Mapping[str, Any],
     ) -> None:
         self.spool, self.place = folder / "spool", place
-        self.world, self.intake_settings = world, intake_settings
+        self.world = world
+        self.intake_settings, self.intake_options = intake_settings, intake_options
         self.collection = world.register(api_world.authored())
         self.intake = self.new_intake()
         self.consumer = self.new_consumer()
@@ -49,7 +56,7 @@ class Split:
 
     def new_intake(self) -> KeylessIntake:
         settings = Settings(data=self.spool / "nowhere", **self.intake_settings)
-        return KeylessIntake(self.place.address, settings, clock=self.clock)
+        return KeylessIntake(self.place.address, settings, clock=self.clock, **self.intake_options)
 
     def publish(self) -> None:
         """The consumer says what there is, and the intake hears it."""
@@ -93,9 +100,13 @@ def opened(
     folder: Path,
     kind: str = "sqlite",
     place: str = "directory",
+    *,
     intake_settings: Mapping[str, Any] = MappingProxyType({}),
+    intake_options: Mapping[str, Any] = MappingProxyType({}),
     **settings: Any,
 ) -> Iterator[Split]:
     """Over a database and a spool of those kinds; the settings are the consumer's."""
     with place_of(place, folder) as made, api_world.opened(folder, kind=kind, **settings) as world:
-        yield Split(folder, world, made, **intake_settings)
+        yield Split(
+            folder, world, made, intake_settings=intake_settings, intake_options=intake_options
+        )

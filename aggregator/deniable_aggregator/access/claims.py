@@ -46,11 +46,11 @@ def checked(claims: Mapping[str, Any], *, issuer: str, client: str, nonce: str, 
 
 def person_of(claims: Mapping[str, Any], settings: Settings) -> Person:
     """Name and role; of several roles the one that may do most."""
-    found = _found(claims, settings.oidc_role_claim)
+    found = _found(claims, settings.oidc_request["role"])
     values = found if isinstance(found, list) else [found]
     mapped = settings.role_of
     roles = {mapped[value] for value in values if isinstance(value, str) and value in mapped}
-    name = claims.get(settings.oidc_name_claim)
+    name = claims.get(settings.oidc_request["name"])
     shown = name if isinstance(name, str) and name.isprintable() and name else str(claims["sub"])
     if not shown.isprintable():
         raise SignInError("the person's name is not printable")

@@ -122,7 +122,7 @@ class Provider:
             token_endpoint_auth_method=self._discovery.authentication(
                 confidential=bool(settings.oidc_client_secret)
             ),
-            scope=settings.oidc_scope,
+            scope=settings.oidc_request["scope"],
             redirect_uri=settings.public_url.rstrip("/") + DONE,
             code_challenge_method="S256",
             timeout=10.0,

@@ -15,6 +15,9 @@ from deniable_aggregator.access.roles import Identity, scope_of
 from deniable_aggregator.access.rows import LinkRow, SessionRow
 from deniable_shared.epochs import Clock
 
+SESSION_SECONDS = 12 * 3_600
+"""How long a person stays signed in."""
+
 LINK_SECONDS = 900
 """How long a one-time link holds."""
 
@@ -54,10 +57,9 @@ class SessionStore(Protocol):
 class Sessions:
     """Begins, recognizes, lists and ends sessions; makes the links that begin one."""
 
-    def __init__(self, store: SessionStore, *, clock: Clock, seconds: int) -> None:
+    def __init__(self, store: SessionStore, *, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._seconds = seconds
 
     def begin(
         self, name: str, role: str, collections: Iterable[str] | None, *, via: str
@@ -131,7 +133,7 @@ class Sessions:
             collections=collections,
             via=via,
             created=now,
-            expires=now + self._seconds,
+            expires=now + SESSION_SECONDS,
         )
 
 

@@ -17,6 +17,7 @@ from deniable_aggregator.access.guard import (
     service,
     set_cookie,
 )
+from deniable_aggregator.access.sessions import SESSION_SECONDS
 
 blueprint = Blueprint("signin", __name__)
 
@@ -83,7 +84,7 @@ def begun(secret: str, wanted: str | None = None) -> Response:
     if before is not None:
         service().sessions.end(before.id, audit=None)
     response = see_other(local_path(request.form.get("next") if wanted is None else wanted))
-    set_cookie(response, SESSION_COOKIE, secret, seconds=service().settings.session_hours * 3_600)
+    set_cookie(response, SESSION_COOKIE, secret, seconds=SESSION_SECONDS)
     set_cookie(response, FORM_COOKIE, "", seconds=0)
     return response
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -40,6 +41,17 @@ if TYPE_CHECKING:
     help_text="Take reports without any key and put them there, for `deniable open`: a directory, "
     "s3://…, gs://… or postgresql://….",
 )
+@click.option(
+    "--spool-format",
+    type=click.Choice(["block", "parquet"]),
+    help="What --spool writes; parquet needs the extra arrow. [default: block]",
+)
+@click.option(
+    "--spool-wait-ms",
+    type=click.IntRange(0, 10_000),
+    metavar="MS",
+    help="How long --spool gathers reports for one object of an object store. [default: 1000]",
+)
 def serve(
     data: Path | None,
     host: str | None,
@@ -47,6 +59,8 @@ def serve(
     workers: int | None,
     access_log: bool,
     spool: str | None,
+    spool_format: str | None,
+    spool_wait_ms: int | None,
 ) -> None:
     """Run the service.
 
@@ -58,6 +72,10 @@ def serve(
     """
     from deniable_aggregator.process import first_link, serving
 
+    given = {"block_format": spool_format, "wait_ms": spool_wait_ms}
+    options = {name: value for name, value in given.items() if value is not None}
+    if options and spool is None:
+        raise click.UsageError("--spool-format and --spool-wait-ms need --spool")
     settings = settings_for(data)
     if workers is not None:
         settings = replace(settings, workers=workers)
@@ -68,7 +86,7 @@ def serve(
             "let a proxy end TLS in front of it."
         )
     if spool is not None:
-        _take_without_keys(settings, spool, access_log=access_log)
+        _take_without_keys(settings, spool, options, access_log=access_log)
     with serving.signals_as_interrupt(), serving.running(settings, access_log=access_log) as server:
         click.echo(f"Serving {settings.data} at {server.address} (Ctrl-C stops)")
         if server.suspended is not None:
@@ -92,23 +110,24 @@ def _say_where_devices_go(settings: Settings) -> None:
         )
 
 
-def _take_without_keys(settings: Settings, spool: str, *, access_log: bool) -> NoReturn:
+def _take_without_keys(
+    settings: Settings, spool: str, options: Mapping[str, Any], *, access_log: bool
+) -> NoReturn:
     """Granian takes this process over, with an application that has no key."""
     import os
     import sys
 
     from deniable_aggregator.process.serving import granian_arguments, require_free
-    from deniable_aggregator.spool import open_spool
+    from deniable_aggregator.spool import intake, open_spool
     from deniable_aggregator.spool.block_files import require_format
-    from deniable_aggregator.spool.intake import FACTORY, VARIABLE, require_no_key, without_secrets
 
-    require_no_key(settings)
-    settings = without_secrets(settings)
+    intake.require_no_key(settings)
+    settings = intake.without_secrets(settings)
     place = open_spool(spool)
-    require_format(settings.spool_format)
+    require_format(options.get("block_format", "block"))
     require_free(settings.host, settings.port)
-    arguments = granian_arguments(settings, access_log=access_log, factory=FACTORY)
-    environ = {**os.environ, **settings.environ(), VARIABLE: spool}
+    arguments = granian_arguments(settings, access_log=access_log, factory=intake.FACTORY)
+    environ = {**os.environ, **settings.environ(), **intake.environ(spool, options)}
     say(
         f"Taking reports for {place.where} at http://{settings.host}:{settings.port} (Ctrl-C stops)"
     )

@@ -65,7 +65,7 @@ class Ingest:
         self._tracer = tracer
         self._limiter = PrefixLimiter(settings.reports_per_minute_per_prefix, clock=clock)
         self._shares = CollectionLimiter(settings.reports_per_minute_per_collection, clock=clock)
-        self._commits = GroupCommit(self._commit, max_waiting=settings.max_waiting_reports)
+        self._commits = GroupCommit(self._commit)
         self._relays_only = settings.relay_batch > 0
         self._closed: set[tuple[str, int]] = set()
 

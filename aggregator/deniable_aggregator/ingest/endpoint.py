@@ -22,7 +22,7 @@ from deniable_aggregator.ingest.request import (
     read_body,
     upload_collection,
 )
-from deniable_aggregator.ingest.slow_body_guard import SlowBodyGuard
+from deniable_aggregator.ingest.slow_body_guard import BODY_SECONDS, SlowBodyGuard
 from deniable_aggregator.problem import Problem
 from deniable_shared.report import ERRORS_MEDIA_TYPE, encode_errors
 
@@ -64,7 +64,7 @@ class UploadEndpoint:
         self._tracer = tracer
         self._limited = not settings.trusted_proxy
         self._admission = Admission(settings.threads)
-        self.body_guard = SlowBodyGuard(settings.body_seconds)
+        self.body_guard = SlowBodyGuard(BODY_SECONDS)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         try:

@@ -12,10 +12,6 @@ import math
 import secrets
 import threading
 
-from limits import RateLimitItemPerSecond
-from limits.storage import Storage
-from limits.strategies import FixedWindowRateLimiter
-
 from deniable_aggregator.problem import Problem, jittered
 from deniable_shared.epochs import Clock
 
@@ -40,24 +36,33 @@ def network_prefix(address: str) -> str:
 class Limiter:
     """Counts what comes under a name in a window of seconds. Thread-safe.
 
-    Names are kept as a MAC under a random key of the hour, only as long as the window lasts.
+    Names are kept as a MAC under a random key of the hour. Counters of the current window only are
+    held, so that a flood of networks holds memory for seconds.
     """
 
     def __init__(self, amount: int, seconds: int, *, clock: Clock) -> None:
         self.amount = amount
-        self._windows = _Windows(clock)
-        self._strategy = FixedWindowRateLimiter(self._windows)
-        self._limit = RateLimitItemPerSecond(amount, seconds)
+        self._seconds = seconds
         self._clock = clock
+        self._lock = threading.Lock()
+        self._window = 0
+        self._counts: dict[str, int] = {}
         self._hour = -1
         self._key = b""
 
     def hit(self, name: str, cost: int = 1) -> bool:
         """Count; False once more than the amount came under this name."""
-        return self._strategy.hit(self._limit, self._pseudonym(name), cost=cost)
+        now = self._clock()
+        window, pseudonym = int(now // self._seconds), self._pseudonym(name, now)
+        with self._lock:
+            if window != self._window:
+                self._window, self._counts = window, {}
+            count = self._counts.get(pseudonym, 0) + cost
+            self._counts[pseudonym] = count
+        return count <= self.amount
 
-    def _pseudonym(self, name: str) -> str:
-        hour = int(self._clock() // KEY_SECONDS)
+    def _pseudonym(self, name: str, now: float) -> str:
+        hour = int(now // KEY_SECONDS)
         if hour != self._hour:
             self._key, self._hour = secrets.token_bytes(32), hour
         return hashlib.blake2b(name.encode(), key=self._key, digest_size=16).hexdigest()
@@ -99,51 +104,3 @@ def _too_many(what: str, amount: int) -> Problem:
         f"{what} {amount} reports in {WINDOW_SECONDS} s",
         retry_after=jittered(WINDOW_SECONDS),
     )
-
-
-class _Windows(Storage):
-    """Counters of the current window only, so that a flood of networks holds memory for seconds.
-
-    The library's own memory storage starts a thread every 10 ms, walks all keys in it and reads the
-    wall clock: neither bounded nor testable.
-    """
-
-    STORAGE_SCHEME = None
-
-    def __init__(self, clock: Clock) -> None:
-        super().__init__()
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._window = 0
-        self._counts: dict[str, int] = {}
-
-    @property
-    def base_exceptions(self) -> type[Exception]:
-        return ValueError
-
-    def incr(self, key: str, expiry: float, amount: int = 1) -> int:
-        window = int(self._clock() // expiry)
-        with self._lock:
-            if window != self._window:
-                self._window, self._counts = window, {}
-            count = self._counts.get(key, 0) + amount
-            self._counts[key] = count
-        return count
-
-    def get(self, key: str) -> int:
-        return self._counts.get(key, 0)
-
-    def get_expiry(self, _key: str) -> float:
-        return self._clock()
-
-    def check(self) -> bool:
-        return True
-
-    def reset(self) -> int:
-        with self._lock:
-            held, self._counts = len(self._counts), {}
-        return held
-
-    def clear(self, key: str) -> None:
-        with self._lock:
-            self._counts.pop(key, None)

@@ -18,6 +18,9 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
+BODY_SECONDS = 10
+"""How long the body of a request may take."""
+
 _DESCRIPTORS = Path("/proc/self/fd")
 _TCP_INFO = getattr(socket, "TCP_INFO", None)
 _LAST_DATA_SENT = struct.Struct("=44xI")  # milliseconds since, or since the connection was made

@@ -43,6 +43,8 @@ The path is quoted (`r`) and cut: no line break in it forges a line, no long one
 """
 WORKER_KILL_SECONDS = 12
 """A worker that does not end by itself is killed after that, so that the server ends within 15."""
+LEAST_CONNECTIONS = 512
+"""A worker holds so many, and never fewer than two for each of its threads."""
 SPARE_THREADS = 8
 """For whoever does not upload, and to refuse uploads while all threads wait for the disk."""
 
@@ -161,6 +163,10 @@ def running(
         server.stop()
 
 
+def _connections(threads: int) -> int:
+    return max(LEAST_CONNECTIONS, 2 * (threads + SPARE_THREADS))
+
+
 def granian_arguments(settings: Settings, *, access_log: bool, factory: str = SERVICE) -> list[str]:
     """Everything granian is told; every limit it would otherwise leave open is set."""
     return [
@@ -169,7 +175,7 @@ def granian_arguments(settings: Settings, *, access_log: bool, factory: str = SE
         *("--workers", str(settings.workers)),
         *("--blocking-threads", str(settings.threads + SPARE_THREADS)),
         *(("--respawn-failed-workers",) if settings.workers > 1 else ()),
-        *("--backpressure", str(settings.connections)),  # which counts connections, idle ones too
+        *("--backpressure", str(_connections(settings.threads))),  # idle connections count, too
         *("--workers-kill-timeout", str(WORKER_KILL_SECONDS)),
         *("--http1-header-read-timeout", str(HEADER_MILLISECONDS)),
         *("--log-level", "error"),  # below that it only says that it starts and stops

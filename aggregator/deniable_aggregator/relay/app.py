@@ -21,7 +21,7 @@ from deniable_aggregator.ingest.request import (
     read_body,
     upload_collection,
 )
-from deniable_aggregator.ingest.slow_body_guard import SlowBodyGuard
+from deniable_aggregator.ingest.slow_body_guard import BODY_SECONDS, SlowBodyGuard
 from deniable_aggregator.problem import Problem
 from deniable_shared.report import ERRORS_MEDIA_TYPE, encode_errors
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 DSSE = "application/vnd.dsse.envelope+json"
 JSON = "application/json"
-BODY_SECONDS = 10
 MANIFEST = ("/v1/collections/", "/manifest")
 
 Reply = tuple[str, Headers, bytes]
@@ -52,7 +51,6 @@ class RelayApp:
         *,
         trusted_proxy: bool,
         suspension: Suspension,
-        body_seconds: float = BODY_SECONDS,
         is_relay: IsRelay | None = None,
     ) -> None:
         """Without `is_relay` nobody has a token here, and what is called one is not looked at."""
@@ -60,7 +58,7 @@ class RelayApp:
         self._suspension = suspension
         self._limited = not trusted_proxy
         self._is_relay = is_relay
-        self.body_guard = SlowBodyGuard(body_seconds)
+        self.body_guard = SlowBodyGuard(BODY_SECONDS)
         self._pages: dict[str, Callable[[WSGIEnvironment], Reply]] = {
             "/v1/keys": lambda _: _ok(self._uploads.require_mirror().keys, DSSE),
             "/v1/collections": lambda _: _ok(self._uploads.require_mirror().listing, JSON),

@@ -9,11 +9,12 @@ whether its id is new, the consumer of the spool checks.
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -44,6 +45,7 @@ from deniable_shared.errors import DeniableError
 VARIABLE = "DENIABLE_SPOOL"
 FACTORY = "deniable_aggregator.spool.intake:app"
 TICK_SECONDS = 5.0
+WAIT_MS = 1_000
 
 logger = logging.getLogger(__name__)
 
@@ -56,17 +58,23 @@ class KeylessIntake:
         address: str | Path,
         settings: Settings,
         *,
+        block_format: str = "block",
+        wait_ms: int = WAIT_MS,
         clock: Clock = time.time,
         boot_clock: Clock | None = None,
     ) -> None:
         """SpoolError where a key of reports can be read: this is where strangers come in.
 
-        A `clock` that is given without `boot_clock` is not watched.
+        `block_format` is "block" or "parquet". Reports for one object of an object store are
+        gathered for `wait_ms`, far less than openers allow for. A `clock` that is given without
+        `boot_clock` is not watched.
         """
         require_no_key(settings)
         self._spool = open_spool(address)
-        self._format = require_format(settings.spool_format)
+        self._format = require_format(block_format)
         self._read_notices = notices_reader(self._spool)
+        # Once every thread has an upload that waits, nothing more can come.
+        window = BatchWindow(settings.threads, wait_ms / 1_000)
         suspension = Suspension()
         self._clock_watch = ClockWatch(clock, boot_clock, suspension=suspension)
         self._relays = NO_RELAYS
@@ -77,13 +85,12 @@ class KeylessIntake:
             max_waiting=math.inf,
             clock=self._clock_watch.now,
             anonymous=False,
-            window=_batch_window(settings) if self._spool.batches_uploads else None,
+            window=window if self._spool.batches_uploads else None,
         )
         self.app = RelayApp(
             self.uploads,
             trusted_proxy=settings.trusted_proxy,
             suspension=suspension,
-            body_seconds=settings.body_seconds,
             is_relay=self._is_relay,
         )
 
@@ -111,11 +118,6 @@ class KeylessIntake:
         return [True] * len(records)
 
 
-def _batch_window(settings: Settings) -> BatchWindow:
-    """Every thread has an upload that waits: nothing more can come."""
-    return BatchWindow(settings.threads, settings.spool_wait_ms / 1_000)
-
-
 def require_no_key(settings: Settings) -> None:
     """SpoolError where this process can read a private key in the data directory."""
     for path in sorted((settings.data / "keys").glob("*.key")):
@@ -139,11 +141,16 @@ def without_secrets(settings: Settings) -> Settings:
     )
 
 
+def environ(address: str, options: Mapping[str, object]) -> dict[str, str]:
+    """The variable that gives a child process these arguments of an intake."""
+    return {VARIABLE: json.dumps({"address": address, **options})}
+
+
 @cache
 def app() -> RelayApp:
     """The intake of this process, over the spool that its starter named."""
     with ended_at_once():
-        intake = KeylessIntake(os.environ[VARIABLE], Settings.load())
+        intake = KeylessIntake(settings=Settings.load(), **json.loads(os.environ[VARIABLE]))
     keep_house(
         Housekeeping(intake.tick, every_seconds=TICK_SECONDS),
         Housekeeping(intake.app.body_guard.cut_off, every_seconds=LOOK_SECONDS),

@@ -1,0 +1,18 @@
+"""The application of `deniable serve` whose bodies may take TEST_BODY_SECONDS, a test's choice."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from deniable_aggregator import wsgi
+from deniable_aggregator.ingest import endpoint
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+
+def app() -> Flask:
+    """What granian calls in the child process."""
+    vars(endpoint)["BODY_SECONDS"] = int(os.environ["TEST_BODY_SECONDS"])
+    return wsgi.app()
