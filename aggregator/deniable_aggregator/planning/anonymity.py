@@ -2,8 +2,8 @@
 
 One report of a batch of B, of which a share β is made up, hides among n = (1 − β)B honest ones: (ε,
 δ) is the least of two bounds, that of every randomizer (`accounting.shuffle`) and the
-privacy blanket of this mechanism (`blanket`). It is about one report, and about a reader who sees batches but not
-senders.
+privacy blanket of this mechanism (`blanket`). It is about one report, and about a reader who sees
+batches but not senders.
 
 Over all epochs: a person who is asked once has sent one report. Fresh answers have coins of their
 own each epoch, so k of them cost kε at kδ. Answers from one permanent answer do not: whoever knows

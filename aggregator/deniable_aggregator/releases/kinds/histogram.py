@@ -5,7 +5,8 @@
 Δ1 is how far one report moves all counts together (`message_spaces`): 2 for a choice, m for m bits.
 Frequencies, their spread and the presentable projection are computed from the noisy counts. Each
 interval inverts the law of the devices' noise plus this one (`confidence_limits`). It covers the
-frequency of the population that the answers were drawn from, and that among these answers more often still.
+frequency of the population that the answers were drawn from, and that among these answers more
+often still.
 """
 
 from __future__ import annotations
