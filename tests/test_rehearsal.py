@@ -102,10 +102,10 @@ class ToyEstimator(Histogram):
 COMMON = '''
 import numpy as np
 from deniable_aggregator import estimators
-from deniable_aggregator.central import aggregate
-from deniable_aggregator.central.account import Installation
-from deniable_aggregator.central.aggregate.contract import Facts, Part, Tallies
-from deniable_aggregator.central.aggregate.reach import label_reach
+from deniable_aggregator.releases import kinds
+from deniable_aggregator.central.accounting import Installation
+from deniable_aggregator.releases.kinds.contract import Facts, Part, Tallies
+from deniable_aggregator.releases.kinds.sensitivity import label_reach
 from deniable_aggregator.estimate.set_laws import of_set
 from deniable_aggregator.planning.plan import plan
 from deniable_aggregator.simulate import generator, simulated_tally
@@ -157,7 +157,7 @@ assert (label_reach(once).l1, label_reach(once).linf) == (2, 1)
 assert "toy/1" in mechanisms.released()
 facts = Facts("drinks-aaaaaa", manifest.domain, once, "once", "releases", (0,), 100_000, 1,
     Installation(1, once.epsilon))
-release = aggregate.plan("histogram", {"epsilon": "1"}, facts)
+release = kinds.plan("histogram", {"epsilon": "1"}, facts)
 assert release.draw(Tallies((Part(0, 0, 100_000, tally),))).result
 found = of_set(of, once, tally, int(tally.sum()), (0, 1))
 assert found.lower < 0.7 < found.upper

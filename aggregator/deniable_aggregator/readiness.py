@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable_aggregator.clock.watch import REASON as CLOCK
-from deniable_aggregator.heads.guard import NAME as DATABASE
+from deniable_aggregator.releases.rollback_guard.database_check import NAME as DATABASE
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:

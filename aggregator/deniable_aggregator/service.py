@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from deniable_aggregator.access.throttle import SignInLimiter
     from deniable_aggregator.access.tokens import Tokens
     from deniable_aggregator.access.users import Users
-    from deniable_aggregator.heads import Keeper
-    from deniable_aggregator.heads.guard import DatabaseGuard
-    from deniable_aggregator.heads.reconcile import Gap
     from deniable_aggregator.keys.rotation import Standing
     from deniable_aggregator.metrics.gauges import ServiceGauges
-    from deniable_aggregator.releases import Releases
+    from deniable_aggregator.releases.rollback_guard import Keeper
+    from deniable_aggregator.releases.rollback_guard.database_check import DatabaseGuard
+    from deniable_aggregator.releases.rollback_guard.reconcile import Gap
+    from deniable_aggregator.releases.service import Releases
 
 
 class Service:
@@ -196,14 +196,14 @@ class Service:
     @cached_property
     def heads(self) -> Keeper:
         """What the data directory knows of the database's age."""
-        from deniable_aggregator.heads import Keeper
+        from deniable_aggregator.releases.rollback_guard import Keeper
 
         return Keeper(self.settings.data, self.store)
 
     @cached_property
     def database(self) -> DatabaseGuard:
         """Whether the database is the one that the data directory knows."""
-        from deniable_aggregator.heads.guard import DatabaseGuard
+        from deniable_aggregator.releases.rollback_guard.database_check import DatabaseGuard
 
         return DatabaseGuard(self.store, self.heads, self.suspension)
 
@@ -212,7 +212,7 @@ class Service:
 
         Problem("unavailable") where the database was replaced while this process ran.
         """
-        from deniable_aggregator.heads.reconcile import reconcile
+        from deniable_aggregator.releases.rollback_guard.reconcile import reconcile
 
         self.database.look()
         self.database.require_same()
@@ -265,13 +265,13 @@ class Service:
     @cached_property
     def releases(self) -> Releases:
         """Central releases over the collections, under the ledger."""
-        from deniable_aggregator.central import aggregate
-        from deniable_aggregator.releases import Releases
+        from deniable_aggregator.releases import kinds
+        from deniable_aggregator.releases.service import Releases
 
         return Releases(
             self.store,
             clock=self.now,
-            plan=aggregate.plan,
+            plan=kinds.plan,
             heads=self.heads,
             count=self.metrics.count_release,
             tracer=self.tracer,

@@ -10,10 +10,10 @@ import pytest
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.app import create_app
-from deniable_aggregator.heads import file as heads_file
 from deniable_aggregator.inspection import log_audit
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection, UnknownCollection
+from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.service import Service
 from deniable_shared.epochs import epoch_start
 from support.api_world import World, authored, opened
@@ -23,7 +23,7 @@ from support.release_world import BITS
 from support.shared_services import pair
 
 LATER = "2027-01-20"
-HEADS = "deniable_aggregator.heads.keeper.file.write"
+HEADS = "deniable_aggregator.releases.rollback_guard.guard.heads_file.write"
 
 
 class Killed(BaseException):

@@ -14,8 +14,8 @@ import pytest
 from deniable_aggregator.access import throttle, users
 from deniable_aggregator.access.audit import AuditEntry, parse
 from deniable_aggregator.backup import copying
-from deniable_aggregator.heads import file as heads_file
 from deniable_aggregator.keys import DELEGATION_SECONDS, renew_delegation
+from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import migrating, schema

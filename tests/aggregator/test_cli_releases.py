@@ -11,12 +11,12 @@ import click
 import httpx
 import pytest
 
-from deniable_aggregator.central import aggregate
-from deniable_aggregator.central.aggregate.contract import Facts, Plan
 from deniable_aggregator.cli.options import Target
 from deniable_aggregator.cli.release import release as command
 from deniable_aggregator.cli.release_options import arguments_of, read_labels
 from deniable_aggregator.client.service_client import ServiceClient
+from deniable_aggregator.releases import kinds
+from deniable_aggregator.releases.kinds.contract import Facts, Plan
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import Arrival, Cell
@@ -134,8 +134,8 @@ def test_each_mechanism_there_is_can_be_asked_and_shown(tmp_path: Path) -> None:
     needed = {"epsilon": "0.05", "delta": "1e-6", "k": "2", "alpha": "0.4", "workload": "points"}
     needed |= {"supply": "100", "none": "auto"}
     made = set()
-    for mechanism in aggregate.FAMILIES:
-        taken = [p.name for p in aggregate.parameters(mechanism) if p.default in (None, "none")]
+    for mechanism in kinds.FAMILIES:
+        taken = [p.name for p in kinds.parameters(mechanism) if p.default in (None, "none")]
         words = [word for name in taken for word in (f"--{name}", needed[name])]
         result = deniable("release", "theme", "--mechanism", mechanism, *words)
         assert (result.exit_code, "Release " in result.stdout) in {(0, True), (1, False)}
@@ -204,12 +204,12 @@ def test_the_options_are_the_arguments_of_the_mechanisms() -> None:
     here = {"collection", "mechanism", "first", "last", "cost", "session", "labels"}
     everywhere = {"url", "data", "as_json"}
     named = {each.name for each in command.params}
-    taken = {p.name for name in aggregate.FAMILIES for p in aggregate.parameters(name)}
+    taken = {p.name for name in kinds.FAMILIES for p in kinds.parameters(name)}
     assert named == taken | here | everywhere
     assert not taken & (here | everywhere)
     helped = {o.name: o.help or "" for o in command.params if isinstance(o, click.Option)}
-    for mechanism in aggregate.FAMILIES:
-        for parameter in aggregate.parameters(mechanism):
+    for mechanism in kinds.FAMILIES:
+        for parameter in kinds.parameters(mechanism):
             assert parameter.accepted in helped[parameter.name]
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from deniable_aggregator.estimate.designs import design_of, largest_variance, spread_within
 from deniable_shared.errors import ParameterError
-from support.central_collections import CHOICES, mechanism
 from support.message_laws import MessageLaw
+from support.release_contexts import CHOICES, mechanism
 
 SETS = sorted(name for name, built in CHOICES.items() if built.id not in ("oue/1", "sue/1"))
 

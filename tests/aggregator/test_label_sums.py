@@ -15,9 +15,9 @@ from deniable_aggregator.estimate.functionals import LinearEstimator
 from deniable_aggregator.estimate.quantities import mean, quantiles, ranges
 from deniable_shared.mechanisms import Mechanism, build
 from deniable_shared.mechanisms.memoization import Renewed
-from support.central_collections import CHOICES
 from support.message_laws import MessageLaw, generator
 from support.number_laws import SHAPES, scale
+from support.release_contexts import CHOICES
 
 SEVERAL = {name: built for name, built in CHOICES.items() if built.domain_size > 2}
 ROWS = {

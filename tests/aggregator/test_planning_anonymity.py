@@ -8,7 +8,7 @@ from math import comb, exp
 
 import pytest
 
-from deniable_aggregator.central.account.shuffle import shuffled_delta
+from deniable_aggregator.central.accounting.shuffle import shuffled_delta
 from deniable_aggregator.planning import plan
 from deniable_aggregator.planning.anonymity import shuffle_anonymity
 from deniable_shared import mechanisms

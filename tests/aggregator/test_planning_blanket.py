@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement, product
 
 import pytest
 
-from deniable_aggregator.central.account.shuffle import shuffled_epsilon
+from deniable_aggregator.central.accounting.shuffle import shuffled_epsilon
 from deniable_aggregator.planning import Blanket
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError

@@ -21,7 +21,7 @@ from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import release, releases
 from deniable_aggregator.queries.transparency_log import log, log_entries
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases import Request
+from deniable_aggregator.releases.request import Request
 from deniable_aggregator.service import Service
 from deniable_aggregator.store.rows import Arrival, Cell
 from deniable_shared import dsse

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from werkzeug.test import TestResponse
 
-from deniable_aggregator.central.aggregate import FAMILIES, parameters, plan
 from deniable_aggregator.dashboard.release_form import (
     ReleasesArguments,
     ReleasesQuery,
@@ -22,6 +21,7 @@ from deniable_aggregator.dashboard.release_form import (
     release_request,
 )
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.releases.kinds import FAMILIES, parameters, plan
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, opened
 
 FORM = re.compile(r'<form method="post" action="[^"]*/releases".*?</form>', re.S)

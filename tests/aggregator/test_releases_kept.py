@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deniable_aggregator.central import aggregate
 from deniable_aggregator.documents.releases import ReleaseDocument
-from deniable_aggregator.releases import Request
-from deniable_aggregator.releases.document import kept
+from deniable_aggregator.releases import kinds
+from deniable_aggregator.releases.request import Request
+from deniable_aggregator.releases.serialize import kept
 from support.release_world import FIRST, LAST, ReleaseWorld, document, opened
 
 KEPT: dict[str, str] = json.loads(
@@ -35,7 +35,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleaseWorld]:
     with opened(
         tmp_path_factory.mktemp("kept"),
         central=CENTRAL,
-        plan=aggregate.plan,
+        plan=kinds.plan,
         empty=True,
         more="cohorts = 64\n",
         type="choice",
@@ -46,7 +46,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleaseWorld]:
         yield made
 
 
-@pytest.mark.parametrize("kind", sorted(aggregate.FAMILIES))
+@pytest.mark.parametrize("kind", sorted(kinds.FAMILIES))
 def test_a_new_release_is_kept_with_the_same_members(world: ReleaseWorld, kind: str) -> None:
     """Whatever is no draw is equal in value, too."""
     before = json.loads(KEPT[kind])

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deniable_aggregator.central import aggregate
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.releases import Releases, Request
-from deniable_aggregator.releases.facts import facts_of
-from deniable_aggregator.releases.request import terms
+from deniable_aggregator.releases import kinds
+from deniable_aggregator.releases.context import facts_of
+from deniable_aggregator.releases.request import Request, terms
+from deniable_aggregator.releases.service import Releases
 from support.release_world import FIRST, LAST, ReleaseWorld, opened
 
-NAMES = sorted(aggregate.FAMILIES)
-ARGUMENTS = sorted({p.name for name in NAMES for p in aggregate.parameters(name)})
+NAMES = sorted(kinds.FAMILIES)
+ARGUMENTS = sorted({p.name for name in NAMES for p in kinds.parameters(name)})
 CENTRAL = 'central = { per_epoch = "99", per_installation = "99", delta = "0.01" }\n'
 LABELS = {"bits": ("dark_mode", "beta"), "choice": ("1", "2", "5", "10")}
 REQUESTS: list[tuple[str, dict[str, object]]] = [
@@ -58,7 +58,7 @@ def world(
             opened(
                 folder,
                 central=CENTRAL,
-                plan=aggregate.plan,
+                plan=kinds.plan,
                 empty=True,
                 more="cohorts = 64\n",
                 type=request.param,
@@ -103,7 +103,7 @@ def test_each_mechanism_is_made_and_planned_again_from_its_own_parameters(
             row for row in store.charges(world.collection.id) if row.release == shown.row.release
         ]
         asked = json.loads(row.terms)
-        again = aggregate.plan(asked["mechanism"], asked["parameters"], facts)
+        again = kinds.plan(asked["mechanism"], asked["parameters"], facts)
         assert terms(again) == row.terms
         assert str(again.guarantee.epsilon) == row.epsilon
     assert {name for name, _ in REQUESTS} == set(NAMES)
@@ -125,7 +125,7 @@ def test_a_session_of_queries_answers_alike_over_http_and_after_it_was_forgotten
     answers = []
     for _ in range(2):
         store, clock = world.world.service.store, world.world.clock
-        world.world.service.releases = Releases(store, clock=clock, plan=aggregate.plan)
+        world.world.service.releases = Releases(store, clock=clock, plan=kinds.plan)
         answer = world.world.send("POST", path, "analyst", json={"labels": ["2", "1"]})
         assert answer.status_code == 200, answer.data
         answers.append(json.loads(answer.data))

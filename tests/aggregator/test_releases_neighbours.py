@@ -15,13 +15,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deniable_aggregator.central import aggregate
-from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
 from deniable_aggregator.documents.releases import AccountDocument, ReleasesDocument
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import releases
-from deniable_aggregator.releases import Request
+from deniable_aggregator.releases import kinds
+from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Plan, Tallies
+from deniable_aggregator.releases.request import Request
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.coins import Coins
 from support.release_plans import Counts
@@ -66,7 +66,7 @@ class neighbour:  # noqa: N801  # used as a function
             type="choice",
             labels=LABELS,
             read=read,
-            plan=aggregate.plan,
+            plan=kinds.plan,
             entropy=stream(),
             empty=True,
         )

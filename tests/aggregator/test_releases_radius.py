@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.central import aggregate
-from deniable_aggregator.releases import Request
+from deniable_aggregator.releases import kinds
+from deniable_aggregator.releases.request import Request
 from support.release_world import FIRST, ReleaseWorld, document, opened
 
 LABELS = ("light", "dark", "auto")
@@ -19,7 +19,7 @@ MODE = Request("exponential", {"score": "mode", "epsilon": "0.5"})
 def world(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ReleaseWorld]:
     read = request.param
     with opened(
-        tmp_path, type="choice", labels=LABELS, read=read, plan=aggregate.plan, empty=True
+        tmp_path, type="choice", labels=LABELS, read=read, plan=kinds.plan, empty=True
     ) as made:
         made.count(FIRST, [bytes([0])] * 9 + [bytes([1])] * 40 + [bytes([2])] * 12)
         yield made

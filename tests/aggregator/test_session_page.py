@@ -12,7 +12,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from deniable_aggregator.app import create_app
-from deniable_aggregator.central.aggregate.queries import Questions
+from deniable_aggregator.releases.kinds.queries import Questions
 from deniable_aggregator.service import Service
 from support.browser import Browser
 from support.dashboard_site import filled, theme

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.releases.facts import settled
+from deniable_aggregator.releases.context import settled
 from deniable_aggregator.releases.request import Selection
 from deniable_aggregator.service import Service
 from deniable_aggregator.spool.consumer import MARGIN_SECONDS, SpoolConsumer

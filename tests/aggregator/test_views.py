@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from deniable_aggregator.central.account.decimals import at_most
+from deniable_aggregator.central.accounting.decimals import at_most
 from deniable_aggregator.clock.watch import SETTLING_SECONDS
 from deniable_aggregator.queries import sql_views
 from deniable_aggregator.registry import Collection

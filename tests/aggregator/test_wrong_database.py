@@ -17,10 +17,10 @@ import psycopg
 import pytest
 
 from deniable_aggregator.app import create_app
-from deniable_aggregator.heads import file as heads_file
-from deniable_aggregator.heads.keeper import BEHIND
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.releases.rollback_guard import heads_file
+from deniable_aggregator.releases.rollback_guard.guard import BEHIND
 from deniable_aggregator.service import Service
 from deniable_aggregator.spool.block_format import SpooledReport
 from deniable_aggregator.spool.consumer import SpoolConsumer

@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.measure import Contender, Effort, Line, race
 from benchmarks.peer_selectors import SENSITIVITY, select_one
 from benchmarks.results import Case, Result, Verdict, at_most, figure
-from deniable_aggregator.central import linear, select
-from deniable_aggregator.central.exact import two_sided_geometric
+from deniable_aggregator.central import queries, selection
+from deniable_aggregator.central.samplers.noise import two_sided_geometric
 
 EPSILON = "1"
 LARGEST = 1_000_000
@@ -69,7 +69,7 @@ def _spike(count: int) -> np.ndarray:
 
 def _selection(shape: str, scores: np.ndarray, effort: Effort, unit: str) -> Case:
     def ours() -> object:
-        return select.exponential(scores, epsilon=EPSILON, sensitivity=SENSITIVITY)
+        return selection.exponential(scores, epsilon=EPSILON, sensitivity=SENSITIVITY)
 
     contenders = [
         Contender("deniable", "ours", ours, note="exact, operating system's entropy"),
@@ -110,37 +110,37 @@ def _errors(
     return Line(name, role, "of the rows", means, f"{releases} releases a round")
 
 
-def _workload() -> linear.Workload:
+def _workload() -> queries.Workload:
     """Distinct predicates: an odd multiple of 1, 2, 3 …, modulo 2^8, as bits."""
     numbers = 37 * np.arange(1, QUERIES + 1) % (1 << DOMAIN)
-    return linear.Workload(numbers[:, None] >> np.arange(DOMAIN) & 1)
+    return queries.Workload(numbers[:, None] >> np.arange(DOMAIN) & 1)
 
 
-def _counts() -> linear.Counts:
+def _counts() -> queries.Counts:
     weights = 1 / np.arange(1, DOMAIN + 1)
     counts = (ROWS * weights / weights.sum()).astype(np.int64)
     counts[0] += ROWS - counts.sum()
-    return linear.Counts(counts)
+    return queries.Counts(counts)
 
 
 def _releases(
-    workload: linear.Workload, counts: linear.Counts
+    workload: queries.Workload, counts: queries.Counts
 ) -> Sequence[tuple[str, str, Answers, str]]:
-    plan = linear.plan_online(linear.Demand.of(counts, queries=QUERIES), epsilon=EPSILON)
+    plan = queries.plan_online(queries.Demand.of(counts, queries=QUERIES), epsilon=EPSILON)
 
     def every() -> Shares:
-        release = linear.small_db(counts, workload, epsilon=EPSILON, size=SIZE)
+        release = queries.small_db(counts, workload, epsilon=EPSILON, size=SIZE)
         return workload.values(release.result.weights)
 
     def drawn() -> Shares:
-        release = linear.small_db(counts, workload, epsilon=EPSILON, size=SIZE, candidates=DRAWN)
+        release = queries.small_db(counts, workload, epsilon=EPSILON, size=SIZE, candidates=DRAWN)
         return workload.values(release.result.weights)
 
     def mwem() -> Shares:
-        return workload.values(linear.mwem(counts, workload, epsilon=EPSILON).result.weights)
+        return workload.values(queries.mwem(counts, workload, epsilon=EPSILON).result.weights)
 
     def online() -> Shares:
-        session = linear.OnlineSession.open(counts, plan)
+        session = queries.OnlineSession.open(counts, plan)
         return np.array([session.ask(query).share for query in workload.matrix])
 
     def noise() -> Shares:

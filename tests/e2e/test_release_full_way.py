@@ -20,18 +20,18 @@ import httpx
 import numpy as np
 import pytest
 
-from deniable_aggregator.central import aggregate
-from deniable_aggregator.central.account import Installation
-from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Part, Plan, Tallies
-from deniable_aggregator.releases import Releases
+from deniable_aggregator.central.accounting import Installation
+from deniable_aggregator.releases import kinds
+from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Part, Plan, Tallies
+from deniable_aggregator.releases.service import Releases
 from deniable_client import Ceiling, Client, Reply
 from deniable_client.transport import HttpTransport
 from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import build
 from deniable_shared.report import Plaintext, decode_upload, seal_info
 from support.api_world import DAY, INGEST, TODAY, World, authored, opened
-from support.central_collections import facts
 from support.message_laws import MessageLaw
+from support.release_contexts import facts
 
 LABELS = tuple(f"page {v}" for v in range(16))
 CENTRAL = 'central = { per_epoch = "1", per_installation = "1", delta = "0" }\n'
@@ -78,7 +78,7 @@ class Forced:
 
 
 def forced(mechanism: str, arguments: Mapping[str, object], given: Facts) -> Any:
-    return Forced(aggregate.plan(mechanism, arguments, given))
+    return Forced(kinds.plan(mechanism, arguments, given))
 
 
 def answered(world: World, collection: Any) -> list[bytes]:
@@ -159,7 +159,7 @@ BUILT = build("grr/1", domain_size=16, epsilon="2")
 
 def planned() -> Any:
     """ε = 2 of 4,000 answers to 16 labels, ε = 0.5 of the release: both kinds of noise matter."""
-    return aggregate.plan("histogram", ASKED, facts(BUILT, REPORTS))
+    return kinds.plan("histogram", ASKED, facts(BUILT, REPORTS))
 
 
 def population() -> dict[Any, Fraction]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.releases import Releases
+from deniable_aggregator.releases.service import Releases
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from support import release_plans, release_spender

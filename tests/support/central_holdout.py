@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from support.central_account import UP, Law
+from support.central_accounting import UP, Law
 
 Decays = tuple[Fraction, Fraction, Fraction]
 _REACH = 400

@@ -11,7 +11,7 @@ from pathlib import Path
 from deniable_aggregator.keys import initialise, read_seed
 from deniable_aggregator.process.serving import free_port, running
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases import Request, Selection
+from deniable_aggregator.releases.request import Request, Selection
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import Arrival, Cell

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
 from deniable_aggregator.central.errors import CentralError
-from deniable_aggregator.central.exact import two_sided_geometric
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.release import ErrorBar
+from deniable_aggregator.central.samplers.noise import two_sided_geometric
+from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Plan, Tallies
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError

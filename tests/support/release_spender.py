@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from deniable_aggregator.central.aggregate.contract import Drawn, Facts, Plan, Tallies
-from deniable_aggregator.releases import Releases
+from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Plan, Tallies
+from deniable_aggregator.releases.service import Releases
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import ResultRow

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from deniable_aggregator.queries.pooled_tallies import EpochRange
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases import Planner, Releases, Request, Selection, Shown
+from deniable_aggregator.releases.request import Planner, Request, Selection
+from deniable_aggregator.releases.service import Releases, Shown
 from deniable_aggregator.store.rows import Arrival, Cell
 from support import api_world, release_plans
 from support.api_world import TODAY, World, authored

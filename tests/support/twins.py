@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from deniable_aggregator.app import create_app
-from deniable_aggregator.central import aggregate
-from deniable_aggregator.central.aggregate.contract import Facts, Part, Plan, Tallies
 from deniable_aggregator.keys import read_seed
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.releases import kinds
+from deniable_aggregator.releases.kinds.contract import Facts, Part, Plan, Tallies
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.rows import Arrival, Cell
@@ -113,12 +113,12 @@ def _twin(
 
 def equally_tossed(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
     """A plan that draws with the same coins each time."""
-    return _Replaced(aggregate.plan(mechanism, arguments, facts), _same)  # type: ignore[return-value]
+    return _Replaced(kinds.plan(mechanism, arguments, facts), _same)  # type: ignore[return-value]
 
 
 def equally_drawn(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
     """A plan that draws with the same coins and as if every part said all labels equally often."""
-    return _Replaced(aggregate.plan(mechanism, arguments, facts), _even)  # type: ignore[return-value]
+    return _Replaced(kinds.plan(mechanism, arguments, facts), _even)  # type: ignore[return-value]
 
 
 def _same(tallies: Tallies) -> Tallies:

@@ -20,7 +20,7 @@ from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries import releases as queries
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases import Request, Selection
+from deniable_aggregator.releases.request import Request, Selection
 from deniable_aggregator.web.application import JSON, answer, service
 from deniable_aggregator.web.arguments import Open
 from deniable_aggregator.web.formats import answered, tables

@@ -18,10 +18,10 @@ from deniable_aggregator.backup.archive import Archive, Manifest
 from deniable_aggregator.clock import record as clock_record
 from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import DataDirectoryError, StoreError
-from deniable_aggregator.heads import file as heads_file
-from deniable_aggregator.heads.document import Heads, heads_of
 from deniable_aggregator.keys import read_trust
 from deniable_aggregator.keys.files import make_directory, write_public
+from deniable_aggregator.releases.rollback_guard import heads_file
+from deniable_aggregator.releases.rollback_guard.heads import Heads, heads_of
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import auditing
 from deniable_aggregator.store.ledger_chain import End

@@ -10,7 +10,7 @@ from deniable_aggregator.cli.options import checked_epsilon, example, json_optio
 from deniable_aggregator.cli.output import console, emit, escaped, table
 
 if TYPE_CHECKING:
-    from deniable_aggregator.central.attack import Attempt, Demonstration
+    from deniable_aggregator.central.reconstruction import Attempt, Demonstration
 
 MOST_ROWS, MOST_QUERIES = 200, 5_000
 NUMBERS = frozenset({"ε in all", "± 1 se", "rows recovered", "share", "any attack"})
@@ -56,7 +56,7 @@ def reconstruct(rows: int, queries: int | None, epsilon: str, as_json: bool) -> 
     without a ledger, and from counts with noise of ε for all of them together. Everything is made
     up and nothing is kept: no data directory is needed.
     """
-    from deniable_aggregator.central.attack import demonstrate
+    from deniable_aggregator.central.reconstruction import demonstrate
 
     found = demonstrate(rows=rows, queries=queries, epsilon=epsilon)
     if as_json:

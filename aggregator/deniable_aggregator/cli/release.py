@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import click
 
-from deniable_aggregator.central.aggregate import FAMILIES
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import show
 from deniable_aggregator.cli.release_options import argument_options, arguments_of, read_labels
 from deniable_aggregator.cli.release_tables import answer_table, quote_table, release_table
+from deniable_aggregator.releases.kinds import FAMILIES
 
 
 @click.command(

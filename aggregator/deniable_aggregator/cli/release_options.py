@@ -1,6 +1,6 @@
 """The arguments of every mechanism of releases as options, and the other way round.
 
-They are those that `central.aggregate.parameters` lists, so a new mechanism brings its own. Values
+They are those that `releases.kinds.parameters` lists, so a new mechanism brings its own. Values
 stay text, as requests carry them; a list is written as JSON.
 """
 
@@ -12,9 +12,9 @@ from typing import ParamSpec, TypeVar
 
 import click
 
-from deniable_aggregator.central.aggregate import FAMILIES, parameters
-from deniable_aggregator.central.aggregate.arguments import nearest
-from deniable_aggregator.central.aggregate.contract import Parameter
+from deniable_aggregator.releases.kinds import FAMILIES, parameters
+from deniable_aggregator.releases.kinds.arguments import nearest
+from deniable_aggregator.releases.kinds.contract import Parameter
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -1,6 +1,6 @@
 """What the page of releases is asked: a family, its arguments, epochs; and the request of it.
 
-The fields of arguments are those that `central.aggregate.parameters` lists, so a new family brings
+The fields of arguments are those that `releases.kinds.parameters` lists, so a new family brings
 its own. What is confirmed names the very epochs that were priced: the same form sent twice is the
 same request, and that is charged once, whatever closed in between.
 """
@@ -15,15 +15,15 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, field
 
-from deniable_aggregator.central.aggregate import FAMILIES, parameters
-from deniable_aggregator.central.aggregate.contract import Parameter
 from deniable_aggregator.dashboard.paging import PageNumber
 from deniable_aggregator.documents.describe import epochs_words
 from deniable_aggregator.documents.fields import Arguments, EpochOrDate
 from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases import Request, Selection
+from deniable_aggregator.releases.kinds import FAMILIES, parameters
+from deniable_aggregator.releases.kinds.contract import Parameter
+from deniable_aggregator.releases.request import Request, Selection
 
 USUAL = "histogram"
 MOST_EPOCHS = 1_000

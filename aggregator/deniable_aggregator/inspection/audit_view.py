@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.access import audit
 from deniable_aggregator.access.rows import AuditRow
-from deniable_aggregator.heads import file
 from deniable_aggregator.inspection.check import Check
+from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.store.ledger_chain import End
 from deniable_aggregator.store.migrating import revision
 from deniable_aggregator.store.opening import read_beside
@@ -41,7 +41,7 @@ def audit_check(settings: Settings) -> Iterator[Check]:
 
 def known_end(data: Path) -> End:
     """Where heads.json has seen the audit log end."""
-    heads = file.read(data)
+    heads = heads_file.read(data)
     return End() if heads is None else heads.audit
 
 

@@ -21,11 +21,11 @@ from deniable_aggregator import readiness
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
-    from deniable_aggregator.heads import Keeper
     from deniable_aggregator.ingest import Ingest
     from deniable_aggregator.keys import Keys
     from deniable_aggregator.metrics.store_health import StoreHealth
     from deniable_aggregator.registry import Registry
+    from deniable_aggregator.releases.rollback_guard import Keeper
 
 
 @dataclass(frozen=True, eq=False)

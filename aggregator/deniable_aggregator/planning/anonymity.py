@@ -1,9 +1,9 @@
 """What shuffling leaves of ε: among all who answer, or among the honest of a relay's batch.
 
 One report of a batch of B, of which a share β is made up, hides among n = (1 − β)B honest ones: (ε,
-δ) is the least of two bounds, that of every randomizer (`central.account.shuffle`) and the privacy
-blanket of this mechanism (`blanket`). It is about one report, and about whoever sees batches but
-not senders.
+δ) is the least of two bounds, that of every randomizer (`accounting.shuffle`) and the
+privacy blanket of this mechanism (`blanket`). It is about one report, and about a reader who sees
+batches but not senders.
 
 Over all epochs: a person who is asked once has sent one report. Fresh answers have coins of their
 own each epoch, so k of them cost kε at kδ. Answers from one permanent answer do not: whoever knows
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from deniable_aggregator.central.account import shuffle
+from deniable_aggregator.central.accounting import shuffle
 from deniable_aggregator.planning.blanket import Blanket
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import Mechanism

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from hashlib import sha256
 
-from deniable_aggregator.central.account import Account, Budget, Charge
+from deniable_aggregator.central.accounting import Account, Budget, Charge
 from deniable_aggregator.central.adjacency import parse_adjacency
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.registry import Collection

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from deniable_aggregator.central.account import Limit, Spending
-from deniable_aggregator.central.account.decimals import at_least, at_most
+from deniable_aggregator.central.accounting import Limit, Spending
+from deniable_aggregator.central.accounting.decimals import at_least, at_most
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.documents.releases import CostDocument, RemainingDocument
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from deniable_aggregator.central.account import Account, Spending
+from deniable_aggregator.central.accounting import Account, Spending
 from deniable_aggregator.documents.releases import (
     AccountDocument,
     ReconciledCharge,

@@ -1,15 +1,10 @@
-"""Releases over collections: asked, priced, charged to the ledger, drawn, kept, shown.
+"""Releases over collections: prepared, priced, charged to the ledger, drawn and stored.
 
-request    what is asked, and the digest by which the same request is found again
-facts      what is public about the epochs it reads; their tallies
-office     the order of things: validate, look up, charge, draw, keep, show
-sessions   questions to a release that opened a conversation
-document   what is shown and kept
+request         what is asked, and the digest by which the same request is recognized
+context         what is public about the epochs it reads; their tallies
+kinds           one module per release kind
+service         the order: validate, look up, charge, draw, store
+sessions        questions to a release that opened a session
+serialize       what is answered and stored
+rollback_guard  notices a database that is older than the last release
 """
-
-from __future__ import annotations
-
-from deniable_aggregator.releases.office import Releases, Shown
-from deniable_aggregator.releases.request import Planner, Request, Selection
-
-__all__ = ["Planner", "Releases", "Request", "Selection", "Shown"]

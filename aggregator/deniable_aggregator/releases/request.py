@@ -12,21 +12,21 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TypeGuard
 
-from deniable_aggregator.central.aggregate.contract import (
+from deniable_aggregator.problem import Problem
+from deniable_aggregator.queries.pooled_tallies import EpochRange
+from deniable_aggregator.registry import Collection
+from deniable_aggregator.releases.kinds.contract import (
     Facts,
     Plan,
     SessionPlan,
     SimulatedPlan,
 )
-from deniable_aggregator.problem import Problem
-from deniable_aggregator.queries.pooled_tallies import EpochRange
-from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import CellTally
 from deniable_shared.canonical import canonical_json
 from deniable_shared.errors import DeniableError
 
 Planner = Callable[[str, Mapping[str, object], Facts], Plan]
-"""`central.aggregate.plan`: reads no tally, raises a DeniableError for what it refuses."""
+"""`releases.kinds.plan`: reads no tally, raises a DeniableError for what it refuses."""
 
 
 @dataclass(frozen=True, slots=True)

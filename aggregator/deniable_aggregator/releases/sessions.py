@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.central.aggregate.contract import Facts, Session, SessionPlan
 from deniable_aggregator.central.errors import CentralError
 from deniable_aggregator.documents.releases import AnswerDocument
-from deniable_aggregator.heads import UNWATCHED, Witness
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.releases import charge_named
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.document import answered
-from deniable_aggregator.releases.facts import facts_of, tallies_of
+from deniable_aggregator.releases.context import facts_of, tallies_of
+from deniable_aggregator.releases.kinds.contract import Facts, Session, SessionPlan
 from deniable_aggregator.releases.request import Planner, opens_session, planned, terms
+from deniable_aggregator.releases.rollback_guard import UNWATCHED, Witness
+from deniable_aggregator.releases.serialize import answered
 from deniable_aggregator.store.protocols import Ledger, Reports
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.errors import DecodeError, DomainError, ParameterError

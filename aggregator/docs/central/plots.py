@@ -16,8 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.central import account, attack, linear, market, ptr, select
-from deniable_aggregator.central.exact import two_sided_geometric
+from deniable_aggregator.central import (
+    accounting,
+    auctions,
+    queries,
+    reconstruction,
+    selection,
+    stability,
+)
+from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_shared.coins import Coins
 
 matplotlib: Any = import_module("matplotlib")
@@ -54,8 +61,16 @@ STYLE = {
 
 def main() -> None:
     """Write every figure beside this file."""
-    for draw in (selection, linear_queries, stable_answers, reconstruction, composition, markets):
-        draw()
+    plots = (
+        plot_selection,
+        plot_linear_queries,
+        plot_stable_answers,
+        plot_reconstruction,
+        plot_composition,
+        plot_markets,
+    )
+    for plot in plots:
+        plot()
 
 
 def coins(*labels: object) -> Coins:
@@ -99,45 +114,45 @@ def of_draws(values: Sequence[float]) -> Spread:
     return ordered[1], float(np.mean(ordered)), ordered[-2]
 
 
-def selection() -> None:
+def plot_selection() -> None:
     """How far the selected count falls short, by the exact law of each mechanism."""
     epsilons = [Fraction(e) for e in ("0.1", "0.2", "0.4", "0.8", "1.6", "3.2")]
-    makers: dict[str, Callable[[select.Declaration], Any]] = {
-        "exponential mechanism": select.Exponential.of,
-        "permute-and-flip": select.PermuteAndFlip,
-        "geometric noisy max": lambda d: select.NoisyMax(d, select.Noise.GEOMETRIC),
+    makers: dict[str, Callable[[selection.Declaration], Any]] = {
+        "exponential mechanism": selection.Exponential.of,
+        "permute-and-flip": selection.PermuteAndFlip,
+        "geometric noisy max": lambda d: selection.NoisyMax(d, selection.Noise.GEOMETRIC),
     }
-    declared = [select.declare(epsilon=e, range_sensitivity=2) for e in epsilons]
+    declared = [selection.declare(epsilon=e, range_sensitivity=2) for e in epsilons]
     short = (COUNTS.max() - COUNTS).astype(np.float64)
     with figure("selection", x="ε (log scale)", y="answers below the best") as axes:
         for place, (name, make) in enumerate(makers.items()):
             spreads = [of_law(short, make(d).pmf(COUNTS).probabilities) for d in declared]
             beside = [float(e) * 1.09 ** (place - 1) for e in epsilons]
             bars(axes, beside, spreads, name, place)
-        bound = [select.shortfall(d, candidates=len(COUNTS), beta=0.05) for d in declared]
+        bound = [selection.shortfall(d, candidates=len(COUNTS), beta=0.05) for d in declared]
         axes.plot([float(e) for e in epsilons], bound, "--", color=INK, label="bound at 95%")
         axes.set_xscale("log", base=2)
         axes.set_xticks([float(e) for e in epsilons], [f"{float(e):g}" for e in epsilons])
         axes.set_ylim(-4, 125)
 
 
-def linear_queries() -> None:
+def plot_linear_queries() -> None:
     """The largest error of all intervals, against the rows there are."""
     sizes = [500, 2_000, 8_000, 32_000, 128_000]
-    workload = linear.intervals(len(VISITS))
+    workload = queries.intervals(len(VISITS))
     truth = workload.values(VISITS / VISITS.sum())
 
-    def noisy(counts: linear.Counts, toss: Coins) -> Floats:
+    def noisy(counts: queries.Counts, toss: Coins) -> Floats:
         decay = Fraction(1, workload.queries)
         noise = two_sided_geometric(decay, workload.queries, toss)
         return np.asarray((workload.matrix @ counts.tally + noise) / counts.rows)
 
-    def fitted(counts: linear.Counts, toss: Coins) -> Floats:
-        mechanism = linear.Mwem.of(workload, rounds=12, epsilon="1")
+    def fitted(counts: queries.Counts, toss: Coins) -> Floats:
+        mechanism = queries.Mwem.of(workload, rounds=12, epsilon="1")
         return workload.values(mechanism.release(counts, toss).result.weights)
 
-    def small(counts: linear.Counts, toss: Coins) -> Floats:
-        mechanism = linear.SmallDb.of(workload, size=12, epsilon="1")
+    def small(counts: queries.Counts, toss: Coins) -> Floats:
+        mechanism = queries.SmallDb.of(workload, size=12, epsilon="1")
         return workload.values(mechanism.release(counts, toss).result.weights)
 
     ways = {"noise on every answer": noisy, "MWEM, 12 rounds": fitted, "SmallDB, 12 rows": small}
@@ -145,7 +160,7 @@ def linear_queries() -> None:
         for place, (name, answers) in enumerate(ways.items()):
             spreads = []
             for rows in sizes:
-                counts = linear.Counts(VISITS * (rows // 100))
+                counts = queries.Counts(VISITS * (rows // 100))
                 draws = [answers(counts, coins(name, rows, n)) for n in range(REPEATS)]
                 spreads.append(of_draws([float(abs(one - truth).max()) for one in draws]))
             bars(axes, [rows * 1.07 ** (place - 1) for rows in sizes], spreads, name, place)
@@ -155,7 +170,7 @@ def linear_queries() -> None:
         axes.minorticks_off()
 
 
-def stable_answers() -> None:
+def plot_stable_answers() -> None:
     """The chance of an answer against its distance: exact lines, and 400 releases a point."""
     times, seen = 400, list(range(0, 61, 5))
     beta: Any = import_module("scipy.stats").beta
@@ -165,12 +180,12 @@ def stable_answers() -> None:
         y="share of releases that answer",
     ) as axes:
         for place, epsilon in enumerate(("0.3", "0.5", "1")):
-            test = ptr.StabilityTest.of(epsilon=epsilon, delta=DELTA)
+            test = stability.StabilityTest.of(epsilon=epsilon, delta=DELTA)
             exact = [float(test.chance(distance)[0]) for distance in range(61)]
             axes.plot(range(61), exact, color=COLOURS[place], linewidth=0.9)
             toss, spreads = coins("stable", epsilon), []
             for distance in seen:
-                proposal = ptr.Proposal("it", distance)
+                proposal = stability.Proposal("it", distance)
                 hits = sum(test.release(proposal, toss).result is not None for _ in range(times))
                 low = beta.ppf(0.025, hits, times - hits + 1) if hits else 0.0
                 high = beta.ppf(0.975, hits + 1, times - hits) if hits < times else 1.0
@@ -183,43 +198,44 @@ def stable_answers() -> None:
             )
 
 
-def reconstruction() -> None:
+def plot_reconstruction() -> None:
     """Recovered rows against the counts that the attack sees."""
-    rows, asked = 100, [25, 50, 75, 100, 150, 200, 300, 400]
+    rows, query_counts = 100, [25, 50, 75, 100, 150, 200, 300, 400]
     names = {
         "exact": "exact",
         "unaccounted": "ε = 1 for each alone",
         "private": "ε = 1 for all together",
     }
-    found = {
-        queries: [
-            attack.demonstrate(rows=rows, queries=queries, coins=coins("attack", queries, n))
+    demonstrations = {
+        count: [
+            reconstruction.demonstrate(rows=rows, queries=count, coins=coins("attack", count, n))
             for n in range(REPEATS)
         ]
-        for queries in asked
+        for count in query_counts
     }
     with figure("reconstruction", x="counts of random subsets", y="rows recovered of 100") as axes:
         for place, name in enumerate(names):
             spreads = [
-                of_draws([float(shown.attempts[place].recovered) for shown in found[queries]])
-                for queries in asked
+                of_draws([float(each.attempts[place].recovered) for each in demonstrations[count]])
+                for count in query_counts
             ]
-            bars(axes, [q + 3 * (place - 1) for q in asked], spreads, names[name], place)
+            bars(axes, [q + 3 * (place - 1) for q in query_counts], spreads, names[name], place)
         most = [
-            100 * float(np.mean([shown.attempts[2].at_most for shown in found[q]])) for q in asked
+            100 * float(np.mean([each.attempts[2].at_most for each in demonstrations[q]]))
+            for q in query_counts
         ]
-        axes.plot(asked, most, "--", color=INK, label="any attack on the last, at most")
+        axes.plot(query_counts, most, "--", color=INK, label="any attack on the last, at most")
         axes.set_ylim(30, 104)
 
 
-def composition() -> None:
+def plot_composition() -> None:
     """ε of many selections by four rules: certified, so without error bars."""
     numbers = list(range(1, 10)) + list(range(10, 201, 5))
     bounds: dict[str, Callable[[int], Fraction]] = {
         "sum": lambda k: Fraction(k, 5),
-        "advanced": lambda k: account.advanced_epsilon("0.2", releases=k, delta=DELTA),
-        "optimal": lambda k: account.optimal_epsilon("0.2", releases=k, delta=DELTA),
-        "bounded range": lambda k: account.bounded_range_epsilon("0.2", releases=k, delta=DELTA),
+        "advanced": lambda k: accounting.advanced_epsilon("0.2", releases=k, delta=DELTA),
+        "optimal": lambda k: accounting.optimal_epsilon("0.2", releases=k, delta=DELTA),
+        "bounded range": lambda k: accounting.bounded_range_epsilon("0.2", releases=k, delta=DELTA),
     }
     with figure("accounting", x="selections at ε = 0.2 each", y="ε of all, at δ = 1e-6") as axes:
         for colour, (name, bound) in zip((INK, *COLOURS), bounds.items(), strict=True):
@@ -227,16 +243,16 @@ def composition() -> None:
         axes.set_ylim(0, 20)
 
 
-def markets() -> None:
+def plot_markets() -> None:
     """The share of the best revenue that a private price earns, by the exact law."""
     epsilons = [Fraction(e) for e in ("0.1", "0.2", "0.4", "0.8", "1.6", "3.2")]
-    prices = market.Prices.geometric(99, 2999, ratio=Fraction(6, 5))
+    prices = auctions.Prices.geometric(99, 2999, ratio=Fraction(6, 5))
     with figure("markets", x="ε (log scale)", y="revenue, of the best price's") as axes:
         for place, times in enumerate((1, 5, 25)):
             bids = np.array(BIDS * times)
             best = max(bid * int((bids >= bid).sum()) for bid in set(BIDS))
-            earned = 100 * market.revenue(bids, prices) / best
-            mechanisms = [market.Pricing.of(prices, epsilon=e) for e in epsilons]
+            earned = 100 * auctions.revenue(bids, prices) / best
+            mechanisms = [auctions.Pricing.of(prices, epsilon=e) for e in epsilons]
             spreads = [of_law(earned, m.pmf(bids).probabilities) for m in mechanisms]
             beside = [float(e) * 1.09 ** (place - 1) for e in epsilons]
             bars(axes, beside, spreads, f"{len(bids):,} buyers", place)

@@ -1,0 +1,87 @@
+"""Accounting: what releases cost together, to whom, and whether that is still in the budget.
+
+    basic, advanced_epsilon, bounded_range_epsilon, optimal_epsilon, RenyiCurve    composition
+    epsilon_of, delta_of, Truncated                                      zCDP and tCDP as (ε, δ)
+    grouped, replaced, total_variation                                   groups, adjacency
+    contracted, shuffled_epsilon                                         answers randomized before
+    promise, Installation                                                what to print of a release
+    Budget, Account, Charge                                              what may still be released
+    Holdout, transfer_gap, population_error                              what holds beyond the rows
+
+All bounds are rationals, rounded up. Only `Guarantee.bounded_range` may carry ρ_BR: the exponential
+mechanism and its law under other names. Budgets are kept in ε and ρ for one replaced report.
+"""
+
+from __future__ import annotations
+
+from deniable_aggregator.central.accounting.budget import Account, Budget, Charge
+from deniable_aggregator.central.accounting.composition import (
+    advanced_epsilon,
+    basic,
+    bounded_range_epsilon,
+    optimal_delta,
+    optimal_epsilon,
+)
+from deniable_aggregator.central.accounting.concentrated import (
+    Truncated,
+    delta_of,
+    epsilon_of,
+    simple_epsilon_of,
+)
+from deniable_aggregator.central.accounting.contraction import contracted
+from deniable_aggregator.central.accounting.errors import (
+    AccountError,
+    BudgetError,
+    HoldoutError,
+    Shortage,
+)
+from deniable_aggregator.central.accounting.generalization import population_error, transfer_gap
+from deniable_aggregator.central.accounting.group import grouped, replaced, total_variation
+from deniable_aggregator.central.accounting.holdout import (
+    Holdout,
+    HoldoutAnswer,
+    HoldoutPlan,
+    plan_holdout,
+)
+from deniable_aggregator.central.accounting.promise import Installation, Promise, promise
+from deniable_aggregator.central.accounting.renyi import RenyiCurve
+from deniable_aggregator.central.accounting.shuffle import shuffled_delta, shuffled_epsilon
+from deniable_aggregator.central.accounting.spending import Limit, Spending, largest_rho
+
+__all__ = [
+    "Account",
+    "AccountError",
+    "Budget",
+    "BudgetError",
+    "Charge",
+    "Holdout",
+    "HoldoutAnswer",
+    "HoldoutError",
+    "HoldoutPlan",
+    "Installation",
+    "Limit",
+    "Promise",
+    "RenyiCurve",
+    "Shortage",
+    "Spending",
+    "Truncated",
+    "advanced_epsilon",
+    "basic",
+    "bounded_range_epsilon",
+    "contracted",
+    "delta_of",
+    "epsilon_of",
+    "grouped",
+    "largest_rho",
+    "optimal_delta",
+    "optimal_epsilon",
+    "plan_holdout",
+    "population_error",
+    "promise",
+    "replaced",
+    "shuffled_delta",
+    "shuffled_epsilon",
+    "simple_epsilon_of",
+    "total_variation",
+    "transfer_gap",
+]

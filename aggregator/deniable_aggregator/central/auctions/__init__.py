@@ -1,0 +1,71 @@
+"""Markets: privacy as a tool for setting prices and sharing out goods.
+
+    price             a price of about the largest revenue, from private bids
+    misreport_gain    what a lie is worth under any private mechanism
+    WelfareLottery    an outcome for the welfare of all, exactly truthful with its payments
+    allocate          limited goods at noisy prices: each buyer's part is hidden from all others
+    allocate_locally  the same, with one randomized answer of every buyer and nobody to trust
+    match, Roads      matching by thresholds and routing by tolls, on the same `Billboard`
+
+`Pricing`, `WelfareLottery`, `AllocationPlan` and `CohortPlan` know their `guarantee`, the cost,
+before they meet data. Of an allocation the release is public; choices and payments are each for
+their owner alone.
+"""
+
+from __future__ import annotations
+
+from deniable_aggregator.central.auctions.allocation import Allocation, AllocationPlan, allocate
+from deniable_aggregator.central.auctions.billboard import Billboard
+from deniable_aggregator.central.auctions.buyers import Buyers
+from deniable_aggregator.central.auctions.demand_noise import (
+    GaussianNoise,
+    GeometricNoise,
+    Noise,
+    noise_within,
+)
+from deniable_aggregator.central.auctions.errors import MarketError, PricesError
+from deniable_aggregator.central.auctions.local_allocation import CohortPlan, allocate_locally
+from deniable_aggregator.central.auctions.matching import Matching, Students, match
+from deniable_aggregator.central.auctions.menu import Menu
+from deniable_aggregator.central.auctions.price_grid import Prices
+from deniable_aggregator.central.auctions.price_updates import Course
+from deniable_aggregator.central.auctions.pricing import (
+    Pricing,
+    price,
+    revenue,
+    revenue_offsets,
+    revenue_queries,
+)
+from deniable_aggregator.central.auctions.routing import Roads
+from deniable_aggregator.central.auctions.truthfulness import misreport_gain
+from deniable_aggregator.central.auctions.welfare_lottery import WelfareLottery
+
+__all__ = [
+    "Allocation",
+    "AllocationPlan",
+    "Billboard",
+    "Buyers",
+    "CohortPlan",
+    "Course",
+    "GaussianNoise",
+    "GeometricNoise",
+    "MarketError",
+    "Matching",
+    "Menu",
+    "Noise",
+    "Prices",
+    "PricesError",
+    "Pricing",
+    "Roads",
+    "Students",
+    "WelfareLottery",
+    "allocate",
+    "allocate_locally",
+    "match",
+    "misreport_gain",
+    "noise_within",
+    "price",
+    "revenue",
+    "revenue_offsets",
+    "revenue_queries",
+]

@@ -1,0 +1,50 @@
+"""Selection: release one candidate of high score, or k, and nothing else about the scores.
+
+    exponential        compose it, weigh candidates, know its poisoning radius
+    permute_and_flip   one release under pure ε: never worse
+    noisy_max          noise on every score, the index of the largest
+    top_k              k candidates
+
+Each function is one release. The classes are the same mechanisms before they meet scores: their
+`guarantee` is the cost, `release(scores)` the draw, `pmf(scores)` the certified law.
+"""
+
+from __future__ import annotations
+
+from deniable_aggregator.central.scores import OnGrid, Scores, on_grid
+from deniable_aggregator.central.selection.accuracy import (
+    epsilon_for,
+    mean_shortfall,
+    mean_shortfall_by_measure,
+    shortfall,
+    tail_by_measure,
+)
+from deniable_aggregator.central.selection.base_measure import BaseMeasure
+from deniable_aggregator.central.selection.exponential import Exponential, exponential
+from deniable_aggregator.central.selection.noisy_max import Noise, NoisyMax, noisy_max
+from deniable_aggregator.central.selection.permute_and_flip import PermuteAndFlip, permute_and_flip
+from deniable_aggregator.central.selection.privacy_parameters import Declaration, declare
+from deniable_aggregator.central.selection.top_k import TopK, top_k
+
+__all__ = [
+    "BaseMeasure",
+    "Declaration",
+    "Exponential",
+    "Noise",
+    "NoisyMax",
+    "OnGrid",
+    "PermuteAndFlip",
+    "Scores",
+    "TopK",
+    "declare",
+    "epsilon_for",
+    "exponential",
+    "mean_shortfall",
+    "mean_shortfall_by_measure",
+    "noisy_max",
+    "on_grid",
+    "permute_and_flip",
+    "shortfall",
+    "tail_by_measure",
+    "top_k",
+]

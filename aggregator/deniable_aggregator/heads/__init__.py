@@ -1,7 +1,0 @@
-"""The ends of ledger and log, kept in a file beside the database, which may be an older copy."""
-
-from __future__ import annotations
-
-from deniable_aggregator.heads.keeper import UNWATCHED, Keeper, Witness
-
-__all__ = ["UNWATCHED", "Keeper", "Witness"]

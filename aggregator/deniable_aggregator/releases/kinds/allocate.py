@@ -1,0 +1,217 @@
+"""`allocate`: prices for goods of limited supply, an epoch of answers a round, and demand at them.
+
+    answers    which good each would take at the prices that were posted, or none: a label each
+    round t    the noisy counts of epoch t (`histogram`), debiased: d_t of `buyers` in all
+               p_{t+1} = clip(p_t + η(d_t − s), 0, 2)      s the supply, η of `price_updates`
+
+Epochs share no report, so all rounds together cost ε: whoever answers in one of them is told by its
+counts and by nothing else. An epoch without reports is no round; where only releases may be read,
+what each round was is not shown. Prices are in units of the most that a good is worth to anybody.
+Who posts prices epoch by epoch asks for each epoch alone, with `start` the prices that the release
+before said to post next: then every epoch is charged once.
+
+The allocation is the average demand in the second half of the rounds, where prices have settled;
+each buyer draws one of these rounds, in private, and takes what they would at its prices. Hsu et
+al. 2014; central-dp C19, cohorts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+
+from deniable_aggregator.central.adjacency import Adjacency
+from deniable_aggregator.central.auctions import Course, Menu
+from deniable_aggregator.central.guarantee import Guarantee
+from deniable_aggregator.central.pmf import Pmf
+from deniable_aggregator.central.release import ErrorBar
+from deniable_aggregator.central.samplers.noise import two_sided_geometric
+from deniable_aggregator.estimate.channel import Floats
+from deniable_aggregator.releases.kinds.allocation_goods import Goods, read_goods
+from deniable_aggregator.releases.kinds.allocation_rounds import Round, limits
+from deniable_aggregator.releases.kinds.arguments import (
+    EPSILON,
+    completed,
+    read_epsilon,
+    spelled,
+)
+from deniable_aggregator.releases.kinds.contract import Counts, Drawn, Facts, Parameter, Tallies
+from deniable_aggregator.releases.kinds.histogram import Histogram
+from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_shared.coins import Coins
+from deniable_shared.errors import ParameterError
+
+PARAMETERS = (
+    Parameter("none", "the label of who takes nothing", "none"),
+    Parameter("supply", "units of every good alike, or a list of one number a good"),
+    Parameter(
+        "buyers", "how many people the supply is for, or reports: as many as answered", "reports"
+    ),
+    Parameter(
+        "rounds", "how many epochs there will be in all, or epochs: those with reports", "epochs"
+    ),
+    Parameter("start", "the first prices, a decimal for all goods or a list of one a good", "0"),
+    EPSILON,
+)
+VERSION = 1
+_MOST_SHOWN = 1 << 16
+_MOST_OUTCOMES = 1 << 16
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AllocationRelease:
+    """A valid request for prices and an allocation: see `contract.Plan`."""
+
+    facts: Facts
+    readings: Readings
+    goods: Goods
+    epsilon: Fraction
+
+    @property
+    def mechanism(self) -> str:
+        return "allocate"
+
+    @property
+    def version(self) -> int:
+        return VERSION
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        return {**self.goods.parameters, "epsilon": spelled(self.epsilon)}
+
+    @property
+    def law(self) -> str:
+        return "two-sided geometric noise on every count of every epoch, then prices"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.pure(self.epsilon, Adjacency.REPLACE)
+
+    @property
+    def decay(self) -> Fraction:
+        return self.epsilon / self.readings.messages.labels.l1
+
+    @property
+    def expected(self) -> tuple[ErrorBar, ...]:
+        """Of one round, if the reports are spread evenly over the epochs."""
+        each = max(self.facts.n // len(self.facts.epochs), 1)
+        readings = Readings.of(replace(self.facts, n=each, epochs=self.facts.epochs[:1]))
+        bar = Histogram(self.epsilon, readings).expected[0]
+        return (replace(bar, quantity="error of each share of demand in one epoch"),)
+
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+        rounds = [
+            Round(epoch, readings, exact + two_sided_geometric(self.decay, len(exact), coins))
+            for epoch, readings, exact in self._exact(tallies)
+        ]
+        boards = self._boards(rounds)
+        half = len(rounds) // 2
+        settled = np.mean(boards[half:-1], axis=0)
+        result = {
+            "goods": list(self.goods.labels),
+            "next": list(map(_posted, boards[-1].tolist())),
+            "allocation": self._allocation(rounds[half:], settled),
+            "rounds": list(map(self._told, rounds, boards)),
+        }
+        return Drawn(result, self.expected)
+
+    def pmf(self, tallies: Tallies, *, farthest: int) -> Pmf[tuple[tuple[int, ...], ...]]:
+        """The certified law of all noisy counts within `farthest` of the true ones, no more."""
+        laws = []
+        for epoch, readings, _ in self._exact(tallies):
+            part = Tallies((tallies.by_epoch()[epoch],))
+            laws.append(Histogram(self.epsilon, readings).pmf(part, farthest=farthest))
+        if math.prod(len(law.outcomes) for law in laws) > _MOST_OUTCOMES:
+            raise ParameterError(f"farthest must allow at most {_MOST_OUTCOMES:,} outcomes")
+        outcomes = tuple(product(*(law.outcomes for law in laws)))
+        lower = tuple(
+            math.prod(row, start=Fraction(1)) for row in product(*(x.lower for x in laws))
+        )
+        upper = tuple(
+            math.prod(row, start=Fraction(1)) for row in product(*(x.upper for x in laws))
+        )
+        return Pmf(outcomes, lower, upper)
+
+    def _exact(self, tallies: Tallies) -> list[tuple[int, Readings, Counts]]:
+        """Epochs that have reports, with their readings before the noise."""
+        found = []
+        for epoch, part in tallies.by_epoch().items():
+            if part.n:
+                readings = Readings.of(replace(self.facts, n=part.n, epochs=(epoch,)))
+                found.append((epoch, readings, readings(part.counts)))
+        return found
+
+    def _told(self, epoch_round: Round, board: Floats) -> dict[str, object]:
+        """The prices of one epoch, and what was bought at them."""
+        return {
+            "epoch": epoch_round.epoch,
+            "prices": list(map(_posted, board.tolist())),
+            "noisy": epoch_round.noisy.tolist(),
+            "demand": self._demand(epoch_round).tolist(),
+        }
+
+    def _course(self, rounds: list[Round]) -> Course:
+        """Its step allows for the smallest epoch: Σ_j Var(d_j) of one report is at most 1/gap²."""
+        goods, buyers = len(self.goods.labels), self._buyers
+        fewest = min(epoch_round.readings.facts.n for epoch_round in rounds)
+        weight = 1 / float(fewest * self.readings.gain)
+        z = math.exp(-float(self.decay))
+        noise = 2 * z / math.expm1(-float(self.decay)) ** 2
+        variance = buyers**2 * weight**2 * (fewest / goods + noise)
+        many = self.goods.rounds or len(rounds)
+        return Course(Menu.singles(goods), self.goods.supply, buyers, many, variance)
+
+    @property
+    def _buyers(self) -> int:
+        return self.goods.buyers or self.facts.n
+
+    def _demand(self, epoch_round: Round) -> Floats:
+        """Units of each good that all buyers would take."""
+        demand: Floats = epoch_round.shares[self.goods.places] * self._buyers
+        return demand
+
+    def _boards(self, rounds: list[Round]) -> list[Floats]:
+        """Prices are posted in millionths, so that the next release starts where this one ends."""
+        course, boards = self._course(rounds), [self.goods.start]
+        for epoch_round in rounds:
+            boards.append(course.next(boards[-1], self._demand(epoch_round)).round(_DIGITS))
+        return boards
+
+    def _allocation(self, rounds: list[Round], prices: Floats) -> list[dict[str, object]]:
+        shares = np.mean([epoch_round.shares for epoch_round in rounds], axis=0)[self.goods.places]
+        alone = self.facts.repeat == "once"
+        lower, upper = limits(rounds, self.decay, alone=alone)
+        columns = zip(
+            self.goods.labels,
+            self.goods.supply.tolist(),
+            (shares * self._buyers).tolist(),
+            shares.tolist(),
+            lower[self.goods.places].tolist(),
+            upper[self.goods.places].tolist(),
+            prices.tolist(),
+            strict=True,
+        )
+        names = ("good", "supply", "demand", "share", "lower", "upper", "price")
+        return [dict(zip(names, column, strict=True)) for column in columns]
+
+
+def _posted(price: float) -> str:
+    return spelled(Fraction(round(price * 10**_DIGITS), 10**_DIGITS))
+
+
+def plan(arguments: Mapping[str, object], facts: Facts) -> AllocationRelease:
+    """ParameterError for arguments that are no request over these facts."""
+    complete = completed("allocate", PARAMETERS, arguments)
+    epsilon, goods = read_epsilon(complete["epsilon"]), read_goods(complete, facts)
+    if len(facts.epochs) * len(goods.labels) > _MOST_SHOWN:
+        raise ParameterError(
+            f"epochs times goods must be at most {_MOST_SHOWN:,}, got {len(facts.epochs):,} times "
+            f"{len(goods.labels):,}: ask for fewer epochs, with start the prices before them"
+        )
+    return AllocationRelease(facts, Readings.of(facts), goods, epsilon)

@@ -1,0 +1,98 @@
+"""Arguments of a release as a request carries them, read exactly and spelled in one way.
+
+Texts, and whole numbers where a number is whole: no float is ever taken for exact. An error names
+the argument, what is accepted, what was given, and what comes nearest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Context, Decimal
+from difflib import get_close_matches
+from fractions import Fraction
+
+from deniable_aggregator.central.selection.privacy_parameters import SMALLEST_EPSILON
+from deniable_aggregator.releases.kinds.contract import Parameter
+from deniable_shared.dyadic import format_epsilon, parse_epsilon
+from deniable_shared.errors import ParameterError
+
+EPSILON = Parameter("epsilon", 'a decimal text like "0.5", from 0.000001 to 20')
+_DIGITS = Context(prec=60)
+_SHARE = re.compile(r"[01](\.[0-9]{1,6})?")
+_WHOLE = re.compile(r"[0-9]{1,9}")
+
+
+def completed(
+    mechanism: str, accepted: Iterable[Parameter], arguments: Mapping[str, object]
+) -> dict[str, object]:
+    """The arguments with defaults filled in; ParameterError for one unknown or missing."""
+    by_name = {parameter.name: parameter for parameter in accepted}
+    for name in arguments:
+        if name not in by_name:
+            raise ParameterError(
+                f"{mechanism} has no argument {name!r:.80}{nearest(name, by_name)}"
+            )
+    for name, parameter in by_name.items():
+        if parameter.default is None and name not in arguments:
+            raise ParameterError(f"{mechanism} needs {name}: {parameter.accepted}")
+    return {name: arguments.get(name, parameter.default) for name, parameter in by_name.items()}
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """What may have been meant, then all there is: the end of a sentence."""
+    names = sorted(known)
+    close = get_close_matches(str(name)[:80], names, n=1)
+    meant = f": did you mean {close[0]}? " if close else ": "
+    return f"{meant}there {'is' if len(names) == 1 else 'are'} {', '.join(names) or 'none'}"
+
+
+def read_name(argument: str, value: object, known: Iterable[str]) -> str:
+    """One of the names."""
+    names = tuple(known)
+    if value not in names:
+        raise ParameterError(f"{argument} must not be {value!r:.80}{nearest(value, names)}")
+    return str(value)
+
+
+def read_epsilon(value: object) -> Fraction:
+    """ε in [10^−6, 20], from a text."""
+    if not isinstance(value, str):
+        raise ParameterError(
+            f'epsilon must be a decimal text like "0.5", got {type(value).__name__}'
+        )
+    return parse_epsilon(value, low=SMALLEST_EPSILON)
+
+
+def read_share(argument: str, value: object, *, whole: bool) -> Fraction:
+    """A share above 0 and below 1, or at most 1 if `whole`, of at most six decimals."""
+    share = Fraction(value) if isinstance(value, str) and _SHARE.fullmatch(value) else Fraction(0)
+    if not 0 < share <= 1 or (share == 1 and not whole):
+        end = "1]" if whole else "1)"
+        raise ParameterError(
+            f'{argument} must be a decimal text in (0, {end}, like "0.5", at most six digits '
+            f"after the point, got {value!r:.40}"
+        )
+    return share
+
+
+def read_whole(argument: str, value: object, *, low: int, high: int) -> int:
+    """A whole number in [low, high], as an int or its digits."""
+    if isinstance(value, str) and _WHOLE.fullmatch(value):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ParameterError(
+            f"{argument} must be a whole number in [{low:,}, {high:,}], got {value!r:.40}"
+        )
+    return value
+
+
+def spelled(value: Fraction) -> str:
+    """The one spelling of an ε or a share."""
+    return format_epsilon(value)
+
+
+def spelled_delta(delta: Fraction) -> str:
+    """The one spelling of a δ that was read from a decimal, like 1e-6."""
+    exact = _DIGITS.divide(Decimal(delta.numerator), Decimal(delta.denominator))
+    return format(exact.normalize(_DIGITS), "e")

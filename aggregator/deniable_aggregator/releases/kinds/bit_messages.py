@@ -1,0 +1,103 @@
+"""Messages of bits: any of m bits is one (`rr/1`, unary encodings), or t of them are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, product
+from math import comb
+
+import numpy as np
+
+from deniable_aggregator.releases.kinds.message_space import Counts
+from deniable_aggregator.releases.kinds.norms import (
+    MOST_MESSAGES,
+    Matrix,
+    affordable,
+    norms_of_bits,
+    norms_of_images,
+)
+from deniable_shared.mechanisms.structure import IndependentBits, LabelReach, SampledBits
+
+
+@dataclass(frozen=True, slots=True)
+class FreeBits:
+    """m counts of ones, each report free in all of them."""
+
+    size: int
+    unit: int = 1
+    blank: int = 0
+    told: Fraction = Fraction(1)
+
+    @property
+    def most(self) -> int:
+        return self.size
+
+    @property
+    def labels(self) -> LabelReach:
+        return IndependentBits(self.size).one_report_moves(self.size)
+
+    def readings(self, counts: Counts) -> Counts:
+        return counts
+
+    def on_tally(self, matrix: Matrix) -> Matrix:
+        return matrix
+
+    def spread(self, matrix: Matrix) -> Counts:
+        spread: Counts = np.abs(matrix).sum(axis=1)
+        return spread
+
+    def norms(self, matrix: Matrix) -> tuple[int, int]:
+        return norms_of_bits(matrix)
+
+
+@dataclass(frozen=True, slots=True)
+class ToldBits:
+    """t = `sampled` of m = `size` places told: counts of tellings, then of ones."""
+
+    size: int
+    sampled: int
+    unit: int
+    blank: int
+
+    @property
+    def told(self) -> Fraction:
+        return Fraction(self.sampled, self.size)
+
+    @property
+    def most(self) -> int:
+        return self.sampled
+
+    @property
+    def labels(self) -> LabelReach:
+        bits = SampledBits(self.size, self.sampled)
+        return bits.one_report_moves(self.size, self.unit, self.blank)
+
+    def readings(self, counts: Counts) -> Counts:
+        readings: Counts = self.unit * counts[self.size :] - self.blank * counts[: self.size]
+        return readings
+
+    def on_tally(self, matrix: Matrix) -> Matrix:
+        return np.concatenate([-self.blank * matrix, self.unit * matrix], axis=1)
+
+    def spread(self, matrix: Matrix) -> Counts:
+        telling, one = matrix[:, : self.size], matrix[:, self.size :]
+        high = np.sort(telling + np.maximum(one, 0), axis=1)[:, self.size - self.sampled :]
+        low = np.sort(telling + np.minimum(one, 0), axis=1)[:, : self.sampled]
+        spread: Counts = high.sum(axis=1) - low.sum(axis=1)
+        return spread
+
+    def norms(self, matrix: Matrix) -> tuple[int, int]:
+        affordable(comb(self.size, self.sampled) << self.sampled, MOST_MESSAGES, "messages")
+        return norms_of_images(self._every() @ matrix.T)
+
+    def _every(self) -> Matrix:
+        """(messages, 2m): what each message adds to the tally."""
+        rows = []
+        for places in combinations(range(self.size), self.sampled):
+            for bits in product((0, 1), repeat=self.sampled):
+                row = np.zeros(2 * self.size, dtype=np.int64)
+                row[list(places)] = 1
+                row[[self.size + p for p, bit in zip(places, bits, strict=True) if bit]] = 1
+                rows.append(row)
+        return np.array(rows)

@@ -1,0 +1,65 @@
+"""Error bars that add up what the devices and the release have done to the truth.
+
+    selection   best by true answers − chosen ≤ local + central, but with chance β1 + β2
+                local     2·(greatest error of the sums compared), Hoeffding        `Score.local`
+                central   ln(k/β1)/decay levels of the score, in true answers  `selection.accuracy`
+    counts      n·f̂ = (c + N − n·μ(0))/gain: normal of the local variance plus the two-sided
+                geometric N, by the distribution of normal plus Laplace
+
+Everything is a function of public facts and of what was released. Both parts are shown, so that
+whoever reads them sees which one would shrink with a larger ε and which with more reports.
+Source: central-dp §4.7.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from importlib import import_module
+
+import numpy as np
+
+from deniable_aggregator.central.release import ErrorBar
+from deniable_aggregator.estimate.channel import Floats
+from deniable_aggregator.releases.kinds.scores import Score
+
+CONFIDENCE = 0.95
+_HALVINGS = 44
+
+
+def selection_bars(
+    score: Score, central_levels: float, *, unit: str | None = None
+) -> tuple[ErrorBar, ...]:
+    """Local, central, together; `central_levels` hold with confidence (1 + CONFIDENCE)/2."""
+    unit = unit or score.unit
+    half = (1 - CONFIDENCE) / 2
+    local, central = score.local(half), score.length(central_levels)
+    return (
+        ErrorBar(f"{unit}, local part", 0.0, local, 1 - half),
+        ErrorBar(f"{unit}, central part", 0.0, central, 1 - half),
+        ErrorBar(unit, 0.0, local + central, CONFIDENCE),
+    )
+
+
+def combined_half_widths(variance: Floats, decay: Fraction, confidence: float) -> Floats:
+    """The least w with Pr[|X + N| > w] ≤ 1 − confidence; X normal of this variance, N noise.
+
+    N is taken for Laplace noise of the decay, whose variance is not smaller.
+    """
+    sigma, rate = np.sqrt(variance), float(decay)
+    low = np.zeros_like(sigma)
+    high = 12 * sigma + 60 / rate
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        often = 2 * normal_laplace_tail(middle, sigma, rate) > 1 - confidence
+        low, high = np.where(often, middle, low), np.where(often, high, middle)
+    return np.asarray(high)
+
+
+def normal_laplace_tail(w: Floats, sigma: Floats, rate: float) -> Floats:
+    """Pr[X + Y > w]; X normal of standard deviation sigma, Y of density rate/2·e^(−rate|y|)."""
+    log_ndtr = import_module("scipy.special").log_ndtr  # 0.3 s, so not before
+    z, lift = w / sigma, (rate * sigma) ** 2 / 2
+    beyond = np.exp(log_ndtr(-z))
+    near = np.exp(lift - rate * w + log_ndtr(z - rate * sigma))
+    far = np.exp(lift + rate * w + log_ndtr(-z - rate * sigma))
+    return np.asarray(beyond + (near - far) / 2)

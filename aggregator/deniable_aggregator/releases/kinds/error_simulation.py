@@ -1,0 +1,135 @@
+"""The usual error of a release, simulated from public facts: no tally is read, nothing is promised.
+
+    people    as many as there are reports, in a few made-up populations
+    reports   readings with the mean and variance of the devices' own law, as normal numbers;
+              negatively correlated where a report supports a fixed number of codes
+    release   the family's own law, with plain floats: nothing drawn here is released
+    shown     half of the runs are off by at most `median`, 95 of 100 by at most `p95`, for the
+              population with the largest p95
+
+The coins are keyed by the public facts, so that the price and the release show the same numbers.
+Real people may be distributed otherwise: `expected` is the bound that holds for all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable_aggregator.estimate.channel import Floats
+from deniable_aggregator.estimate.designs import design_of, unary
+from deniable_aggregator.releases.kinds.contract import Facts, TypicalError
+from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_shared.coins import Coins
+from deniable_shared.domain import Bits
+
+MOST_RUNS, FEWEST_RUNS = 200, 20
+_WORK = 25_000_000
+"""Array elements of all runs together: about half a second."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Population:
+    """Made-up people by the shares of their labels, float64[labels]."""
+
+    name: str
+    shares: Floats
+
+    @classmethod
+    def steep(cls, labels: int, steepness: float) -> Population:
+        """Frequencies in proportion to 1/rank^steepness."""
+        weights = np.arange(1.0, labels + 1) ** -steepness
+        name = f"frequencies in proportion to 1/rank^{steepness:g}" if steepness else "even"
+        return cls(name, weights / weights.sum())
+
+    def signals(self, readings: Readings, noise: Floats) -> Floats:
+        """Readings less what they are where no person has the label: float64[runs, labels].
+
+        `noise` float64[runs, labels] has variance 1.
+        """
+        spread = np.sqrt(_variance(readings, self.shares))
+        signals: Floats = readings.facts.n * float(readings.gain) * self.shares + noise * spread
+        return signals
+
+
+def runs_for(work: int) -> int:
+    """How many runs of so many array elements each are simulated; 0 where that would be few."""
+    runs = min(MOST_RUNS, _WORK // max(1, work))
+    return runs if runs >= FEWEST_RUNS else 0
+
+
+def worst(
+    quantity: str,
+    facts: Facts,
+    request: Mapping[str, object],
+    *,
+    runs: int,
+    populations: Sequence[Population],
+    errors: Callable[[Population, Floats, Coins], Floats],
+) -> tuple[TypicalError, ...]:
+    """The population with the largest p95.
+
+    `errors`, from a population, its signals and coins, are those of its releases: float64[runs].
+    Empty where there are no runs. All populations have the same coins.
+    """
+    if not runs:
+        return ()
+    readings = Readings.of(facts)
+    noise = _noise(facts, runs, coins_of(facts, request, "reports"))
+    found = []
+    for population in populations:
+        signals = population.signals(readings, noise)
+        off = errors(population, signals, coins_of(facts, request, "release"))
+        median, p95 = np.quantile(off, (0.5, 0.95)).tolist()
+        found.append(TypicalError(quantity, median, p95, population.name, runs))
+    return (max(found, key=lambda typical: typical.p95),)
+
+
+def coins_of(facts: Facts, request: Mapping[str, object], use: str) -> Coins:
+    """A stream for each use: the same for the same request over as many reports."""
+    device = facts.mechanism
+    known = [facts.domain.size, device.id, str(device.epsilon), facts.repeat]
+    terms = json.dumps([*known, len(facts.epochs), facts.n, dict(request)], sort_keys=True)
+    return Coins.derive(b"deniable typical error", use.encode(), *_chunks(terms.encode()))
+
+
+def uniforms(shape: tuple[int, ...], coins: Coins) -> Floats:
+    """Floats strictly between 0 and 1."""
+    words = np.frombuffer(coins.bytes(8 * int(np.prod(shape))), dtype=">u8").astype(np.uint64)
+    return ((words >> np.uint64(11)).astype(np.float64) + 0.5).reshape(shape) * 2.0**-53
+
+
+def _chunks(text: bytes) -> list[bytes]:
+    return [text[start : start + 60_000] for start in range(0, len(text), 60_000)]
+
+
+def _noise(facts: Facts, runs: int, coins: Coins) -> Floats:
+    """Normal numbers of variance 1 a label; they add up to 0 over codes of which w are sent."""
+    labels = facts.domain.size
+    if isinstance(facts.domain, Bits) or unary(facts.mechanism):
+        return _normals((runs, labels), coins)
+    codes = max(labels, design_of(facts.mechanism)[0])
+    drawn = _normals((runs, codes), coins)
+    drawn -= drawn.mean(axis=1, keepdims=True)
+    drawn *= np.sqrt(codes / (codes - 1))
+    return drawn[:, :labels]
+
+
+def _normals(shape: tuple[int, int], coins: Coins) -> Floats:
+    """By Box and Muller."""
+    first, second = uniforms(shape, coins), uniforms(shape, coins)
+    drawn: Floats = np.sqrt(-2 * np.log(first)) * np.cos(2 * np.pi * second)
+    return drawn
+
+
+def _variance(readings: Readings, shares: Floats) -> Floats:
+    """Of sums of readings: given the people where each report has coins of its own."""
+    device, messages = readings.facts.mechanism, readings.messages
+    if readings.reports > 1 or messages.told < 1:
+        return readings.variance(shares)
+    p, q = float(device.p), float(device.q)
+    spread = shares * p * (1 - p) + (1 - shares) * q * (1 - q)
+    return np.asarray(readings.facts.n * float(messages.unit) ** 2 * spread)

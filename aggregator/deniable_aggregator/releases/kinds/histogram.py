@@ -1,0 +1,162 @@
+"""`histogram`: every label's count with two-sided geometric noise, debiased afterwards.
+
+    c_v + N_v,   Pr[N = k] = (1 − z)/(1 + z) z^|k|,   z = e^(−ε/Δ1)      ε-DP
+
+Δ1 is how far one report moves all counts together (`message_spaces`): 2 for a choice, m for m bits.
+Frequencies, their spread and the presentable projection are computed from the noisy counts. Each
+interval inverts the law of the devices' noise plus this one (`confidence_limits`). It covers the
+frequency of the population that the answers were drawn from, and that among these answers more
+often still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+
+from deniable_aggregator.central.adjacency import Adjacency
+from deniable_aggregator.central.guarantee import Guarantee
+from deniable_aggregator.central.pmf import Pmf
+from deniable_aggregator.central.release import ErrorBar
+from deniable_aggregator.central.samplers.geometric_tails import at
+from deniable_aggregator.central.samplers.noise import two_sided_geometric
+from deniable_aggregator.estimate.channel import Floats
+from deniable_aggregator.estimate.projection import onto_box, onto_simplex
+from deniable_aggregator.releases.kinds.arguments import (
+    EPSILON,
+    completed,
+    read_epsilon,
+    spelled,
+)
+from deniable_aggregator.releases.kinds.confidence_limits import NoisyFrequency
+from deniable_aggregator.releases.kinds.contract import Counts, Drawn, Facts, Tallies
+from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, combined_half_widths
+from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_shared.coins import Coins
+from deniable_shared.domain import Bits
+from deniable_shared.errors import ParameterError
+
+PARAMETERS = (EPSILON,)
+VERSION = 1
+_MOST_OUTCOMES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """A valid request for all counts: see `contract.Plan`."""
+
+    epsilon: Fraction
+    readings: Readings
+
+    @property
+    def mechanism(self) -> str:
+        return "histogram"
+
+    @property
+    def version(self) -> int:
+        return VERSION
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        return {"epsilon": spelled(self.epsilon)}
+
+    @property
+    def law(self) -> str:
+        return "two-sided geometric noise on every count"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.pure(self.epsilon, Adjacency.REPLACE)
+
+    @property
+    def decay(self) -> Fraction:
+        return self.epsilon / self.readings.messages.labels.l1
+
+    @property
+    def expected(self) -> tuple[ErrorBar, ...]:
+        """The widest interval that any frequency can have."""
+        far = float(self._half_widths(self._widest()).max())
+        return (ErrorBar("error of each frequency", -far, far, CONFIDENCE),)
+
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+        counts = self.readings(tallies.counts)
+        noisy = counts + two_sided_geometric(self.decay, len(counts), coins)
+        return Drawn({"estimates": self._estimates(noisy)}, self.expected)
+
+    def pmf(self, tallies: Tallies, *, farthest: int) -> Pmf[tuple[int, ...]]:
+        """The certified law of the noisy readings within `farthest` of the true ones, no more."""
+        counts = self.readings(tallies.counts).tolist()
+        if (2 * farthest + 1) ** len(counts) > _MOST_OUTCOMES:
+            raise ParameterError(f"farthest must allow at most {_MOST_OUTCOMES:,} outcomes")
+        outcomes, lower, upper = [], [], []
+        for noise in product(range(-farthest, farthest + 1), repeat=len(counts)):
+            low = high = Fraction(1)
+            for k in noise:
+                least, most = at(self.decay, k)
+                low, high = low * least, high * most
+            outcomes.append(tuple(c + k for c, k in zip(counts, noise, strict=True)))
+            lower.append(low)
+            upper.append(high)
+        return Pmf(tuple(outcomes), tuple(lower), tuple(upper))
+
+    def _estimates(self, noisy: Counts) -> list[dict[str, object]]:
+        raw = self.readings.frequencies(noisy)
+        clipped = onto_box(raw)
+        project = onto_box if isinstance(self.readings.facts.domain, Bits) else onto_simplex
+        lower, upper = self._law.limits(raw, CONFIDENCE)
+        columns = zip(
+            self.readings.facts.domain.labels,
+            noisy.tolist(),
+            raw.tolist(),
+            self._std_errors(clipped).tolist(),
+            lower.tolist(),
+            upper.tolist(),
+            project(raw).tolist(),
+            strict=True,
+        )
+        names = ("label", "noisy", "frequency", "std_error", "lower", "upper", "projected")
+        return [dict(zip(names, column, strict=True)) for column in columns]
+
+    def _std_errors(self, frequencies: Floats) -> Floats:
+        """From clip(f̂, 0, 1), as estimates have it: the local part and 2z/(1 − z)²."""
+        z = np.exp(-float(self.decay))
+        noise = 2 * z / np.expm1(-float(self.decay)) ** 2
+        return np.asarray(np.sqrt(self.readings.variance(frequencies) + noise) / self._scale)
+
+    @property
+    def _law(self) -> NoisyFrequency:
+        mechanism, readings = self.readings.facts.mechanism, self.readings
+        return NoisyFrequency(
+            p=float(mechanism.p),
+            q=float(mechanism.q),
+            variance=lambda f: readings.variance(f) / self._scale**2,
+            rate=float(self.decay) * self._scale,
+            step=readings.messages.unit / self._scale,
+        )
+
+    def _half_widths(self, frequencies: Floats) -> Floats:
+        """Half a step of the reading more than the tails of the two kinds of noise."""
+        variance = self.readings.variance(frequencies)
+        widths = combined_half_widths(variance, self.decay, CONFIDENCE)
+        return np.asarray((widths + self.readings.messages.unit / 2) / self._scale)
+
+    @property
+    def _scale(self) -> float:
+        return float(self.readings.facts.n * self.readings.gain)
+
+    def _widest(self) -> Floats:
+        """The frequencies at which the local variance, a parabola, can be largest."""
+        low, middle, high = self.readings.variance(np.array([0.0, 0.5, 1.0])).tolist()
+        bend, slope = 2 * (low - 2 * middle + high), 4 * middle - 3 * low - high
+        top = min(max(-slope / (2 * bend), 0.0), 1.0) if bend < 0 else 0.0
+        return np.array([0.0, top, 1.0])
+
+
+def plan(arguments: Mapping[str, object], facts: Facts) -> Histogram:
+    """ParameterError for arguments that are no request over these facts."""
+    complete = completed("histogram", PARAMETERS, arguments)
+    return Histogram(read_epsilon(complete["epsilon"]), Readings.of(facts))

@@ -1,0 +1,113 @@
+"""What the readings of a collection's labels say: their mean, spread and distance from the truth.
+
+mean       μ(f) of one report, for a label of frequency f: unit·told·s − blank·told,
+           s = q + f(p − q). A raw sum of readings is compared with n·μ, a public constant, so
+           nothing is divided and sensitivities stay those of integers.
+gain       μ(1) − μ(0): what one true answer adds on average; 1/gain is a of central-dp §4.2
+variance   of the sum over n reports; where one device may have several, at most that of
+           devices that answer in every epoch and never change (`estimate.clusters`)
+deviation  m sums of readings, each moved by one report by at most w, are all within it of what
+           the true answers make them, but with chance β: with L = ln(2m/β) the lesser of
+               w·√(nTL/2)/gain                           Hoeffding
+               (TwL/3 + √((TwL/3)² + 2nTVL))/gain        Bernstein, V ≥ their variance
+           for devices of at most T reports each, whatever the true answers. Where a report
+           supports several labels V is far below w²/4, for they are spread over all labels.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from deniable_aggregator.estimate.channel import Floats
+from deniable_aggregator.estimate.designs import largest_variance
+from deniable_aggregator.estimate.payload_arrays import clusters_of
+from deniable_aggregator.releases.kinds.contract import Counts, Facts
+from deniable_aggregator.releases.kinds.message_spaces import Messages, messages_of
+from deniable_shared.domain import Bits
+from deniable_shared.errors import ParameterError
+
+_LARGEST = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """The readings of n reports of one mechanism. Built by `of`."""
+
+    facts: Facts
+    messages: Messages
+
+    @classmethod
+    def of(cls, facts: Facts) -> Readings:
+        """ParameterError for a mechanism this room does not know, and for too many reports."""
+        messages = messages_of(facts.mechanism)
+        if facts.n * messages.unit >= _LARGEST:
+            raise ParameterError(f"n must be below {_LARGEST // messages.unit:,}, got {facts.n:,}")
+        return cls(facts, messages)
+
+    def __call__(self, counts: Counts) -> Counts:
+        return self.messages.readings(counts)
+
+    @property
+    def width(self) -> int:
+        """How far one report moves one reading."""
+        return self.messages.labels.linf
+
+    @property
+    def gain(self) -> Fraction:
+        return self.messages.unit * self.messages.told * self._gap
+
+    @property
+    def _gap(self) -> Fraction:
+        return self.facts.mechanism.p - self.facts.mechanism.q
+
+    def expected(self, frequency: Fraction, *, labels: int = 1) -> Fraction:
+        """n·μ summed over so many labels whose frequencies add up to this one."""
+        messages, q = self.messages, self.facts.mechanism.q
+        noise = messages.told * (messages.unit * q - messages.blank)
+        return self.facts.n * (labels * noise + frequency * self.gain)
+
+    def frequencies(self, readings: Counts) -> Floats:
+        """Raw debiased frequencies; they may be negative."""
+        noise = self.expected(Fraction(0))
+        whole = math.floor(noise)  # leaves as an integer, so nothing cancels in floats
+        signal = (readings - whole) - float(noise - whole)
+        return np.asarray(signal / float(self.facts.n * self.gain), dtype=np.float64)
+
+    def variance(self, frequencies: Floats) -> Floats:
+        """At most, of the sum of n readings of a label with a frequency in [0, 1]."""
+        mechanism, messages = self.facts.mechanism, self.messages
+        support = float(mechanism.q) + float(self._gap) * frequencies
+        if messages.told < 1:
+            return self.facts.n * self.reports * self._told_variance(support)
+        clusters = clusters_of(mechanism, self.facts.repeat, self.reports)
+        spread = support * (1 - support) if clusters is None else clusters.spread(support)
+        return np.asarray(self.facts.n * float(messages.unit) ** 2 * spread)
+
+    def _told_variance(self, support: Floats) -> Floats:
+        told, unit = float(self.messages.told), self.messages.unit
+        one, blank = unit - self.messages.blank, self.messages.blank
+        mean = told * (unit * support - blank)
+        variance: Floats = told * (support * one**2 + (1 - support) * blank**2) - mean**2
+        return variance
+
+    @property
+    def reports(self) -> int:
+        """T: the most reports of one device, one an epoch."""
+        return 1 if self.facts.repeat == "once" else len(self.facts.epochs)
+
+    def deviation(self, width: int, *, sums: int, beta: float) -> float:
+        """How many true answers so many sums of readings, each moved by `width`, may be off.
+
+        The readings are those of a set of labels each.
+        """
+        n, together, log = self.facts.n, self.reports, math.log(2 * sums) - math.log(beta)
+        far = width * math.sqrt(n * together * log / 2)
+        if self.messages.most > 1 and not isinstance(self.facts.domain, Bits):
+            step = together * width * log / 3
+            variance = float(largest_variance(self.facts.mechanism))
+            far = min(far, step + math.sqrt(step**2 + 2 * n * together * variance * log))
+        return far / float(self.gain)

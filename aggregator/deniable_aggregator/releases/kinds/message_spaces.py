@@ -1,0 +1,86 @@
+"""Which tallies one report can add, by mechanism: what every sensitivity of this room is made of.
+
+    one of      one of K counts goes up by one                  `OneOf`
+    points      the same; labels are sums of counts             `Design`, counted by message
+    sets        w of K counts go up by one                      `Subset`, `Design` by code
+    free bits   any set of m counts goes up by one              `IndependentBits`
+    told bits   t of m places are told, any of them as ones     `SampledBits`
+
+All messages a sender can make are possible whatever the value, so it does not matter which values
+are valid; a chain sends the messages of its first mechanism. Messages of which nothing
+supports a label or not (means, waves, tables, texts) have no readings, and no releases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from deniable_aggregator.estimate.payload_arrays import first_round
+from deniable_aggregator.estimate.protocols import CodeSetEstimator
+from deniable_aggregator.estimators import for_mechanism
+from deniable_aggregator.releases.kinds.bit_messages import FreeBits, ToldBits
+from deniable_aggregator.releases.kinds.message_space import Messages
+from deniable_aggregator.releases.kinds.point_messages import Labels, Points
+from deniable_aggregator.releases.kinds.set_messages import DesignSets, Subsets
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms import released
+from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.structure import (
+    Design,
+    IndependentBits,
+    OneOf,
+    SampledBits,
+    Subset,
+)
+
+__all__ = ["Messages", "messages_of"]
+
+_UNIT_BITS = 16
+
+
+def messages_of(mechanism: Mechanism) -> Messages:
+    """The messages of a mechanism or of a chain; ParameterError for one that is not known."""
+    structure = mechanism.structure
+    if not mechanism.released or type(structure) not in _OF_STRUCTURE:
+        raise ParameterError(
+            f"mechanism must be one of {', '.join(released())} for central releases, got "
+            f"{mechanism.id!r:.80}: estimates of this collection can be read, releases cannot; "
+            "name one of these in a collection that is to be released from"
+        )
+    return _OF_STRUCTURE[type(structure)](first_round(mechanism), structure)
+
+
+def _one_of(_form: Mechanism, structure: OneOf) -> Messages:
+    return Labels(structure.codes)
+
+
+def _free_bits(_form: Mechanism, structure: IndependentBits) -> Messages:
+    return FreeBits(structure.bits)
+
+
+def _told_bits(form: Mechanism, structure: SampledBits) -> Messages:
+    unit = 1 << _UNIT_BITS
+    return ToldBits(structure.bits, structure.sampled, unit, round(form.q * unit))
+
+
+def _subsets(_form: Mechanism, structure: Subset) -> Messages:
+    return Subsets(structure.codes, structure.held)
+
+
+def _design(form: Mechanism, structure: Design) -> Messages:
+    estimator = for_mechanism(form)
+    if isinstance(estimator, CodeSetEstimator):
+        return DesignSets(form.domain_size, structure, estimator)
+    return Points.of(form, structure)
+
+
+_OF_STRUCTURE: Mapping[type, Callable[..., Messages]] = MappingProxyType(
+    {
+        Design: _design,
+        IndependentBits: _free_bits,
+        OneOf: _one_of,
+        SampledBits: _told_bits,
+        Subset: _subsets,
+    }
+)

@@ -1,0 +1,193 @@
+"""`mwem`: a synthetic distribution over the labels that answers a workload about as the people do.
+
+Each round selects the worst answered query by the exponential mechanism on raw counts and measures
+it with geometric noise: ε-DP in all. Queries are asked of the debiased counts as they are, and the
+bound adds what the devices' own noise may have moved every query by (`queries.mwem_bounds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from deniable_aggregator.central.guarantee import Guarantee
+from deniable_aggregator.central.queries import Mwem, best_rounds, mwem_error
+from deniable_aggregator.central.queries.mwem_bounds import MOST_ROUNDS
+from deniable_aggregator.central.release import ErrorBar
+from deniable_aggregator.central.selection.privacy_parameters import SMALLEST_EPSILON
+from deniable_aggregator.releases.kinds.arguments import (
+    EPSILON,
+    completed,
+    read_epsilon,
+    read_whole,
+    spelled,
+)
+from deniable_aggregator.releases.kinds.contract import (
+    Drawn,
+    Facts,
+    Parameter,
+    Tallies,
+    TypicalError,
+)
+from deniable_aggregator.releases.kinds.label_workloads import (
+    MOST_ENTRIES,
+    WORKLOAD,
+    LabelSets,
+    read_workload,
+)
+from deniable_aggregator.releases.kinds.mwem_errors import workload_errors
+from deniable_aggregator.releases.kinds.query_answers import (
+    HALF,
+    QueryError,
+    shown_answers,
+    shown_distribution,
+)
+from deniable_aggregator.releases.kinds.randomized_counts import (
+    RandomizedCounts,
+    check_joint,
+    local_error,
+    moves_of,
+)
+from deniable_shared.coins import Coins
+from deniable_shared.errors import ParameterError
+
+PARAMETERS = (
+    WORKLOAD,
+    Parameter("rounds", f"best, or a whole number from 1 to {MOST_ROUNDS:,}", "best"),
+    EPSILON,
+)
+VERSION = 1
+_MOST_STEPS = 64 * MOST_ENTRIES
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Synthesizing:
+    """A valid request for a synthetic distribution: see `contract.Plan`."""
+
+    facts: Facts
+    label_sets: LabelSets
+    linear: Mwem
+    error: QueryError
+
+    @property
+    def mechanism(self) -> str:
+        return "mwem"
+
+    @property
+    def version(self) -> int:
+        return VERSION
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        return {
+            "workload": self.label_sets.spelled,
+            "rounds": self.linear.rounds,
+            "epsilon": spelled(self.linear.epsilon),
+        }
+
+    @property
+    def law(self) -> str:
+        return self.linear.law
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.linear.guarantee
+
+    @property
+    def expected(self) -> tuple[ErrorBar, ...]:
+        return self.error.bars
+
+    @property
+    def typical(self) -> tuple[TypicalError, ...]:
+        """The usual largest error of a query of the workload."""
+        request = {"mechanism": self.mechanism, **self.parameters}
+        return workload_errors(self.facts, self.linear, request, quantity=self.error.quantity)
+
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+        data = RandomizedCounts.of(self.facts, tallies)
+        synthesis = self.linear.release(data, coins).result
+        measured = [{"query": m.query, "noisy": m.count} for m in synthesis.measurements]
+        result = {
+            "distribution": shown_distribution(self.facts.domain.labels, synthesis.weights),
+            "answers": shown_answers(self.label_sets, synthesis.weights, self.error),
+            "measurements": measured,
+        }
+        return Drawn(result, self.error.bars)
+
+
+def plan(arguments: Mapping[str, object], facts: Facts) -> Synthesizing:
+    """ParameterError for arguments that are no request over these facts."""
+    complete = completed("mwem", PARAMETERS, arguments)
+    check_joint("mwem", facts)
+    epsilon = read_epsilon(complete["epsilon"])
+    label_sets = read_workload(complete["workload"], facts.domain)
+    bound = _Bound.of(facts, label_sets, epsilon)
+    rounds = bound.read_rounds(complete["rounds"])
+    linear = Mwem.of(label_sets.workload, rounds=rounds, epsilon=epsilon)
+    return Synthesizing(facts, label_sets, linear, bound.error(rounds))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """The public facts that the bound of T rounds is made of."""
+
+    facts: Facts
+    queries: int
+    epsilon: Fraction
+    moves: int
+    local: float
+
+    @classmethod
+    def of(cls, facts: Facts, label_sets: LabelSets, epsilon: Fraction) -> _Bound:
+        queries = label_sets.workload.queries
+        moves = max(1, moves_of(facts.mechanism, label_sets.workload.matrix))
+        local = local_error(facts, queries=queries, beta=HALF, moves=moves)
+        return cls(facts, queries, epsilon, moves, local)
+
+    @property
+    def most_rounds(self) -> int:
+        """So many that each selection's ε can be drawn with, and that a release takes seconds."""
+        steps = self.queries * self.facts.domain.size
+        return min(MOST_ROUNDS, int(self.epsilon / (2 * SMALLEST_EPSILON)), _MOST_STEPS // steps)
+
+    def read_rounds(self, value: object) -> int:
+        if self.most_rounds < 1:
+            raise ParameterError(
+                "epsilon must be at least 0.000002 for mwem, a half of it for each selection, got "
+                f"{spelled(self.epsilon)}"
+            )
+        if value != "best":
+            return read_whole("rounds", value, low=1, high=self.most_rounds)
+        best = best_rounds(
+            rows=self.facts.n,
+            domain=self.facts.domain.size,
+            queries=self.queries,
+            epsilon=self.epsilon,
+            beta=HALF,
+            moves=self.moves,
+            unit=self._unit,
+            local_error=self.local,
+        )
+        return min(best, self.most_rounds)
+
+    def error(self, rounds: int) -> QueryError:
+        central, total = (self._error(rounds, local) for local in (0.0, self.local))
+        return QueryError(central, total)
+
+    def _error(self, rounds: int, local: float) -> float:
+        return mwem_error(
+            rows=self.facts.n,
+            domain=self.facts.domain.size,
+            queries=self.queries,
+            rounds=rounds,
+            epsilon=self.epsilon,
+            beta=HALF,
+            moves=self.moves,
+            unit=self._unit,
+            local_error=local,
+        )
+
+    @property
+    def _unit(self) -> Fraction:
+        return self.facts.mechanism.p - self.facts.mechanism.q

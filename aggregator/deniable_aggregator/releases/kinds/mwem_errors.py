@@ -1,0 +1,72 @@
+"""The usual largest error of MWEM over a workload: all runs at once, in floats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from deniable_aggregator.central.queries import Mwem
+from deniable_aggregator.central.queries.mwem import STEP
+from deniable_aggregator.central.samplers.noise import two_sided_geometric
+from deniable_aggregator.estimate.channel import Floats
+from deniable_aggregator.releases.kinds.contract import Facts, TypicalError
+from deniable_aggregator.releases.kinds.error_simulation import (
+    Population,
+    runs_for,
+    uniforms,
+    worst,
+)
+from deniable_aggregator.releases.kinds.randomized_counts import moves_of
+from deniable_shared.coins import Coins
+
+_STEEPNESS = (0, 1, 2)
+_STEPS = 16
+"""So many steps of a matrix product take as long as one array element."""
+
+
+def workload_errors(
+    facts: Facts, linear: Mwem, request: Mapping[str, object], *, quantity: str
+) -> tuple[TypicalError, ...]:
+    """Empty where simulating takes long."""
+    queries = linear.workload.matrix.astype(np.float64)
+    moves = max(1, moves_of(facts.mechanism, linear.workload.matrix))
+    unit = float(facts.n * (facts.mechanism.p - facts.mechanism.q))
+
+    def errors(people: Population, signals: Floats, coins: Coins) -> Floats:
+        observed = signals @ queries.T
+        exponents = np.zeros_like(signals)
+        weights = _softmax(exponents)
+        total = weights.copy()
+        rows = np.arange(len(observed))
+        for _ in range(linear.rounds):
+            off = np.abs(observed - weights @ queries.T * unit)
+            gumbel = -np.log(-np.log(uniforms(off.shape, coins)))
+            worst_query = (off * float(linear.share / (2 * moves)) + gumbel).argmax(axis=1)
+            noise = two_sided_geometric(linear.share / moves, len(rows), coins)
+            measured = np.clip((observed[rows, worst_query] + noise) / unit, 0, 1)
+            asked = queries[worst_query]
+            step = STEP * (measured - (weights * asked).sum(axis=1))
+            exponents += step[:, None] * asked
+            weights = _softmax(exponents)
+            total += weights
+        mean = total / (linear.rounds + 1)
+        return np.asarray(np.abs((mean - people.shares) @ queries.T).max(axis=1))
+
+    each = 2 + facts.domain.size // _STEPS
+    work = len(_STEEPNESS) * linear.rounds * len(queries) * each
+    return worst(
+        quantity,
+        facts,
+        request,
+        runs=runs_for(work),
+        populations=[Population.steep(facts.domain.size, each) for each in _STEEPNESS],
+        errors=errors,
+    )
+
+
+def _softmax(exponents: Floats) -> Floats:
+    """Row by row."""
+    weights: Floats = np.exp(exponents - exponents.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights

@@ -1,0 +1,68 @@
+"""`noisy-max`: noise on every score, the label of the largest, and no score.
+
+geometric, exponential   ε-DP; exponential is never worse than `exponential` for one release
+gumbel                   the law of `exponential`: the only one that carries ρ_BR
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deniable_aggregator.central.samplers.noise import SMALLEST_DECAY
+from deniable_aggregator.central.selection import Declaration, Noise, NoisyMax, shortfall
+from deniable_aggregator.central.selection.accuracy import geometric_tail_length
+from deniable_aggregator.releases.kinds.arguments import (
+    EPSILON,
+    completed,
+    read_epsilon,
+    read_name,
+    spelled,
+)
+from deniable_aggregator.releases.kinds.contract import Facts, Parameter
+from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, selection_bars
+from deniable_aggregator.releases.kinds.selection import (
+    SCORE_PARAMETERS,
+    Selecting,
+    declared,
+    named,
+    read_score,
+)
+from deniable_shared.errors import ParameterError
+
+PARAMETERS = (
+    *SCORE_PARAMETERS,
+    Parameter("noise", "geometric, exponential or gumbel", "exponential"),
+    EPSILON,
+)
+VERSION = 1
+
+
+def plan(arguments: Mapping[str, object], facts: Facts) -> Selecting[int]:
+    """ParameterError for arguments that are no request over these facts."""
+    complete = completed("noisy-max", PARAMETERS, arguments)
+    epsilon = read_epsilon(complete["epsilon"])
+    noise = Noise(read_name("noise", complete["noise"], tuple(Noise)))
+    score, parameters = read_score(facts, arguments, complete)
+    declaration = declared(score, epsilon)
+    levels = _levels(declaration, noise, len(score.candidates))
+    return Selecting(
+        mechanism="noisy-max",
+        version=VERSION,
+        parameters={**parameters, "noise": str(noise), "epsilon": spelled(epsilon)},
+        expected=selection_bars(score, levels),
+        score=score,
+        selector=NoisyMax(declaration, noise),
+        show=named,
+    )
+
+
+def _levels(declaration: Declaration, noise: Noise, candidates: int) -> float:
+    beta = (1 - CONFIDENCE) / 2
+    if noise is not Noise.GEOMETRIC:
+        return shortfall(declaration, candidates=candidates, beta=beta)
+    if declaration.decay() < SMALLEST_DECAY:
+        raise ParameterError(
+            "epsilon must be larger for geometric noise on scores that one report moves so far: "
+            "use noise gumbel or exponential"
+        )
+    return geometric_tail_length(declaration.decay(), candidates / beta)

@@ -1,0 +1,155 @@
+"""`price`: a price of about the largest revenue, among few of the labels, and what a lie is worth.
+
+    revenue(r) = r · #{answers ≥ r}      Pr[r] ∝ e^(ε · revenue(r)/D)      r on the grid
+
+The exponential mechanism over the score `revenue`, where one report replaced parts two revenues by
+D, the highest price that may be drawn: every price below it is less noisy for each that is left
+out above. `ratio` thins the grid: a price is left out if the one kept below it is at most so many
+times smaller, so the grid keeps at least 1/ratio of the best revenue, and has fewer candidates to
+tell apart. With every label on the grid it has the law of `exponential` with score revenue.
+
+A false report moves the price a little only: whoever buys at the price if it is at most their worth
+gains at most D·min(tanh(ε/2), √(ρ/2)) by it on average (`misreport_gain`), which is about D·ε/4.
+That is not tight: a draw of bounded range ε moves by at most tanh(ε/4) in total variation, 5% less
+at ε = 2. The local noise leaves less. Prices are exact decimals of whole cents.
+McSherry, Talwar 2007; central-dp C15, C16.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+
+from deniable_aggregator.central.auctions import misreport_gain
+from deniable_aggregator.central.selection import Exponential, shortfall
+from deniable_aggregator.releases.kinds.arguments import (
+    EPSILON,
+    completed,
+    read_epsilon,
+    spelled,
+)
+from deniable_aggregator.releases.kinds.contract import Facts, Parameter
+from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, selection_bars
+from deniable_aggregator.releases.kinds.ordered_scores import Revenue, prices_of
+from deniable_aggregator.releases.kinds.selection import Selecting, declared
+from deniable_shared.errors import ParameterError
+
+PARAMETERS = (
+    Parameter("lowest", 'the least price that may be drawn, like "0.99", or any', "any"),
+    Parameter("highest", 'the highest price that may be drawn, like "19.99", or any', "any"),
+    Parameter("ratio", 'how far prices may lie apart, from 1 (all labels) to 100, like "1.1"', "1"),
+    EPSILON,
+)
+VERSION = 1
+UNIT = "cents of revenue below the best price of the grid"
+_MOST_RATIO = 100
+_PRICE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,2})?")
+_RATIO = re.compile(r"[0-9]{1,3}(\.[0-9]{1,6})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Which labels may be drawn, their prices in cents, and the share of revenue that they keep."""
+
+    places: tuple[int, ...]
+    prices: tuple[int, ...]
+    share: Fraction
+
+    @classmethod
+    def thinned(cls, cents: Sequence[int], places: Sequence[int], ratio: Fraction) -> Grid:
+        """From the first on, each the largest at most `ratio` times the last, or else the next.
+
+        Whoever takes the price above one that is left out takes the kept one below it, too.
+        """
+        kept, share = [places[0]], Fraction(1)
+        for place, after in zip(places[1:], [*places[2:], None], strict=True):
+            within = after is not None and cents[after] <= ratio * cents[kept[-1]]
+            if within and cents[kept[-1]]:
+                share = min(share, Fraction(cents[kept[-1]], cents[place]))
+            else:
+                kept.append(place)
+        return cls(tuple(kept), tuple(cents[place] for place in kept), share)
+
+
+def plan(arguments: Mapping[str, object], facts: Facts) -> Selecting[int]:
+    """ParameterError for arguments that are no request over these facts."""
+    complete = completed("price", PARAMETERS, arguments)
+    epsilon, ratio = read_epsilon(complete["epsilon"]), _read_ratio(complete["ratio"])
+    cents = prices_of(facts)
+    grid = Grid.thinned(cents, _between(cents, complete), ratio)
+    score = Revenue.of(facts, grid.places)
+    declaration = declared(score, epsilon)
+    mechanism = Exponential.of(declaration)
+    gain = misreport_gain(mechanism.guarantee, lowest=0, highest=grid.prices[-1])
+    levels = shortfall(declaration, candidates=len(grid.places), beta=(1 - CONFIDENCE) / 2)
+    return Selecting(
+        mechanism="price",
+        version=VERSION,
+        parameters={
+            "lowest": money(grid.prices[0]),
+            "highest": money(grid.prices[-1]),
+            "ratio": spelled(ratio),
+            "epsilon": spelled(epsilon),
+        },
+        expected=selection_bars(score, levels, unit=UNIT),
+        score=score,
+        selector=mechanism,
+        show=partial(_shown, grid, math.ceil(gain)),
+    )
+
+
+def _shown(
+    grid: Grid, gain: int, drawn: int, candidates: tuple[str | None, ...]
+) -> Mapping[str, object]:
+    """The price, its label and the label's place; the rest is public."""
+    return {
+        "price": money(grid.prices[drawn]),
+        "label": candidates[drawn],
+        "index": grid.places[drawn],
+        "prices": [money(price) for price in grid.prices],
+        "grid_keeps": math.floor(grid.share * 10_000) / 10_000,
+        "false_report_gains_at_most": money(gain),
+    }
+
+
+def money(cents: int) -> str:
+    """Whole cents as a decimal text of two digits behind the point."""
+    return f"{cents // 100}.{cents % 100:02d}"
+
+
+def _between(cents: Sequence[int], complete: Mapping[str, object]) -> list[int]:
+    low = _read_bound("lowest", complete["lowest"], cents[0])
+    high = _read_bound("highest", complete["highest"], cents[-1])
+    places = [place for place, price in enumerate(cents) if low <= price <= high]
+    if len(places) < 2:
+        raise ParameterError(
+            f"lowest and highest must have at least 2 of the labels between them, which go from "
+            f"{money(cents[0])} to {money(cents[-1])}, got {len(places)} from {money(low)} to "
+            f"{money(high)}"
+        )
+    return places
+
+
+def _read_bound(argument: str, value: object, end: int) -> int:
+    if value == "any":
+        return end
+    if not isinstance(value, str) or not _PRICE.fullmatch(value):
+        raise ParameterError(
+            f'{argument} must be "any" or a price as a decimal text like "4.01", at most nine '
+            f"digits before the point and two after it, got {value!r:.40}"
+        )
+    return int(Fraction(value) * 100)
+
+
+def _read_ratio(value: object) -> Fraction:
+    ratio = Fraction(value) if isinstance(value, str) and _RATIO.fullmatch(value) else Fraction(0)
+    if not 1 <= ratio <= _MOST_RATIO:
+        raise ParameterError(
+            f'ratio must be a decimal text in [1, {_MOST_RATIO}], like "1.1", at most six digits '
+            f"after the point, got {value!r:.40}"
+        )
+    return ratio

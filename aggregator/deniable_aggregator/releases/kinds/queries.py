@@ -1,0 +1,214 @@
+"""`queries`: an online session that answers what share of the answers is one of these labels.
+
+Opening it is the charge: questions are free, may depend on the answers before, and the same one
+has the same answer for ever. A question that the public weights answer well teaches nothing and
+tells nothing; at most c answers are measured (`central.queries.online_plan`, `online`).
+
+Every answer is within α = central part + local part of the truth. Questions may be chosen after
+answers that carry the devices' noise, so τ must hold for every set of labels at once, not for the
+questions that are asked: |Q| = 2^(d − 1) in `local_error`, as a set and its complement err alike,
+and Δ what one report moves any set by.
+It enters twice: the answer is tested against the noisy counts, and may be measured on them.
+
+With few reports no α below 1 can be proven. The session opens all the same, by `guessed_plan`: its
+privacy is the same, its error bar is 1, and `typical` shows the error that is usual.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from deniable_aggregator.central.guarantee import Guarantee
+from deniable_aggregator.central.queries import (
+    CountsError,
+    Demand,
+    OnlinePlan,
+    OnlineSession,
+    SessionError,
+    guessed_plan,
+    plan_online,
+)
+from deniable_aggregator.central.release import ErrorBar
+from deniable_aggregator.releases.kinds.arguments import (
+    EPSILON,
+    completed,
+    read_epsilon,
+    read_whole,
+    spelled,
+)
+from deniable_aggregator.releases.kinds.contract import (
+    Drawn,
+    Facts,
+    Parameter,
+    Tallies,
+    TypicalError,
+)
+from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
+from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_aggregator.releases.kinds.label_workloads import read_label_set
+from deniable_aggregator.releases.kinds.message_spaces import messages_of
+from deniable_aggregator.releases.kinds.query_answers import HALF, QueryError
+from deniable_aggregator.releases.kinds.query_session_errors import question_errors
+from deniable_aggregator.releases.kinds.randomized_counts import (
+    RandomizedCounts,
+    check_joint,
+    local_error,
+)
+from deniable_shared.coins import Coins
+from deniable_shared.domain import Domain
+
+_MOST_QUESTIONS = 1_000_000
+PARAMETERS = (
+    Parameter("questions", f"how many may be asked, from 1 to {_MOST_QUESTIONS:,}", "100"),
+    EPSILON,
+)
+VERSION = 1
+_BELOW_1 = math.nextafter(1, 0)
+_QUANTITY = "error of every answer, as a share"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenQueries:
+    """A session that was paid for: see `contract.Session`."""
+
+    domain: Domain
+    linear: OnlineSession
+    error: QueryError
+
+    def knows(self, question: Mapping[str, object]) -> bool:
+        return self.linear.knows(read_label_set(question, self.domain)[0])
+
+    def ask(self, question: Mapping[str, object]) -> Drawn:
+        """The share of {"labels": [...]}; ParameterError for another question, by itself alone."""
+        row, name = read_label_set(question, self.domain)
+        answer = self.linear.ask(row)
+        result: dict[str, object] = {**name, "share": answer.share, "measured": answer.taught}
+        if answer.error_bar is None:  # past the questions that it was planned for
+            return Drawn({**result, "lower": None, "upper": None}, ())
+        low, high = self.error.limits(answer.share)
+        around = ErrorBar("share of the answers", low, high, CONFIDENCE)
+        return Drawn({**result, "lower": low, "upper": high}, (around, *self.error.bars))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Questions:
+    """A valid request for a session: see `contract.SessionPlan`."""
+
+    facts: Facts
+    parameters: Mapping[str, object]
+    linear: OnlinePlan
+
+    @property
+    def mechanism(self) -> str:
+        return "queries"
+
+    @property
+    def version(self) -> int:
+        return VERSION
+
+    @property
+    def law(self) -> str:
+        return OnlineSession.law
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.linear.guarantee
+
+    @property
+    def expected(self) -> tuple[ErrorBar, ...]:
+        return _error(self.linear).bars
+
+    @property
+    def questions(self) -> int:
+        return self.linear.demand.queries
+
+    @property
+    def typical(self) -> tuple[TypicalError, ...]:
+        """The usual largest error of the answers to random questions."""
+        request = {"mechanism": self.mechanism, **self.parameters}
+        return question_errors(self.facts, self.linear, request)
+
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+        """What `open` says of a session that nobody keeps."""
+        return self.open(tallies, _forget, coins)[1]
+
+    def open(
+        self, tallies: Tallies, keep: Callable[[bytes], None], coins: Coins | None = None
+    ) -> tuple[OpenQueries, Drawn]:
+        data = RandomizedCounts.of(self.facts, tallies)
+        session = OnlineSession.open(data, self.linear, journal=keep, coins=coins)
+        opening = {
+            "labels": list(self.facts.domain.labels),
+            "questions": self.questions,
+            "measured_at_most": self.linear.updates,
+            "error": self.linear.error,
+        }
+        return self._asked(session), Drawn(opening, self.expected)
+
+    def resume(
+        self,
+        tallies: Tallies,
+        records: Iterable[bytes],
+        keep: Callable[[bytes], None],
+        coins: Coins | None = None,
+    ) -> OpenQueries:
+        """SessionError unless the records are whole, of these very tallies and of this price."""
+        data = RandomizedCounts.of(self.facts, tallies)
+        session = OnlineSession.resume(data, records, journal=keep, coins=coins)
+        if session.guarantee != self.guarantee:
+            raise SessionError("these records are of a session that was opened at another price")
+        return self._asked(session)
+
+    def _asked(self, session: OnlineSession) -> OpenQueries:
+        return OpenQueries(self.facts.domain, session, _error(session.plan))
+
+
+def plan(arguments: Mapping[str, object], facts: Facts) -> Questions:
+    """ParameterError for arguments that are no request over these facts."""
+    complete = completed("queries", PARAMETERS, arguments)
+    check_joint("queries", facts)
+    epsilon = read_epsilon(complete["epsilon"])
+    questions = read_whole("questions", complete["questions"], low=1, high=_MOST_QUESTIONS)
+    moves = messages_of(facts.mechanism).labels.sets
+    local = local_error(facts, queries=1 << (facts.domain.size - 1), beta=HALF, moves=moves)
+    demand = Demand(
+        rows=facts.n,
+        domain=facts.domain.size,
+        queries=questions,
+        beta=HALF,
+        moves=moves,
+        gain=facts.mechanism.p - facts.mechanism.q,
+        local_error=min(local, _BELOW_1),
+    )
+    linear = _planned(demand, epsilon, facts)
+    return Questions(facts, {"questions": questions, "epsilon": spelled(epsilon)}, linear)
+
+
+def _planned(demand: Demand, epsilon: Fraction, facts: Facts) -> OnlinePlan:
+    """The plan of the least bound; without any bound below 1 one that usually does well."""
+    with suppress(CountsError):
+        return plan_online(demand, epsilon=epsilon)
+    return guessed_plan(demand, epsilon=epsilon, deviation=_deviation(facts))
+
+
+def _deviation(facts: Facts) -> float:
+    """Of a question about half the labels, by the devices' noise, in an even population."""
+    readings, labels = Readings.of(facts), facts.domain.size
+    of_label = float(readings.variance(np.array([1 / labels]))[0])
+    return math.sqrt(of_label * labels / 4) / float(facts.n * readings.gain)
+
+
+def _error(linear: OnlinePlan) -> QueryError:
+    """α, and what is left of it without the devices' noise."""
+    local = 2 * linear.demand.local_error
+    return QueryError(max(0.0, linear.error - local), linear.error, _QUANTITY)
+
+
+def _forget(record: bytes) -> None:
+    """Keeps nothing."""

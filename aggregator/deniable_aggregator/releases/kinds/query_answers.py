@@ -1,0 +1,68 @@
+"""Answers read off a released distribution over labels, and how far off they may be.
+
+A bound on the largest error of any query has two parts: what it would be if the devices had added
+nothing, and what their noise adds to that. The first falls with ε, both fall with n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deniable_aggregator.central.release import ErrorBar
+from deniable_aggregator.estimate.channel import Floats
+from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
+from deniable_aggregator.releases.kinds.label_workloads import LabelSets
+
+HALF = (1 - CONFIDENCE) / 2
+"""How often the devices' noise may miss its part, and the release its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryError:
+    """The largest error of any query as a share, with and without the devices' noise."""
+
+    central: float
+    total: float
+    quantity: str = "largest error of a query, as a share"
+
+    @property
+    def bars(self) -> tuple[ErrorBar, ...]:
+        """Local, central, together; only the last where it is 1: it then bounds neither part."""
+        both = ErrorBar(self.quantity, 0.0, self.total, CONFIDENCE)
+        if self.total >= 1:
+            return (both,)
+        local = self.total - self.central
+        return (
+            ErrorBar(f"{self.quantity}, local part", 0.0, local, 1 - HALF),
+            ErrorBar(f"{self.quantity}, central part", 0.0, self.central, 1 - HALF),
+            both,
+        )
+
+    def limits(self, share: float) -> tuple[float, float]:
+        """Of a share that was answered; they are shares themselves."""
+        held = min(max(share, 0.0), 1.0)
+        return max(0.0, held - self.total), min(1.0, held + self.total)
+
+
+def shown_answers(
+    label_sets: LabelSets, weights: Floats, error: QueryError | None
+) -> list[dict[str, object]]:
+    """Every query with its answer; limits only where there is a bound."""
+    shares = label_sets.workload.values(weights).tolist()
+    return [
+        {**name, **_shown(share, error)}
+        for name, share in zip(label_sets.names, shares, strict=True)
+    ]
+
+
+def shown_distribution(labels: tuple[str, ...], weights: Floats) -> list[dict[str, object]]:
+    """Every label with its share."""
+    pairs = zip(labels, weights.tolist(), strict=True)
+    return [{"label": label, "share": share} for label, share in pairs]
+
+
+def _shown(share: float, error: QueryError | None) -> dict[str, object]:
+    if error is None:
+        return {"share": share}
+    low, high = error.limits(share)
+    return {"share": share, "lower": low, "upper": high}

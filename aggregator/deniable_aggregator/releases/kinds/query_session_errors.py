@@ -1,0 +1,83 @@
+"""The usual largest error of an online session: all runs of `queries.online` at once, in floats.
+
+The questions are up to 100 random sets of labels, each label in half of them. People who choose
+questions by the answers before may see larger errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from deniable_aggregator.central.queries import OnlinePlan
+from deniable_aggregator.central.queries.online_weights import STEP
+from deniable_aggregator.central.samplers.noise import two_sided_geometric
+from deniable_aggregator.estimate.channel import Floats
+from deniable_aggregator.releases.kinds.contract import Facts, TypicalError
+from deniable_aggregator.releases.kinds.error_simulation import (
+    Population,
+    coins_of,
+    runs_for,
+    uniforms,
+    worst,
+)
+from deniable_shared.coins import Coins
+
+_STEEPNESS = (0, 1, 2)
+_MOST_ASKED = 100
+
+
+def question_errors(
+    facts: Facts, plan: OnlinePlan, request: Mapping[str, object]
+) -> tuple[TypicalError, ...]:
+    """Empty where simulating takes long."""
+    asked = min(plan.demand.queries, _MOST_ASKED)
+    chances = uniforms((asked, facts.domain.size), coins_of(facts, request, "questions"))
+    questions = (chances < 0.5).astype(np.float64)
+
+    def errors(people: Population, signals: Floats, coins: Coins) -> Floats:
+        truth = questions @ people.shares
+        return _largest_error(plan, signals, questions, truth, coins)
+
+    return worst(
+        f"largest error of {asked} random questions, as a share",
+        facts,
+        request,
+        runs=runs_for(len(_STEEPNESS) * asked * (facts.domain.size + 64)),
+        populations=[Population.steep(facts.domain.size, each) for each in _STEEPNESS],
+        errors=errors,
+    )
+
+
+def _largest_error(
+    plan: OnlinePlan, signals: Floats, questions: Floats, truth: Floats, coins: Coins
+) -> Floats:
+    """Of each run, over all questions: float64[runs]."""
+    runs, unit = len(signals), plan.demand.unit
+    of_threshold, of_test, of_answer = plan.decays
+    threshold = plan.threshold + two_sided_geometric(of_threshold, runs, coins)
+    sums, taught, found = np.zeros_like(signals), np.zeros(runs), np.zeros(runs)
+    weights = _weighed(sums, plan)
+    for question, share in zip(questions, truth, strict=True):
+        true = np.rint(signals @ question)
+        predicted = np.rint(weights @ question * unit)
+        noisy = np.abs(true - predicted) + two_sided_geometric(of_test, runs, coins)
+        learns = (noisy >= threshold) & (taught < plan.updates)
+        noise = two_sided_geometric(of_answer, runs, coins)
+        answer = np.where(learns, true + noise, predicted)
+        taught += learns
+        steps = np.where(answer >= predicted, -1.0, 1.0)[learns]
+        sums[learns] += steps[:, None] * question
+        weights[learns] = _weighed(sums[learns], plan)
+        off = np.abs(np.clip(answer / unit, 0, 1) - share)
+        found = np.maximum(found, off)
+    return found
+
+
+def _weighed(sums: Floats, plan: OnlinePlan) -> Floats:
+    """The weights of each run, as `queries.online_weights` has them."""
+    below = sums - sums.min(axis=1, keepdims=True) if len(sums) else sums
+    weights: Floats = np.exp(-STEP * plan.step * below)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights

@@ -1,0 +1,105 @@
+"""A collection's raw tally as counts that linear queries can be asked of: `queries.Data`.
+
+    raw answer of f    A·c − ⌊n·q·Σ_v f(v)⌉ for a 0/1 query A of f, c how many reports support each
+                       label; its mean is n·(p − q)·f(truth) but for at most half a raw unit
+    one report         moves it by A·(s(y) − s(y')) for possible messages y, y', Δ for short: 1 of
+                       grr/1 (0 for a query of all labels or none), more where a report supports
+                       several labels. What any set of labels is moved by bounds all queries
+    τ                  |Q| fixed queries are all within τ of the truth but with chance β: the
+                       `deviation` of readings, and the rounding, over n
+
+The offset is a function of n and of the query, so it moves with no report. Nothing is projected:
+an answer may be negative or above n·(p − q). Only answers that are one label of several have
+counts that belong to one distribution; what reports say of them may be several labels each.
+Source: central-dp §4.2, §4.7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+
+import numpy as np
+
+from deniable_aggregator.releases.kinds.contract import Counts, Facts, Tallies
+from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_aggregator.releases.kinds.message_spaces import messages_of
+from deniable_shared.domain import Bits
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.contract import Mechanism
+
+_AT_ONCE = 1 << 22  # numbers of a block of queries
+_LARGEST_ROWS = (1 << 31) - 1  # times the rows of a small database stays exact in a float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RandomizedCounts:
+    """n reports, by how many of them support each label."""
+
+    mechanism: Mechanism
+    rows: int
+    counts: Counts
+
+    @classmethod
+    def of(cls, facts: Facts, tallies: Tallies) -> RandomizedCounts:
+        return cls(facts.mechanism, facts.n, Readings.of(facts)(tallies.counts))
+
+    @property
+    def domain(self) -> int:
+        return self.mechanism.domain_size
+
+    @property
+    def gain(self) -> Fraction:
+        return self.mechanism.p - self.mechanism.q
+
+    @property
+    def fingerprint(self) -> bytes:
+        return sha256(b"%d\n" % self.rows + self.counts.astype("<i8").tobytes()).digest()
+
+    def observe(self, queries: Counts) -> Counts:
+        offsets = [self.offset(total) for total in queries.sum(axis=1).tolist()]
+        observed: Counts = queries @ self.counts - np.array(offsets, dtype=np.int64)
+        return observed
+
+    def offset(self, total: int) -> int:
+        """What a query with entries of this sum is answered on average where nobody holds it."""
+        q = self.rows * self.mechanism.q * total
+        return (2 * q.numerator + q.denominator) // (2 * q.denominator)
+
+    def sensitivity(self, queries: Counts) -> int:
+        return moves_of(self.mechanism, queries)
+
+
+def moves_of(mechanism: Mechanism, queries: Counts) -> int:
+    """Δ: how far one report moves the raw answer of any of these 0/1 queries."""
+    messages, widest = messages_of(mechanism), 0
+    height = max(1, _AT_ONCE // mechanism.tally_size)
+    for start in range(0, len(queries), height):
+        if widest == messages.labels.sets:
+            break
+        rows = messages.on_tally(queries[start : start + height])
+        widest = max(widest, int(messages.spread(rows).max()))
+    return widest
+
+
+def check_joint(mechanism: str, facts: Facts) -> None:
+    """ParameterError unless answers and reports are one label each, and n of them stay exact."""
+    if isinstance(facts.domain, Bits):
+        raise ParameterError(
+            f"{mechanism} needs answers that are one label of several: bits are counted each by "
+            "itself, so which of them come together is not known; use histogram, or collect a "
+            "record"
+        )
+    messages_of(facts.mechanism)
+    if facts.n > _LARGEST_ROWS:
+        raise ParameterError(
+            f"{mechanism} reads at most {_LARGEST_ROWS:,} reports, these epochs have "
+            f"{facts.n:,}: release fewer epochs at a time"
+        )
+
+
+def local_error(facts: Facts, *, queries: int, beta: float, moves: int) -> float:
+    """τ for so many queries that one report moves by so much, as a share; it may be above 1."""
+    far = Readings.of(facts).deviation(moves, sums=queries, beta=beta)
+    return (far + 1 / (2 * float(facts.mechanism.p - facts.mechanism.q))) / facts.n

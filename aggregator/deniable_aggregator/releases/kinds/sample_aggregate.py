@@ -1,0 +1,191 @@
+"""`sample-aggregate`: the answer that most cohorts of reports give by themselves, or nothing.
+
+Reports are tallied in k disjoint groups by a keyed hash of their ids. Each that has reports is
+asked for its debiased mode or quantile, a black box, and what most say is released by
+propose-test-release: (ε, δ)-DP, and no noise in the answer. A cohort without reports has none.
+
+Whom that protects. Neighbours replace one report and leave it in its cohort, so one answer of k
+changes: c0 = 1, and (ε, δ) is the price of one report, which is what the ledger charges. J reports
+of one installation lie in up to J cohorts; for them the same release is a promise of a group of J,
+(Jε, δ(e^(Jε) − 1)/(e^ε − 1)), which `accounting.promise` prints. With distances in units of c0 = J
+answers an installation would have (ε, δ), but a single report no less than that, as distances are
+rounded: the ledger would charge and promise J times what is given. Who wants (ε, δ') for an
+installation asks for ε/J: it takes about as many cohorts.
+
+    a cohort has s ≥ n/k − √(2(n/k)·ln(k/β0)) reports, all k of them but with chance β0 (Chernoff)
+    its shares of d labels are within √(ln(2kd/β1)/(2s)) of all reports' (Hoeffding, Serfling)
+    and what it debiases within τ of its own, but with chance β2 (`readings.deviation`)
+
+So the label of any cohort trails the most frequent of all by twice their sum at most, and the
+label of a quantile lies within their sum of its rank.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from deniable_aggregator.central.guarantee import Guarantee
+from deniable_aggregator.central.pmf import Pmf
+from deniable_aggregator.central.release import ErrorBar
+from deniable_aggregator.central.stability import (
+    DeltaError,
+    Proposal,
+    SampleAggregate,
+    StabilityTest,
+    agreement,
+)
+from deniable_aggregator.central.stability.parameters import read_delta
+from deniable_aggregator.central.stability.sample_aggregate import BlockAnswer
+from deniable_aggregator.releases.kinds.arguments import (
+    EPSILON,
+    completed,
+    read_epsilon,
+    read_name,
+    read_share,
+    spelled,
+    spelled_delta,
+)
+from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Parameter, Part, Tallies
+from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
+from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_aggregator.releases.kinds.ordered_scores import widest_share
+from deniable_shared.coins import Coins
+from deniable_shared.domain import Choice, Number
+from deniable_shared.errors import ParameterError
+
+PARAMETERS = (
+    Parameter("answer", "what each cohort is asked for: mode or quantile", "mode"),
+    Parameter("quantile", 'with answer quantile: a share in (0, 1), like "0.9"', "0.5"),
+    EPSILON,
+    Parameter("delta", 'a decimal text like "1e-6", from 1e-24 to 0.5'),
+)
+VERSION = 1
+_UNITS = {
+    "mode": "share of answers below the most frequent label",
+    "quantile": "share of answers from the rank",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CohortAgreement:
+    """A valid request for what cohorts agree on: see `contract.Plan`."""
+
+    facts: Facts
+    parameters: Mapping[str, object]
+    test: StabilityTest
+
+    @property
+    def mechanism(self) -> str:
+        return "sample-aggregate"
+
+    @property
+    def version(self) -> int:
+        return VERSION
+
+    @property
+    def law(self) -> str:
+        return f"sample and aggregate, {self.facts.cohorts} cohorts, {self.test.law}"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.test.guarantee
+
+    @property
+    def expected(self) -> tuple[ErrorBar, ...]:
+        """What a label that is released may be off, if one is."""
+        answer = str(self.parameters["answer"])
+        twice = 2 if answer == "mode" else 1
+        return (ErrorBar(_UNITS[answer], 0.0, min(1.0, twice * self._off()), CONFIDENCE),)
+
+    def _off(self) -> float:
+        """How far any share that a cohort debiases is from that of all reports' answers."""
+        each, sums = (1 - CONFIDENCE) / 3, self.facts.cohorts * self.facts.domain.size
+        size = self.facts.n / self.facts.cohorts
+        least = math.floor(size - math.sqrt(2 * size * math.log(self.facts.cohorts / each)))
+        if least < 1:
+            return 1.0
+        readings = Readings.of(replace(self.facts, n=least))
+        width = readings.width if self.parameters["answer"] == "mode" else widest_share(readings)
+        local = readings.deviation(width, sums=sums, beta=each) / least
+        return local + math.sqrt(math.log(2 * sums / each) / (2 * least))
+
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+        drawn = SampleAggregate(self.test).release(self._answers(tallies), coins).result
+        label = None if drawn is None else self.facts.domain.labels[int(drawn)]
+        needed = 2 * self.test.distance_for(CONFIDENCE) - 1
+        result = {"label": label, "index": drawn, "cohorts_ahead_needed": needed}
+        return Drawn(result, self.expected)
+
+    def pmf(self, tallies: Tallies) -> Pmf[BlockAnswer | None]:
+        """The certified law of the index: a function of the data, not to be shown."""
+        return self.test.pmf(self.proposal(tallies))
+
+    def proposal(self, tallies: Tallies) -> Proposal[BlockAnswer]:
+        """What most cohorts say, and how many reports must be replaced to change that."""
+        return agreement(self._answers(tallies))
+
+    def _answers(self, tallies: Tallies) -> list[int]:
+        return [self._answer(part) for part in tallies.by_cohort().values() if part.n]
+
+    def _answer(self, part: Part) -> int:
+        readings = Readings.of(replace(self.facts, n=part.n))
+        seen = readings(part.counts)
+        if self.parameters["answer"] == "mode":
+            return int(seen.argmax())
+        below = np.cumsum(readings.frequencies(seen))
+        below[-1] = 1.0
+        return int((below >= float(str(self.parameters["quantile"]))).argmax())
+
+
+def plan(arguments: Mapping[str, object], facts: Facts) -> CohortAgreement:
+    """ParameterError, or CentralError for a δ, where this is no request over these facts."""
+    complete = completed("sample-aggregate", PARAMETERS, arguments)
+    _check_cohorts(facts)
+    parameters = _read_answer(facts, arguments, complete)
+    epsilon, delta = read_epsilon(complete["epsilon"]), read_delta(complete["delta"])
+    test = StabilityTest.of(epsilon=epsilon, delta=delta)
+    _check_useful(test, facts.cohorts)
+    parameters |= {"epsilon": spelled(epsilon), "delta": spelled_delta(delta)}
+    return CohortAgreement(facts, parameters, test)
+
+
+def _check_cohorts(facts: Facts) -> None:
+    if facts.cohorts < 2:
+        raise ParameterError(
+            "sample-aggregate needs reports that are counted in groups, this collection counts "
+            "them in 1: set cohorts = 64 in the manifest of a collection, or use median or "
+            "exponential"
+        )
+
+
+def _read_answer(
+    facts: Facts, given: Mapping[str, object], complete: Mapping[str, object]
+) -> dict[str, object]:
+    answer = read_name("answer", complete["answer"], _UNITS)
+    if facts.domain.size < 2:
+        raise ParameterError(f"{answer} needs at least 2 labels, this domain has 1")
+    Readings.of(facts)
+    if answer == "mode":
+        if "quantile" in given:
+            raise ParameterError("quantile goes with answer quantile, not with mode: leave it out")
+        return {"answer": answer}
+    if not isinstance(facts.domain, Choice | Number):
+        raise ParameterError("quantile needs labels in an order: use answer mode")
+    share = read_share("quantile", complete["quantile"], whole=False)
+    return {"answer": answer, "quantile": spelled(share)}
+
+
+def _check_useful(test: StabilityTest, cohorts: int) -> None:
+    """DeltaError where even cohorts that all agree would rarely be told so."""
+    needed = SampleAggregate(test).blocks_for(0.5, agreeing=Fraction(1))
+    if cohorts < needed:
+        raise DeltaError(
+            f"delta and epsilon need at least {needed:,} cohorts that all agree to release "
+            f"anything every second time, this collection has {cohorts:,}: allow a larger epsilon "
+            "or delta, or use median or exponential"
+        )

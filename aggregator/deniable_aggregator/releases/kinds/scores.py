@@ -1,0 +1,140 @@
+"""Scores: what a selection over a collection looks for, as integers computed from the raw tally.
+
+    mode        how often a label was supported
+    threshold   minus the reports that keep a label from being the first, in the order of the
+                labels, whose frequency is at least `level`; "none" is a candidate of its own
+
+        −max(0, R − c_v, max_{i<v} c_i − (R − 1))        R = ⌈n·μ(level)⌉, c the readings
+
+The score of threshold is 0 for just one candidate, the answer on debiased counts, and one report
+moves it by at most the widest reading, for each bound does. A share of n is a public constant once
+debiased, so all of this is about raw counts (`label_counts`). Ordered labels have more scores:
+`ordered_scores`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from deniable_aggregator.releases.kinds.contract import Counts, Facts
+from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_shared.errors import ParameterError
+
+
+class Score(Protocol):
+    """Integers of which a selection draws a high one; its best is the answer without noise."""
+
+    @property
+    def candidates(self) -> tuple[str | None, ...]:
+        """Labels in the order of the scores; None says: none of them."""
+
+    @property
+    def sensitivity(self) -> Mapping[str, int]:
+        """The keyword of `selection.declare`: sensitivity or range_sensitivity."""
+
+    @property
+    def unit(self) -> str:
+        """What `local` and `length` count, in words."""
+
+    @property
+    def readings(self) -> Readings:
+        """How a tally is read."""
+
+    def levels(self, counts: Counts) -> Counts:
+        """One score a candidate, from the tally of all reports."""
+
+    def of_readings(self, readings: Counts) -> Counts:
+        """The same from the readings of a tally, one a label."""
+
+    def length(self, levels: float) -> float:
+        """So many levels of the score in its unit, for true answers and not for reports."""
+
+    def local(self, beta: float) -> float:
+        """How far the best by score may lie below the best by true answers, but with chance β."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """The label of most true answers."""
+
+    facts: Facts
+    readings: Readings
+
+    @classmethod
+    def of(cls, facts: Facts) -> Mode:
+        if facts.domain.size < 2:
+            raise ParameterError("mode needs at least 2 labels to choose from, this domain has 1")
+        return cls(facts, Readings.of(facts))
+
+    @property
+    def candidates(self) -> tuple[str | None, ...]:
+        return self.facts.domain.labels
+
+    @property
+    def sensitivity(self) -> Mapping[str, int]:
+        return {"range_sensitivity": self.readings.messages.labels.range}
+
+    @property
+    def unit(self) -> str:
+        return "true answers below the most frequent label"
+
+    def levels(self, counts: Counts) -> Counts:
+        return self.of_readings(self.readings(counts))
+
+    def of_readings(self, readings: Counts) -> Counts:
+        return readings
+
+    def length(self, levels: float) -> float:
+        return levels / float(self.readings.gain)
+
+    def local(self, beta: float) -> float:
+        sums = self.facts.domain.size
+        return 2 * self.readings.deviation(self.readings.width, sums=sums, beta=beta)
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """The first label whose frequency is at least `level`, or None if there is none."""
+
+    facts: Facts
+    readings: Readings
+    level: Fraction
+
+    @classmethod
+    def of(cls, facts: Facts, level: Fraction) -> Threshold:
+        return cls(facts, Readings.of(facts), level)
+
+    @property
+    def candidates(self) -> tuple[str | None, ...]:
+        return (*self.facts.domain.labels, None)
+
+    @property
+    def sensitivity(self) -> Mapping[str, int]:
+        return {"sensitivity": self.readings.width}
+
+    @property
+    def unit(self) -> str:
+        return "true answers from being the first label at or above the level"
+
+    def levels(self, counts: Counts) -> Counts:
+        return self.of_readings(self.readings(counts))
+
+    def of_readings(self, readings: Counts) -> Counts:
+        least = math.ceil(self.readings.expected(self.level))
+        short = np.append(least - readings, 0)
+        before = np.concatenate([[0], np.maximum.accumulate(readings) - (least - 1)])
+        levels: Counts = -np.maximum(np.maximum(short, before), 0)
+        return levels
+
+    def length(self, levels: float) -> float:
+        return (levels + 1) / float(self.readings.gain)
+
+    def local(self, beta: float) -> float:
+        sums = self.facts.domain.size
+        return self.readings.deviation(self.readings.width, sums=sums, beta=beta)

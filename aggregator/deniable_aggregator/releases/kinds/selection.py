@@ -1,0 +1,136 @@
+"""Plans that select: a score over a collection, met by a mechanism of `central.selection`.
+
+The plan knows price, law and error bars from public facts; `draw` computes the scores from the raw
+tally, draws, and says nothing but which candidates were drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Generic, Protocol, TypeVar
+
+from deniable_aggregator.central.guarantee import Guarantee
+from deniable_aggregator.central.pmf import Pmf
+from deniable_aggregator.central.release import ErrorBar, Release
+from deniable_aggregator.central.scores import Scores
+from deniable_aggregator.central.selection import Declaration, declare
+from deniable_aggregator.releases.kinds.arguments import read_name, read_share, spelled
+from deniable_aggregator.releases.kinds.contract import (
+    Drawn,
+    Facts,
+    Parameter,
+    Tallies,
+    TypicalError,
+)
+from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue
+from deniable_aggregator.releases.kinds.scores import Mode, Score, Threshold
+from deniable_aggregator.releases.kinds.selection_errors import pick_of, selection_errors
+from deniable_shared.coins import Coins
+from deniable_shared.errors import ParameterError
+
+Choice = TypeVar("Choice")
+
+SCORES = ("mode", "quantile", "revenue", "threshold")
+SCORE_PARAMETERS = (
+    Parameter("score", "mode, quantile, revenue or threshold", "mode"),
+    Parameter("quantile", 'with score quantile: a share in (0, 1), like "0.9"', "0.5"),
+    Parameter("level", 'with score threshold: a frequency in (0, 1], like "0.1"', "0.5"),
+)
+_OF_SCORE = {"quantile": "quantile", "level": "threshold"}
+
+
+class Selector(Protocol[Choice]):
+    """A mechanism of `central.selection` before it meets scores."""
+
+    @property
+    def law(self) -> str: ...
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+    def release(self, scores: Scores, coins: Coins | None = None) -> Release[Choice]: ...
+
+    def pmf(self, scores: Scores) -> Pmf[Choice]: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selecting(Generic[Choice]):
+    """A valid request for a selection: see `contract.Plan`.
+
+    `radius` says how many reports may be anything and leave the likeliest candidate the likeliest:
+    only where everybody may read the tallies.
+    """
+
+    mechanism: str
+    version: int
+    parameters: Mapping[str, object]
+    expected: tuple[ErrorBar, ...]
+    score: Score
+    selector: Selector[Choice]
+    show: Callable[[Choice, tuple[str | None, ...]], Mapping[str, object]]
+    radius: Callable[[Scores], int] | None = None
+
+    @property
+    def law(self) -> str:
+        return self.selector.law
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.selector.guarantee
+
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+        scores = self.score.levels(tallies.counts)
+        result = dict(self.show(self.selector.release(scores, coins).result, self.score.candidates))
+        if self.radius is not None:
+            result["poisoning_radius"] = self.radius(scores)
+        return Drawn(result, self.expected)
+
+    @property
+    def typical(self) -> tuple[TypicalError, ...]:
+        """The usual error, in the unit of the last of `expected`."""
+        request = {"mechanism": self.mechanism, **self.parameters}
+        return selection_errors(
+            self.score, pick_of(self.selector), request, quantity=self.expected[-1].quantity
+        )
+
+    def pmf(self, tallies: Tallies) -> Pmf[Choice]:
+        """The certified law of what is drawn, by index: a function of the data, not to be shown."""
+        return self.selector.pmf(self.score.levels(tallies.counts))
+
+
+def read_score(
+    facts: Facts, given: Mapping[str, object], arguments: Mapping[str, object]
+) -> tuple[Score, dict[str, object]]:
+    """The score that is asked for, and its arguments in one spelling.
+
+    `given` is what the request named: an argument of another score is refused, not ignored.
+    """
+    name = read_name("score", arguments["score"], SCORES)
+    for argument, score in _OF_SCORE.items():
+        if argument in given and name != score:
+            raise ParameterError(
+                f"{argument} goes with score {score}, not with {name}: leave it out"
+            )
+    if name == "quantile":
+        share = read_share("quantile", arguments["quantile"], whole=False)
+        return Quantile.of(facts, share), {"score": name, "quantile": spelled(share)}
+    if name == "threshold":
+        share = read_share("level", arguments["level"], whole=True)
+        return Threshold.of(facts, share), {"score": name, "level": spelled(share)}
+    of = Revenue.of if name == "revenue" else Mode.of
+    return of(facts), {"score": name}
+
+
+def declared(score: Score, epsilon: Fraction) -> Declaration:
+    """The score's sensitivity at this ε, for one report replaced."""
+    if "sensitivity" in score.sensitivity:
+        return declare(epsilon=epsilon, sensitivity=score.sensitivity["sensitivity"])
+    return declare(epsilon=epsilon, range_sensitivity=score.sensitivity["range_sensitivity"])
+
+
+def named(index: int, candidates: tuple[str | None, ...]) -> Mapping[str, object]:
+    """One candidate: its label and place, both None for "none of them"."""
+    label = candidates[index]
+    return {"label": label, "index": None if label is None else index}

@@ -1,0 +1,73 @@
+"""Reach: how far replacing one report can move integer answers A·tally, exactly.
+
+    range        max_{y, y'} (max_r d_r − min_r d_r)      d = A·(s(y) − s(y'))
+    l1, l2²      max_{y, y'} Σ|d_r|, Σ d_r²
+    linf         max_{y, y'} max_r |d_r|
+
+y, y' are possible messages and s(y) what a message adds to the tally: never a bound per count. For
+two rows alone messages move freely, so linf is the widest row and the range the widest difference
+of two rows; L1 and L2 take pairs of messages (`norms`). Each is computed when it is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_aggregator.releases.kinds.message_spaces import Messages, messages_of
+from deniable_aggregator.releases.kinds.norms import (
+    MOST_STEPS,
+    Matrix,
+    affordable,
+    checked_matrix,
+)
+from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.structure import LabelReach
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reach:
+    """The sensitivities of A·tally under one report replaced; ParameterError where too dear."""
+
+    messages: Messages
+    matrix: Matrix
+
+    @property
+    def linf(self) -> int:
+        return int(self.messages.spread(self.matrix).max())
+
+    @property
+    def range(self) -> int:
+        """0 for one row alone."""
+        rows = self.matrix
+        affordable(len(rows) ** 2 // 2 * rows.shape[1], MOST_STEPS, "steps")
+        widest = 0
+        for place in range(1, len(rows)):
+            apart = rows[:place] - rows[place]
+            widest = max(widest, int(self.messages.spread(apart).max()))
+        return widest
+
+    @property
+    def l1(self) -> int:
+        return self.messages.norms(self.matrix)[0]
+
+    @property
+    def l2_squared(self) -> int:
+        return self.messages.norms(self.matrix)[1]
+
+
+def reach(mechanism: Mechanism, matrix: npt.ArrayLike) -> Reach:
+    """Of an integer matrix of one row an answer, one column a count of the tally.
+
+    ParameterError for a mechanism this room does not know, and for a matrix of another shape or of
+    floats.
+    """
+    rows = checked_matrix(matrix, mechanism.tally_size)
+    return Reach(messages_of(mechanism), np.ascontiguousarray(rows))
+
+
+def label_reach(mechanism: Mechanism) -> LabelReach:
+    """Of the readings themselves, one row a label, in closed form and for any number of labels."""
+    return messages_of(mechanism).labels

@@ -1,0 +1,233 @@
+"""`small-db`: a database of a few made-up rows that answers a workload about as the people do.
+
+Its m rows are as many as answer any data set to within `alpha` (the sampling lemma), and it is
+drawn by the exponential mechanism among all multisets of m labels, or among some that public coins
+drew: these are keyed by the request, so anybody can draw them again, and no report has a part in
+them. ε-DP either way, whatever the number.
+
+    E(y) = max_f |f(truth) − f(y)|, e(y) the same of the debiased counts: |e − E| ≤ τ for all y
+    E(ŷ) ≤ e(ŷ) + τ ≤ min_y e(y) + s + τ ≤ min_y E(y) + s + 2τ
+
+s is what the selection falls short by, min_y E(y) ≤ √(ln(2|Q|)/(2m)) for all multisets. The lemma
+speaks of the truth and not of debiased counts, which are no data set, so τ enters twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from deniable_aggregator.central.adjacency import Adjacency
+from deniable_aggregator.central.guarantee import Guarantee
+from deniable_aggregator.central.pmf import Pmf
+from deniable_aggregator.central.queries import EnumerationError, SmallDb, sampling_size
+from deniable_aggregator.central.queries.database_sizes import least_error
+from deniable_aggregator.central.queries.multisets import multisets
+from deniable_aggregator.central.queries.small_db import MOST_CANDIDATES
+from deniable_aggregator.central.queries.small_db_bounds import selection_error
+from deniable_aggregator.central.release import ErrorBar
+from deniable_aggregator.releases.kinds.arguments import (
+    EPSILON,
+    completed,
+    read_epsilon,
+    read_share,
+    read_whole,
+    spelled,
+)
+from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Parameter, Tallies
+from deniable_aggregator.releases.kinds.label_workloads import WORKLOAD, LabelSets, read_workload
+from deniable_aggregator.releases.kinds.query_answers import (
+    HALF,
+    QueryError,
+    shown_answers,
+    shown_distribution,
+)
+from deniable_aggregator.releases.kinds.randomized_counts import (
+    RandomizedCounts,
+    check_joint,
+    local_error,
+    moves_of,
+)
+from deniable_shared.coins import Coins
+
+PARAMETERS = (
+    WORKLOAD,
+    Parameter("alpha", 'how far off the best database may be, a share in (0, 1], like "0.2"'),
+    Parameter("candidates", f"all, or how many are drawn, up to {MOST_CANDIDATES:,}", "all"),
+    EPSILON,
+)
+VERSION = 1
+_LABEL = b"deniable small-db candidates"
+_MOST_ANSWERS = 1 << 31  # candidates times queries: some ten seconds
+_MOST_DRAWN_ROWS = 1 << 23  # candidates times rows: 64 MB
+_MOST_ROWS = 4096
+_MOST_HALVES = 1 << 24  # entries of the halves that all multisets are put together from
+_PRINTABLE = 10**15
+_SOME = 100_000
+_PART = 1 << 15  # of a label of keyed coins
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SmallDatabasePlan:
+    """A valid request for a small database: see `contract.Plan`. `candidates` None: all."""
+
+    facts: Facts
+    label_sets: LabelSets
+    alpha: Fraction
+    epsilon: Fraction
+    candidates: int | None
+    moves: int
+
+    @property
+    def mechanism(self) -> str:
+        return "small-db"
+
+    @property
+    def version(self) -> int:
+        return VERSION
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        return {
+            "workload": self.label_sets.spelled,
+            "alpha": spelled(self.alpha),
+            "candidates": "all" if self.candidates is None else self.candidates,
+            "epsilon": spelled(self.epsilon),
+        }
+
+    @property
+    def law(self) -> str:
+        return SmallDb.law
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.bounded_range(self.epsilon, Adjacency.REPLACE)
+
+    @property
+    def size(self) -> int:
+        """m, the rows of the database."""
+        return sampling_size(self.label_sets.workload.queries, self.alpha)
+
+    @property
+    def expected(self) -> tuple[ErrorBar, ...]:
+        return self.error.bars
+
+    @property
+    def error(self) -> QueryError:
+        """Of all candidates by the lemma; of drawn ones, what the best of them is off comes on."""
+        queries, gain = self.label_sets.workload.queries, self._gain
+        count = multisets(self.facts.domain.size, self.size)
+        selection = selection_error(
+            candidates=self.candidates or count,
+            epsilon=float(self.epsilon),
+            beta=HALF,
+            moves=self.moves / gain,
+        )
+        rounding = 1 / (self.size * gain)  # of two predictions, by half a level each
+        central = (selection + rounding) / self.facts.n
+        if self.candidates is None:
+            central += least_error(queries, self.size)
+        total = central + 2 * local_error(self.facts, queries=queries, beta=HALF, moves=self.moves)
+        quantity = "largest error of a query, as a share"
+        if self.candidates is not None:
+            quantity += ", above the best candidate's"
+        return QueryError(min(1.0, central), min(1.0, total), quantity)
+
+    @property
+    def _gain(self) -> float:
+        return float(self.facts.mechanism.p - self.facts.mechanism.q)
+
+    def draw(self, tallies: Tallies, coins: Coins | None = None) -> Drawn:
+        data = RandomizedCounts.of(self.facts, tallies)
+        database = self.linear().release(data, coins).result
+        rows = np.bincount(database.rows, minlength=database.domain).tolist()
+        labels = self.facts.domain.labels
+        held = [{"label": v, "rows": k} for v, k in zip(labels, rows, strict=True) if k]
+        bound = self.error if self.candidates is None else None
+        result = {
+            "size": self.size,
+            "rows": held,
+            "distribution": shown_distribution(labels, database.weights),
+            "answers": shown_answers(self.label_sets, database.weights, bound),
+        }
+        return Drawn(result, self.error.bars)
+
+    def pmf(self, tallies: Tallies) -> Pmf[tuple[int, ...]]:
+        """The certified law of the rows, candidate by candidate: not to be shown."""
+        return self.linear().pmf(RandomizedCounts.of(self.facts, tallies))
+
+    def linear(self) -> SmallDb:
+        """The mechanism, with its candidates drawn if they are."""
+        return SmallDb.of(
+            self.label_sets.workload,
+            epsilon=self.epsilon,
+            alpha=self.alpha,
+            candidates=self.candidates,
+            coins=self._public_coins(),
+        )
+
+    def _public_coins(self) -> Coins:
+        request = {"epochs": self.facts.epochs, **self.parameters}
+        asked = json.dumps(request, sort_keys=True, ensure_ascii=True).encode()
+        key = self.facts.collection.encode()
+        parts = [asked[start : start + _PART] for start in range(0, len(asked), _PART)]
+        return Coins.derive(key, _LABEL, *parts)
+
+
+def plan(arguments: Mapping[str, object], facts: Facts) -> SmallDatabasePlan:
+    """ParameterError, or EnumerationError where there are too many candidates to go through."""
+    complete = completed("small-db", PARAMETERS, arguments)
+    check_joint("small-db", facts)
+    epsilon = read_epsilon(complete["epsilon"])
+    alpha = read_share("alpha", complete["alpha"], whole=True)
+    label_sets = read_workload(complete["workload"], facts.domain)
+    queries = label_sets.workload.queries
+    size = _size(queries, alpha)
+    candidates = None
+    if complete["candidates"] == "all":
+        _check_enumerable(facts.domain.size, size, queries)
+    else:
+        most = _most_drawn(size, queries)
+        candidates = read_whole("candidates", complete["candidates"], low=1, high=most)
+    moves = max(1, moves_of(facts.mechanism, label_sets.workload.matrix))
+    return SmallDatabasePlan(facts, label_sets, alpha, epsilon, candidates, moves)
+
+
+def _size(queries: int, alpha: Fraction) -> int:
+    size = sampling_size(queries, alpha)
+    if size > _MOST_ROWS:
+        raise EnumerationError(
+            f"small-db has at most {_MOST_ROWS:,} rows, this alpha takes {size:,}: allow a larger "
+            "one, or use mwem"
+        )
+    return size
+
+
+def _check_enumerable(labels: int, size: int, queries: int) -> None:
+    count, most = multisets(labels, size), min(MOST_CANDIDATES, _MOST_ANSWERS // queries)
+    if count > most or _halves(labels, size) > _MOST_HALVES:
+        shown = f"{count:,}" if count < _PRINTABLE else "far too many"
+        some = min(_SOME, _most_drawn(size, queries))
+        raise EnumerationError(
+            f"small-db of {size:,} rows over {labels:,} labels has {shown} candidates, too many "
+            "to go through: allow a larger alpha, let public coins draw some with candidates = "
+            f"{some}, which is as private, or use mwem, which goes through none"
+        )
+
+
+def _halves(labels: int, size: int) -> int:
+    """How many entries `multisets.AllMultisets` writes down."""
+    middle = labels // 2
+    return sum(
+        k * (multisets(part, k) if part else 0)
+        for part in (middle, labels - middle)
+        for k in range(size + 1)
+    )
+
+
+def _most_drawn(size: int, queries: int) -> int:
+    return min(MOST_CANDIDATES, _MOST_ANSWERS // queries, _MOST_DRAWN_ROWS // size)

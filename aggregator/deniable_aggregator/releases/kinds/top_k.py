@@ -1,0 +1,50 @@
+"""`top-k`: k labels in the order drawn, by k draws of the exponential mechanism at ε/k each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deniable_aggregator.central.selection import TopK, shortfall
+from deniable_aggregator.releases.kinds.arguments import (
+    EPSILON,
+    completed,
+    read_epsilon,
+    read_whole,
+    spelled,
+)
+from deniable_aggregator.releases.kinds.contract import Facts, Parameter
+from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, selection_bars
+from deniable_aggregator.releases.kinds.scores import Mode
+from deniable_aggregator.releases.kinds.selection import Selecting, declared
+
+MOST_PICKS = 1000
+PARAMETERS = (
+    Parameter("k", f"how many labels, from 1 to {MOST_PICKS:,} or all there are"),
+    EPSILON,
+)
+VERSION = 1
+_UNIT = "true answers of each label below the best then left"
+
+
+def plan(arguments: Mapping[str, object], facts: Facts) -> Selecting[tuple[int, ...]]:
+    """ParameterError for arguments that are no request over these facts."""
+    complete = completed("top-k", PARAMETERS, arguments)
+    epsilon, score = read_epsilon(complete["epsilon"]), Mode.of(facts)
+    candidates = len(score.candidates)
+    k = read_whole("k", complete["k"], low=1, high=min(candidates, MOST_PICKS))
+    declaration = declared(score, epsilon)
+    beta = (1 - CONFIDENCE) / 2 / k  # all k bars hold together
+    levels = shortfall(declaration.share(k), candidates=candidates, beta=beta)
+    return Selecting(
+        mechanism="top-k",
+        version=VERSION,
+        parameters={"k": k, "epsilon": spelled(epsilon)},
+        expected=selection_bars(score, levels, unit=_UNIT),
+        score=score,
+        selector=TopK(declaration, k),
+        show=_shown,
+    )
+
+
+def _shown(picks: tuple[int, ...], candidates: tuple[str | None, ...]) -> Mapping[str, object]:
+    return {"labels": [candidates[pick] for pick in picks], "indices": list(picks)}

@@ -1,0 +1,55 @@
+"""heads.json: 0600, replaced in one step, on disk before anybody goes on; one writer at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deniable_aggregator.releases.rollback_guard.heads import Heads, parse
+
+NAME = "heads.json"
+_LOCK = "heads.lock"
+
+
+@contextmanager
+def exclusive(data: Path) -> Iterator[None]:
+    """Nobody else, in any process, reads and writes meanwhile."""
+    descriptor = os.open(data / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def read(data: Path) -> Heads | None:
+    """None where there is none; StoreError for a damaged one."""
+    path = data / NAME
+    try:
+        return parse(path.read_bytes(), str(path))
+    except FileNotFoundError:
+        return None
+
+
+def remove(data: Path) -> None:
+    """As if nothing had been known."""
+    (data / NAME).unlink(missing_ok=True)
+
+
+def write(data: Path, heads: Heads) -> None:
+    """Whole and on disk, or not at all."""
+    draft = data / f"{NAME}.new"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(heads.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(data / NAME)
+    folder = os.open(data, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

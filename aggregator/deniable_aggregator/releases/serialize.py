@@ -1,0 +1,156 @@
+"""The documents of a release and of its price.
+
+Every field is a function of public facts but `result` and `error_bars`, which are functions of the
+draw. A release is kept, and hashed into the log, as canonical JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+
+import msgspec
+from msgspec import UNSET
+
+from deniable_aggregator.central.accounting import Account, Promise, Spending, promise
+from deniable_aggregator.central.accounting.decimals import at_most
+from deniable_aggregator.central.release import ErrorBar
+from deniable_aggregator.documents.releases import (
+    AnswerDocument,
+    BarDocument,
+    BudgetDocument,
+    PlannedDocument,
+    PromiseDocument,
+    QuoteDocument,
+    ReleaseDocument,
+    TypicalErrorDocument,
+)
+from deniable_aggregator.queries.costs import guaranteed, remaining
+from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Plan
+from deniable_aggregator.releases.request import opens_session, simulates
+from deniable_shared.canonical import canonical_json
+
+READERS = "readers who are not the operator"
+EVERYBODY = "everybody who may read, the operator included"
+
+
+def public(plan: Plan, facts: Facts, *, too_few: Sequence[int] = ()) -> PlannedDocument:
+    """What is known of a release before it is drawn, and stays so.
+
+    `too_few` were asked for and are not read: they have fewer reports than `min_batch`.
+    """
+    return PlannedDocument(
+        collection=facts.collection,
+        mechanism=plan.mechanism,
+        version=plan.version,
+        parameters=dict(plan.parameters),
+        epochs=list(facts.epochs),
+        n=facts.n,
+        too_few_reports=list(too_few) if too_few else UNSET,
+        law=plan.law,
+        unit="one report",
+        adjacency=str(plan.guarantee.adjacency),
+        guarantee=guaranteed(plan.guarantee),
+        promise=_promised(promise(plan.guarantee, facts.installation, read=facts.read), facts),
+        questions=opens_session(plan),
+        typical_errors=(
+            [TypicalErrorDocument(**asdict(error)) for error in plan.typical]
+            if simulates(plan)
+            else UNSET
+        ),
+    )
+
+
+def released(release: str, created: int, known: PlannedDocument, drawn: Drawn) -> ReleaseDocument:
+    """What is kept and shown for ever; `known` is what was `public` before."""
+    return ReleaseDocument(
+        **msgspec.structs.asdict(known),
+        release=release,
+        created=created,
+        result=dict(drawn.result),
+        error_bars=_bars(drawn.error_bars),
+    )
+
+
+def kept(document: PlannedDocument) -> bytes:
+    """Its canonical JSON: what is stored and hashed. ValueError for what has none."""
+    return canonical_json(msgspec.to_builtins(document))
+
+
+def answered(release: str, drawn: Drawn, *, questions_left: int) -> AnswerDocument:
+    """The answer to a question in an open session."""
+    return AnswerDocument(release, dict(drawn.result), _bars(drawn.error_bars), questions_left)
+
+
+def priced(
+    known: PlannedDocument,
+    expected: Iterable[ErrorBar],
+    *,
+    budget: BudgetDocument,
+    after: BudgetDocument | None,
+    stored: str | None,
+    refusal: str | None,
+) -> QuoteDocument:
+    """What a release would cost and how far off it may be; nothing was charged.
+
+    `after` is the budget behind it, the same where it was paid for, none where it is refused.
+    """
+    return QuoteDocument(
+        **msgspec.structs.asdict(known),
+        expected=_bars(expected),
+        budget=budget,
+        after=after,
+        stored=stored,
+        refusal=refusal,
+    )
+
+
+def budget_left(account: Account, epochs: Iterable[int]) -> BudgetDocument:
+    """To a release that reads these epochs: of the worst of them, and of one installation."""
+    spent = [account.spent(epoch) for epoch in epochs]
+    budget = account.budget
+    return BudgetDocument(
+        epoch=remaining(budget.of_epoch, _worst(spent)),
+        installation=remaining(budget.of_installation, account.spent_by_installation()),
+    )
+
+
+def _bars(bars: Iterable[ErrorBar]) -> list[BarDocument]:
+    """An end that is missing or infinite is null."""
+    return [
+        BarDocument(
+            quantity=bar.quantity,
+            lower=_finite(bar.lower),
+            upper=_finite(bar.upper),
+            confidence=float(bar.confidence),
+        )
+        for bar in bars
+    ]
+
+
+def _promised(promised: Promise, facts: Facts) -> PromiseDocument:
+    """True values are promised anything only where nothing but releases may be read."""
+    sealed = facts.read == "releases"
+    return PromiseDocument(
+        protects="reports and true values" if sealed else "local only",
+        against=READERS if sealed else EVERYBODY,
+        reports=promised.reports,
+        report=guaranteed(promised.report),
+        installation=(None if promised.installation is None else guaranteed(promised.installation)),
+        local=at_most(promised.local),
+        true_values=guaranteed(promised.true_values) if sealed else None,
+    )
+
+
+def _worst(spent: Sequence[Spending]) -> Spending:
+    epsilons = [each.epsilon for each in spent if each.epsilon is not None]
+    return Spending(
+        max(epsilons) if len(epsilons) == len(spent) else None,
+        max(each.rho for each in spent),
+        max(each.delta for each in spent),
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None

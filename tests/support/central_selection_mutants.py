@@ -1,0 +1,51 @@
+"""Laws of selection that somebody got wrong, and how a check finds them out.
+
+test_seed_errors_select and test_peer_errors_select have the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deniable_aggregator.central.guarantee import Guarantee
+from deniable_aggregator.central.pmf import Pmf
+from deniable_aggregator.central.samplers.exponential import Weights
+from deniable_aggregator.central.selection import (
+    Declaration,
+    Exponential,
+    declare,
+)
+from deniable_aggregator.central.selection.exact_pmf import exponential_law
+
+ONE = declare(epsilon=1, sensitivity=1)
+EITHER_WAY, TOGETHER = (-1, 0, 1), (0, 1)
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A law of somebody's own, with the guarantee that was claimed for it."""
+
+    guarantee: Guarantee
+    pmf: Callable[[Any], Pmf[Any]]
+
+
+def exponential_with(decay: Fraction, claimed: Declaration) -> Wrong:
+    return Wrong(
+        Exponential(claimed).guarantee,
+        lambda scores: exponential_law(Weights(np.asarray(scores), decay)),
+    )
+
+
+def upside_down(law: Exponential) -> Wrong:
+    return Wrong(law.guarantee, lambda scores: law.pmf(-np.asarray(scores)))
+
+
+def found_out(check: Callable[..., None], *mutant: object) -> None:
+    with pytest.raises(AssertionError):
+        check(*mutant)
