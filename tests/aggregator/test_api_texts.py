@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.authoring.bindings import read_signed, render
-from deniable_aggregator.cli.domains import domain_of
+from deniable_aggregator.cli.domain_options import domain_of
+from deniable_aggregator.cli.estimate_tables import estimates_table
 from deniable_aggregator.cli.output import visible
-from deniable_aggregator.cli.tables import estimates_table
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.spreadsheet import inert
 from deniable_shared.authoring import manifest_from_toml, template

@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deniable_aggregator.cli import main
+from deniable_aggregator.cli.estimate_plots import plotted
 from deniable_aggregator.cli.options import Target
-from deniable_aggregator.cli.plots import plotted
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.web import columnar
 from support.api_world import TODAY, World, authored, opened

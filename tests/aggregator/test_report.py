@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from deniable_aggregator.dashboard.guarantees import report_guarantees
 from deniable_aggregator.documents.estimates import WarningDocument
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.report.figures import Axis, Point, axis_over, band, interval
+from deniable_aggregator.report.influence_text import moved
 from deniable_aggregator.report.markup import element, written
 from deniable_aggregator.report.page import page
-from deniable_aggregator.report.wording import moved
+from deniable_aggregator.report.svg_charts import Axis, Point, axis_over, band, interval
 from deniable_shared.authoring import manifest_from_toml
 from support.api_world import DAY, INGEST, NOON, TODAY, World, authored, opened
 from support.published import MINUTES

@@ -6,7 +6,7 @@ import httpx
 
 from deniable_aggregator.client.connection import Argument
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.report.facts import Facts, gathered
+from deniable_aggregator.report.contents import Facts, gathered
 from deniable_aggregator.report.page import page
 from support.api_world import NOON, World
 

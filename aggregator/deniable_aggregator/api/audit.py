@@ -9,7 +9,7 @@ from deniable_aggregator.documents.access import AuditArguments, AuditDocument
 from deniable_aggregator.queries import access
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.formats import answered, linked, tables
-from deniable_aggregator.web.lists import AUDIT_COLUMNS, audit_rows
+from deniable_aggregator.web.table_rows import AUDIT_COLUMNS, audit_rows
 
 blueprint = Blueprint("audit", __name__)
 

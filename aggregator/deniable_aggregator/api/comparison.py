@@ -9,7 +9,7 @@ from deniable_aggregator.documents.comparison import ComparisonArguments, Compar
 from deniable_aggregator.queries import comparison as queries
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.formats import answered, tables
-from deniable_aggregator.web.lists import COMPARISON_COLUMNS, compared_rows
+from deniable_aggregator.web.table_rows import COMPARISON_COLUMNS, compared_rows
 
 blueprint = Blueprint("comparison", __name__)
 

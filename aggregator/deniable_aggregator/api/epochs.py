@@ -14,7 +14,7 @@ from deniable_aggregator.documents.collections import (
 from deniable_aggregator.queries import epochs as queries
 from deniable_aggregator.web.application import JSON, answer, service
 from deniable_aggregator.web.formats import answered, tables
-from deniable_aggregator.web.lists import EPOCH_COLUMNS, listed_epochs
+from deniable_aggregator.web.table_rows import EPOCH_COLUMNS, listed_epochs
 
 blueprint = Blueprint("epochs", __name__)
 

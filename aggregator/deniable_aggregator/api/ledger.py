@@ -15,7 +15,7 @@ from deniable_aggregator.documents.releases import (
 from deniable_aggregator.queries.ledger import accounts, reconciled_charges
 from deniable_aggregator.web.application import JSON, answer, service
 from deniable_aggregator.web.formats import answered, tables
-from deniable_aggregator.web.lists import LEDGER_COLUMNS, spent_rows
+from deniable_aggregator.web.table_rows import LEDGER_COLUMNS, spent_rows
 
 blueprint = Blueprint("ledger", __name__)
 

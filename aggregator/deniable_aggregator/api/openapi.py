@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from flask import Blueprint, Flask, Response, current_app
 
-from deniable_aggregator.api.fragments import (
+from deniable_aggregator.api.openapi_fragments import (
     BODY_SCHEMAS,
     PATH_PARAMETERS,
     UPLOAD_PATH,

@@ -24,7 +24,7 @@ from deniable_aggregator.releases import Request, Selection
 from deniable_aggregator.web.application import JSON, answer, service
 from deniable_aggregator.web.arguments import Open
 from deniable_aggregator.web.formats import answered, tables
-from deniable_aggregator.web.lists import RELEASE_COLUMNS, listed_releases
+from deniable_aggregator.web.table_rows import RELEASE_COLUMNS, listed_releases
 
 blueprint = Blueprint("releases", __name__)
 

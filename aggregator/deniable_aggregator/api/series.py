@@ -10,7 +10,7 @@ from deniable_aggregator.documents.estimates import SeriesDocument
 from deniable_aggregator.queries import series as queries
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.formats import answered, linked, tables
-from deniable_aggregator.web.lists import SERIES_COLUMNS, series_rows
+from deniable_aggregator.web.table_rows import SERIES_COLUMNS, series_rows
 
 blueprint = Blueprint("series", __name__)
 

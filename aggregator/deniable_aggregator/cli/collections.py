@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable_aggregator.cli.codegen import codegen
-from deniable_aggregator.cli.collection_ends import archive, close, delete
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.collection_lifecycle import archive, close, delete
+from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.options import (
     Target,
     example,
@@ -100,7 +100,7 @@ for command in (codegen, close, archive, delete):
 )
 def new(name: str, kind: str, repeat: str, purpose: str, **asked: object) -> None:
     """Print a new collection's TOML, every field with its default."""
-    from deniable_aggregator.cli.domains import domain_of
+    from deniable_aggregator.cli.domain_options import domain_of
     from deniable_shared.authoring import template
     from deniable_shared.templates import Wanted
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.options import example, json_option
 from deniable_aggregator.cli.output import say
 
@@ -46,7 +46,7 @@ def demo(users: int, no_serve: bool, port: int | None, as_json: bool) -> None:
     Data: British Board of Trade inquiry, 1912, as tabulated by R. Dawson, 1995; public domain.
     """
     from deniable_aggregator.cli.progress import watcher
-    from deniable_aggregator.cli.results import show
+    from deniable_aggregator.cli.simulation_tables import show
     from deniable_aggregator.process import serving
     from deniable_aggregator.simulation.run import simulated
 

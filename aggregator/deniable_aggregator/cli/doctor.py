@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli import checks
+from deniable_aggregator.cli import check_output
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit
 
@@ -28,10 +28,10 @@ def doctor(target: Target, as_json: bool) -> None:
     """
     found = list(_checks(target))
     if as_json:
-        emit({"checks": checks.documents(found)})
+        emit({"checks": check_output.documents(found)})
     else:
-        checks.show(found)
-    if checks.failed(found):
+        check_output.show(found)
+    if check_output.failed(found):
         sys.exit(1)
 
 

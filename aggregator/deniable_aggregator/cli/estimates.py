@@ -149,8 +149,8 @@ def estimates(
         "significant": significant,
         "liars": liars,
     }
-    from deniable_aggregator.cli.plots import plotted, plotted_by_epoch
-    from deniable_aggregator.cli.tables import estimates_by_epoch_table, estimates_table
+    from deniable_aggregator.cli.estimate_plots import plotted, plotted_by_epoch
+    from deniable_aggregator.cli.estimate_tables import estimates_by_epoch_table, estimates_table
 
     with target.connect() as client:
         read = client.estimates_by_epoch if by_epoch else client.estimates

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli import checks
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli import check_output
+from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit
 
@@ -59,12 +59,12 @@ def verify(trust: str | None, heads: tuple[str, ...], target: Target, as_json: b
             {
                 "size": len(chain.entries) if chain else None,
                 "head": chain.heads[-1].hex() if chain else None,
-                "checks": checks.documents(found),
+                "checks": check_output.documents(found),
             }
         )
     else:
-        checks.show(found)
-    if checks.failed(found):
+        check_output.show(found)
+    if check_output.failed(found):
         sys.exit(1)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.options import checked_epsilon, example, json_option
 from deniable_aggregator.cli.output import console, emit, escaped, table
 from deniable_aggregator.cli.plan_grid import explored

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.output import console, emit, table
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deniable_aggregator.cli.bars import Scale, scale_over
+from deniable_aggregator.cli.interval_bars import Scale, scale_over
 from deniable_aggregator.cli.output import console, escaped, plain_table, table
 from deniable_aggregator.documents.describe import (
     cost_words,

@@ -50,7 +50,7 @@ def report(
     It has charts, intervals and what one report reveals, and runs no script. Exit code 75: too
     few reports yet.
     """
-    from deniable_aggregator.report.facts import gathered
+    from deniable_aggregator.report.contents import gathered
     from deniable_aggregator.report.page import page
 
     arguments = {"from": first, "to": last, "confidence": confidence, "family": family}

@@ -44,7 +44,7 @@ def simulate(
     of its own. Each collection costs a person ε.
     """
     from deniable_aggregator.cli.progress import watcher
-    from deniable_aggregator.cli.results import show
+    from deniable_aggregator.cli.simulation_tables import show
     from deniable_aggregator.process import serving
     from deniable_aggregator.simulation.run import simulated
     from deniable_aggregator.simulation.study import Study, draw

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.options import (
     data_option,
     example,

@@ -7,7 +7,7 @@ import sys
 import click
 
 from deniable_aggregator.cli.access_tables import access_table, collection_option, moment
-from deniable_aggregator.cli.confirming import require_yes, yes_option
+from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit, show, visible
 

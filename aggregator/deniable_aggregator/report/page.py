@@ -8,10 +8,10 @@ from importlib.metadata import version
 from importlib.resources import files
 
 from deniable_aggregator.dashboard.guarantees import report_guarantees
-from deniable_aggregator.report.facts import Facts
+from deniable_aggregator.report.contents import Facts
+from deniable_aggregator.report.influence_text import moved
 from deniable_aggregator.report.markup import Child, Element, element, written
 from deniable_aggregator.report.tables import MOST_LABELS, courses, label_table, quantity_table
-from deniable_aggregator.report.wording import moved
 from deniable_shared.epochs import epoch_end, epoch_start
 from deniable_shared.manifest import Manifest
 from deniable_shared.recommendation import over_least, ratio_text

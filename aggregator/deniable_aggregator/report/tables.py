@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from msgspec import UnsetType
 
 from deniable_aggregator.documents.estimates import EstimatesDocument, QuantityDocument, SeriesRow
-from deniable_aggregator.report.figures import (
+from deniable_aggregator.report.markup import Child, Element, element
+from deniable_aggregator.report.svg_charts import (
     Axis,
     Point,
     axis_over,
@@ -20,7 +21,6 @@ from deniable_aggregator.report.figures import (
     band,
     interval,
 )
-from deniable_aggregator.report.markup import Child, Element, element
 
 MOST_LABELS = 500
 MOST_DIGITS = 4

@@ -31,7 +31,7 @@ from deniable_aggregator.queries.pooled import visible
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.formats import as_table
-from deniable_aggregator.web.lists import COMPARISON_COLUMNS, compared_rows
+from deniable_aggregator.web.table_rows import COMPARISON_COLUMNS, compared_rows
 from deniable_shared.domain import Record
 from deniable_shared.epochs import epoch_start
 

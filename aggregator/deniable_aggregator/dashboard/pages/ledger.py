@@ -20,7 +20,7 @@ from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.formats import as_table
-from deniable_aggregator.web.lists import LEDGER_COLUMNS, spent_rows
+from deniable_aggregator.web.table_rows import LEDGER_COLUMNS, spent_rows
 
 ROWS = 25
 

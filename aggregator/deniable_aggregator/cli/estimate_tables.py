@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import UNSET
 
-from deniable_aggregator.cli.bars import Scale, scale_over
-from deniable_aggregator.cli.evidence import cells_of, columns_of, lies_table, sentences_of
+from deniable_aggregator.cli.evidence_tables import cells_of, columns_of, lies_table, sentences_of
+from deniable_aggregator.cli.interval_bars import Scale, scale_over
 from deniable_aggregator.cli.output import console, escaped, table, visible
 
 if TYPE_CHECKING:

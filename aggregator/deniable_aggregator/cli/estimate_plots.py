@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.cli.bars import Scale, scale_over
-from deniable_aggregator.cli.evidence import sentences_of
+from deniable_aggregator.cli.estimate_tables import title_of
+from deniable_aggregator.cli.evidence_tables import sentences_of
+from deniable_aggregator.cli.interval_bars import Scale, scale_over
 from deniable_aggregator.cli.output import console, escaped, visible
-from deniable_aggregator.cli.tables import title_of
 
 if TYPE_CHECKING:
     from rich.console import Console
