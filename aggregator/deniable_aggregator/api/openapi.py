@@ -16,7 +16,7 @@ from deniable_aggregator.api.openapi_fragments import (
     PATH_PARAMETERS,
     UPLOAD_PATH,
     Document,
-    refused,
+    problem_responses,
     upload_operation,
 )
 from deniable_aggregator.api.operations import Operation, operation, operation_of
@@ -120,7 +120,7 @@ def _complete(described: Document, promised: Operation) -> None:
         described["requestBody"] = {"required": True, "content": content}
     described["responses"] = {
         **{str(status): _answered(status, media) for status, media in promised.answers.items()},
-        **refused(promised.refusals()),
+        **problem_responses(promised.refusals()),
     }
 
 

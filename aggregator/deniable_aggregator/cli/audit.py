@@ -111,7 +111,7 @@ def _verified(
     rows = [AuditRow(entry.entry.encode(), bytes.fromhex(entry.head)) for entry in entries]
     size, head = audit_log.verify(rows)
     if data is not None:
-        audit_view.require_end(rows, audit_view.known_end(data))
+        audit_view.require_end(rows, audit_view.noted_end(data))
     if since is not None:
         audit_log.continues(rows, since)
     return size, head.hex()

@@ -41,7 +41,7 @@ def add(
     as_json: bool,
 ) -> None:
     """Add a person with a password of 12 to 256 characters, which is asked for."""
-    password = sys.stdin.readline().rstrip("\r\n") if password_stdin else _asked()
+    password = sys.stdin.readline().rstrip("\r\n") if password_stdin else _prompt_password()
     with target.connect() as client:
         made = client.add_user(name, role, password=password, collections=collections)
     added = f"Added {name}, who may sign in at /sign-in as {role}"
@@ -106,5 +106,5 @@ def _reachable(origin: str, address: str) -> str:
     return address if serves and is_loopback(public) else public
 
 
-def _asked() -> str:
+def _prompt_password() -> str:
     return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
