@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.command(
     epilog=example("deniable audit", "deniable audit --verify", "deniable audit --verify --json")
 )
-@click.option("--verify", is_flag=True, help="Compute the chain of hashes anew.")
+@click.option("--verify", is_flag=True, help="Compute the chain of hashes again.")
 @click.option(
     "--since",
     metavar="SIZE:HEAD",
@@ -47,7 +47,7 @@ def audit(verify: bool, since: str | None, target: Target, as_json: bool, as_csv
 
     On the service's machine --verify also holds it against heads.json. Note the size and head that
     it prints somewhere else: only they show that nobody with the whole directory in hand cut the
-    end off or wrote all of it anew.
+    end off or wrote all of it again.
     """
     one_form(json=as_json, csv=as_csv, verify=verify and as_csv)
     with target.connect() as client:

@@ -89,7 +89,7 @@ for command in (codegen, close, archive, delete):
     type=click.Choice(REPEATS),
     default="once",
     show_default=True,
-    help="fresh: anew each epoch; memoized: each epoch behind a permanent answer.",
+    help="fresh: again each epoch; memoized: each epoch behind a permanent answer.",
 )
 @click.option(
     "--purpose",

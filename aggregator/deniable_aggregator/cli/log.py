@@ -40,7 +40,7 @@ def log() -> None:
 @service_options
 @json_option
 def verify(trust: str | None, heads: tuple[str, ...], target: Target, as_json: bool) -> None:
-    """Compute the log anew and hold everything signed against it.
+    """Compute the log again and check everything that is signed against it.
 
     Reads the data directory's database, whether or not it is served, and with --url the service, as
     any device can; both must be one log. Exit code 1 if anything fails.
