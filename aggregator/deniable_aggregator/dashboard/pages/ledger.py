@@ -20,7 +20,7 @@ from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.formats import as_table
-from deniable_aggregator.web.lists import LEDGER_COLUMNS, spent_rows
+from deniable_aggregator.web.table_rows import LEDGER_COLUMNS, ledger_rows
 
 ROWS = 25
 
@@ -57,7 +57,7 @@ def _file(query: LedgerPageArguments) -> Response:
     """Of one collection or of all that the visitor may see, whatever page of them is shown."""
     wanted = [collection_of(query.collection)] if query.collection else _visible_collections()
     document, kind = LedgerDocument(accounts(service().store, wanted)), query.format
-    rows = spent_rows(document)
+    rows = ledger_rows(document)
     response = answer(document) if kind == "json" else as_table(CSV, rows, LEDGER_COLUMNS, {})
     name = f"{wanted[0].name}-budget" if query.collection else "budgets"
     return as_attachment(response, f"{name}.{kind}")
