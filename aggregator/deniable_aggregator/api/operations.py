@@ -14,10 +14,10 @@ from typing import cast
 from flask import Response, g, request
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.access.roles import Identity, allows
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import UnknownCollection
+from deniable_aggregator.roles import Identity, allows
 from deniable_aggregator.spans import SpanName
 from deniable_aggregator.web import arguments
 from deniable_aggregator.web.application import Answers, service

@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from flask import Blueprint, Response, make_response, render_template, request
 
-from deniable_aggregator.access.guard import current_identity, require
 from deniable_aggregator.dashboard import assets, formatting, release_charts
 from deniable_aggregator.dashboard.page import Page, View
 from deniable_aggregator.dashboard.pages import menu, pages
@@ -19,6 +18,7 @@ from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.arguments import from_pairs
+from deniable_aggregator.web.auth.guard import current_identity, require
 from deniable_aggregator.web.errors import damage_problem, on_not_found
 
 logger = logging.getLogger(__name__)

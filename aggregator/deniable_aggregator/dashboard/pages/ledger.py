@@ -7,7 +7,6 @@ from typing import Annotated
 from flask import Response
 from msgspec import Meta
 
-from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.dashboard.addresses import Address, here
 from deniable_aggregator.dashboard.current_collection import collection_of
 from deniable_aggregator.dashboard.downloads import Format, as_attachment, download_links
@@ -19,6 +18,7 @@ from deniable_aggregator.documents.releases import AccountDocument, LedgerDocume
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import CSV, answer, service
+from deniable_aggregator.web.auth.guard import current_identity
 from deniable_aggregator.web.formats import as_table
 from deniable_aggregator.web.table_rows import LEDGER_COLUMNS, ledger_rows
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from flask import Response, request, url_for
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.access.guard import current_identity, see_other
 from deniable_aggregator.dashboard import span_presets
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.current_collection import collection_of, visitor_may
@@ -36,6 +35,7 @@ from deniable_aggregator.queries.releases import releases
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import service
 from deniable_aggregator.web.arguments import from_pairs
+from deniable_aggregator.web.auth.guard import current_identity, see_other
 
 ROWS = 25
 
