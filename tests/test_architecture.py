@@ -115,7 +115,7 @@ def test_nothing_but_mechanisms_and_registries_decides_by_the_id_of_a_mechanism(
         for path in modules(member)
         if not {MECHANISMS, ESTIMATORS} & {*path.parents}
         for text in strings(path)
-        if set() < {*text.replace(",", " ").split()} <= {*mechanisms.known()}
+        if set() < {*text.replace(",", " ").split()} <= {*mechanisms.mechanism_ids()}
     ]
     assert named == []
 

@@ -37,10 +37,10 @@ def _public(manifest: Manifest) -> Iterator[Finding]:
 
 
 def _unread(manifest: Manifest) -> Iterator[Finding]:
-    read = mechanisms.released()
+    read = mechanisms.releasable_ids()
     if manifest.mechanism_id in read:
         return
-    able = [each for each in mechanisms.for_type(manifest.domain.type) if each in read]
+    able = [each for each in mechanisms.ids_for_domain_type(manifest.domain.type) if each in read]
     cure = f"name {' or '.join(able)}, or " if able else ""
     yield Finding(
         "warning",

@@ -20,9 +20,9 @@ _SHORT_PURPOSE = 12
 
 def lint(manifest: Manifest, *, now: float) -> list[Finding]:
     """All remarks, errors first."""
-    findings = [found for check in _ANSWERS for found in check(manifest)]
-    findings += [found for check in _CIRCUMSTANCES for found in check(manifest, now)]
-    return sorted(findings, key=lambda found: LEVELS.index(found.level))
+    findings = [finding for check in _ANSWERS for finding in check(manifest)]
+    findings += [finding for check in _CIRCUMSTANCES for finding in check(manifest, now)]
+    return sorted(findings, key=lambda finding: LEVELS.index(finding.level))
 
 
 def _dates(manifest: Manifest, now: float) -> Iterator[Finding]:

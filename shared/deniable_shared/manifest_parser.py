@@ -58,7 +58,7 @@ def _parse(body: bytes) -> Manifest:
         valid_from=read.day("valid_from"),
         expires=read.day("expires"),
         domain=parse_domain(values["domain"]),
-        mechanism_id=read.one_of("mechanism.id", mechanisms.known()),
+        mechanism_id=read.one_of("mechanism.id", mechanisms.mechanism_ids()),
         threshold=read.threshold("mechanism." + ("permanent_" * memoized) + "threshold"),
         renewal_threshold=read.threshold("mechanism.renewal_threshold") if memoized else None,
         epsilon_report=read.epsilon("epsilon.report", *EPSILON_RANGE),

@@ -61,7 +61,7 @@ class MinimalCeiling:
 
 
 def _cost(group: Sequence[Manifest]) -> Fraction:
-    paid = sum((manifest.schedule.spends for manifest in group), Fraction(0))
+    paid = sum((manifest.schedule.lifetime_cost for manifest in group), Fraction(0))
     return min(paid, max(manifest.epsilon_lifetime for manifest in group))
 
 

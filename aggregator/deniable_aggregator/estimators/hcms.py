@@ -55,7 +55,7 @@ class HadamardSketchEstimator(HistogramEstimator):
     @property
     def agreeing(self) -> float:
         """1/m."""
-        return float(self.sketch.agreeing)
+        return float(self.sketch.collision_probability)
 
     def codes(self, group: int, texts: Sequence[bytes]) -> Counts:
         """The cell of each text in each table."""

@@ -19,7 +19,7 @@ from deniable_aggregator.report.tables import (
 )
 from deniable_shared.epochs import epoch_end, epoch_start
 from deniable_shared.manifest import Manifest
-from deniable_shared.recommendation import over_least, ratio_text
+from deniable_shared.recommendation import describe_ratio, ratio_to_optimum
 
 
 def page(contents: ReportContents, *, now: float) -> str:

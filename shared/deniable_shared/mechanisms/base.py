@@ -23,7 +23,7 @@ class MechanismBase:
     __slots__ = ()
 
     parameters: ClassVar[tuple[str, ...]] = ()
-    released: ClassVar[bool] = False
+    releasable: ClassVar[bool] = False
     targets: ClassVar[frozenset[str]] = frozenset()
     compared_from: ClassVar[int] = 0
 

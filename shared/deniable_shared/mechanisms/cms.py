@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from deniable_shared.mechanisms.sketched import SketchedBits, cell_of
+from deniable_shared.mechanisms.sketched import BitSketch, cell_of
 
 __all__ = ["CountMeanSketch"]
 
@@ -23,7 +23,7 @@ _TABLES, _CELLS = 64, 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class CountMeanSketch(SketchedBits):
+class CountMeanSketch(BitSketch):
     """A text of up to `domain_size` bytes; k = `tables`, m = `cells`."""
 
     id: ClassVar[str] = "cms/1"
@@ -42,7 +42,7 @@ class CountMeanSketch(SketchedBits):
         return 1
 
     @property
-    def agreeing(self) -> Fraction:
+    def collision_probability(self) -> Fraction:
         """1/m."""
         return Fraction(1, self.cells)
 

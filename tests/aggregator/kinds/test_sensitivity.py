@@ -188,7 +188,7 @@ def test_an_unknown_mechanism_is_refused_by_the_names_of_those_known() -> None:
 
 
 def test_releases_read_every_mechanism_for_labels_but_local_hashing_and_buckets() -> None:
-    unread = {*mechanisms.known()} - {*mechanisms.released()}
+    unread = {*mechanisms.mechanism_ids()} - {*mechanisms.releasable_ids()}
     assert unread == {
         "cms/1",
         "dbitflip/1",

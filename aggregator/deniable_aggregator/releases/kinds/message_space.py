@@ -39,7 +39,7 @@ class Messages(Protocol):
         """How many labels one report supports at most."""
 
     @property
-    def labels(self) -> LabelReach:
+    def labels(self) -> LabelSensitivity:
         """Of the readings, one a label."""
 
     def readings(self, counts: Counts) -> Counts:
