@@ -24,7 +24,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED
 from deniable_shared.dyadic import threshold
 from deniable_shared.mechanisms.structure import OneOf
-from deniable_shared.mechanisms.one_symbol import IndexToSymbol
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ from typing import ClassVar
 
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.support_counts import Histogram
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

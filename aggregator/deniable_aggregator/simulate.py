@@ -36,8 +36,8 @@ from deniable_aggregator.estimate.sampling import (
     sample_sets,
 )
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism, Memoizable
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism, Memoizable
 from deniable_shared.mechanisms.structure import IndependentBits, OneOf, Subset
 
 Kernel = Callable[[Mechanism, Counts, Counts, Generator], Counts]

@@ -27,7 +27,7 @@ from deniable_shared.coins import Coins
 from deniable_shared.envelope import seal
 from deniable_shared.epochs import Clock
 from deniable_shared.errors import EnvelopeError
-from deniable_shared.keylist import PublicKey
+from deniable_shared.key_list import PublicKey
 from deniable_shared.problems import ReportError
 from deniable_shared.replies import header_field, read_problem, read_statuses
 from deniable_shared.report import (

@@ -14,7 +14,7 @@ from functools import lru_cache, reduce
 from operator import add, mul, xor
 from typing import Protocol
 
-from deniable_shared.fields import FiniteField, finite_field
+from deniable_shared.finite_fields import FiniteField, finite_field
 
 __all__ = ["InnerProducts", "inner_products", "logarithms"]
 

@@ -28,7 +28,7 @@ class _Structure(Protocol):
 
 
 class _Mechanism(Protocol):
-    """Of `mechanisms.contract.Mechanism`, which knows of this module, what is needed here."""
+    """Of `mechanisms.protocols.Mechanism`, which knows of this module, what is needed here."""
 
     @property
     def id(self) -> str: ...

@@ -31,8 +31,8 @@ summed over classes of outputs that are as likely.
 from __future__ import annotations
 
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 __all__ = ["linkage"]
 

@@ -10,16 +10,16 @@ from deniable_shared import mechanisms
 from deniable_shared.domain import Bits, Record, Text
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.errors import ParameterError
-from deniable_shared.finding import Finding, percent, square_root
+from deniable_shared.lint_findings import Finding, percent, square_root
 from deniable_shared.lint_numbers import levels_of, range_variance
 from deniable_shared.lint_records import choice_for_record
 from deniable_shared.manifest import Manifest
 from deniable_shared.manifest_rules import MAX_LINKAGE
-from deniable_shared.mechanisms.contract import Memoizable
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Memoizable
 from deniable_shared.mechanisms.structure import SampledBits
 from deniable_shared.recommendation import mechanism_error, recommend_for_domain
-from deniable_shared.record_choice import two_way_error
+from deniable_shared.record_recommendation import two_way_error
 
 __all__ = ["accuracy", "choice_of_mechanism", "cost", "identity", "linkage", "presence", "strength"]
 

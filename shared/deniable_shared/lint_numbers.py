@@ -8,10 +8,10 @@ from math import inf
 from typing import cast
 
 from deniable_shared import mechanisms
-from deniable_shared.finding import Finding
+from deniable_shared.lint_findings import Finding
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.mechanisms.contract import Memoizable
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Memoizable
 
 __all__ = ["levels_of", "range_variance"]
 

@@ -7,11 +7,15 @@ from fractions import Fraction
 
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
-from deniable_shared.finding import Finding
+from deniable_shared.lint_findings import Finding
 from deniable_shared.manifest import Manifest
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.record_choice import AttributeSampler, best_record_mechanism, two_way_error
+from deniable_shared.record_recommendation import (
+    AttributeSampler,
+    best_record_mechanism,
+    two_way_error,
+)
 
 __all__ = ["choice_for_record"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deniable_shared import mechanisms
-from deniable_shared.finding import Finding
+from deniable_shared.lint_findings import Finding
 from deniable_shared.manifest import Manifest
 
 __all__ = ["releases"]

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 from deniable_shared import lint_answers, lint_releases
 from deniable_shared.epochs import day_start
-from deniable_shared.finding import LEVELS, Finding, Level
+from deniable_shared.ingest_origins import is_loopback
+from deniable_shared.lint_findings import LEVELS, Finding, Level
 from deniable_shared.manifest import Manifest
-from deniable_shared.origins import is_loopback
 from deniable_shared.placeholders import is_placeholder
 
 __all__ = ["Finding", "Level", "lint"]

@@ -11,6 +11,7 @@ from deniable_shared.canonical import canonical_json, quote
 from deniable_shared.domain import manifest_value
 from deniable_shared.epochs import EARLY_SECONDS
 from deniable_shared.errors import DomainError, ManifestError
+from deniable_shared.ingest_origins import is_loopback
 from deniable_shared.manifest_fields import (
     FIELDS,
     READS,
@@ -19,7 +20,6 @@ from deniable_shared.manifest_fields import (
     threshold_paths,
 )
 from deniable_shared.mechanisms import Mechanism, pinned_parameters
-from deniable_shared.origins import is_loopback
 
 if TYPE_CHECKING:
     from deniable_shared.manifest import Manifest

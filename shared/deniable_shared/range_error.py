@@ -27,7 +27,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from deniable_shared.dyadic import threshold
-from deniable_shared.optimum import best_subset_size
+from deniable_shared.optimal_error import best_subset_size
 
 __all__ = [
     "best_fan_out",

@@ -1,8 +1,8 @@
 """The mechanism of a collection that names none: the shortest reports at almost the least error.
 
 Of the registered mechanisms that answer for the domain, but for the baselines, those whose total
-error is at most 1.05 times the least that any mechanism can have, R*(d, ε) of `optimum`; or, if
-there are none, at most 1.05 times the least among them. Of these
+error is at most 1.05 times the least that any mechanism can have, R*(d, ε) of
+`optimal_error`; or, if there are none, at most 1.05 times the least among them. Of these
 
     the one of the fewest bytes a report,
     then of those that a server counts in fewer than 16 additions a report, if there are any,
@@ -12,7 +12,7 @@ there are none, at most 1.05 times the least among them. Of these
 Where telling one choice is exactly optimal, (d − 1)(d − 2) ≤ 2E², that is `grr/1`. The work of a
 device grows with the bytes it sends, so it needs no rule of its own. A number is asked as a choice:
 which value how often; its mean and its distribution are other questions, to be named. A record gets
-the least error of two attributes together (`record_choice`).
+the least error of two attributes together (`record_recommendation`).
 Bits are compared by the variance of one bit at frequency ½; of several, no least error is known.
 
 Two reports of one permanent answer may share one bit at most unless `linkable` says otherwise:
@@ -37,11 +37,11 @@ from deniable_shared.errors import ParameterError
 from deniable_shared.linkage import linkage
 from deniable_shared.manifest_rules import MAX_LINKAGE
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.mechanisms.contract import Memoizable
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Memoizable
 from deniable_shared.mechanisms.structure import SampledBits
-from deniable_shared.optimum import least_error, total_error
-from deniable_shared.record_choice import best_record_mechanism, candidate_mechanisms
+from deniable_shared.optimal_error import least_error, total_error
+from deniable_shared.record_recommendation import best_record_mechanism, candidate_mechanisms
 
 __all__ = [
     "GOOD_ENOUGH_RATIO",
@@ -107,9 +107,9 @@ def recommend(
 ) -> Recommendation:
     """The mechanism for a type of domain and its size, at the ε of one report.
 
-    With `permanent` it is a chain, compared by one of its reports. With `releases_only` it is one that
-    central releases read, if there is any. `decided` are the parameters that the domain decides.
-    ParameterError if there is none.
+    With `permanent` it is a chain, compared by one of its reports. With `releases_only` it is one
+    that central releases read, if there is any. `decided` are the parameters that the domain
+    decides. Raises ParameterError if no mechanism answers.
     """
     parse_epsilon(epsilon)
     if permanent is not None and not epsilon < parse_epsilon(permanent, argument="permanent"):

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import count
 
-from deniable_shared.fields import FiniteField, finite_field, prime_factors
+from deniable_shared.finite_fields import FiniteField, finite_field, prime_factors
 from deniable_shared.inner_products import InnerProducts, inner_products
 
 __all__ = ["point_count", "primitive_recurrence", "recurrence_sequence"]

@@ -12,7 +12,7 @@ from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.geometric import GeometricResponse
 from deniable_shared.mechanisms.projective import ProjectiveResponse
-from deniable_shared.optimum import total_error
+from deniable_shared.optimal_error import total_error
 from deniable_shared.recurrences import point_count
 
 SPACES = [(2, 3), (2, 6), (3, 3), (3, 5), (4, 4), (5, 3), (7, 3), (8, 3), (9, 3), (13, 3), (16, 3)]

@@ -19,7 +19,7 @@ from deniable_shared import mechanisms
 from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, ParameterError
 from deniable_shared.mechanisms import Mechanism
-from deniable_shared.mechanisms.sketched import BitSketch
+from deniable_shared.mechanisms.bit_sketch import BitSketch
 
 IDS = ("cms/1", "hcms/1", "rappor/1")
 DRINKS = [b"tea", b"coffee", b"mate"]

@@ -15,7 +15,7 @@ from deniable_shared import mechanisms
 from deniable_shared.domain import Record, Text
 from deniable_shared.mechanisms import build
 from deniable_shared.range_error import haar_error, tree_error
-from deniable_shared.record_choice import candidate_mechanisms, two_way_error
+from deniable_shared.record_recommendation import candidate_mechanisms, two_way_error
 from support.record_domains import record
 
 WANTED = {

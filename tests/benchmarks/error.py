@@ -14,7 +14,7 @@ from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Grid, Result, Verdict
 from deniable_aggregator import estimators
 from deniable_aggregator.simulate import generator, simulated_tally
-from deniable_shared.optimum import least_error
+from deniable_shared.optimal_error import least_error
 from deniable_shared.recommendation import GOOD_ENOUGH_RATIO, Recommendation, recommend
 
 SIZES = (2, 5, 16, 64, 100, 256, 1_000, 10_000, 60_000)

@@ -15,10 +15,10 @@ from deniable_shared.coins import Coins
 from deniable_shared.difference_sets import difference_set, hyperplane_size, point_count
 from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
-from deniable_shared.fields import prime_power
+from deniable_shared.finite_fields import prime_power
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.cyclic import CyclicResponse
-from deniable_shared.optimum import design_error, ratio_to_optimum, total_error
+from deniable_shared.optimal_error import design_error, ratio_to_optimum, total_error
 from support.scripted import Scripted
 
 TRUTHFUL, OTHER = bytes(8), b"\xff" * 8

@@ -14,7 +14,7 @@ from deniable_shared.difference_sets import (
     primitive_recurrence,
 )
 from deniable_shared.errors import ParameterError
-from deniable_shared.fields import finite_field, prime_factors, prime_power
+from deniable_shared.finite_fields import finite_field, prime_factors, prime_power
 
 FIELDS = [2, 3, 4, 5, 7, 8, 9, 16, 25, 27]
 SPACES = [

@@ -9,8 +9,8 @@ import pytest
 
 from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
-from deniable_shared.mean_scores import scores_for
 from deniable_shared.mechanisms import build, pinned_parameters
+from deniable_shared.optimal_mean_scores import scores_for
 from support.vectors import FOLDER, vectors
 
 DOCUMENT = json.loads((FOLDER / "numbers.json").read_text())

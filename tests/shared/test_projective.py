@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
-from deniable_shared.fields import finite_field, prime_power
+from deniable_shared.finite_fields import finite_field, prime_power
 from deniable_shared.mechanisms import build
 from deniable_shared.mechanisms.projective import ProjectiveResponse
-from deniable_shared.optimum import design_error, ratio_to_optimum
+from deniable_shared.optimal_error import design_error, ratio_to_optimum
 from deniable_shared.recurrences import point_count
 from support.privacy import check_follows_pmf, check_private, check_tight, laws
 from support.scripted import Scripted

@@ -14,7 +14,7 @@ from deniable_shared.linkage import linkage
 from deniable_shared.manifest_rules import MAX_LINKAGE
 from deniable_shared.mechanisms import build, ids_for_domain_type
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.optimum import least_error, total_error
+from deniable_shared.optimal_error import least_error, total_error
 from deniable_shared.recommendation import (
     GOOD_ENOUGH_RATIO,
     describe_ratio,
@@ -23,7 +23,7 @@ from deniable_shared.recommendation import (
     recommend,
     recommend_for_domain,
 )
-from deniable_shared.record_choice import best_record_mechanism
+from deniable_shared.record_recommendation import best_record_mechanism
 from support.manifests import SETTINGS, settings
 
 EPSILONS = ("0.1", "0.5", "1", "2", "4", "6")

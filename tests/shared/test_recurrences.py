@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable_shared.errors import ParameterError
-from deniable_shared.fields import FiniteField, finite_field
+from deniable_shared.finite_fields import FiniteField, finite_field
 from deniable_shared.inner_products import inner_products, logarithms
 from deniable_shared.recurrences import point_count, primitive_recurrence, recurrence_sequence
 

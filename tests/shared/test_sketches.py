@@ -16,8 +16,8 @@ from deniable_shared.domain import Text
 from deniable_shared.dyadic import at_most_exp
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms import Mechanism, build
+from deniable_shared.mechanisms.bit_sketch import BitSketch
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.sketched import BitSketch
 from deniable_shared.recommendation import recommend_for_domain
 from support.privacy import (
     EPSILONS,

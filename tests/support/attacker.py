@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
 
-from deniable_shared.mechanisms.contract import Memoizable
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Memoizable
 from support.privacy import Encoded
 
 __all__ = ["likelihood", "likelihood_by_definition", "likelihood_of_vectors"]

@@ -22,8 +22,8 @@ from deniable_aggregator.estimate import debias
 from deniable_aggregator.estimate.channel import Channel, Counts, Floats
 from deniable_aggregator.estimate.payload_arrays import clusters_of
 from deniable_shared import mechanisms
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 PooledLimits = Callable[["Collected", Counts, Counts, float], tuple[Floats, Floats]]
 _DEVIATIONS = 12  # beyond, a sum has less than 1e-12 of its mass, even one of rare large parts

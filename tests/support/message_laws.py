@@ -14,8 +14,8 @@ from deniable_aggregator import estimators
 from deniable_aggregator.estimate.channel import Channel, Counts
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.privacy import by_size
 
 Value = int | tuple[int, ...]

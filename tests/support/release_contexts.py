@@ -11,8 +11,8 @@ from deniable_aggregator.central.accounting import Installation
 from deniable_aggregator.releases.kinds.contract import Facts, Part, Tallies
 from deniable_shared import mechanisms
 from deniable_shared.domain import Bits, Choice, Domain
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.message_laws import MessageLaw
 
 Vector = tuple[int, ...]

@@ -25,8 +25,8 @@ from deniable_aggregator.estimate.functionals import Functionals
 from deniable_aggregator.estimate.label_sums import LabelSums
 from deniable_aggregator.estimate.score_estimates import estimate_of_scores
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 _AT_ONCE = 1 << 21
 _MOST = 1 << 28

@@ -14,7 +14,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import Design, IndependentBits, OneOf, Subset
 
 

@@ -30,8 +30,8 @@ from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.debias import check_epochs, tail_of
 from deniable_aggregator.estimate.score_limits import limits
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True, eq=False)

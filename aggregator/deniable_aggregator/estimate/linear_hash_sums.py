@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_shared.fields import finite_field
+from deniable_shared.finite_fields import finite_field
 from deniable_shared.recurrences import point_count
 
 _Numbers = TypeVar("_Numbers", Counts, Floats)

@@ -24,8 +24,8 @@ from deniable_aggregator.estimate.tables import TableEstimator
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import Design
 
 MAX_CELLS = 65_536

@@ -13,8 +13,8 @@ from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.clusters import Clusters
 from deniable_aggregator.estimate.debias import check_epochs
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 Payloads = npt.NDArray[np.uint8]
 

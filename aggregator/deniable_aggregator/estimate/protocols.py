@@ -12,8 +12,8 @@ from deniable_aggregator.estimate.channel import Counts, Floats
 from deniable_aggregator.estimate.likelihood import MessageLaw
 from deniable_aggregator.estimate.payload_arrays import Payloads
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 Numbers = TypeVar("Numbers", Counts, Floats)
 

@@ -19,8 +19,8 @@ from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.designs import design_of, unary
 from deniable_aggregator.estimate.protocols import CodeSetEstimator, HasMechanism
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import Design
 
 _MOST_NUMBERS = 1 << 27

@@ -26,8 +26,8 @@ from deniable_aggregator.estimate.protocols import CodeSetEstimator, Estimator, 
 from deniable_aggregator.estimate.sets import PermanentSetLaw, SetEstimate, SetLaw, estimate_set
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms.contract import Mechanism, Memoizable
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism, Memoizable
 from deniable_shared.mechanisms.structure import Design, IndependentBits, OneOf, Subset
 
 _MOST_MESSAGES = 1 << 20  # of affine/1: 20 ms

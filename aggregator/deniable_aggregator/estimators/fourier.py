@@ -33,9 +33,9 @@ from deniable_aggregator.estimate.support_counts import histogram
 from deniable_aggregator.estimate.tables import IntervalSettings, one_way
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.fourier import FourierMarginals, place_of
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

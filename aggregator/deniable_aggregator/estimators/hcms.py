@@ -18,8 +18,8 @@ from deniable_aggregator.estimate.protocols import TableGroup
 from deniable_aggregator.estimate.support_counts import HistogramEstimator
 from deniable_aggregator.estimate.walsh import walsh
 from deniable_aggregator.estimators.sketched import SketchCoding, cells_of
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.hcms import HadamardSketch
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from deniable_aggregator.estimate.sampling import Generator, sample_sets
 from deniable_aggregator.estimators.subset import SubsetEstimator
 from deniable_shared.domain import bytes_for
 from deniable_shared.errors import DecodeError, ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 def tally_of(payloads: Payloads, form: OneOfChoices) -> Counts:

@@ -24,9 +24,9 @@ from deniable_aggregator.estimate.tables import IntervalSettings, one_way
 from deniable_aggregator.estimators.one_of_choices import sample_tally_of, supports_of, tally_of
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.pairs import SampledPairs
+from deniable_shared.mechanisms.protocols import Mechanism
 
 _PAIR = 2
 

@@ -26,8 +26,8 @@ from deniable_aggregator.estimate.protocols import TableGroup
 from deniable_aggregator.estimate.support_counts import SupportEstimator
 from deniable_aggregator.estimators.rr import column_sums
 from deniable_shared.errors import DecodeError, ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.sketched import BitSketch
+from deniable_shared.mechanisms.bit_sketch import BitSketch
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 class Sketch(Protocol):
@@ -162,7 +162,7 @@ class SketchEstimator(SupportEstimator):
 
     @property
     def agreeing(self) -> float:
-        """β, see `deniable_shared.mechanisms.sketched`."""
+        """β, see `deniable_shared.mechanisms.bit_sketch`."""
         return float(self.sketch.collision_probability)
 
     @property

@@ -30,9 +30,9 @@ from deniable_aggregator.estimate.payload_arrays import (
 )
 from deniable_aggregator.estimate.score_estimates import estimate_of_scores
 from deniable_shared.errors import DecodeError
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.mechanisms.windowed import WindowedMean, moments
+from deniable_shared.mechanisms.protocols import Mechanism
+from deniable_shared.mechanisms.windowed_mean import WindowedMean, moments
 
 
 @dataclass(frozen=True, slots=True)

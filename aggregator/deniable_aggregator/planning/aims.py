@@ -27,7 +27,7 @@ from deniable_shared.joint_supports import JointSupports
 from deniable_shared.lint_numbers import range_variance
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
-from deniable_shared.record_choice import AttributeSampler, two_way_error
+from deniable_shared.record_recommendation import AttributeSampler, two_way_error
 
 CANDIDATES = 1_000
 """Texts among which one is to show up."""

@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism, Memoizable
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism, Memoizable
 
 Floats = npt.NDArray[np.float64]
 

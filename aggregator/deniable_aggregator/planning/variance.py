@@ -26,8 +26,8 @@ from deniable_aggregator.estimate.manipulation import worst_share
 from deniable_aggregator.estimate.score_limits import distances
 from deniable_aggregator.planning.power import LabelTest
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

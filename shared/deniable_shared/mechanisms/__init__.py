@@ -13,13 +13,6 @@ from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.affine import AffineResponse
 from deniable_shared.mechanisms.cms import CountMeanSketch
-from deniable_shared.mechanisms.contract import (
-    Chain,
-    Mechanism,
-    MechanismClass,
-    Memoizable,
-    RecordMechanismClass,
-)
 from deniable_shared.mechanisms.cyclic import CyclicResponse
 from deniable_shared.mechanisms.dbitflip import BucketFlips
 from deniable_shared.mechanisms.discrete_piecewise import PiecewiseMean
@@ -36,6 +29,13 @@ from deniable_shared.mechanisms.oue import OptimizedUnary
 from deniable_shared.mechanisms.pairs import SampledPairs
 from deniable_shared.mechanisms.prefix_hash import PrefixHash
 from deniable_shared.mechanisms.projective import ProjectiveResponse
+from deniable_shared.mechanisms.protocols import (
+    Chain,
+    Mechanism,
+    MechanismClass,
+    Memoizable,
+    RecordMechanismClass,
+)
 from deniable_shared.mechanisms.rappor import Rappor
 from deniable_shared.mechanisms.rr import BitwiseResponse
 from deniable_shared.mechanisms.rr_sampled import SampledResponse
@@ -140,7 +140,7 @@ def releasable_ids() -> tuple[str, ...]:
 def for_target(target: str, epsilon: Fraction | None = None) -> tuple[str, ...]:
     """Ids of the mechanisms that estimate a target; in a tie the first is taken.
 
-    With the ε of a report, only those that may be the best at it. See `contract.Kind.targets`.
+    With the ε of a report, only those that may be the best at it. See `MechanismClass.targets`.
     """
     return tuple(
         kind.id

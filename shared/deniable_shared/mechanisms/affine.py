@@ -30,9 +30,9 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexToSymbol
 from deniable_shared.mechanisms.structure import Design
-from deniable_shared.optimum import best_subset_size
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
+from deniable_shared.optimal_error import best_subset_size
 
 __all__ = ["MAX_AFFINE_DOMAIN", "AffineResponse", "prime_from"]
 
@@ -79,7 +79,7 @@ class AffineResponse(IndexToSymbol):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; `modulus` and `subset_size` are the best for a report."""
+        """See `MechanismClass`; `modulus` and `subset_size` are the best for a report."""
         _check_domain(domain_size)
         modulus = given["modulus"] if "modulus" in given else prime_from(domain_size)
         _check_modulus(domain_size, modulus)

@@ -18,7 +18,7 @@ class _Certified(Protocol):
 
 
 class MechanismBase:
-    """What a mechanism does not say itself; see `contract.Renewable` and `contract.Kind`."""
+    """What a mechanism does not say itself; see `protocols.Memoizable` and `MechanismClass`."""
 
     __slots__ = ()
 

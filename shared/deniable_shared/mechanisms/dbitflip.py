@@ -44,7 +44,7 @@ class BucketFlips(SampledResponse):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; one bucket is told unless `sampled` says otherwise."""
+        """See `MechanismClass`; one bucket is told unless `sampled` says otherwise."""
         if not 2 <= domain_size <= MAX_BITS:
             raise ParameterError(
                 f"domain_size must lie in [2, {MAX_BITS}], got {domain_size}: choose a longer step"

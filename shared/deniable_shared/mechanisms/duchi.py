@@ -19,8 +19,8 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexInput, SymbolPayload
 from deniable_shared.mechanisms.structure import Window
+from deniable_shared.mechanisms.symbol_payload import IndexInput, SymbolPayload
 
 __all__ = ["MAX_VALUES", "OneBitMean"]
 
@@ -53,7 +53,7 @@ class OneBitMean(IndexInput, SymbolPayload[int]):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         return cls(domain_size, epsilon)
 
     @property

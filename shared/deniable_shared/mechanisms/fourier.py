@@ -28,9 +28,9 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import check_radices
-from deniable_shared.mechanisms.one_symbol import IndexToSymbol
+from deniable_shared.mechanisms.protocols import check_radices
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
 
 __all__ = ["MAX_COEFFICIENTS", "FourierMarginals", "place_of", "set_at"]
 
@@ -81,7 +81,7 @@ class FourierMarginals(IndexToSymbol):
         report: Fraction,
         given: Mapping[str, int],
     ) -> Self:
-        """See `contract.RecordKind`; `ways` is 2 if it is not given."""
+        """See `RecordMechanismClass`; `ways` is 2 if it is not given."""
         if any(radix != 2 for radix in radices):  # two labels each
             raise ParameterError(
                 f"{cls.id} is made for attributes of two labels, got {max(radices)}: use pairs/1"

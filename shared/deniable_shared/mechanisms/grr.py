@@ -17,8 +17,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, MAX_CHOICES, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexToSymbol
 from deniable_shared.mechanisms.structure import OneOf
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
 
 __all__ = ["GeneralizedResponse"]
 
@@ -50,7 +50,7 @@ class GeneralizedResponse(IndexToSymbol):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         return cls(domain_size, epsilon)
 
     @property

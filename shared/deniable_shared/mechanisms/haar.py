@@ -25,8 +25,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexToSymbol
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
 from deniable_shared.range_error import error_of_contrasts
 
 __all__ = ["MAX_HAAR_VALUES", "HaarResponse"]
@@ -65,7 +65,7 @@ class HaarResponse(IndexToSymbol):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         return cls(domain_size, epsilon)
 
     @property

@@ -21,9 +21,9 @@ from typing import ClassVar, Self
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Text, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
-from deniable_shared.mechanisms.one_symbol import SymbolPayload
-from deniable_shared.mechanisms.sketched import cell_of, check_shape, check_text
+from deniable_shared.mechanisms.bit_sketch import cell_of, check_shape, check_text
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
+from deniable_shared.mechanisms.symbol_payload import SymbolPayload
 
 __all__ = ["HadamardSketch"]
 
@@ -56,7 +56,7 @@ class HadamardSketch(SymbolPayload[bytes]):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         return cls(domain_size, epsilon, given.get("tables", _TABLES), given.get("cells", _CELLS))
 
     @property

@@ -37,11 +37,11 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.fields import prime_power
+from deniable_shared.finite_fields import prime_power
 from deniable_shared.inner_products import inner_products
-from deniable_shared.mechanisms.one_symbol import IndexToSymbol
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
-from deniable_shared.optimum import design_error
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
+from deniable_shared.optimal_error import design_error
 from deniable_shared.recurrences import point_count
 
 __all__ = ["MAX_HASHED_CODES", "LocalHashing", "best_family"]
@@ -86,7 +86,7 @@ class LocalHashing(IndexToSymbol):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; field order and dimension are the best for a report."""
+        """See `MechanismClass`; field order and dimension are the best for a report."""
         if given and given.keys() != set(cls.parameters):
             raise ParameterError(f"{cls.id} takes field_order and dimension together, or neither")
         if given:

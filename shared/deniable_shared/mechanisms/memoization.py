@@ -23,7 +23,7 @@ from deniable_shared.dyadic import parse_epsilon, renewal_threshold
 from deniable_shared.errors import ParameterError
 
 if TYPE_CHECKING:  # the registry of mechanisms imports this module
-    from deniable_shared.mechanisms.contract import Memoizable
+    from deniable_shared.mechanisms.protocols import Memoizable
     from deniable_shared.mechanisms.structure import MessageStructure
 
 __all__ = ["MAX_HISTORIES", "MemoizedChain"]

@@ -4,7 +4,7 @@
     the code that the value has in that choice of d, told by `subset/1` at ε with its best w
 
 Which one is told depends on no value, so the report costs what one choice costs: ε. With the best w
-a choice is told with the least total error there is (`optimum`).
+a choice is told with the least total error there is (`optimal_error`).
 
 A choice of few codes has a larger share w/d than one of many, and so a smaller T. `threshold`, p
 and q are those of the choice of least w/d. In a chain that one decides A: the A that keeps ε rises
@@ -27,9 +27,9 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import parse_epsilon
 from deniable_shared.errors import DecodeError, ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexInput
 from deniable_shared.mechanisms.structure import OneOfParts
 from deniable_shared.mechanisms.subset import SubsetResponse
+from deniable_shared.mechanisms.symbol_payload import IndexInput
 
 __all__ = ["OneOfChoices"]
 

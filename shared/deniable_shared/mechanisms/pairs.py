@@ -23,8 +23,8 @@ from typing import ClassVar, Self
 from deniable_shared.domain import mixed_radix_digits
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms.contract import check_radices
 from deniable_shared.mechanisms.one_of_choices import OneOfChoices
+from deniable_shared.mechanisms.protocols import check_radices
 from deniable_shared.mechanisms.subset import MAX_SUBSET_DOMAIN
 
 __all__ = ["MAX_PAIR_TALLY", "SampledPairs"]
@@ -63,7 +63,7 @@ class SampledPairs(OneOfChoices):
         report: Fraction,
         given: Mapping[str, int],
     ) -> Self:
-        """See `contract.RecordKind`."""
+        """See `RecordMechanismClass`."""
         return cls(radices, epsilon, report)
 
     @property

@@ -40,8 +40,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import MAX_LABEL_BYTES, Text, bytes_for
 from deniable_shared.dyadic import at_most_exp, parse_epsilon, threshold
 from deniable_shared.errors import DomainError, ParameterError
-from deniable_shared.mechanisms.one_symbol import SymbolPayload
 from deniable_shared.mechanisms.structure import OneOf, OneOfParts
+from deniable_shared.mechanisms.symbol_payload import SymbolPayload
 
 __all__ = ["PrefixHash", "best_base", "entry"]
 
@@ -115,7 +115,7 @@ class PrefixHash(SymbolPayload[Sequence[int]]):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         base = given.get("base", best_base(report))
         if base not in _BASES:
             raise ParameterError(

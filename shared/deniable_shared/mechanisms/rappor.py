@@ -24,7 +24,7 @@ from hashlib import md5
 from typing import ClassVar, Self
 
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.sketched import BitSketch
+from deniable_shared.mechanisms.bit_sketch import BitSketch
 
 __all__ = ["Rappor"]
 
@@ -53,7 +53,7 @@ class Rappor(BitSketch):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         shape = (given.get("tables", _COHORTS), given.get("cells", _BITS))
         return cls(domain_size, epsilon, *shape, given.get("hashes", _HASHES))
 

@@ -61,7 +61,7 @@ class BitwiseResponse(MechanismBase):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; `distance` is all m places if it is not given."""
+        """See `MechanismClass`; `distance` is all m places if it is not given."""
         return cls(domain_size, epsilon, given.get("distance", domain_size))
 
     @property

@@ -87,7 +87,7 @@ class SampledResponse(MechanismBase):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; `distance` is all m places, `sampled` the best for a report."""
+        """See `MechanismClass`; `distance` is all m places, `sampled` the best for a report."""
         distance = given.get("distance", domain_size)
         if "sampled" in given:
             return cls(domain_size, epsilon, distance, given["sampled"])

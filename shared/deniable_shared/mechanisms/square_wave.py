@@ -29,8 +29,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import bytes_for
 from deniable_shared.dyadic import exp_bounds, parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexToSymbol
 from deniable_shared.mechanisms.structure import Window
+from deniable_shared.mechanisms.symbol_payload import IndexToSymbol
 
 __all__ = ["MAX_CELLS", "SquareWave", "best_reach"]
 
@@ -71,7 +71,7 @@ class SquareWave(IndexToSymbol):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; the reach is the best for a report."""
+        """See `MechanismClass`; the reach is the best for a report."""
         reach = given["reach"] if given else best_reach(report, domain_size)
         return cls(domain_size, epsilon, reach)
 

@@ -4,7 +4,7 @@
 
 Every set that holds the true choice is equally likely, and every set that does not. A set supports
 each choice in it. With the best w this has the least total error of all mechanisms that keep ε, for
-every d (`optimum`): w = 1 is `grr/1`. If w is not given it is the best for one report.
+every d (`optimal_error`): w = 1 is `grr/1`. If w is not given it is the best for one report.
 
 Floyd's way draws w of N = d − 1 items with one draw for each place last = N − w … N − 1, and its
 last w − 1 draws choose w − 1 of them. So the first draw is an item, or N, which stands for the true
@@ -28,9 +28,9 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, bytes_for
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexInput
 from deniable_shared.mechanisms.structure import Subset
-from deniable_shared.optimum import best_subset_size
+from deniable_shared.mechanisms.symbol_payload import IndexInput
+from deniable_shared.optimal_error import best_subset_size
 
 __all__ = ["MAX_SUBSET_DOMAIN", "SubsetResponse"]
 
@@ -76,7 +76,7 @@ class SubsetResponse(IndexInput):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`; `subset_size` is the best for a report."""
+        """See `MechanismClass`; `subset_size` is the best for a report."""
         _check_domain(domain_size)
         if "subset_size" in given:
             return cls(domain_size, epsilon, given["subset_size"])

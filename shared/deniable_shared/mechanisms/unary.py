@@ -21,8 +21,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.domain import INDEXED, MAX_BITS
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import DecodeError, ParameterError
-from deniable_shared.mechanisms.one_symbol import IndexInput
 from deniable_shared.mechanisms.structure import IndependentBits
+from deniable_shared.mechanisms.symbol_payload import IndexInput
 
 __all__ = ["SCALE", "UnaryEncoding"]
 
@@ -64,7 +64,7 @@ class UnaryEncoding(IndexInput, ABC):
     def create(
         cls, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
     ) -> Self:
-        """See `contract.Kind`."""
+        """See `MechanismClass`."""
         return cls(domain_size, epsilon)
 
     @property

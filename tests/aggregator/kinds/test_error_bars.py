@@ -12,6 +12,7 @@ from deniable_aggregator.releases.kinds import plan
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, combined_half_widths
 from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_checks import FALSE_ALARM
 from support.central_queries import binomial_tail
 from support.message_laws import MessageLaw

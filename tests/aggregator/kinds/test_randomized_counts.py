@@ -19,8 +19,8 @@ from deniable_aggregator.releases.kinds.randomized_counts import (
 )
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_checks import FALSE_ALARM
 from support.central_queries import Integers, binomial_tail
 from support.message_laws import MessageLaw, Population

@@ -40,7 +40,7 @@ from deniable_aggregator.central.scores import Integers
 from deniable_aggregator.central.selection.privacy_parameters import Epsilon
 from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import build, for_target
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 
 PROTECTS = "all that one buyer would ever report"
 READERS = "everyone, the server included"

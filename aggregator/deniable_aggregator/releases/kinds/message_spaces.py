@@ -25,7 +25,7 @@ from deniable_aggregator.releases.kinds.point_messages import Labels, Points
 from deniable_aggregator.releases.kinds.set_messages import DesignSets, Subsets
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import releasable_ids
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import (
     Design,
     IndependentBits,

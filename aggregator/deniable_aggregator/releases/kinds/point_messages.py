@@ -27,7 +27,7 @@ from deniable_aggregator.estimators import for_mechanism
 from deniable_aggregator.releases.kinds.message_space import Counts
 from deniable_aggregator.releases.kinds.norms import Matrix, norms_of_images
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import Design, LabelSensitivity, OneOf
 
 _MOST_PRODUCTS = 1 << 29

@@ -23,7 +23,7 @@ from deniable_aggregator.releases.kinds.norms import (
     affordable,
     checked_matrix,
 )
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import LabelSensitivity
 
 

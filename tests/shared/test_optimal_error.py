@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from deniable_shared import mechanisms
 from deniable_shared.dyadic import at_most_exp, exp_bounds
 from deniable_shared.errors import ParameterError
-from deniable_shared.optimum import (
+from deniable_shared.optimal_error import (
     best_subset_size,
     design_error,
     least_error,

@@ -5,7 +5,7 @@ from math import exp
 
 import pytest
 
-from deniable_shared.certainty import max_posterior, max_posterior_percent
+from deniable_shared.posterior import max_posterior, max_posterior_percent
 
 
 @pytest.mark.parametrize("thousandths", [1, 10, 500, 1_000, 1_100, 3_999, 4_000, 7_000, 12_000])

@@ -14,7 +14,7 @@ from deniable_shared.errors import ManifestError, ParameterError
 from deniable_shared.linter import lint
 from deniable_shared.manifest import Manifest
 from deniable_shared.mechanisms import for_domain, releasable_ids
-from deniable_shared.record_choice import (
+from deniable_shared.record_recommendation import (
     best_record_mechanism,
     candidate_mechanisms,
     is_product,

@@ -30,8 +30,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.duchi import MAX_VALUES
-from deniable_shared.mechanisms.one_symbol import IndexInput, SymbolPayload
 from deniable_shared.mechanisms.structure import Window
+from deniable_shared.mechanisms.symbol_payload import IndexInput, SymbolPayload
 
 __all__ = ["SCALE", "WindowedMean", "moments", "worst_variance"]
 

@@ -18,7 +18,7 @@ from typing import Generic, Protocol, TypeVar
 from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms.base import MechanismBase
-from deniable_shared.mechanisms.contract import Memoizable
+from deniable_shared.mechanisms.protocols import Memoizable
 
 __all__ = ["IndexInput", "IndexToSymbol", "SymbolPayload"]
 
