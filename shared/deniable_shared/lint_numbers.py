@@ -50,7 +50,7 @@ def _best_other(mechanism: Mechanism, epsilon: Fraction) -> Mechanism | None:
     """The other mechanism with the least error of ranges; None if there is no other."""
     others = [
         mechanisms.build(each, domain_size=mechanism.domain_size, epsilon=epsilon)
-        for each in mechanisms.for_target("ranges")
+        for each in mechanisms.ids_for_target("ranges")
         if each != mechanism.id
     ]
     return min(others, key=lambda other: range_variance(other) or inf, default=None)

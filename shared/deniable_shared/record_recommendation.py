@@ -22,7 +22,7 @@ from typing import Protocol, runtime_checkable
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms import Mechanism, for_domain, for_target
+from deniable_shared.mechanisms import Mechanism, for_domain, ids_for_target
 from deniable_shared.mechanisms.memoization import MemoizedChain
 
 __all__ = [
@@ -81,7 +81,7 @@ def best_record_mechanism(
 
 def candidate_mechanisms(domain: Record, epsilon: Fraction) -> Iterator[Mechanism]:
     """Every mechanism that is compared, where it answers for the domain."""
-    for mechanism_id in for_target("tables"):
+    for mechanism_id in ids_for_target("tables"):
         with suppress(ParameterError):  # too many combinations, or more than two labels
             yield for_domain(mechanism_id, domain, epsilon)
 

@@ -96,7 +96,7 @@ class _OfRanges(ScorePrecision):
     def _of(self, mechanism: Mechanism) -> float:
         found = range_variance(mechanism)
         if found is None:
-            able = " or ".join(mechanisms.for_target("ranges"))
+            able = " or ".join(mechanisms.ids_for_target("ranges"))
             raise ParameterError(f"mechanism must be {able}, got {mechanism.id}")
         return float(found)
 

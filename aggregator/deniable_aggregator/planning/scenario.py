@@ -135,7 +135,7 @@ class Scenario:
     def _able(self, mechanism_id: str) -> str:
         """The id, if that mechanism tells what is asked."""
         if self.aim:
-            able = mechanisms.for_target(self.aim.target)
+            able = mechanisms.ids_for_target(self.aim.target)
         else:
             able = mechanisms.ids_for_domain_type(self._tells)
         if mechanism_id not in able:
@@ -169,7 +169,7 @@ class Scenario:
         return Recommendation(best.id, reason, None, best)
 
     def _each(self, aim: Aim, epsilon: Fraction, permanent: Fraction | None) -> Iterator[Mechanism]:
-        for mechanism_id in mechanisms.for_target(aim.target, epsilon):
+        for mechanism_id in mechanisms.ids_for_target(aim.target, epsilon):
             with suppress(ParameterError):  # too many values for some
                 yield self._built(mechanism_id, epsilon, permanent)
 

@@ -50,8 +50,8 @@ __all__ = [
     "baseline_ids",
     "build",
     "for_domain",
-    "for_target",
     "ids_for_domain_type",
+    "ids_for_target",
     "mechanism_ids",
     "pinned_parameters",
     "recommendable_ids",
@@ -137,7 +137,7 @@ def releasable_ids() -> tuple[str, ...]:
     return tuple(each for each in mechanism_ids() if _BY_ID[each].releasable)
 
 
-def for_target(target: str, epsilon: Fraction | None = None) -> tuple[str, ...]:
+def ids_for_target(target: str, epsilon: Fraction | None = None) -> tuple[str, ...]:
     """Ids of the mechanisms that estimate a target; in a tie the first is taken.
 
     With the ε of a report, only those that may be the best at it. See `MechanismClass.targets`.
