@@ -17,7 +17,7 @@ from deniable_aggregator.estimate.payload_arrays import first_round_as
 from deniable_aggregator.estimate.protocols import TableGroup
 from deniable_aggregator.estimate.support_counts import HistogramEstimator
 from deniable_aggregator.estimate.walsh import walsh
-from deniable_aggregator.estimators.sketched import SketchCoding, cells_of
+from deniable_aggregator.estimators.bit_sketch import SketchCoding, cells_of
 from deniable_shared.mechanisms.hcms import HadamardSketch
 from deniable_shared.mechanisms.protocols import Mechanism
 

@@ -178,7 +178,7 @@ class Stranger:
     domain_size: int = 2
     p: Fraction = Fraction(3, 4)
     q: Fraction = Fraction(1, 4)
-    released: bool = True
+    releasable: bool = True
     structure: None = None
 
 
