@@ -14,7 +14,7 @@ from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.functionals import LinearEstimator
 from deniable_aggregator.estimate.quantities import mean, quantiles, ranges
 from deniable_shared.mechanisms import Mechanism, build
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.message_laws import MessageLaw, generator
 from support.number_laws import SHAPES, scale
 from support.release_contexts import CHOICES

@@ -10,7 +10,6 @@ import pytest
 
 from deniable_aggregator.releases.kinds import plan
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, combined_half_widths
-from deniable_shared.mechanisms.contract import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_checks import FALSE_ALARM

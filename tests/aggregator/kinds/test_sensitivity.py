@@ -18,7 +18,7 @@ from deniable_aggregator.releases.kinds.sensitivity import label_reach, reach
 from deniable_aggregator.releases.kinds.set_messages import Subsets
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.release_contexts import SMALL, mechanism, messages
 
 NAMES = sorted(SMALL)

@@ -15,7 +15,7 @@ from deniable_aggregator.releases.kinds.sample_aggregate import CohortAgreement
 from deniable_aggregator.releases.kinds.scores import Mode
 from deniable_shared.domain import Choice
 from deniable_shared.errors import ParameterError
-from deniable_shared.recommendation import recommend_for
+from deniable_shared.recommendation import recommend_for_domain
 from support.message_laws import MessageLaw
 from support.release_contexts import CHOICES, PRICES, facts, mechanism, messages, tallies
 

@@ -32,7 +32,7 @@ from deniable_aggregator.releases.kinds.norms import (
     affordable,
     norms_of_images,
 )
-from deniable_shared.mechanisms.structure import Design, LabelReach, Subset
+from deniable_shared.mechanisms.structure import Design, LabelSensitivity, Subset
 
 
 @dataclass(frozen=True, slots=True)
