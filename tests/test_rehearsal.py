@@ -196,7 +196,7 @@ def _copied(place: Path, mechanism: str) -> None:
     _registered(
         place / SHARED / "__init__.py",
         "from deniable_shared.mechanisms.toy import Toy",
-        "_KINDS: tuple[Kind, ...] = (",
+        "_KINDS: tuple[MechanismClass, ...] = (",
         "    Toy,",
     )
     _registered(
