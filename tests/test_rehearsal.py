@@ -85,12 +85,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.support_counts import Histogram
+from deniable_aggregator.estimate.support_counts import HistogramEstimator
 from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class ToyEstimator(Histogram):
+class ToyEstimator(HistogramEstimator):
     default_projection: ClassVar[str] = "simplex"
     tells: ClassVar[str] = "labels"
     mechanism: Mechanism

@@ -105,7 +105,7 @@ def new(name: str, kind: str, repeat: str, purpose: str, **domain_options: objec
     from deniable_shared.templates import TemplateOptions
 
     domain = domain_of(kind, domain_options)
-    text = template(name, domain=domain, repeat=repeat, wanted=Wanted(purpose=purpose))
+    text = template(name, domain=domain, repeat=repeat, options=TemplateOptions(purpose=purpose))
     click.echo(text, nl=False)
 
 

@@ -125,9 +125,9 @@ def _guarantees(contents: ReportContents) -> Iterator[Element]:
 
 def _trust_sentences(contents: ReportContents) -> Iterator[str]:
     mechanism = contents.manifest.mechanism_id
-    ratio = over_least(contents.manifest.mechanism())
+    ratio = ratio_to_optimum(contents.manifest.mechanism())
     if ratio is not None:
-        yield f"{mechanism}: {ratio_text(ratio)}."
+        yield f"{mechanism}: {describe_ratio(ratio)}."
     influence = contents.estimates.trust.influence
     if influence is not None:
         yield influence_sentence(influence, shares=bool(contents.estimates.estimates))
