@@ -18,7 +18,7 @@ from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.sqlite import SqliteStore
 from deniable_shared import dsse, envelope
 from deniable_shared.errors import SignatureError
-from deniable_shared.keylist import KeyList, verify_key_list
+from deniable_shared.key_list import KeyList, verify_key_list
 from support import core_world
 from support.core_world import DAY, NOON, Moment, World
 

@@ -26,8 +26,8 @@ from deniable_aggregator.keys.rotation import PENDING_SECONDS
 from deniable_aggregator.store import counting
 from deniable_client import Ceiling, Outcome, randomize, recorder
 from deniable_client.repeat_rules import Fresh
+from deniable_shared.key_list import verify_key_list
 from deniable_shared.key_succession import check_successor_keys
-from deniable_shared.keylist import verify_key_list
 from support.exactly_once import DEVICES, HUNTING, ExactlyOnce
 from support.spine_world import Device, Sent, Spine
 

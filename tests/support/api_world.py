@@ -25,7 +25,7 @@ from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins
 from deniable_shared.envelope import seal
 from deniable_shared.epochs import Clock
-from deniable_shared.keylist import verify_key_list
+from deniable_shared.key_list import verify_key_list
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
 from deniable_shared.report import (
     MEDIA_TYPE,

@@ -29,7 +29,7 @@ from deniable_aggregator.store import schema
 from deniable_aggregator.store.migrating import revision
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
-from deniable_shared.keylist import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
+from deniable_shared.key_list import DELEGATION_TYPE, KEYS_TYPE, verify_key_list
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings

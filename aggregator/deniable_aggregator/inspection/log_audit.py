@@ -17,11 +17,17 @@ from deniable_aggregator.store.opening import read_beside
 from deniable_aggregator.store.statements import Statements
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError, ForkError
-from deniable_shared.journal import GENESIS, LogEntry, extend, parse_log_page, release_entry
+from deniable_shared.key_list import KeyList, verify_key_list
 from deniable_shared.key_succession import check_successor_keys
-from deniable_shared.keylist import KeyList, verify_key_list
 from deniable_shared.manifest import MANIFEST_TYPE
 from deniable_shared.manifest_parser import parse_manifest
+from deniable_shared.transparency_log import (
+    GENESIS,
+    LogEntry,
+    extend,
+    parse_log_page,
+    release_entry,
+)
 
 if TYPE_CHECKING:
     from deniable_aggregator.client.service_client import ServiceClient

@@ -24,7 +24,7 @@ from deniable_aggregator.keys.files import SEED, read_seed, read_trust
 from deniable_aggregator.keys.keyring import Keys
 from deniable_aggregator.keys.vouchers import VoucherKeys
 from deniable_shared import dsse, envelope
-from deniable_shared.keylist import delegate
+from deniable_shared.key_list import delegate
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings

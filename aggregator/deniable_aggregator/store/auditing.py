@@ -7,7 +7,7 @@ from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
 from deniable_aggregator.store.journal import Head
 from deniable_aggregator.store.statements import Statements, named
 from deniable_aggregator.store.tables import Tables
-from deniable_shared.journal import GENESIS
+from deniable_shared.transparency_log import GENESIS
 
 
 def append(db: Statements, entry: AuditEntry | None) -> None:

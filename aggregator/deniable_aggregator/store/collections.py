@@ -12,7 +12,7 @@ from deniable_aggregator.store.rows import (
     MayDelete,
 )
 from deniable_aggregator.store.tables import Tables
-from deniable_shared.journal import LogEntry
+from deniable_shared.transparency_log import LogEntry
 
 
 class CollectionTables(Tables):

@@ -14,7 +14,7 @@ from hashlib import sha256
 from deniable_aggregator.store.releases import runs
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.canonical import canonical_json
-from deniable_shared.journal import GENESIS
+from deniable_shared.transparency_log import GENESIS
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ from deniable_aggregator.store.rows import (
     Verdict,
     Waiting,
 )
-from deniable_shared.journal import LogEntry
+from deniable_shared.transparency_log import LogEntry
 
 
 class Reports(Protocol):

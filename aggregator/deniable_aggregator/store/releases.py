@@ -14,7 +14,7 @@ from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.store import checksums, journal
 from deniable_aggregator.store.rows import ChargeRow, Decide, ResultRow
 from deniable_aggregator.store.statements import Row, Statements, named
-from deniable_shared.journal import release_entry
+from deniable_shared.transparency_log import release_entry
 
 _LEDGER = """
 select id as collection, release, request, terms, epochs, epsilon, rho, delta, adjacency, created,

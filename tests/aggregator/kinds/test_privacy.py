@@ -18,7 +18,7 @@ from deniable_aggregator.releases.kinds.contract import Tallies
 from deniable_aggregator.releases.kinds.histogram import Histogram
 from deniable_aggregator.releases.kinds.median import Median
 from deniable_aggregator.releases.kinds.selection import Selecting
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_pmfs import (
     check_approximate,
     check_delta_is_reached,

@@ -18,7 +18,7 @@ from deniable_aggregator.releases.kinds import plan
 from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Part, Tallies
 from deniable_aggregator.releases.kinds.sample_aggregate import CohortAgreement
 from deniable_shared.errors import DeniableError, ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_checks import FALSE_ALARM, check_follows
 from support.central_pmfs import check_approximate, check_delta_is_reached, check_epsilon_is_reached
 from support.central_queries import binomial_tail

@@ -17,7 +17,7 @@ from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue,
 from deniable_aggregator.releases.kinds.scores import Mode, Score, Threshold
 from deniable_aggregator.releases.kinds.sensitivity import reach
 from deniable_shared.domain import Bits
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms.protocols import Mechanism
 from support.message_laws import MessageLaw
 from support.release_contexts import (
     CHOICES,

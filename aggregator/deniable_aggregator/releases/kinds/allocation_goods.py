@@ -21,7 +21,7 @@ from deniable_aggregator.releases.kinds.arguments import read_name, read_whole, 
 from deniable_aggregator.releases.kinds.contract import Counts, Facts
 from deniable_shared.domain import Choice
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms import for_target
+from deniable_shared.mechanisms import ids_for_target
 
 MOST_GOODS = 1024
 MOST_PEOPLE = 10**9
@@ -77,7 +77,7 @@ def read_goods(complete: Mapping[str, object], facts: Facts) -> Goods:
 
 
 def _labels(facts: Facts) -> tuple[str, ...]:
-    able = for_target("allocations")
+    able = ids_for_target("allocations")
     if not isinstance(facts.domain, Choice) or facts.mechanism.id not in able:
         names = " or ".join(f'"{each}"' for each in able)
         raise ParameterError(

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.releases.kinds.norms import Matrix
-from deniable_shared.mechanisms.structure import LabelReach
+from deniable_shared.mechanisms.structure import LabelSensitivity
 
 Counts = npt.NDArray[np.int64]
 
@@ -39,7 +39,7 @@ class Messages(Protocol):
         """How many labels one report supports at most."""
 
     @property
-    def labels(self) -> LabelReach:
+    def labels(self) -> LabelSensitivity:
         """Of the readings, one a label."""
 
     def readings(self, counts: Counts) -> Counts:

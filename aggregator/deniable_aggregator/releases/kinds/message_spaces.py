@@ -24,8 +24,8 @@ from deniable_aggregator.releases.kinds.message_space import Messages
 from deniable_aggregator.releases.kinds.point_messages import Labels, Points
 from deniable_aggregator.releases.kinds.set_messages import DesignSets, Subsets
 from deniable_shared.errors import ParameterError
-from deniable_shared.mechanisms import released
-from deniable_shared.mechanisms.contract import Mechanism
+from deniable_shared.mechanisms import releasable_ids
+from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import (
     Design,
     IndependentBits,
@@ -42,9 +42,9 @@ _UNIT_BITS = 16
 def messages_of(mechanism: Mechanism) -> Messages:
     """The messages of a mechanism or of a chain; ParameterError for one that is not known."""
     structure = mechanism.structure
-    if not mechanism.released or type(structure) not in _OF_STRUCTURE:
+    if not mechanism.releasable or type(structure) not in _OF_STRUCTURE:
         raise ParameterError(
-            f"mechanism must be one of {', '.join(released())} for central releases, got "
+            f"mechanism must be one of {', '.join(releasable_ids())} for central releases, got "
             f"{mechanism.id!r:.80}: estimates of this collection can be read, releases cannot; "
             "name one of these in a collection that is to be released from"
         )
@@ -65,7 +65,7 @@ def _told_bits(form: Mechanism, structure: SampledBits) -> Messages:
 
 
 def _subsets(_form: Mechanism, structure: Subset) -> Messages:
-    return Subsets(structure.codes, structure.held)
+    return Subsets(structure.codes, structure.support_size)
 
 
 def _design(form: Mechanism, structure: Design) -> Messages:

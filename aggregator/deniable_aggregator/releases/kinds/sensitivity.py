@@ -23,8 +23,8 @@ from deniable_aggregator.releases.kinds.norms import (
     affordable,
     checked_matrix,
 )
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.structure import LabelReach
+from deniable_shared.mechanisms.protocols import Mechanism
+from deniable_shared.mechanisms.structure import LabelSensitivity
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +68,6 @@ def reach(mechanism: Mechanism, matrix: npt.ArrayLike) -> Reach:
     return Reach(messages_of(mechanism), np.ascontiguousarray(rows))
 
 
-def label_reach(mechanism: Mechanism) -> LabelReach:
+def label_reach(mechanism: Mechanism) -> LabelSensitivity:
     """Of the readings themselves, one row a label, in closed form and for any number of labels."""
     return messages_of(mechanism).labels

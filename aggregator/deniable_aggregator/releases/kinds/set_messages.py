@@ -32,7 +32,7 @@ from deniable_aggregator.releases.kinds.norms import (
     affordable,
     norms_of_images,
 )
-from deniable_shared.mechanisms.structure import Design, LabelReach, Subset
+from deniable_shared.mechanisms.structure import Design, LabelSensitivity, Subset
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Subsets:
         return self.held
 
     @property
-    def labels(self) -> LabelReach:
+    def labels(self) -> LabelSensitivity:
         return Subset(self.size, self.held).one_report_moves(self.size)
 
     def readings(self, counts: Counts) -> Counts:
@@ -81,10 +81,10 @@ class DesignSets:
 
     @property
     def most(self) -> int:
-        return min(self.design.held, self.size)
+        return min(self.design.support_size, self.size)
 
     @property
-    def labels(self) -> LabelReach:
+    def labels(self) -> LabelSensitivity:
         return self.design.one_report_moves(self.size)
 
     def readings(self, counts: Counts) -> Counts:
@@ -95,7 +95,7 @@ class DesignSets:
         return np.concatenate([matrix, unused], axis=1)
 
     def spread(self, matrix: Matrix) -> Counts:
-        bound = _of_any_set(matrix, self.design.held)
+        bound = _of_any_set(matrix, self.design.support_size)
         high, low = _span(next(self.estimator.held_blocks(matrix)))
         open_rows = np.flatnonzero(high - low < bound)
         if len(open_rows) * self.design.messages > MOST_STEPS or not len(open_rows):

@@ -25,7 +25,7 @@ from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.heads import Heads
 from deniable_aggregator.store.ledger_chain import End, extended, head_of
 from deniable_aggregator.store.protocols import Audit, Collections, Ledger
-from deniable_shared.journal import GENESIS
+from deniable_shared.transparency_log import GENESIS
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import journal, releases
 from deniable_aggregator.store.ledger_chain import End, head_of
 from deniable_aggregator.store.statements import Statements
-from deniable_shared.journal import GENESIS, LOG_PAGE, extend
+from deniable_shared.transparency_log import GENESIS, LOG_PAGE, extend
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from functools import lru_cache
 from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import ParameterError
 
-__all__ = ["best_size", "design_error", "least_error", "over_optimum", "total_error"]
+__all__ = ["best_subset_size", "design_error", "least_error", "ratio_to_optimum", "total_error"]
 
 _FIRST_BITS = 64
 
@@ -45,7 +45,7 @@ def total_error(p: Fraction, q: Fraction, domain_size: int) -> Fraction:
 
 
 @lru_cache(maxsize=256)
-def best_size(domain_size: int, codes: int, epsilon: Fraction) -> int:
+def best_subset_size(domain_size: int, codes: int, epsilon: Fraction) -> int:
     """The w of least L(d, K, w), exactly: next to K/(1 + E), and for K = d one of its neighbours.
 
     ParameterError unless 2 ≤ d ≤ K ≤ 2d.
@@ -74,7 +74,7 @@ def least_error(
 
     ParameterError for d < 2.
     """
-    size = best_size(domain_size, domain_size, epsilon)
+    size = best_subset_size(domain_size, domain_size, epsilon)
     low, high = exp_bounds(epsilon, bits=bits)
     return (
         design_error(domain_size, domain_size, size, high),
@@ -82,7 +82,7 @@ def least_error(
     )
 
 
-def over_optimum(
+def ratio_to_optimum(
     p: Fraction, q: Fraction, domain_size: int, epsilon: Fraction
 ) -> tuple[Fraction, Fraction]:
     """Bounds of the total error of supports with p and q over R*(d, ε): 1 is the optimum."""

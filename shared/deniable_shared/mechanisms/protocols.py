@@ -11,7 +11,14 @@ from deniable_shared.domain import MAX_ATTRIBUTES, MAX_CHOICES
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.structure import MessageStructure
 
-__all__ = ["Chain", "Kind", "Mechanism", "RecordKind", "Renewable", "check_radices"]
+__all__ = [
+    "Chain",
+    "Mechanism",
+    "MechanismClass",
+    "Memoizable",
+    "RecordMechanismClass",
+    "check_radices",
+]
 
 
 class Mechanism(Protocol):
@@ -57,7 +64,7 @@ class Mechanism(Protocol):
         """Exact probability that a report supports one thing that is not true."""
 
     @property
-    def released(self) -> bool:
+    def releasable(self) -> bool:
         """Whether central releases read it: its reports support labels or do not."""
 
     @property
@@ -94,7 +101,7 @@ class Mechanism(Protocol):
         """Every input the ε speaks of: any two of them are covered by it."""
 
 
-class Renewable(Mechanism, Protocol):
+class Memoizable(Mechanism, Protocol):
     """A mechanism whose payload is symbols that can be kept or drawn anew, each by itself."""
 
     @property
@@ -117,14 +124,14 @@ class Renewable(Mechanism, Protocol):
     def range_error(self) -> float | None:
         """n times the mean variance of a range of values; None if no level of a scale is told."""
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+    def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         """Each symbol of a payload kept with probability keep/2^64, else uniform among all K."""
 
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give."""
+    def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `rerandomize` can give."""
 
 
-class Kind(Protocol):
+class MechanismClass(Protocol):
     """What the registry knows of a mechanism: the class, before its parameters are fixed."""
 
     @property
@@ -143,7 +150,7 @@ class Kind(Protocol):
         """
 
     @property
-    def released(self) -> bool:
+    def releasable(self) -> bool:
         """Whether central releases read it: its reports support labels or do not."""
 
     @property
@@ -159,14 +166,14 @@ class Kind(Protocol):
 
     def create(
         self, domain_size: int, epsilon: Fraction, *, report: Fraction, given: Mapping[str, int]
-    ) -> Renewable:
+    ) -> Memoizable:
         """The mechanism at ε; what is not `given` is chosen for the ε of one `report`.
 
         `given` holds some of `parameters`, and "distance" for bits.
         """
 
 
-class RecordKind(Protocol):
+class RecordMechanismClass(Protocol):
     """The same of a mechanism that is made for records, and must know their shape."""
 
     @property
@@ -179,19 +186,19 @@ class RecordKind(Protocol):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """See `Kind`."""
+        """See `MechanismClass`."""
 
     @property
-    def released(self) -> bool:
-        """See `Kind`."""
+    def releasable(self) -> bool:
+        """See `MechanismClass`."""
 
     @property
     def targets(self) -> frozenset[str]:
-        """See `Kind`."""
+        """See `MechanismClass`."""
 
     @property
     def compared_from(self) -> int:
-        """See `Kind`."""
+        """See `MechanismClass`."""
 
     def create(
         self,
@@ -200,8 +207,8 @@ class RecordKind(Protocol):
         *,
         report: Fraction,
         given: Mapping[str, int],
-    ) -> Renewable:
-        """The mechanism at ε for attributes of so many labels each; `given` as in `Kind`."""
+    ) -> Memoizable:
+        """The mechanism at ε for attributes of so many labels each; see `MechanismClass`."""
 
 
 def check_radices(radices: tuple[int, ...]) -> None:
@@ -234,12 +241,12 @@ class Chain(Mechanism, Protocol):
     def renewal_threshold(self) -> int:
         """A of 2^64: a symbol of the permanent answer is kept with that chance."""
 
-    def permanent(
+    def memoize(
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
         """The answer to keep, tossed once a hold; the coins are those of `randomize`."""
 
-    def renew(self, permanent: bytes, coins: Coins) -> bytes:
+    def rerandomize(self, permanent: bytes, coins: Coins) -> bytes:
         """One report of it; DecodeError unless `permanent` is a payload.
 
         The coins are new for each report, keyed by the permanent answer and by no value.

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from deniable_shared import mechanisms
 from deniable_shared.dyadic import at_most_exp, exp_bounds
 from deniable_shared.errors import ParameterError
-from deniable_shared.optimum import (
-    best_size,
+from deniable_shared.optimal_error import (
+    best_subset_size,
     design_error,
     least_error,
-    over_optimum,
+    ratio_to_optimum,
     total_error,
 )
 
@@ -53,7 +53,7 @@ def test_sizes_and_least_errors_are_those_of_the_reference(
     d: int, epsilon: int, size: int, error: float
 ) -> None:
     """local-dp §22."""
-    assert best_size(d, d, Fraction(epsilon)) == size
+    assert best_subset_size(d, d, Fraction(epsilon)) == size
     low, high = least_error(d, Fraction(epsilon))
     assert float(low) == pytest.approx(error, rel=1e-14)
     assert float(high) == pytest.approx(error, rel=1e-14)
@@ -70,7 +70,7 @@ def test_the_best_size_is_the_first_at_which_one_more_does_not_help(
     d: int, epsilon: Fraction
 ) -> None:
     """Of φ(w) = E²w/(d − w) + (d − w)/w: the least w ≥ 1 with (d−w)(d−w−1) ≤ e^2ε·w(w+1)."""
-    w = best_size(d, d, epsilon)
+    w = best_subset_size(d, d, epsilon)
 
     def enough(w: int) -> bool:
         return at_most_exp(Fraction((d - w) * (d - w - 1), w * (w + 1)), 2 * epsilon)
@@ -87,7 +87,7 @@ def test_no_size_at_all_is_better_where_some_codes_are_no_choices(epsilon: Fract
     for d in (2, 3, 4, 5, 8, 14, 24):
         for k in {d, d + 1, d + 5, 2 * d - 1, 2 * d} - set(range(2 * d + 1, 99)):
             errors = [design_error(d, k, w, e) for w in range(1, k)]
-            assert errors[best_size(d, k, epsilon) - 1] == min(errors)
+            assert errors[best_subset_size(d, k, epsilon) - 1] == min(errors)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -115,7 +115,7 @@ def test_a_larger_epsilon_and_fewer_choices_have_a_lower_optimum(epsilon: Fracti
 
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "2", "4", "6"])
 @pytest.mark.parametrize("d", [2, 3, 5, 8, 16, 60, 1000, 60_000])
-@pytest.mark.parametrize("id", mechanisms.for_type("choice"))
+@pytest.mark.parametrize("id", mechanisms.ids_for_domain_type("choice"))
 def test_no_mechanism_is_better_than_the_optimum(id: str, d: int, epsilon: str) -> None:
     if d > MOST_CHOICES.get(id, d):
         with pytest.raises(ParameterError, match="domain_size must lie in"):
@@ -123,7 +123,7 @@ def test_no_mechanism_is_better_than_the_optimum(id: str, d: int, epsilon: str) 
         return
     mechanism = mechanisms.build(id, domain_size=d, epsilon=epsilon)
     assert mechanism.sampling_fraction == 1
-    low, high = over_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))
+    low, high = ratio_to_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))
     assert high >= 1
     assert (high - low) / low < Fraction(1, 10**15)
 
@@ -132,7 +132,7 @@ def test_no_mechanism_is_better_than_the_optimum(id: str, d: int, epsilon: str) 
 @pytest.mark.parametrize("d", [2, 3, 5, 16, 63, 100, 1000])
 def test_subset_selection_is_the_optimum(d: int, epsilon: str) -> None:
     mechanism = mechanisms.build("subset/1", domain_size=d, epsilon=epsilon)
-    _, high = over_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))
+    _, high = ratio_to_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))
     assert 1 <= high < 1 + Fraction(1, 10**12)
 
 
@@ -150,12 +150,12 @@ def test_affine_thresholds_come_as_near_as_the_next_prime_lets_them(epsilon: str
 
 def over_affine(d: int, epsilon: str) -> float:
     mechanism = mechanisms.build("affine/1", domain_size=d, epsilon=epsilon)
-    return float(over_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))[1])
+    return float(ratio_to_optimum(mechanism.p, mechanism.q, d, Fraction(epsilon))[1])
 
 
 def test_what_is_no_choice_has_no_optimum() -> None:
     for d, k in ((1, 1), (0, 2), (3, 2), (3, 7)):
         with pytest.raises(ParameterError, match="codes must lie in"):
-            best_size(d, k, Fraction(1))
+            best_subset_size(d, k, Fraction(1))
     with pytest.raises(ParameterError):
         least_error(1, Fraction(1))

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from deniable_shared.canonical import canonical_json, shown, strict_json
+from deniable_shared.canonical import canonical_json, quote, strict_json
 from deniable_shared.errors import DecodeError, ForkError
 
 __all__ = [
@@ -54,7 +54,7 @@ class LogEntry:
         if not _TYPE.fullmatch(self.type):
             raise DecodeError(
                 "type must be 1…32 characters of a-z, 0-9 and -, a letter first, "
-                f"got {shown(self.type)}"
+                f"got {quote(self.type)}"
             )
         if len(self.body_hash) != _HASH_BYTES:
             raise DecodeError(f"body_hash must be 32 bytes, got {len(self.body_hash)}")
@@ -100,7 +100,7 @@ def parse_log_page(data: bytes, *, first: int) -> LogPage:
     document = strict_json(data)
     if not isinstance(document, dict) or document.keys() != {"size", "head", "entries"}:
         given = sorted(document) if isinstance(document, dict) else document
-        raise DecodeError(f"the fields of the log must be entries, head, size, got {shown(given)}")
+        raise DecodeError(f"the fields of the log must be entries, head, size, got {quote(given)}")
     page = LogPage(_size(document), _hash(document["head"], "head"), _entries(document))
     end = first + len(page.entries)
     if end > page.size or (end < page.size and not page.entries):
@@ -141,35 +141,35 @@ def verify_extension(
         raise ForkError(
             f"the log grew from {size:,} to {new_size:,} entries, and {len(entries):,} were shown"
         )
-    found = extend(head, entries)
-    if found != new_head:
+    reached_head = extend(head, entries)
+    if reached_head != new_head:
         raise ForkError(
             f"the log of {new_size:,} entries ends in {new_head.hex()}, "
-            f"and the one known of {size:,} leads to {found.hex()}"
+            f"and the one known of {size:,} leads to {reached_head.hex()}"
         )
 
 
 def _size(document: Mapping[str, object]) -> int:
     size = document["size"]
     if type(size) is not int:
-        raise DecodeError(f"size must be an integer, got {shown(size)}")
+        raise DecodeError(f"size must be an integer, got {quote(size)}")
     return size
 
 
 def _entries(document: Mapping[str, object]) -> tuple[LogEntry, ...]:
     entries = document["entries"]
     if not isinstance(entries, list):
-        raise DecodeError(f"entries must be a list of at most {LOG_PAGE:,}, got {shown(entries)}")
+        raise DecodeError(f"entries must be a list of at most {LOG_PAGE:,}, got {quote(entries)}")
     return tuple(map(_entry, entries))
 
 
 def _entry(pair: object) -> LogEntry:
     if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
-        raise DecodeError(f"entries must each be [type, hash], got {shown(pair)}")
+        raise DecodeError(f"entries must each be [type, hash], got {quote(pair)}")
     return LogEntry(pair[0], _hash(pair[1], "hash"))
 
 
 def _hash(text: object, what: str) -> bytes:
     if not isinstance(text, str) or not _HEX.fullmatch(text):
-        raise DecodeError(f"{what} must be 64 hex digits, got {shown(text)}")
+        raise DecodeError(f"{what} must be 64 hex digits, got {quote(text)}")
     return bytes.fromhex(text)

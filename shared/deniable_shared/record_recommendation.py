@@ -22,42 +22,51 @@ from typing import Protocol, runtime_checkable
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 from deniable_shared.joint_supports import JointSupports
-from deniable_shared.mechanisms import Mechanism, for_domain, for_target
-from deniable_shared.mechanisms.memoization import Renewed
+from deniable_shared.mechanisms import Mechanism, for_domain, ids_for_target
+from deniable_shared.mechanisms.memoization import MemoizedChain
 
-__all__ = ["TellsSomeAttributes", "answering", "best_for_record", "is_product", "two_way_error"]
+__all__ = [
+    "AttributeSampler",
+    "best_record_mechanism",
+    "candidate_mechanisms",
+    "is_product",
+    "two_way_error",
+]
 
 _AS_GOOD = Fraction(21, 20)
 _TABLE = 2
 
 
 @runtime_checkable
-class TellsSomeAttributes(Protocol):
+class AttributeSampler(Protocol):
     """A mechanism made for records, of which a report tells of some attributes."""
 
     @property
-    def openly(self) -> str:
+    def disclosure(self) -> str:
         """What a report says of a record."""
 
     def cell_errors(self, kept: Fraction) -> Mapping[int, Fraction]:
         """n·Var of a cell of two attributes, by how many cells they have."""
 
-    def gap_of_cell(self, gap: float) -> float:
+    def cell_gap(self, gap: float) -> float:
         """p − q of what a report tells of a cell of two attributes, by p − q of the report."""
 
-    def pull_of_cell(self, gap: float) -> float:
+    def cell_influence(self, gap: float) -> float:
         """How far one report pulls n times the frequency of such a cell, by p − q of the report."""
 
 
-def best_for_record(
+def best_record_mechanism(
     domain: Record, epsilon: Fraction, *, fits: Sequence[Callable[[Mechanism], bool]] = ()
 ) -> Mechanism:
     """Of those that answer at ε and fit, the one of least error; ParameterError if none answers.
 
     A wish that none of those that are left fits is left out.
     """
-    found = [(two_way_error(each, domain.radices), each) for each in answering(domain, epsilon)]
-    fitting = found
+    errors = [
+        (two_way_error(each, domain.radices), each)
+        for each in candidate_mechanisms(domain, epsilon)
+    ]
+    fitting = errors
     for wish in fits:
         fitting = [(error, each) for error, each in fitting if wish(each)] or fitting
     if not fitting:
@@ -70,9 +79,9 @@ def best_for_record(
     return min(near, key=lambda ranked: ranked[:2])[2]
 
 
-def answering(domain: Record, epsilon: Fraction) -> Iterator[Mechanism]:
+def candidate_mechanisms(domain: Record, epsilon: Fraction) -> Iterator[Mechanism]:
     """Every mechanism that is compared, where it answers for the domain."""
-    for mechanism_id in for_target("tables"):
+    for mechanism_id in ids_for_target("tables"):
         with suppress(ParameterError):  # too many combinations, or more than two labels
             yield for_domain(mechanism_id, domain, epsilon)
 
@@ -89,10 +98,10 @@ def two_way_error(mechanism: Mechanism, radices: tuple[int, ...]) -> Fraction:
     """
     sizes = [radices[i] * radices[j] for i, j in combinations(range(len(radices)), _TABLE)]
     first, kept = mechanism, Fraction(1)
-    if isinstance(mechanism, Renewed):
-        first, kept = mechanism.first, mechanism.kept
+    if isinstance(mechanism, MemoizedChain):
+        first, kept = mechanism.first, mechanism.keep_probability
     of_size: Mapping[int, Fraction]
-    if isinstance(first, TellsSomeAttributes):
+    if isinstance(first, AttributeSampler):
         of_size = first.cell_errors(kept)
     else:
         law, size = JointSupports.of(mechanism), mechanism.domain_size

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_shared import dsse, envelope, keylist
+from deniable_shared import dsse, envelope, key_list
 from deniable_shared.canonical import canonical_json
 from deniable_shared.errors import DecodeError, SignatureError
-from deniable_shared.keylist import DELEGATION_TYPE, KEYS_TYPE, KeyList, PublicKey
+from deniable_shared.key_list import DELEGATION_TYPE, KEYS_TYPE, KeyList, PublicKey
 from support.older_cryptography import without_hybrid
 
 OPERATOR, ONLINE = dsse.generate_key(), dsse.generate_key()
@@ -29,14 +29,14 @@ LIST = KeyList(
     log_head="ab" * 32,
     keys=(PublicKey(1, 1, POINT, "expired"), PublicKey(2, 1, POINT, "active")),
 )
-DELEGATION = keylist.delegate(
+DELEGATION = key_list.delegate(
     operator_seed=OPERATOR, online_key=ONLINE_KEY, issued=NOW - 50, expires=NOW + 50
 )
-SIGNED = keylist.sign_key_list(LIST, online_seed=ONLINE, delegation=DELEGATION)
+SIGNED = key_list.sign_key_list(LIST, online_seed=ONLINE, delegation=DELEGATION)
 
 
 def verify(envelope: bytes, now: float = NOW) -> KeyList:
-    return keylist.verify_key_list(envelope, trusted=TRUSTED, now=now)
+    return key_list.verify_key_list(envelope, trusted=TRUSTED, now=now)
 
 
 def signed_body(body: bytes) -> bytes:
@@ -106,7 +106,7 @@ def test_without_an_active_key_there_is_nothing_to_seal_to() -> None:
 def test_an_expired_list_is_refused() -> None:
     assert (
         verify(
-            keylist.sign_key_list(
+            key_list.sign_key_list(
                 replace(LIST, expires=NOW), online_seed=ONLINE, delegation=DELEGATION
             ),
             NOW - 1,
@@ -124,22 +124,22 @@ def test_an_expired_delegation_is_refused() -> None:
 
 
 def test_a_list_signed_by_a_key_that_was_not_delegated_is_refused() -> None:
-    stranger = keylist.sign_key_list(LIST, online_seed=dsse.generate_key(), delegation=DELEGATION)
+    stranger = key_list.sign_key_list(LIST, online_seed=dsse.generate_key(), delegation=DELEGATION)
     with pytest.raises(SignatureError, match="no trusted key signed this"):
         verify(stranger)
 
 
 def test_a_delegation_by_a_stranger_is_refused() -> None:
-    own = keylist.delegate(
+    own = key_list.delegate(
         operator_seed=dsse.generate_key(), online_key=ONLINE_KEY, issued=NOW - 50, expires=NOW + 50
     )
     with pytest.raises(SignatureError, match="no trusted key signed this"):
-        verify(keylist.sign_key_list(LIST, online_seed=ONLINE, delegation=own))
+        verify(key_list.sign_key_list(LIST, online_seed=ONLINE, delegation=own))
 
 
 def test_the_operator_s_own_signature_is_no_delegation() -> None:
     with pytest.raises(SignatureError, match="no trusted key signed this"):
-        verify(keylist.sign_key_list(LIST, online_seed=OPERATOR, delegation=DELEGATION))
+        verify(key_list.sign_key_list(LIST, online_seed=OPERATOR, delegation=DELEGATION))
     with pytest.raises(DecodeError, match="fields of the signature"):
         verify(dsse.sign(LIST.encode(), payload_type=KEYS_TYPE, seed=OPERATOR))
 
@@ -147,12 +147,12 @@ def test_the_operator_s_own_signature_is_no_delegation() -> None:
 def test_a_signed_list_cannot_serve_as_a_delegation() -> None:
     listed = dsse.sign(LIST.encode(), payload_type=KEYS_TYPE, seed=OPERATOR)
     with pytest.raises(DecodeError, match=re.escape(f'payloadType must be "{DELEGATION_TYPE}"')):
-        verify(keylist.sign_key_list(LIST, online_seed=ONLINE, delegation=listed))
+        verify(key_list.sign_key_list(LIST, online_seed=ONLINE, delegation=listed))
 
 
 def test_another_body_under_the_same_signature_is_refused() -> None:
     other = json.loads(
-        keylist.sign_key_list(replace(LIST, version=9), online_seed=ONLINE, delegation=DELEGATION)
+        key_list.sign_key_list(replace(LIST, version=9), online_seed=ONLINE, delegation=DELEGATION)
     )
     mixed = json.loads(SIGNED) | {"payload": other["payload"]}
     with pytest.raises(SignatureError, match="is wrong"):
@@ -204,9 +204,9 @@ def test_a_signed_list_that_breaks_a_rule_is_refused(envelope: bytes, reason: st
 
 def test_a_delegation_is_for_a_key_and_a_time() -> None:
     with pytest.raises(DecodeError, match="expires must be later"):
-        keylist.delegate(operator_seed=OPERATOR, online_key=ONLINE_KEY, issued=5, expires=5)
+        key_list.delegate(operator_seed=OPERATOR, online_key=ONLINE_KEY, issued=5, expires=5)
     with pytest.raises(DecodeError, match="43 base64url"):
-        keylist.delegate(operator_seed=OPERATOR, online_key="me", issued=5, expires=6)
+        key_list.delegate(operator_seed=OPERATOR, online_key="me", issued=5, expires=6)
 
 
 @given(st.binary(max_size=100))

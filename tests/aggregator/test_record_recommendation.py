@@ -13,8 +13,13 @@ from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.errors import ManifestError, ParameterError
 from deniable_shared.linter import lint
 from deniable_shared.manifest import Manifest
-from deniable_shared.mechanisms import for_domain, released
-from deniable_shared.record_choice import answering, best_for_record, is_product, two_way_error
+from deniable_shared.mechanisms import for_domain, releasable_ids
+from deniable_shared.record_recommendation import (
+    best_record_mechanism,
+    candidate_mechanisms,
+    is_product,
+    two_way_error,
+)
 from support.record_domains import labels, record
 from support.records import RecordLaw, floats, law, table_of
 
@@ -53,8 +58,11 @@ def said(manifest: Manifest) -> list[str]:
 @pytest.mark.parametrize("row", ROWS, ids="-".join)
 def test_numbers_on_the_page_are_those_of_the_mechanisms(row: list[str]) -> None:
     domain, epsilon = record(*[int(row[1])] * int(row[0])), Fraction(row[2])
-    every = {each.id: two_way_error(each, domain.radices) for each in answering(domain, epsilon)}
-    products = [each for each in answering(domain, epsilon) if is_product(each)]
+    every = {
+        each.id: two_way_error(each, domain.radices)
+        for each in candidate_mechanisms(domain, epsilon)
+    }
+    products = [each for each in candidate_mechanisms(domain, epsilon) if is_product(each)]
     best = min(every[each.id] for each in products)
 
     def shown(error: Fraction | None) -> str:
@@ -107,8 +115,10 @@ def test_a_record_gets_the_mechanism_of_least_error(
     radices: tuple[int, ...], epsilon: str, id: str
 ) -> None:
     domain = record(*radices)
-    best = best_for_record(domain, Fraction(epsilon))
-    errors = [two_way_error(each, radices) for each in answering(domain, Fraction(epsilon))]
+    best = best_record_mechanism(domain, Fraction(epsilon))
+    errors = [
+        two_way_error(each, radices) for each in candidate_mechanisms(domain, Fraction(epsilon))
+    ]
     assert best.id == id
     assert two_way_error(best, radices) <= min(errors) * Fraction(21, 20)
 
@@ -142,8 +152,8 @@ def test_the_linter_says_what_a_report_tells_and_what_would_need_fewer() -> None
 def test_a_record_that_only_releases_read_gets_what_they_read(radices: tuple[int, ...]) -> None:
     live = authored(*radices)
     read = authored(*radices, more='read = "releases"')
-    assert live.mechanism_id not in released()
-    assert read.mechanism_id in released()
+    assert live.mechanism_id not in releasable_ids()
+    assert read.mechanism_id in releasable_ids()
     assert not any("no release reads" in text or "times the" in text for text in said(read))
     named = said(authored(*radices, more='read = "releases"\nmechanism = "pairs/1"'))
     assert any("no release reads pairs/1" in text and "grr/1" in text for text in named)
@@ -169,7 +179,7 @@ def test_a_manifest_that_names_what_does_not_keep_epsilon_is_refused_with_the_re
 
 def test_a_record_for_which_nothing_answers_is_refused_with_the_cure() -> None:
     with pytest.raises(ParameterError, match="must have fewer labels"):
-        best_for_record(record(300, 300), Fraction(1))
+        best_record_mechanism(record(300, 300), Fraction(1))
     alone = for_domain("fourier/1", record(2, 2), Fraction(1), parameters={"ways": 1})
     with pytest.raises(ParameterError, match="ways must be at least 2"):
         two_way_error(alone, (2, 2))

@@ -15,7 +15,7 @@ from math import isqrt
 
 from deniable_shared.errors import ParameterError
 
-__all__ = ["MAX_POWER", "Field", "field_of", "prime_factors", "prime_power"]
+__all__ = ["MAX_POWER", "FiniteField", "finite_field", "prime_factors", "prime_power"]
 
 MAX_POWER = 128
 """Largest q that is no prime: beyond, primes are dense enough and need no tables."""
@@ -27,7 +27,7 @@ Polynomial = Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FiniteField:
     """Arithmetic of F_q. Polynomials are their coefficients, the constant one first."""
 
     q: int
@@ -74,13 +74,13 @@ class Field:
 
 def prime_factors(number: int) -> list[int]:
     """The distinct primes that divide it, in rising order."""
-    found, rest = [], number
+    primes, rest = [], number
     for prime in range(2, isqrt(number) + 1):
         if rest % prime == 0:
-            found.append(prime)
+            primes.append(prime)
             while rest % prime == 0:
                 rest //= prime
-    return [*found, rest] if rest > 1 else found
+    return [*primes, rest] if rest > 1 else primes
 
 
 def prime_power(q: int) -> int | None:
@@ -95,14 +95,14 @@ def prime_power(q: int) -> int | None:
 
 
 @lru_cache(maxsize=64)
-def field_of(q: int) -> Field:
+def finite_field(q: int) -> FiniteField:
     """F_q; ParameterError unless q is a prime, or a power of one up to 128."""
     p = prime_power(q)
     if p is None:
         raise ParameterError(f"field order must be a prime, or a power of one up to 128, got {q}")
     if p == q:
-        return Field(q, p)
-    prime = Field(p, p)
+        return FiniteField(q, p)
+    prime = FiniteField(p, p)
     degree = len(_digits(q, p)) - 1
     modulus = next(
         negated
@@ -110,7 +110,7 @@ def field_of(q: int) -> Field:
         if _is_irreducible(negated := [-c % p for c in _digits(code, p, degree)], prime)
     )
     sums = _sums(p, degree)
-    return Field(q, p, sums, _products(prime, modulus, sums))
+    return FiniteField(q, p, sums, _products(prime, modulus, sums))
 
 
 def _sums(p: int, degree: int) -> tuple[tuple[int, ...], ...]:
@@ -127,7 +127,7 @@ def _sums(p: int, degree: int) -> tuple[tuple[int, ...], ...]:
 
 
 def _products(
-    prime: Field, modulus: Polynomial, sums: tuple[tuple[int, ...], ...]
+    prime: FiniteField, modulus: Polynomial, sums: tuple[tuple[int, ...], ...]
 ) -> tuple[tuple[int, ...], ...]:
     """a · b: the multiples of a, of az, of az², … added up."""
     rows = []
@@ -143,7 +143,7 @@ def _products(
     return tuple(rows)
 
 
-def _is_irreducible(recurrence: Polynomial, prime: Field) -> bool:
+def _is_irreducible(recurrence: Polynomial, prime: FiniteField) -> bool:
     """Whether x^m − Σ c_j x^j is: it divides x^(p^m) − x, is prime to x^(p^(m/r)) − x for r | m."""
     m, p = len(recurrence), prime.p
     x = [0, 1] + [0] * (m - 2) if m > 1 else [recurrence[0]]
@@ -155,7 +155,7 @@ def _is_irreducible(recurrence: Polynomial, prime: Field) -> bool:
     )
 
 
-def _is_unit(residue: Polynomial, recurrence: Polynomial, prime: Field) -> bool:
+def _is_unit(residue: Polynomial, recurrence: Polynomial, prime: FiniteField) -> bool:
     """Whether it has an inverse: no factor of the modulus divides it, so a power of it is 1."""
     if not any(residue):
         return False

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from deniable_shared import dsse
-from deniable_shared.canonical import canonical_json, shown, strict_json
+from deniable_shared.canonical import canonical_json, quote, strict_json
 from deniable_shared.envelope import KEY_BYTES, suites
 from deniable_shared.errors import DecodeError, SignatureError
 
@@ -54,7 +54,7 @@ class PublicKey:
         _check_integer("keys[].id", self.id, 0, 255)
         _check_integer("keys[].suite", self.suite, 1, 255)
         if self.state not in STATES:
-            raise DecodeError(f"keys[].state must be one of {STATES}, got {shown(self.state)}")
+            raise DecodeError(f"keys[].state must be one of {STATES}, got {quote(self.state)}")
         wanted = KEY_BYTES.get(self.suite)
         if not 1 <= len(self.public_key) <= _MAX_KEY_BYTES or len(self.public_key) != (
             wanted or len(self.public_key)
@@ -86,7 +86,7 @@ class KeyList:
         _check_validity(self.issued, self.expires)
         _check_integer("log.size", self.log_size, 0, _MAX_INTEGER)
         if not _HEAD.fullmatch(self.log_head):
-            raise DecodeError(f"log.head must be 64 hex digits, got {shown(self.log_head)}")
+            raise DecodeError(f"log.head must be 64 hex digits, got {quote(self.log_head)}")
         if not 1 <= len(self.keys) <= _MAX_KEYS:
             raise DecodeError(f"keys must be a list of 1…{_MAX_KEYS}, got {len(self.keys)}")
         if len({key.id for key in self.keys}) != len(self.keys):
@@ -99,10 +99,10 @@ class KeyList:
         Of several the one of the highest id; DecodeError if there is none.
         """
         here = suites()
-        known = [key for key in self.keys if key.state == "active" and key.suite in here]
-        if not known:
+        usable_keys = [key for key in self.keys if key.state == "active" and key.suite in here]
+        if not usable_keys:
             raise DecodeError(f"keys has no active key of the suites {list(here)}")
-        return max(known, key=lambda key: (key.suite, key.id))
+        return max(usable_keys, key=lambda key: (key.suite, key.id))
 
     def usable(self, now: float) -> bool:
         """Whether a report may be sealed under it: in time, delegated, with an active key."""
@@ -155,13 +155,13 @@ def verify_key_list(envelope: bytes, *, trusted: Sequence[str], now: float) -> K
     SignatureError says which link is broken; DecodeError when the bytes are not a key list.
     That it follows the one before is for the caller, who remembers that: `check_successor_keys`.
     """
-    found = dsse.decode(envelope, payload_type=KEYS_TYPE, extra=_DELEGATION)
-    if len(found.signatures) != 1:
-        raise DecodeError(f"a key list has one signature, got {len(found.signatures)}")
-    delegation = found.signatures[0].extra["delegation"]
+    decoded = dsse.decode(envelope, payload_type=KEYS_TYPE, extra=_DELEGATION)
+    if len(decoded.signatures) != 1:
+        raise DecodeError(f"a key list has one signature, got {len(decoded.signatures)}")
+    delegation = decoded.signatures[0].extra["delegation"]
     online_key, delegated_until = _delegated(delegation, trusted, now)
-    dsse.check(found, trusted=[online_key])
-    key_list = _parse(found.payload)
+    dsse.check(decoded, trusted=[online_key])
+    key_list = _parse(decoded.payload)
     if now >= key_list.expires:
         raise SignatureError(f"the key list expired at {key_list.expires}, now is {int(now)}")
     return replace(key_list, delegated_until=delegated_until)
@@ -188,7 +188,7 @@ def _parse(payload: bytes) -> KeyList:
     log = _object(body["log"], {"size", "head"}, "log")
     keys = body["keys"]
     if not isinstance(keys, list):
-        raise DecodeError(f"keys must be a list, got {shown(keys)}")
+        raise DecodeError(f"keys must be a list, got {quote(keys)}")
     return KeyList(
         version=_integer(body, "version"),
         issued=_integer(body, "issued"),
@@ -210,36 +210,36 @@ def _key_from_json(document: object) -> PublicKey:
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except ValueError as error:
-        raise DecodeError(f"keys[].public_key must be base64url, got {shown(text)}") from error
+        raise DecodeError(f"keys[].public_key must be base64url, got {quote(text)}") from error
     if base64.urlsafe_b64encode(raw).decode().rstrip("=") != text:
-        raise DecodeError(f"keys[].public_key must be base64url, got {shown(text)}")
+        raise DecodeError(f"keys[].public_key must be base64url, got {quote(text)}")
     return PublicKey(_integer(key, "id"), _integer(key, "suite"), raw, _text(key, "state"))
 
 
 def _object(document: object, names: set[str], what: str) -> Mapping[str, object]:
     if not isinstance(document, dict) or document.keys() != names:
         given = sorted(document) if isinstance(document, dict) else document
-        raise DecodeError(f"the fields of the {what} must be {sorted(names)}, got {shown(given)}")
+        raise DecodeError(f"the fields of the {what} must be {sorted(names)}, got {quote(given)}")
     return document
 
 
 def _integer(document: Mapping[str, object], name: str) -> int:
     value = document[name]
     if type(value) is not int:
-        raise DecodeError(f"{name} must be an integer, got {shown(value)}")
+        raise DecodeError(f"{name} must be an integer, got {quote(value)}")
     return value
 
 
 def _text(document: Mapping[str, object], name: str) -> str:
     value = document[name]
     if not isinstance(value, str):
-        raise DecodeError(f"{name} must be a string, got {shown(value)}")
+        raise DecodeError(f"{name} must be a string, got {quote(value)}")
     return value
 
 
 def _check_spec(document: Mapping[str, object], spec: str) -> None:
     if document["spec"] != spec:
-        raise DecodeError(f'spec must be "{spec}", got {shown(document["spec"])}')
+        raise DecodeError(f'spec must be "{spec}", got {quote(document["spec"])}')
 
 
 def _check_validity(issued: int, expires: int) -> None:

@@ -30,9 +30,9 @@ from deniable_aggregator.estimate.payload_arrays import (
 )
 from deniable_aggregator.estimate.score_estimates import estimate_of_scores
 from deniable_shared.errors import DecodeError
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.memoization import Renewed
-from deniable_shared.mechanisms.windowed import WindowedMean, moments
+from deniable_shared.mechanisms.memoization import MemoizedChain
+from deniable_shared.mechanisms.protocols import Mechanism
+from deniable_shared.mechanisms.windowed_mean import WindowedMean, moments
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class WindowedMeanEstimator:
     @property
     def _first(self) -> WindowedMean:
         chain = self.mechanism
-        return cast(WindowedMean, chain.first if isinstance(chain, Renewed) else chain)
+        return cast(WindowedMean, chain.first if isinstance(chain, MemoizedChain) else chain)
 
     @property
     def channel(self) -> Channel:

@@ -30,8 +30,8 @@ from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon, threshold
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.duchi import MAX_VALUES
-from deniable_shared.mechanisms.one_symbol import IndexValues, OneSymbol
 from deniable_shared.mechanisms.structure import Window
+from deniable_shared.mechanisms.symbol_payload import IndexInput, SymbolPayload
 
 __all__ = ["SCALE", "WindowedMean", "moments", "worst_variance"]
 
@@ -39,7 +39,7 @@ SCALE = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
-class WindowedMean(IndexValues, OneSymbol[int], ABC):
+class WindowedMean(IndexInput, SymbolPayload[int], ABC):
     """One of `domain_size` equally spaced values, told as one of M = `outputs`; w = `window`."""
 
     id: ClassVar[str]
@@ -169,12 +169,12 @@ def moments(
     gain = p / window - apart
     unit = gain * sum(scores[outputs - window :])
     every = apart * sum(score * score for score in scores)
-    found = []
+    by_start = []
     for start in range(outputs - window + 1):
         near = scores[start : start + window]
         squares = sum(score * score for score in near)
-        found.append((gain * sum(near) / unit, (every + gain * squares) / unit**2))
-    return tuple(found)
+        by_start.append((gain * sum(near) / unit, (every + gain * squares) / unit**2))
+    return tuple(by_start)
 
 
 def worst_variance(scores: Sequence[int], window: int, p: Fraction) -> Fraction:

@@ -31,7 +31,7 @@ from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms.base import MechanismBase
 from deniable_shared.mechanisms.structure import IndependentBits, OneOfParts
 
-__all__ = ["MOST_CELLS", "MOST_TABLES", "SketchedBits", "cell_of", "check_shape", "checked_text"]
+__all__ = ["MOST_CELLS", "MOST_TABLES", "BitSketch", "cell_of", "check_shape", "check_text"]
 
 MOST_TABLES, MOST_CELLS = 1_024, 4_096
 MOST_COUNTED = 1 << 20
@@ -47,7 +47,7 @@ def cell_of(table: int, text: bytes, cells: int) -> int:
     return int.from_bytes(sha256(name).digest()[:8], "big") % cells
 
 
-def checked_text(value: int | Sequence[int], most: int) -> bytes:
+def check_text(value: int | Sequence[int], most: int) -> bytes:
     """The value as bytes; DomainError unless it is an encoded text."""
     if not isinstance(value, bytes | tuple) or not 1 <= len(value) <= most:
         raise DomainError(f"value must be 1 to {most} bytes of an encoded text")
@@ -70,7 +70,7 @@ def check_shape(domain_size: int, tables: int, cells: int, counted: int) -> None
 
 
 @dataclass(frozen=True, slots=True)
-class SketchedBits(MechanismBase, ABC):
+class BitSketch(MechanismBase, ABC):
     """A text of up to `domain_size` bytes; k = `tables`, m = `cells`."""
 
     id: ClassVar[str]
@@ -96,7 +96,7 @@ class SketchedBits(MechanismBase, ABC):
 
     @property
     @abstractmethod
-    def agreeing(self) -> Fraction:
+    def collision_probability(self) -> Fraction:
         """β: the chance that another text has one given cell."""
 
     @abstractmethod
@@ -126,7 +126,7 @@ class SketchedBits(MechanismBase, ABC):
     @property
     def q(self) -> Fraction:
         """The same of a bit of one given other text, over the choice of hash functions."""
-        return 1 - self.p + self.agreeing * (2 * self.p - 1)
+        return 1 - self.p + self.collision_probability * (2 * self.p - 1)
 
     @property
     def structure(self) -> OneOfParts:
@@ -137,12 +137,12 @@ class SketchedBits(MechanismBase, ABC):
         self, value: int | Sequence[int], coins: Coins, public: Coins | None = None
     ) -> bytes:
         """The table by `public`, the bits by `coins`; DomainError unless it is an encoded text."""
-        text = checked_text(value, self.domain_size)
+        text = check_text(value, self.domain_size)
         table = (coins if public is None else public).below(self.tables)
         flips = coins.bernoulli_vector(_SCALE - self.threshold, self.cells)
         return self._payload(table, self._truth(table, text) ^ flips)
 
-    def renewed(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
+    def rerandomize(self, permanent: bytes, keep: int, coins: Coins) -> bytes:
         """The same table; each bit kept with probability keep/2^64, else a fair coin."""
         table, bits = self._read(permanent)
         drawn = coins.bits(self.cells)  # always drawn: work must not tell the outcome
@@ -162,7 +162,7 @@ class SketchedBits(MechanismBase, ABC):
     def supports(self, payload: bytes, label: int | Sequence[int]) -> bool:
         """Whether the first of an encoded text's bits is told as 1."""
         table, bits = self._read(payload)
-        first = self.cells_of(table, checked_text(label, self.domain_size))[0]
+        first = self.cells_of(table, check_text(label, self.domain_size))[0]
         return bool(bits >> (self.cells - 1 - first) & 1)
 
     def validate(self, payload: bytes) -> None:
@@ -174,15 +174,15 @@ class SketchedBits(MechanismBase, ABC):
 
     def pmf(self, value: int | Sequence[int]) -> dict[bytes, Fraction]:
         """Exact probability of every payload, for few cells; ParameterError beyond."""
-        text = checked_text(value, self.domain_size)
+        text = check_text(value, self.domain_size)
         return {
             payload: chance / self.tables
             for table in range(self.tables)
             for payload, chance in self._near(table, self._truth(table, text), 1 - self.p)
         }
 
-    def renewed_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give, for few cells."""
+    def rerandomized_pmf(self, permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `rerandomize` can give, for few cells."""
         return dict(self._near(*self._read(permanent), Fraction(_SCALE - keep, 2 * _SCALE)))
 
     def _near(self, table: int, bits: int, flip: Fraction) -> Iterator[tuple[bytes, Fraction]]:
@@ -191,8 +191,8 @@ class SketchedBits(MechanismBase, ABC):
         if self.tables << m > 1 << _MAX_PMF_BITS:
             raise ParameterError(f"cells must be fewer for a pmf, got {self.tables} tables of {m}")
         by_flips = [(1 - flip) ** (m - flips) * flip**flips for flips in range(m + 1)]
-        for told in range(1 << m):
-            yield self._payload(table, told), by_flips[(told ^ bits).bit_count()]
+        for noisy_bits in range(1 << m):
+            yield self._payload(table, noisy_bits), by_flips[(noisy_bits ^ bits).bit_count()]
 
     def inputs(self) -> Iterator[tuple[int, ...]]:
         """Every text, as its bytes; there are few only where they are one byte long."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from deniable_shared.canonical import shown
+from deniable_shared.canonical import quote
 from deniable_shared.errors import ManifestError
 
 __all__ = ["MAX_ORIGINS", "is_loopback", "parse_origins"]
@@ -27,11 +27,11 @@ def parse_origins(value: object, field: str = "ingest") -> tuple[str, ...]:
     """1…8 different origins, like "https://telemetry.example.org"; ManifestError otherwise."""
     if not isinstance(value, list | tuple) or not 1 <= len(value) <= MAX_ORIGINS:
         raise ManifestError(
-            f"{field} must be a list of 1…{MAX_ORIGINS} origins, got {shown(value)}"
+            f"{field} must be a list of 1…{MAX_ORIGINS} origins, got {quote(value)}"
         )
     origins = tuple(_origin(origin, field) for origin in value)
     if len(set(origins)) != len(origins):
-        raise ManifestError(f"{field} must name each origin once, got {shown(list(origins))}")
+        raise ManifestError(f"{field} must name each origin once, got {quote(list(origins))}")
     return origins
 
 
@@ -46,12 +46,12 @@ def _origin(value: object, field: str) -> str:
     if not match or not _host_exists(match["host"]) or not _port_is_canonical(match):
         raise ManifestError(
             f'{field} must hold origins like "https://telemetry.example.org": a scheme, a host in '
-            f"lower case, a port unless it is the usual one, no path, no user; got {shown(value)}"
+            f"lower case, a port unless it is the usual one, no path, no user; got {quote(value)}"
         )
     if match["scheme"] == "http" and not _LOOPBACK.fullmatch(match["host"]):
         raise ManifestError(
             f"{field} must be https; http only on loopback (127.0.0.0/8, [::1], localhost), "
-            f"got {shown(value)}"
+            f"got {quote(value)}"
         )
     return match[0]
 

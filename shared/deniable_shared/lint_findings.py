@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import isqrt
 from typing import Literal
 
-__all__ = ["LEVELS", "Finding", "Level", "percent", "root"]
+__all__ = ["LEVELS", "Finding", "Level", "percent", "square_root"]
 
 Level = Literal["error", "warning", "note"]
 
@@ -25,7 +25,7 @@ class Finding:
     message: str
 
 
-def root(value: Fraction) -> Fraction:
+def square_root(value: Fraction) -> Fraction:
     """Square root, rounded down to millionths."""
     return Fraction(isqrt(value.numerator * _MICRO**2 // value.denominator), _MICRO)
 

@@ -98,9 +98,10 @@ def _least(
          for other in rows]
         for one in rows
     ]  # fmt: skip
-    found = _solved(gram, right)
+    multipliers = _solved(gram, right)
     return [
-        sum((row[place] * many for row, many in zip(rows, found, strict=True)), Fraction()) / weight
+        sum((row[place] * many for row, many in zip(rows, multipliers, strict=True)), Fraction())
+        / weight
         for place, weight in enumerate(weights)
     ]
 
@@ -108,19 +109,19 @@ def _least(
 def _solved(gram: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
     """λ with gram·λ = right; the matrix has no negative direction, so a pivot of 0 is a row of 0:
     a condition that follows from the others."""
-    left, known = [row[:] for row in gram], right[:]
+    left, constants = [row[:] for row in gram], right[:]
     size = len(left)
     for pivot in range(size):
         if not left[pivot][pivot]:
             continue
         for row in range(pivot + 1, size):
             factor = left[row][pivot] / left[pivot][pivot]
-            known[row] -= factor * known[pivot]
+            constants[row] -= factor * constants[pivot]
             for column in range(pivot, size):
                 left[row][column] -= factor * left[pivot][column]
-    found = [Fraction(0)] * size
+    solution = [Fraction(0)] * size
     for row in reversed(range(size)):
         if left[row][row]:
-            rest = sum((left[row][c] * found[c] for c in range(row + 1, size)), Fraction())
-            found[row] = (known[row] - rest) / left[row][row]
-    return found
+            rest = sum((left[row][c] * solution[c] for c in range(row + 1, size)), Fraction())
+            solution[row] = (constants[row] - rest) / left[row][row]
+    return solution

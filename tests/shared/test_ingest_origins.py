@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable_shared.errors import ManifestError
-from deniable_shared.origins import is_loopback, parse_origins
+from deniable_shared.ingest_origins import is_loopback, parse_origins
 
 LOOPBACK = [
     "http://localhost",

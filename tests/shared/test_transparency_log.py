@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deniable_shared.canonical import canonical_json
 from deniable_shared.errors import DecodeError, ForkError
-from deniable_shared.journal import (
+from deniable_shared.transparency_log import (
     GENESIS,
     LOG_PAGE,
     LogEntry,

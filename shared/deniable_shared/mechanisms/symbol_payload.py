@@ -5,8 +5,8 @@
               chance of the place · (1 − p)/(K − w) for each other
     renewed   the same place, its symbol kept, or drawn anew among all K
 
-A mechanism says by `_holds` which symbols support a value, and how one is drawn; what is said of
-its payloads here follows from that. Where nothing is told openly, there is one place: 0.
+A mechanism defines `_supports_value`, which symbols support a value, and how one is drawn. The rest
+follows from that. Where a payload has no public part, there is one place: 0.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Generic, Protocol, TypeVar
 from deniable_shared.coins import Coins
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 from deniable_shared.mechanisms.base import MechanismBase
-from deniable_shared.mechanisms.contract import Renewable
+from deniable_shared.mechanisms.protocols import Memoizable
 
-__all__ = ["IndexSymbol", "IndexValues", "OneSymbol"]
+__all__ = ["IndexInput", "IndexToSymbol", "SymbolPayload"]
 
 _SCALE = 1 << 64
 _MAX_PAYLOADS = 65_536
@@ -29,13 +29,13 @@ _Value = TypeVar("_Value")
 
 
 class _Indexed(Protocol):
-    """What `IndexValues` needs."""
+    """What `IndexInput` needs."""
 
     @property
     def domain_size(self) -> int: ...
 
 
-class IndexValues(MechanismBase):
+class IndexInput(MechanismBase):
     """The half of a mechanism whose values are the indices of its domain."""
 
     __slots__ = ()
@@ -50,12 +50,12 @@ class IndexValues(MechanismBase):
         return iter(range(self.domain_size))
 
 
-class _Form(Renewable, Protocol[_Value]):
-    """What `OneSymbol` needs."""
+class _Form(Memoizable, Protocol[_Value]):
+    """What `SymbolPayload` needs."""
 
     def _checked(self, value: int | Sequence[int]) -> _Value: ...
 
-    def _holds(self, place: int, symbol: int, value: _Value) -> bool: ...
+    def _supports_value(self, place: int, symbol: int, value: _Value) -> bool: ...
 
     def _chance(self, place: int) -> Fraction: ...
 
@@ -64,7 +64,7 @@ class _Form(Renewable, Protocol[_Value]):
     def _read(self, payload: bytes) -> tuple[int, int]: ...
 
 
-class OneSymbol(MechanismBase, Generic[_Value]):
+class SymbolPayload(MechanismBase, Generic[_Value]):
     """The half of a mechanism that speaks of its payloads; `_Value` is what `_checked` gives."""
 
     __slots__ = ()
@@ -80,12 +80,12 @@ class OneSymbol(MechanismBase, Generic[_Value]):
         """That a report tells of the place."""
         return Fraction(1, self.public_outcomes)
 
-    def renewed(self: _Form[_Value], permanent: bytes, keep: int, coins: Coins) -> bytes:
+    def rerandomize(self: _Form[_Value], permanent: bytes, keep: int, coins: Coins) -> bytes:
         """The same place; its symbol kept with probability keep/2^64, else any of the K."""
-        place, told = self._read(permanent)
+        place, symbol = self._read(permanent)
         kept = coins.bernoulli(keep)
         drawn = coins.below(self.alphabet_size)  # always drawn: work must not tell the outcome
-        return self._payload(place, (drawn, told)[kept])
+        return self._payload(place, (drawn, symbol)[kept])
 
     def validate(self: _Form[_Value], payload: bytes) -> None:
         """DecodeError unless `payload` is a place and a symbol of it in its one length."""
@@ -106,14 +106,14 @@ class OneSymbol(MechanismBase, Generic[_Value]):
             )
         law = ((1 - self.p) / (self.alphabet_size - self.support_size), self.p / self.support_size)
         return {
-            self._payload(place, symbol): chance * law[self._holds(place, symbol, true)]
+            self._payload(place, symbol): chance * law[self._supports_value(place, symbol, true)]
             for place in range(self.public_outcomes)
             for chance in (self._chance(place),)
             for symbol in range(self.alphabet_size)
         }
 
-    def renewed_pmf(self: _Form[_Value], permanent: bytes, keep: int) -> dict[bytes, Fraction]:
-        """Exact probability of every payload that `renewed` can give."""
+    def rerandomized_pmf(self: _Form[_Value], permanent: bytes, keep: int) -> dict[bytes, Fraction]:
+        """Exact probability of every payload that `rerandomize` can give."""
         place, _ = self._read(permanent)
         drawn = Fraction(_SCALE - keep, _SCALE * self.alphabet_size)
         law = {self._payload(place, symbol): drawn for symbol in range(self.alphabet_size)}
@@ -121,11 +121,11 @@ class OneSymbol(MechanismBase, Generic[_Value]):
         return law
 
 
-class IndexSymbol(IndexValues, OneSymbol[int]):
+class IndexToSymbol(IndexInput, SymbolPayload[int]):
     """Both, where every report supports some indices and not the others."""
 
     __slots__ = ()
 
     def supports(self: _Form[int], payload: bytes, label: int) -> bool:
         """Whether the symbol that is told supports a label."""
-        return self._holds(*self._read(payload), label)
+        return self._supports_value(*self._read(payload), label)

@@ -26,8 +26,8 @@ from deniable_aggregator.estimate.protocols import TableGroup
 from deniable_aggregator.estimate.support_counts import SupportEstimator
 from deniable_aggregator.estimators.rr import column_sums
 from deniable_shared.errors import DecodeError, ParameterError
-from deniable_shared.mechanisms.contract import Mechanism
-from deniable_shared.mechanisms.sketched import SketchedBits
+from deniable_shared.mechanisms.bit_sketch import BitSketch
+from deniable_shared.mechanisms.protocols import Mechanism
 
 
 class Sketch(Protocol):
@@ -110,10 +110,10 @@ class SketchEstimator(SupportEstimator):
     repeat: str = "once"
 
     @property
-    def sketch(self) -> SketchedBits:
+    def sketch(self) -> BitSketch:
         """The mechanism, or the first round of the chain."""
         first = first_round(self.mechanism)
-        if not isinstance(first, SketchedBits):
+        if not isinstance(first, BitSketch):
             raise ParameterError(f"mechanism must be a sketch, got {self.mechanism.id}")
         return first
 
@@ -162,8 +162,8 @@ class SketchEstimator(SupportEstimator):
 
     @property
     def agreeing(self) -> float:
-        """β, see `deniable_shared.mechanisms.sketched`."""
-        return float(self.sketch.agreeing)
+        """β, see `deniable_shared.mechanisms.bit_sketch`."""
+        return float(self.sketch.collision_probability)
 
     @property
     def inside(self) -> float:
