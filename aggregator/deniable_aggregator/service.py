@@ -333,9 +333,9 @@ class Service:
 
 def _open_store(settings: Settings, *, actor: str, at: float, migrate: bool) -> Store:
     from deniable_aggregator.keys import read_trust
-    from deniable_aggregator.store import migrating
+    from deniable_aggregator.store import schema_version
 
     read_trust(settings.data)  # a directory that was never prepared gets no database
     if not migrate:
-        migrating.require_current(settings)
-    return migrating.opened(settings, actor=actor, at=at)
+        schema_version.require_current(settings)
+    return schema_version.opened(settings, actor=actor, at=at)

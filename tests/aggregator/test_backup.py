@@ -26,7 +26,7 @@ from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import open_store
-from deniable_aggregator.store.portable.reading import Digest, digests, snapshot
+from deniable_aggregator.store.portable.snapshot import Digest, digests, snapshot
 from deniable_aggregator.store.rows import Block, Verdict
 from support import postgres_server
 from support.data_directory import NOON, Moment, prepared, prepared_on_postgres

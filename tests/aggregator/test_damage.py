@@ -21,10 +21,10 @@ from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.queries import pooled_tallies
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spool.directory import DRAFT_SECONDS, DirectorySpool
-from deniable_aggregator.store import counted
+from deniable_aggregator.store import stored_tallies
 from deniable_aggregator.store.checksums import BODY_MASK, PRIME, added_seal, body, seal
 from deniable_aggregator.store.rows import PAGE_SIZE, CellTally
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store.sqlite.store import SqliteStore
 from support.api_world import authored, opened
 from support.databases import AnyStore, Database, fresh, unfilled
 from support.flipped import Found, Original, flipped, found_in, original
@@ -103,7 +103,7 @@ def test_without_verification_the_same_databases_show_wrong_numbers(
     made: Original, right: Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        counted.StoredTally, "checked", lambda row: CellTally(row.cell, row.n, row.tally)
+        stored_tallies.StoredTally, "checked", lambda row: CellTally(row.cell, row.n, row.tally)
     )
     monkeypatch.setattr(pooled_tallies, "possible", lambda estimator, row: row)
     for estimator in (SupportEstimator, HistogramEstimator):

@@ -14,8 +14,8 @@ import pytest
 from deniable_aggregator import logs
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.problem import Problem
-from deniable_aggregator.store.sessions import refusals
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store.postgres.pool import refusals
+from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_shared.errors import DecodeError
 
 SECRET = "0123456789abcdef"

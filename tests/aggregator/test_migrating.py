@@ -11,8 +11,8 @@ from deniable_aggregator.access import audit
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.migrating import revision
 from deniable_aggregator.store.opening import open_store
+from deniable_aggregator.store.schema_version import revision
 from support import postgres_server
 from support.data_directory import NOON, prepared, prepared_on_postgres
 from support.databases import KINDS

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store.counting import IDS_AT_ONCE
 from deniable_aggregator.store.rows import Cell, Verdict
+from deniable_aggregator.store.sqlite.commit import IDS_AT_ONCE
 from support.databases import AnyStore, Database
 from support.stores import (
     COLLECTION,

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from deniable_aggregator.errors import StoreError, StoreUnavailableError
 from deniable_aggregator.inspection import checkup
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store import folding
-from deniable_aggregator.store.postgres import PostgresStore
+from deniable_aggregator.store.postgres import rollup
+from deniable_aggregator.store.postgres.pool import Lock, connected
+from deniable_aggregator.store.postgres.store import PostgresStore
 from deniable_aggregator.store.rows import Verdict
-from deniable_aggregator.store.sessions import Lock, connected
 from support import databases, postgres_server
 from support.databases import COLLECTION, Postgres, register
 from support.deniable_command import wait_until
@@ -68,12 +68,12 @@ def test_a_commit_appends_and_the_roll_up_folds(
 def test_the_roll_up_takes_slices_of_so_many_and_of_so_many_bytes(
     first: PostgresStore, server_database: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folding, "FOLD_DELTAS", 3)
-    monkeypatch.setattr(folding, "FOLD_BYTES", 20)
+    monkeypatch.setattr(rollup, "FOLD_DELTAS", 3)
+    monkeypatch.setattr(rollup, "FOLD_BYTES", 20)
     for number in range(4):
         first.commit([arrival(number, bytes([1] * 2))], sums)
     with first._connections.begin() as db:
-        assert folding.fold(db) == 2
+        assert rollup.fold(db) == 2
     assert rows(server_database, "deltas") == 2
     assert counted(first) == {EPOCH: (4, [4, 4])}
     assert first.roll_up() == 0
@@ -83,7 +83,7 @@ def test_the_roll_up_takes_slices_of_so_many_and_of_so_many_bytes(
 def test_a_delta_larger_than_a_slice_is_folded_by_itself(
     first: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folding, "FOLD_BYTES", 1)
+    monkeypatch.setattr(rollup, "FOLD_BYTES", 1)
     first.commit([arrival(1, bytes([1] * 50))], sums)
     assert first.roll_up() == 0
 
@@ -303,9 +303,9 @@ def test_a_server_that_is_not_there_is_told_in_one_line() -> None:
 
 
 def test_an_older_server_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from deniable_aggregator.store import postgres_schema
+    from deniable_aggregator.store.postgres import schema
 
-    monkeypatch.setattr(postgres_schema, "LEAST_POSTGRES", 99)
+    monkeypatch.setattr(schema, "LEAST_POSTGRES", 99)
     address = postgres_server.empty()
     with pytest.raises(StoreError, match="PostgreSQL must be 99 or newer, this is 18"):
         PostgresStore(address)
@@ -314,9 +314,9 @@ def test_an_older_server_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @given(st.lists(st.integers(0, 2**40) | st.just(0), min_size=1, max_size=60))
 def test_a_delta_comes_back_as_it_was_in_the_shorter_of_two_spellings(tally: list[int]) -> None:
-    places, counts = folding.spelled(np.array(tally, dtype=np.int64))
+    places, counts = rollup.spelled(np.array(tally, dtype=np.int64))
     total = np.zeros(len(tally), np.int64)
-    folding.add(total, places, counts)
+    rollup.add(total, places, counts)
     assert total.tolist() == tally
     assert len(places or b"") + len(counts) <= 8 * len(tally)
 

@@ -12,7 +12,7 @@ import pytest
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store.migrations import script
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store.sqlite.store import SqliteStore
 from support import databases
 from support.databases import Sqlite, register
 from support.ledgers import admitted, charge_row, result_row

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_aggregator.store import counting
-from deniable_aggregator.store.redeeming import Key, turned_away
+from deniable_aggregator.store import epoch_closing
 from deniable_aggregator.store.rows import Arrival, Verdict
+from deniable_aggregator.store.vouchers import Key, turned_away
 from support.databases import AnyStore, Database
 from support.kill_switch import Killed, KillSwitch
 from support.stores import COLLECTION, EPOCH, arrival, counted, ids_kept, rows, sums, vouched
@@ -90,7 +90,7 @@ def test_serials_go_when_their_epoch_closes(store: AnyStore, database: Database)
 def test_serials_go_in_slices_too_and_an_interrupted_deletion_is_finished(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counting, "SWEEP_IDS", 2)
+    monkeypatch.setattr(epoch_closing, "SWEEP_IDS", 2)
     switch = KillSwitch()
     store = database.open(switch)
     store.commit(vouched(range(7)), sums)

@@ -361,15 +361,15 @@ def test_nothing_but_the_views_reads_what_is_made_for_them() -> None:
     }
     folder = "store/migrations"
     assert readers == {f"{folder}/{kind}/0005_views.sql" for kind in ("sqlite", "postgres")} | {
-        "store/showing.py"
+        "store/sql_views.py"
     }
     assert "select" not in _of("_SHOW_ESTIMATE")
 
 
 def _of(name: str) -> str:
-    from deniable_aggregator.store import showing
+    from deniable_aggregator.store import sql_views
 
-    return str(getattr(showing, name))
+    return str(getattr(sql_views, name))
 
 
 def test_a_store_shows_nothing_of_an_epoch_that_is_open_or_gone(database: Database) -> None:

@@ -21,8 +21,8 @@ from deniable_aggregator.loadgen.sending import UploadTarget, send
 from deniable_aggregator.loadgen.target import fetch_target
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store.migrating import migrated
 from deniable_aggregator.store.schema import HEAD
+from deniable_aggregator.store.schema_version import migrated
 from support import postgres_server
 from support.live_service import Live, live
 from support.previous_schema import postgres_before, sqlite_before

@@ -11,8 +11,10 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import appending, counting, folding
-from deniable_aggregator.store.postgres import PostgresStore
+from deniable_aggregator.store import epoch_closing
+from deniable_aggregator.store.postgres import commit as postgres_commit
+from deniable_aggregator.store.postgres import rollup
+from deniable_aggregator.store.postgres.store import PostgresStore
 from deniable_aggregator.store.rows import Arrival, Tally, Verdict
 from support.exactly_once import HUNTING
 from support.killing import Killed
@@ -36,11 +38,11 @@ def acknowledged_whatever_happens(
 
 
 commit = PostgresStore.commit
-doubled = folding._ADD.replace("n + ?", "n + 2 * ?")
+doubled = rollup._ADD.replace("n + ?", "n + 2 * ?")
 MUTANTS: dict[str, tuple[object, str, object]] = {
-    "an id that counts whenever it comes": (appending, "_insert_new", counted_however_often),
-    "a closed epoch that still counts": (counting, "is_closed", lambda *which: False),
-    "a roll-up that counts twice": (folding, "_ADD", doubled),
+    "an id that counts whenever it comes": (postgres_commit, "_insert_new", counted_however_often),
+    "a closed epoch that still counts": (epoch_closing, "is_closed", lambda *which: False),
+    "a roll-up that counts twice": (rollup, "_ADD", doubled),
     "an acknowledgement that does not wait for the commit": (
         PostgresStore,
         "commit",

@@ -23,7 +23,7 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store.protocols import Store
-from deniable_aggregator.store.sqlite import SqliteStore
+from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_client import Ceiling, Client, Outcome, Reply, TransportError
 from deniable_client.transport import HttpTransport
 from deniable_shared import dsse

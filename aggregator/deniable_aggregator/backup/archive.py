@@ -25,9 +25,9 @@ import msgspec
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.portable.ends import Ends, ends_of
-from deniable_aggregator.store.portable.reading import Digest, Snapshot
-from deniable_aggregator.store.portable.soundness import require_sound
+from deniable_aggregator.store.portable.chain_heads import Ends, ends_of
+from deniable_aggregator.store.portable.integrity import require_sound
+from deniable_aggregator.store.portable.snapshot import Digest, Snapshot
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
 
 SPEC = "deniable/backup/1"

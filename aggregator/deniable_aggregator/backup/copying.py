@@ -23,12 +23,12 @@ from deniable_aggregator.keys.files import make_directory, write_public
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.heads import Heads, heads_of
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.store import auditing
+from deniable_aggregator.store import audit_log
 from deniable_aggregator.store.ledger_chain import End
-from deniable_aggregator.store.portable.ends import Ends, ends_of
-from deniable_aggregator.store.portable.reading import Digest, Snapshot, digests, snapshot
-from deniable_aggregator.store.portable.soundness import require_sound
-from deniable_aggregator.store.portable.writing import Source, fill
+from deniable_aggregator.store.portable.chain_heads import Ends, ends_of
+from deniable_aggregator.store.portable.fill import Source, fill
+from deniable_aggregator.store.portable.integrity import require_sound
+from deniable_aggregator.store.portable.snapshot import Digest, Snapshot, digests, snapshot
 from deniable_shared.epochs import Clock
 
 _MAY_LIE_THERE = {
@@ -116,7 +116,7 @@ def _restored(
 
     def check(filled: Snapshot) -> None:
         _same_ends(manifest.ends)(filled)
-        auditing.append(filled.statements, _entry(known, now))
+        audit_log.append(filled.statements, _entry(known, now))
         after.append(heads_of(filled.statements))
 
     try:

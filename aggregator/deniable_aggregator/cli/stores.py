@@ -18,7 +18,7 @@ def migrate(data: Path | None, as_json: bool) -> None:
 
     `deniable serve` does the same when it starts; an older program opens it no more.
     """
-    from deniable_aggregator.store.migrating import migrated
+    from deniable_aggregator.store.schema_version import migrated
 
     before, after = migrated(settings_for(data))
     if as_json:

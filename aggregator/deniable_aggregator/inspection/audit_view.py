@@ -9,8 +9,8 @@ from deniable_aggregator.access.rows import AuditRow
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.store.ledger_chain import End
-from deniable_aggregator.store.migrating import revision
 from deniable_aggregator.store.opening import read_beside
+from deniable_aggregator.store.schema_version import revision
 from deniable_shared.errors import DeniableError, ForkError
 
 if TYPE_CHECKING:

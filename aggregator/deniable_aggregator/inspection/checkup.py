@@ -26,7 +26,7 @@ from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.process import server_file
 from deniable_aggregator.settings import FILE_NAME
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.migrating import revision
+from deniable_aggregator.store.schema_version import revision
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
 from deniable_shared.keylist import DELEGATION_TYPE, KEYS_TYPE, verify_key_list

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.keys import read_trust
-from deniable_aggregator.store import journal, schema
-from deniable_aggregator.store.connections import INDEXED, require_whole
-from deniable_aggregator.store.migrating import revision
+from deniable_aggregator.store import schema, transparency_log
 from deniable_aggregator.store.opening import read_beside
-from deniable_aggregator.store.portable.reading import Snapshot, snapshot
-from deniable_aggregator.store.portable.soundness import damages
+from deniable_aggregator.store.portable.integrity import damages
+from deniable_aggregator.store.portable.snapshot import Snapshot, snapshot
+from deniable_aggregator.store.schema_version import revision
+from deniable_aggregator.store.sqlite.connections import INDEXED, require_whole
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
 from deniable_shared.manifest import MANIFEST_TYPE
@@ -47,7 +47,7 @@ def damage_checks(settings: Settings) -> Iterator[Check]:
 
 def _unsigned(database: Snapshot, trust: str) -> Iterator[str]:
     """A sentence for each manifest whose signature is damaged: the service would not start."""
-    for row in journal.manifests(database.statements):
+    for row in transparency_log.manifests(database.statements):
         try:
             dsse.verify(row.envelope, payload_type=MANIFEST_TYPE, trusted=[trust])
         except DeniableError as error:

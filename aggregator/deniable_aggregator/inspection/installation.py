@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 from deniable_aggregator.errors import AggregatorError
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.migrating import revision
 from deniable_aggregator.store.opening import read_beside
-from deniable_aggregator.store.spooled import counted_until
+from deniable_aggregator.store.schema_version import revision
+from deniable_aggregator.store.spool_progress import counted_until
+from deniable_aggregator.store.sqlite.schema import LEAST_SQLITE
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
@@ -41,7 +42,7 @@ class Fault:
 
 
 SQLITE_FAULTS = (
-    Fault((0,), schema.LEAST_SQLITE, "fail", "has no STRICT tables: the database cannot be opened"),
+    Fault((0,), LEAST_SQLITE, "fail", "has no STRICT tables: the database cannot be opened"),
     Fault(
         (3, 7, 0),
         (3, 51, 3),

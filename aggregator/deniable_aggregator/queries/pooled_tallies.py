@@ -12,9 +12,9 @@ from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.store.counted import possible
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import CellTally, EpochRow
+from deniable_aggregator.store.stored_tallies import possible
 
 LAST_EPOCH = 2**32 - 1
 

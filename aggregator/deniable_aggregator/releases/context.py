@@ -23,7 +23,7 @@ from deniable_aggregator.releases.request import Selection
 from deniable_aggregator.retention import first_kept
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow
-from deniable_aggregator.store.spooled import counted_at
+from deniable_aggregator.store.spool_progress import counted_at
 from deniable_shared.epochs import closes_at, epoch_at
 
 MOST_EPOCHS = 1_000

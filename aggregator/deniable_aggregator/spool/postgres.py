@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from psycopg.rows import class_row
 
 from deniable_aggregator.spool.protocol import NOTICES, SpoolFile
-from deniable_aggregator.store.sessions import (
+from deniable_aggregator.store.postgres.pool import (
     BEGIN,
     Connection,
     Lock,

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from deniable_aggregator.access.audit import AuditEntry, detailed
 from deniable_aggregator.access.rows import LinkRow, SessionRow, Token, User
-from deniable_aggregator.store import auditing
+from deniable_aggregator.store import audit_log
+from deniable_aggregator.store.common_tables import Tables
 from deniable_aggregator.store.statements import Rows, Statements, named
-from deniable_aggregator.store.tables import Tables
 
 _FIND_TOKEN = "select id, role, label, hash, created, expires, revoked, collections from tokens"  # noqa: S105
 _FIND_USER = "select name, role, collections, password, created from users"
@@ -41,7 +41,7 @@ class AccessTables(Tables):
             db.execute(
                 _ADD_TOKEN, (*row, token.expires, token.revoked, _spelled(token.collections))
             )
-            auditing.append(db, audit)
+            audit_log.append(db, audit)
 
     def tokens(self) -> list[Token]:
         with self._connections.read() as db:
@@ -77,7 +77,7 @@ class AccessTables(Tables):
             )
             removed = bool(users or sessions or links)
             if removed:
-                auditing.append(db, detailed(audit, sessions=sessions, links=links))
+                audit_log.append(db, detailed(audit, sessions=sessions, links=links))
         return removed
 
     def add_session(self, row: SessionRow, *, audit: AuditEntry | None) -> bool:
@@ -86,7 +86,7 @@ class AccessTables(Tables):
             if row.via == "password" and not found:
                 return False
             _add_session(db, row)
-            auditing.append(db, audit)
+            audit_log.append(db, audit)
         return True
 
     def sessions(self) -> list[SessionRow]:
@@ -106,7 +106,7 @@ class AccessTables(Tables):
         with self._connections.write() as db:
             scope = _spelled(row.collections)
             db.execute(_ADD_LINK, (row.hash, row.name, row.role, scope, row.expires))
-            auditing.append(db, audit)
+            audit_log.append(db, audit)
 
     def find_link(self, link_hash: bytes) -> LinkRow | None:
         with self._connections.read() as db:
@@ -121,7 +121,7 @@ class AccessTables(Tables):
             used = bool(db.execute(delete, (link_hash, int(now))).rowcount)
             if used:
                 _add_session(db, session)
-                auditing.append(db, audit)
+                audit_log.append(db, audit)
         return used
 
     def forget_access(self, now: float) -> None:
@@ -143,7 +143,7 @@ class AccessTables(Tables):
         with self._connections.write() as db:
             changed = bool(db.execute(statement, parameters).rowcount)
             if changed:
-                auditing.append(db, audit)
+                audit_log.append(db, audit)
         return changed
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 
-from deniable_aggregator.store.releases import runs
+from deniable_aggregator.store.ledger_rows import runs
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.canonical import canonical_json
 from deniable_shared.journal import GENESIS

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import blocks, counted, counting, showing, spooled
+from deniable_aggregator.store import (
+    epoch_closing,
+    spool_blocks,
+    spool_progress,
+    sql_views,
+    stored_tallies,
+)
+from deniable_aggregator.store.common_tables import Tables
 from deniable_aggregator.store.rows import ShownCollection, ShownEpoch
-from deniable_aggregator.store.tables import Tables
 
 
 class ReportTables(Tables):
@@ -15,18 +21,18 @@ class ReportTables(Tables):
 
     def blocks(self, job: str) -> frozenset[str]:
         with self._connections.read() as db:
-            return blocks.done(db, job)
+            return spool_blocks.done(db, job)
 
     def is_closed(self, collection: str, epoch: int) -> bool:
         number = self._number(collection)
         with self._connections.read() as db:
-            return counting.is_closed(db, number, epoch)
+            return epoch_closing.is_closed(db, number, epoch)
 
     def expire_epoch(self, collection: str, epoch: int, now: float) -> bool:
         number = self._number(collection)
         with self._connections.write() as db:
-            showing.forget(db, number, epoch)
-            return counting.expire(db, number, epoch, now)
+            sql_views.forget(db, number, epoch)
+            return epoch_closing.expire(db, number, epoch, now)
 
     def count_rejections(self, collection: str, counts: Mapping[str, int]) -> None:
         self._rejections.add(self._number(collection), counts)
@@ -36,40 +42,40 @@ class ReportTables(Tables):
 
     def note_spool(self, place: str, until: float) -> None:
         with self._connections.write() as db:
-            spooled.note(db, place, int(until))
+            spool_progress.note(db, place, int(until))
 
     def spools(self) -> dict[str, int]:
         with self._connections.read() as db:
-            return spooled.counted_until(db)
+            return spool_progress.counted_until(db)
 
     def forget_spool(self, place: str) -> bool:
         with self._connections.write() as db:
-            return spooled.forget(db, place)
+            return spool_progress.forget(db, place)
 
     def shown_collection(self, collection: str) -> ShownCollection | None:
         number = self._number(collection)
         with self._connections.read() as db:
-            return showing.shown_collection(db, number)
+            return sql_views.shown_collection(db, number)
 
     def show_collection(self, collection: str, shown: ShownCollection) -> None:
         number = self._number(collection)
         with self._connections.write() as db:
-            showing.show_collection(db, number, shown)
+            sql_views.show_collection(db, number, shown)
 
     def shown_epochs(self, collection: str) -> dict[int, str]:
         number = self._number(collection)
         with self._connections.read() as db:
-            return showing.makers(db, number)
+            return sql_views.makers(db, number)
 
     def show_epoch(self, collection: str, shown: ShownEpoch) -> bool:
         number = self._number(collection)
         with self._connections.write() as db:
-            return showing.show_epoch(db, number, shown)
+            return sql_views.show_epoch(db, number, shown)
 
     def _require_sealed_facts(self) -> None:
         """Raises StoreError: where one of them is damaged, an epoch that was closed seems open."""
         with self._connections.read() as db:
-            if counted.unsealed_facts(db):
+            if stored_tallies.unsealed_facts(db):
                 raise StoreError(
                     "the database is damaged: an epoch that was closed or deleted cannot be read. "
                     "Restore a backup with `deniable restore`"

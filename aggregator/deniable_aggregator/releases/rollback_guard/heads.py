@@ -19,9 +19,9 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import auditing, journal, releases
+from deniable_aggregator.store import audit_log, ledger_rows, transparency_log
 from deniable_aggregator.store.ledger_chain import End, extended
-from deniable_aggregator.store.releases import epochs_in, runs
+from deniable_aggregator.store.ledger_rows import epochs_in, runs
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_aggregator.store.statements import Statements
 
@@ -123,13 +123,13 @@ def parse(data: bytes, where: str) -> Heads:
 
 def heads_of(db: Statements) -> Heads:
     """What the file beside this database would hold."""
-    size, head = journal.head(db)
-    acts, last = auditing.head(db)
+    size, head = transparency_log.head(db)
+    acts, last = audit_log.head(db)
     found = Heads(
         log=End(size, bytes(head).hex()),
         audit=End(acts, bytes(last).hex()),
-        sessions=releases.session_sizes(db),
+        sessions=ledger_rows.session_sizes(db),
     )
-    for row in releases.ledger(db, 0):
+    for row in ledger_rows.ledger(db, 0):
         found = found.after(row)
     return found

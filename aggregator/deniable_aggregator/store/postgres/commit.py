@@ -3,12 +3,12 @@
     lock (collection, epoch) shared   so that none of them closes before this transaction ends
     closed?                           read behind the lock: it sees every closing before it
     insert ids, on conflict nothing   waits for whoever inserts the same id: counted there, or here
-    insert serials of the new ones    waits likewise: see `redeeming`
+    insert serials of the new ones    waits likewise: see `vouchers`
     append a delta for each cell      no two writers touch one row
 
 Locks, ids, serials and cells are taken in one order by all, so that none waits in a circle. Closing
-takes the epoch's lock alone, folds what was appended, and stores the fact. `counting` is SQLite's
-way.
+takes the epoch's lock alone, folds what was appended, and stores the fact. `sqlite.commit` has one
+writer.
 """
 
 from __future__ import annotations
@@ -16,30 +16,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from deniable_aggregator.errors import DamagedError
-from deniable_aggregator.store import blocks, counted, counting, folding, redeeming
+from deniable_aggregator.store import batches, epoch_closing, spool_blocks, vouchers
 from deniable_aggregator.store.checksums import (
-    BODY_MASK,
     CELL_IS_SEALED,
-    DELTA_IS_SEALED,
     body,
-    is_sealed,
     seal,
 )
+from deniable_aggregator.store.postgres import rollup
+from deniable_aggregator.store.postgres.pool import Lock, Session
 from deniable_aggregator.store.rows import (
     Arrival,
     Block,
     Cell,
-    CellTally,
     Counts,
-    EpochRow,
     Part,
     Tally,
     Verdict,
 )
-from deniable_aggregator.store.sessions import Lock, Session
 from deniable_aggregator.store.statements import Row, Statements, named
 
 IDS_AT_ONCE = 20_000
@@ -70,28 +64,6 @@ _APPEND = """
 insert into deltas (cell, n, places, counts, seal, body)
 select * from unnest(
     ?::integer[], ?::bigint[], ?::bytea[], ?::bytea[], ?::bigint[], ?::bigint[])"""
-_DELTAS = f"""
-select epoch, manifest_version, cohort, deltas.n, places, counts, deltas.body,
-    {DELTA_IS_SEALED} as sealed
-from deltas join cells on cells.number = cell join collections on collections.number = collection
-where collections.id = ? and epoch between ? and ?"""  # noqa: S608
-_EPOCHS = f"""
-select epoch, sum(n * sealed)::bigint as n, max(closed_at) as closed_at,
-    max(expired_at) as expired_at, min(sealed) as sealed
-from (
-    select epoch, n, null::bigint as closed_at, null::bigint as expired_at,
-        {CELL_IS_SEALED} as sealed
-    from cells where collection = ?
-    union all
-    select epoch, deltas.n, null, null, {DELTA_IS_SEALED}
-    from deltas join cells on cells.number = cell where collection = ?
-    union all
-    select epoch, 0, closed_at, null, {is_sealed("closed_at", "collection", "epoch")}
-    from closed_epochs where collection = ?
-    union all
-    select epoch, 0, null, expired_at, {is_sealed("expired_at", "collection", "epoch")}
-    from expired_epochs where collection = ?
-) as found group by epoch order by epoch"""  # noqa: S608
 _SWEPT = (
     """
 delete from seen where ctid = any(array(
@@ -108,19 +80,6 @@ class CellRow:
 
     number: int
     tally_size: int
-
-
-class _Delta(NamedTuple):
-    """What one transaction has added to a cell, not yet folded."""
-
-    epoch: int
-    manifest_version: int
-    cohort: int
-    n: int
-    places: bytes | None
-    counts: bytes
-    body: int
-    sealed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +103,7 @@ def commit(
     """
     places = {
         (numbers[collection], epoch): found
-        for (collection, epoch), found in counting.by_epoch(arrivals).items()
+        for (collection, epoch), found in batches.by_epoch(arrivals).items()
     }
     _share(db, sorted(places))
     closed = _closed(db, sorted(places))
@@ -158,13 +117,13 @@ def commit(
     new = {key: firsts[key] for key in _insert_new(db, open_ids)}
     for key in _take_back(db, arrivals, new):
         del new[key]
-        counting.refuse_spent(verdicts, arrivals, places[key[:2]], [key])
+        vouchers.refuse_spent(verdicts, arrivals, places[key[:2]], [key])
     fresh: dict[Cell, list[bytes]] = {}
     for place in new.values():
         verdicts[place] = Verdict.COUNTED
         fresh.setdefault(arrivals[place].cell, []).append(arrivals[place].payload)
     tallied = {
-        cell: (len(payloads), counting.tallied(cell, payloads, tally))
+        cell: (len(payloads), batches.tallied(cell, payloads, tally))
         for cell, payloads in fresh.items()
     }
     return Committed(verdicts, _append(db, numbers, known, tallied))
@@ -178,7 +137,7 @@ def commit_blocks(
     tally: Tally,
 ) -> tuple[list[Counter[tuple[str, Verdict]] | None], Mapping[Cell, CellRow]]:
     """The same for blocks; the verdicts counted, and the cells met for the first time."""
-    group = blocks.Group(db, numbers, found)
+    group = spool_blocks.Group(db, numbers, found)
     _share(db, group.places)
     closed = _closed(db, group.places)
     for place in group.places:
@@ -190,41 +149,18 @@ def commit_blocks(
     return group.verdicts, _append(db, numbers, known, group.fresh)
 
 
-def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
-    """What is folded and what is not, in the one snapshot of the caller's transaction.
-
-    Raises DamagedError where a cell or a delta differs from its checksums.
-    """
-    rows = counted.folded(db, collection, first_epoch, last_epoch)
-    found = {row.cell: row for row in rows}
-    deltas = db.execute(_DELTAS, (collection, first_epoch, last_epoch))
-    for delta in named(_Delta, deltas):
-        if not delta.sealed:
-            raise DamagedError(collection, delta.epoch)
-        row = found[Cell(collection, delta.epoch, delta.manifest_version, delta.cohort)]
-        folding.add(row.tally, delta.places, delta.counts)
-        row.n += delta.n
-        row.stored_body = (row.stored_body + delta.body) & BODY_MASK
-    return [row.checked() for row in rows]
-
-
-def epochs(db: Statements, collection: str, number: int) -> list[EpochRow]:
-    """Epochs with reports or closed, in order."""
-    return counted.epoch_rows(collection, db.execute(_EPOCHS, (number,) * 4))
-
-
 def close(db: Session, number: int, epoch: int, now: float) -> bool:
     """Fold what is left, store the fact; False if it was stored before."""
     db.execute(_ALONE, (number, epoch))
     db.wait_for(Lock.FOLD)
-    folding.fold_epoch(db, number, epoch)
-    return counting.close(db, number, epoch, now)
+    rollup.fold_epoch(db, number, epoch)
+    return epoch_closing.close(db, number, epoch, now)
 
 
 def sweep(db: Statements, number: int, epoch: int) -> bool:
     """Delete up to SWEEP_IDS ids, then serials, of a closed epoch; True when none is left."""
-    counting.require_closed(db, number, epoch)
-    most = counting.SWEEP_IDS
+    epoch_closing.require_closed(db, number, epoch)
+    most = epoch_closing.SWEEP_IDS
     return all(db.execute(each, (number, epoch, most)).rowcount < most for each in _SWEPT)
 
 
@@ -247,7 +183,7 @@ def _insert_new(
 
 
 def _inserted(
-    db: Statements, place: blocks.Place, ids: Sequence[bytes]
+    db: Statements, place: spool_blocks.Place, ids: Sequence[bytes]
 ) -> Iterator[tuple[int, int, bytes]]:
     """The same for very many ids of one epoch."""
     for start in range(0, len(ids), IDS_AT_ONCE):
@@ -256,10 +192,10 @@ def _inserted(
 
 
 def _take_back(
-    db: Statements, arrivals: Sequence[Arrival], new: Mapping[redeeming.Key, int]
-) -> list[redeeming.Key]:
+    db: Statements, arrivals: Sequence[Arrival], new: Mapping[vouchers.Key, int]
+) -> list[vouchers.Key]:
     """Redeem what the new ones carry, and delete the ids of those refused; returns these."""
-    refused = redeeming.turned_away(
+    refused = vouchers.turned_away(
         arrivals, new, lambda serials: db.execute(_REDEEM, _columns(serials, 3)).fetchall()
     )
     if refused:
@@ -284,9 +220,9 @@ def _append(
     for cell, (n, delta) in sorted(fresh.items(), key=lambda item: _key(numbers, item[0])):
         row = known.get(cell) or met.setdefault(cell, _cell(db, _key(numbers, cell), delta))
         if row.tally_size != len(delta):
-            raise counting.length_changed(cell, len(delta))
+            raise batches.length_changed(cell, len(delta))
         sums = seal(n, row.number), body(delta)
-        rows.append((row.number, n, *folding.spelled(delta), *sums))
+        rows.append((row.number, n, *rollup.spelled(delta), *sums))
     if rows:
         db.execute(_APPEND, _columns(rows, 6))
     return met

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from deniable_aggregator.store.sessions import Connection, Lock, connected, refusals
+from deniable_aggregator.store.postgres.pool import Connection, Lock, connected, refusals
 
 _ASK = b"select pg_try_advisory_lock(%s)"
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from deniable_aggregator.store.rows import Arrival
+from deniable_aggregator.store.rows import Arrival, Verdict
 
 Key = tuple[int, int, bytes]
 """(collection number, epoch, id or serial)."""
@@ -41,3 +41,16 @@ def turned_away(
         for key, place in new.items()
         if arrivals[place].serial is not None and place not in honoured
     )
+
+
+def refuse_spent(
+    verdicts: list[Verdict],
+    arrivals: Sequence[Arrival],
+    places: Sequence[int],
+    refused: Sequence[Key],
+) -> None:
+    """SPENT for these reports, wherever in the batch they stand: none of them is counted."""
+    spent = {report_id for _, _, report_id in refused}
+    for place in places:
+        if arrivals[place].report_id in spent:
+            verdicts[place] = Verdict.SPENT

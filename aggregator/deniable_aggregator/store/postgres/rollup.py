@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable_aggregator.store.checksums import BODY_MASK, CELL_IS_SEALED, PRIME, seal
-from deniable_aggregator.store.counting import add_to_pages
 from deniable_aggregator.store.rows import Counts, Waiting
 from deniable_aggregator.store.statements import Row, Rows, Statements, named
+from deniable_aggregator.store.tally_pages import add_to_pages
 
 FOLD_DELTAS = 2_000
 FOLD_BYTES = 1 << 26

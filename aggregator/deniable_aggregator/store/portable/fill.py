@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import driver_is_there
-from deniable_aggregator.store.portable.reading import (
+from deniable_aggregator.store.portable.snapshot import (
     Digest,
     FileRows,
     ServerRows,
@@ -25,11 +24,12 @@ from deniable_aggregator.store.portable.reading import (
     digests,
 )
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
+from deniable_aggregator.store.sqlite import schema as sqlite_schema
 from deniable_aggregator.store.statements import Statements
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
-    from deniable_aggregator.store.sessions import Session
+    from deniable_aggregator.store.postgres.pool import Session
 
 Check = Callable[[Snapshot], None]
 """Looks at a database that has been filled, before it counts; raises to undo it."""
@@ -75,8 +75,8 @@ def _empty(settings: Settings) -> Iterator[_Target]:
             yield target
         return
     with driver_is_there():
-        from deniable_aggregator.store import postgres_schema
-        from deniable_aggregator.store.sessions import write_once
+        from deniable_aggregator.store.postgres import schema as postgres_schema
+        from deniable_aggregator.store.postgres.pool import write_once
     postgres_schema.migrate(settings.store)
     with write_once(settings.store) as session:
         _require_empty(session)
@@ -90,7 +90,7 @@ def _new_file(path: Path) -> Iterator[_Target]:
     draft = path.with_name(path.name + ".filling")
     draft.unlink(missing_ok=True)
     try:
-        schema.migrate(draft)
+        sqlite_schema.migrate(draft)
         with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
             connection.execute("pragma foreign_keys = on")
             connection.execute("begin immediate")

@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 import psycopg
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.store import appending, auditing, counting, folding, postgres_schema
+from deniable_aggregator.store import audit_log, epoch_closing
 from deniable_aggregator.store.access import AccessTables
-from deniable_aggregator.store.auditing import AuditTables
+from deniable_aggregator.store.audit_log import AuditTables
 from deniable_aggregator.store.collections import CollectionTables
-from deniable_aggregator.store.leadership import Leadership
 from deniable_aggregator.store.ledger import LedgerTables
+from deniable_aggregator.store.postgres import commit, rollup, schema, tallies
+from deniable_aggregator.store.postgres.commit import CellRow
+from deniable_aggregator.store.postgres.leadership import Leadership
+from deniable_aggregator.store.postgres.pool import Factory, Lock, Sessions
 from deniable_aggregator.store.reports import ReportTables
 from deniable_aggregator.store.rows import (
     Arrival,
@@ -25,7 +28,6 @@ from deniable_aggregator.store.rows import (
     Verdict,
     Waiting,
 )
-from deniable_aggregator.store.sessions import Factory, Lock, Sessions
 
 MOST_KNOWN_CELLS = 100_000
 PING_SECONDS = 3.0
@@ -38,7 +40,7 @@ class PostgresReports(ReportTables):
 
     def __init__(self, connections: Sessions) -> None:
         super().__init__(connections)
-        self._cells: dict[Cell, appending.CellRow] = {}
+        self._cells: dict[Cell, CellRow] = {}
 
     def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
         if not arrivals:
@@ -46,7 +48,7 @@ class PostgresReports(ReportTables):
         met = {arrival.cell.collection for arrival in arrivals}
         numbers = {collection: self._number(collection) for collection in met}
         with self._connections.begin() as db:
-            done = appending.commit(db, numbers, self._cells, arrivals, tally)
+            done = commit.commit(db, numbers, self._cells, arrivals, tally)
         if done.cells:
             self._remember(done.cells)
         return done.verdicts
@@ -57,19 +59,19 @@ class PostgresReports(ReportTables):
         names = {part.cell.collection for _, parts in found for part in parts}
         numbers = {name: self._number(name) for name in names}
         with self._connections.begin() as db:
-            verdicts, cells = appending.commit_blocks(db, numbers, self._cells, found, tally)
+            verdicts, cells = commit.commit_blocks(db, numbers, self._cells, found, tally)
         if cells:
             self._remember(cells)
         return verdicts
 
     def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
         with self._connections.read() as db:
-            return appending.tallies(db, collection, first_epoch, last_epoch)
+            return tallies.tallies(db, collection, first_epoch, last_epoch)
 
     def epochs(self, collection: str) -> list[EpochRow]:
         number = self._number(collection)
         with self._connections.read() as db:
-            return appending.epochs(db, collection, number)
+            return tallies.epochs(db, collection, number)
 
     def close_epoch(
         self, collection: str, epoch: int, now: float, *, audit: AuditEntry | None
@@ -81,22 +83,22 @@ class PostgresReports(ReportTables):
         number = self._number(collection)
         lent = self._connections.begin if audit is None else self._connections.write
         with lent() as db:
-            new = appending.close(db, number, epoch, now)
+            new = commit.close(db, number, epoch, now)
             if new:
-                auditing.append(db, audit)
-            swept = appending.sweep(db, number, epoch)
+                audit_log.append(db, audit)
+            swept = commit.sweep(db, number, epoch)
         if not swept:
             self._sweep(number, epoch)
         return new
 
-    def _remember(self, cells: Mapping[Cell, appending.CellRow]) -> None:
+    def _remember(self, cells: Mapping[Cell, CellRow]) -> None:
         if len(self._cells) > MOST_KNOWN_CELLS:
             self._cells = {}
         self._cells = {**self._cells, **cells}
 
     def _finish_sweeps(self) -> None:
         with self._connections.read() as db:
-            pending = counting.leftovers(db)
+            pending = epoch_closing.leftovers(db)
         for number, epoch in pending:
             self._sweep(number, epoch)
 
@@ -104,14 +106,14 @@ class PostgresReports(ReportTables):
         swept = False
         while not swept:
             with self._connections.begin() as db:
-                swept = appending.sweep(db, number, epoch)
+                swept = commit.sweep(db, number, epoch)
 
 
 class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTables, AuditTables):
     """See `protocols.Store`. Opening migrates the database and finishes an interrupted closing."""
 
     def __init__(self, url: str, *, factory: Factory = psycopg.Connection) -> None:
-        self.migrated_from = postgres_schema.migrate(url)
+        self.migrated_from = schema.migrate(url)
         self._connections = Sessions(url, factory=factory)
         self._leadership = Leadership(url)
         try:
@@ -137,14 +139,14 @@ class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTable
 
     def waiting(self) -> Waiting:
         with self._connections.ask(PING_SECONDS) as db:
-            return folding.waiting(db)
+            return rollup.waiting(db)
 
     def roll_up(self) -> int:
         """Slice by slice; where another process folds already, only look how much waits."""
         while self._fold():
             pass
         with self._connections.read() as db:
-            return folding.waiting(db).batches
+            return rollup.waiting(db).batches
 
     def flush(self) -> None:
         self._rejections.flush()
@@ -160,4 +162,4 @@ class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTable
     def _fold(self) -> bool:
         """Whether there may be more."""
         with self._connections.begin() as db:
-            return db.get(Lock.FOLD) and folding.fold(db) > 0
+            return db.get(Lock.FOLD) and rollup.fold(db) > 0

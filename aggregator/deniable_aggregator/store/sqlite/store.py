@@ -9,11 +9,10 @@ from pathlib import Path
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import auditing, counted, counting, schema
+from deniable_aggregator.store import audit_log, epoch_closing, stored_tallies
 from deniable_aggregator.store.access import AccessTables
-from deniable_aggregator.store.auditing import AuditTables
+from deniable_aggregator.store.audit_log import AuditTables
 from deniable_aggregator.store.collections import CollectionTables
-from deniable_aggregator.store.connections import Connections, Factory, require_whole
 from deniable_aggregator.store.ledger import LedgerTables
 from deniable_aggregator.store.reports import ReportTables
 from deniable_aggregator.store.rows import (
@@ -26,6 +25,8 @@ from deniable_aggregator.store.rows import (
     Verdict,
     Waiting,
 )
+from deniable_aggregator.store.sqlite import commit, schema
+from deniable_aggregator.store.sqlite.connections import Connections, Factory, require_whole
 
 
 class SqliteReports(ReportTables):
@@ -35,7 +36,7 @@ class SqliteReports(ReportTables):
         met = {arrival.cell.collection for arrival in arrivals}
         numbers = {collection: self._number(collection) for collection in met}
         with self._connections.write() as db:
-            return counting.commit(db, numbers, arrivals, tally)
+            return commit.commit(db, numbers, arrivals, tally)
 
     def commit_blocks(
         self, found: Sequence[tuple[Block, Sequence[Part]]], tally: Tally
@@ -43,15 +44,15 @@ class SqliteReports(ReportTables):
         names = {part.cell.collection for _, parts in found for part in parts}
         numbers = {name: self._number(name) for name in names}
         with self._connections.write() as db:
-            return counting.commit_blocks(db, numbers, found, tally)
+            return commit.commit_blocks(db, numbers, found, tally)
 
     def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
         with self._connections.read() as db:
-            return counted.tallies(db, collection, first_epoch, last_epoch)
+            return stored_tallies.tallies(db, collection, first_epoch, last_epoch)
 
     def epochs(self, collection: str) -> list[EpochRow]:
         with self._connections.read() as db:
-            return counted.epochs(db, collection, self._number(collection))
+            return stored_tallies.epochs(db, collection, self._number(collection))
 
     def close_epoch(
         self, collection: str, epoch: int, now: float, *, audit: AuditEntry | None
@@ -59,17 +60,17 @@ class SqliteReports(ReportTables):
         """The fact and SWEEP_IDS ids together, more ids in slices that let uploads through."""
         number = self._number(collection)
         with self._connections.write() as db:
-            new = counting.close(db, number, epoch, now)
+            new = epoch_closing.close(db, number, epoch, now)
             if new:
-                auditing.append(db, audit)
-            swept = counting.sweep(db, number, epoch)
+                audit_log.append(db, audit)
+            swept = commit.sweep(db, number, epoch)
         if not swept:
             self._sweep(number, epoch)
         return new
 
     def _finish_sweeps(self) -> None:
         with self._connections.read() as db:
-            pending = counting.leftovers(db)
+            pending = epoch_closing.leftovers(db)
         for number, epoch in pending:
             self._sweep(number, epoch)
 
@@ -77,7 +78,7 @@ class SqliteReports(ReportTables):
         swept = False
         while not swept:
             with self._connections.write() as db:
-                swept = counting.sweep(db, number, epoch)
+                swept = commit.sweep(db, number, epoch)
 
 
 class SqliteStore(SqliteReports, CollectionTables, LedgerTables, AccessTables, AuditTables):

@@ -8,7 +8,7 @@ import psycopg
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.sessions import (
+from deniable_aggregator.store.postgres.pool import (
     Connection,
     Lock,
     conninfo,

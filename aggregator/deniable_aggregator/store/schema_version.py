@@ -10,6 +10,7 @@ from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.opening import open_store, read_beside
+from deniable_aggregator.store.sqlite.schema import revision_of
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def revision(settings: Settings) -> str | None:
     """The schema that is there, looked at from beside; None where there is none. StoreError."""
     if not settings.shared:
         path = settings.database
-        return schema.revision_of(path) if path.is_file() else None
+        return revision_of(path) if path.is_file() else None
     with read_beside(settings) as db:
         [[there]] = db.execute("select to_regclass('alembic_version') is not null").fetchall()
         if not there:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import journal, releases
+from deniable_aggregator.store import ledger_rows, transparency_log
 from deniable_aggregator.store.ledger_chain import End, head_of
 from deniable_aggregator.store.statements import Statements
 from deniable_shared.journal import GENESIS, LOG_PAGE, extend
@@ -21,11 +21,11 @@ class Ends:
 
 def ends_of(db: Statements) -> Ends:
     """StoreError where the log's own heads are not those of its entries."""
-    size, stored = journal.head(db)
+    size, stored = transparency_log.head(db)
     head, done = GENESIS, 0
-    while entries := journal.entries(db, done):
+    while entries := transparency_log.entries(db, done):
         head, done = extend(head, entries), done + min(len(entries), LOG_PAGE)
     if (done, head) != (size, bytes(stored)):
         raise StoreError(f"the log's {size:,} entries do not lead to the head that it names")
-    rows = releases.ledger(db, 0)
+    rows = ledger_rows.ledger(db, 0)
     return Ends(End(len(rows), head_of(rows).hex()), End(size, head.hex()))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from deniable_aggregator.access.audit import AuditEntry, link
 from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
-from deniable_aggregator.store.journal import Head
+from deniable_aggregator.store.common_tables import Tables
 from deniable_aggregator.store.statements import Statements, named
-from deniable_aggregator.store.tables import Tables
+from deniable_aggregator.store.transparency_log import Head
 from deniable_shared.journal import GENESIS
 
 

@@ -20,15 +20,16 @@ import msgspec
 import numpy as np
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import checksums, folding, schema
+from deniable_aggregator.store import checksums, schema
 from deniable_aggregator.store.opening import read_beside
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
+from deniable_aggregator.store.postgres import rollup
 from deniable_aggregator.store.rows import PAGE_SIZE
 from deniable_aggregator.store.statements import Statements, named
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
-    from deniable_aggregator.store.sessions import Session
+    from deniable_aggregator.store.postgres.pool import Session
 
 _AT_ONCE = 5_000
 _DELTAS = """
@@ -60,7 +61,7 @@ def snapshot(settings: Settings) -> Iterator[Snapshot]:
     """Whether or not a service has it open. StoreError for another schema than this program's."""
     with read_beside(settings) as found:
         if settings.shared:
-            from deniable_aggregator.store.sessions import Session
+            from deniable_aggregator.store.postgres.pool import Session
 
             assert isinstance(found, Session)  # noqa: S101  (for the type checker)
             taken: Snapshot = ServerRows(found)
@@ -172,7 +173,7 @@ def _deltas(session: Session) -> dict[int, _Waiting]:
             total.n += row["n"]
             total.seal += row["seal"] - checksums.seal(0, cell)
             total.body += row["body"]
-            folding.add(total.tally, row["places"], row["counts"])
+            rollup.add(total.tally, row["places"], row["counts"])
     return found
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from deniable_aggregator import damage, estimators
 from deniable_aggregator.errors import DamagedError, StoreError
 from deniable_aggregator.estimators import Estimator
-from deniable_aggregator.store import checksums, journal, releases
-from deniable_aggregator.store.counted import StoredTally, possible
-from deniable_aggregator.store.portable.reading import Snapshot
+from deniable_aggregator.store import checksums, ledger_rows, transparency_log
+from deniable_aggregator.store.portable.snapshot import Snapshot
 from deniable_aggregator.store.portable.tables import TABLES, Row
 from deniable_aggregator.store.rows import Cell
+from deniable_aggregator.store.stored_tallies import StoredTally, possible
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
@@ -62,7 +62,7 @@ def damages(found: Snapshot) -> Iterator[str]:
 def _manifests(found: Snapshot, known: _Known) -> Iterator[str]:
     for row in _named(found, "collections"):
         known.ids[_whole(row["number"])] = str(row["id"])
-    for stored in journal.manifests(found.statements):
+    for stored in transparency_log.manifests(found.statements):
         try:
             payload = dsse.unverified_payload(stored.envelope, payload_type=MANIFEST_TYPE)
             manifest = parse_manifest(payload)
@@ -121,9 +121,9 @@ def _facts(found: Snapshot, known: _Known) -> Iterator[DamagedError]:
 def _entries(found: Snapshot) -> Iterator[DamagedError]:
     db = found.statements
     try:
-        for row in releases.ledger(db, 0):
-            releases.result(db, row.release)
-            releases.records(db, row.release, 0)
+        for row in ledger_rows.ledger(db, 0):
+            ledger_rows.result(db, row.release)
+            ledger_rows.records(db, row.release, 0)
     except DamagedError as error:
         yield error
 

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from deniable_aggregator.errors import DamagedError
-from deniable_aggregator.store import checksums, journal
+from deniable_aggregator.store import checksums, transparency_log
 from deniable_aggregator.store.rows import ChargeRow, Decide, ResultRow
 from deniable_aggregator.store.statements import Row, Statements, named
 from deniable_shared.journal import release_entry
@@ -87,7 +87,7 @@ def store_result(db: Statements, row: ResultRow, record: bytes | None) -> Result
     known = result(db, row.release)
     if known is not None:
         return known
-    position = journal.append(db, release_entry(row.salt, row.document))
+    position = transparency_log.append(db, release_entry(row.salt, row.document))
     db.execute(
         "insert into results (release, position, salt, document) values (?, ?, ?, ?)",
         (row.release, position, row.salt, row.document),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import collected
+from deniable_aggregator.store import collection_rows
 from deniable_aggregator.store.rejections import Rejections
 from deniable_aggregator.store.rows import CollectionRow
 from deniable_aggregator.store.statements import Connections
@@ -22,7 +22,7 @@ class Tables:
 
     def _collections(self) -> dict[str, CollectionRow]:
         with self._connections.read() as db:
-            found = collected.rows(db)
+            found = collection_rows.rows(db)
         self._numbers = {collection_id: row.number for collection_id, row in found.items()}
         return found
 
