@@ -17,7 +17,7 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.postgres import pool as postgres_pool
 from deniable_aggregator.store.postgres import store as postgres_store
 from deniable_aggregator.store.postgres.store import PostgresStore
-from deniable_aggregator.store.rows import Arrival, Tally, Verdict
+from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKernel
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from support import postgres_server
 from support.api_world import DAY, TODAY, World, authored, opened
@@ -138,7 +138,7 @@ def test_while_the_disk_is_slow_a_bounded_number_waits_and_others_are_told_to_co
         arrived, through = threading.Semaphore(0), threading.Semaphore(0)
         commit = world.service.store.commit
 
-        def slow(arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
+        def slow(arrivals: Sequence[AcceptedReport], tally: TallyKernel) -> list[CommitStatus]:
             arrived.release()
             assert through.acquire(timeout=LONG)
             return commit(arrivals, tally)

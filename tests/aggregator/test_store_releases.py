@@ -276,7 +276,7 @@ def test_what_was_kept_is_there_after_a_restart(database: Database) -> None:
 @given(st.sets(st.integers(0, 2**32 - 1) | st.integers(0, 30), min_size=1, max_size=40))
 def test_epochs_are_written_as_runs_and_read_back(epochs: set[int]) -> None:
     ascending = tuple(sorted(epochs))
-    text = ledger_rows.runs(ascending)
-    assert tuple(ledger_rows.epochs_in(text)) == ascending
+    text = ledger_rows.format_epochs(ascending)
+    assert tuple(ledger_rows.parse_epochs(text)) == ascending
     runs = text.split(",")
     assert len(runs) == 1 + sum(b - a > 1 for a, b in pairwise(ascending))

@@ -16,7 +16,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import epoch_closing
-from deniable_aggregator.store.rows import Arrival, Tally, Verdict
+from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKernel
 from deniable_aggregator.store.sqlite import commit as sqlite_commit
 from deniable_aggregator.store.sqlite.store import SqliteStore
 from deniable_client import keychain, recorder
@@ -37,12 +37,12 @@ def counted_however_often(db: object, number: int, epoch: int, ids: Sequence[byt
 
 
 def acknowledged_whatever_happens(
-    store: SqliteStore, arrivals: Sequence[Arrival], tally: Tally
-) -> list[Verdict]:
+    store: SqliteStore, arrivals: Sequence[AcceptedReport], tally: TallyKernel
+) -> list[CommitStatus]:
     try:
         return commit(store, arrivals, tally)
     except Killed:
-        return [Verdict.COUNTED] * len(arrivals)
+        return [CommitStatus.COUNTED] * len(arrivals)
 
 
 commit = SqliteStore.commit

@@ -15,7 +15,7 @@ from deniable_aggregator.store import epoch_closing
 from deniable_aggregator.store.postgres import commit as postgres_commit
 from deniable_aggregator.store.postgres import rollup
 from deniable_aggregator.store.postgres.store import PostgresStore
-from deniable_aggregator.store.rows import Arrival, Tally, Verdict
+from deniable_aggregator.store.rows import AcceptedReport, CommitStatus, TallyKernel
 from support.exactly_once import HUNTING
 from support.killing import Killed
 from support.shared_spine import SharedExactlyOnce
@@ -29,12 +29,12 @@ def counted_however_often(db: object, ids: Sequence[tuple[int, int, bytes]]) -> 
 
 
 def acknowledged_whatever_happens(
-    store: PostgresStore, arrivals: Sequence[Arrival], tally: Tally
-) -> list[Verdict]:
+    store: PostgresStore, arrivals: Sequence[AcceptedReport], tally: TallyKernel
+) -> list[CommitStatus]:
     try:
         return commit(store, arrivals, tally)
     except Killed:
-        return [Verdict.COUNTED] * len(arrivals)
+        return [CommitStatus.COUNTED] * len(arrivals)
 
 
 commit = PostgresStore.commit

@@ -172,9 +172,9 @@ class Spine:
         """Epoch → reports and tally."""
         found: dict[int, tuple[int, list[int]]] = {}
         for cell in self._alive().store.tallies(manifest.collection, 0, 2**31):
-            n, tally = found.get(cell.cell.epoch, (0, [0] * len(cell.tally)))
+            n, tally = found.get(cell.key.epoch, (0, [0] * len(cell.tally)))
             added = [a + b for a, b in zip(tally, cell.tally.tolist(), strict=True)]
-            found[cell.cell.epoch] = (n + cell.n, added)
+            found[cell.key.epoch] = (n + cell.n, added)
         return found
 
     def sent(self, manifest: Manifest) -> list[Sent]:

@@ -16,8 +16,8 @@ from deniable_aggregator.store.postgres.pool import (
     BEGIN,
     Connection,
     Lock,
-    connected,
-    refusals,
+    connect,
+    translate_errors,
 )
 
 SCHEMA = b"""
@@ -100,7 +100,7 @@ class PostgresSpool:
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
         """Durable after the block, or rolled back. StoreError if it is refused."""
-        with refusals(), closing(connected(self._url)) as connection:
+        with translate_errors(), closing(connect(self._url)) as connection:
             connection.execute(BEGIN.encode())
             yield connection
             connection.execute(b"commit")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.store import audit_log, collection_rows, transparency_log
-from deniable_aggregator.store.common_tables import Tables
+from deniable_aggregator.store.common_tables import CommonTables
 from deniable_aggregator.store.rows import (
     CollectionRow,
     DeletedManifest,
+    DeletionCheck,
     KeyListRow,
     ManifestRow,
-    MayDelete,
 )
 from deniable_shared.journal import LogEntry
 
 
-class CollectionTables(Tables):
+class CollectionTables(CommonTables):
     """See `protocols.Collections`."""
 
     def collections(self) -> dict[str, CollectionRow]:
@@ -42,11 +42,11 @@ class CollectionTables(Tables):
     ) -> None:
         number = self._number(collection)
         with self._connections.write() as db:
-            if collection_rows.archive(db, number, archived=archived):
+            if collection_rows.set_archived(db, number, archived=archived):
                 audit_log.append(db, audit)
 
     def delete_collection(
-        self, collection: str, may: MayDelete, *, audit: AuditEntry | None
+        self, collection: str, may: DeletionCheck, *, audit: AuditEntry | None
     ) -> None:
         number = self._number(collection)
         with self._connections.write() as db:
@@ -57,7 +57,7 @@ class CollectionTables(Tables):
 
     def deleted_manifests(self) -> list[DeletedManifest]:
         with self._connections.read() as db:
-            return collection_rows.deleted(db)
+            return collection_rows.read_deleted(db)
 
     def add_key_list(self, row: KeyListRow, *, log_size: int, audit: AuditEntry | None) -> bool:
         with self._connections.write() as db:
@@ -90,5 +90,5 @@ class CollectionTables(Tables):
 
     def log_head_at(self, size: int) -> str | None:
         with self._connections.read() as db:
-            found = transparency_log.head_at(db, size)
-        return None if found is None else found.hex()
+            head = transparency_log.head_at(db, size)
+        return None if head is None else head.hex()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store.checksums import seal
-from deniable_aggregator.store.statements import Row, Statements, named
+from deniable_aggregator.store.statements import Row, Statements, read_rows
 
 SWEEP_IDS = 20_000
 """Ids deleted in one transaction: a closing epoch of 10^7 never holds up an upload for long."""
@@ -19,7 +19,7 @@ on conflict do nothing"""
 _DELETE_PAGES = """
 delete from pages where cell in (select number from cells where collection = ? and epoch = ?)"""
 _DELETE_CELLS = "delete from cells where collection = ? and epoch = ?"
-_LEFTOVERS = """
+_INTERRUPTED = """
 select collection, epoch from closed_epochs where exists (
     select 1 from seen where seen.collection = closed_epochs.collection
     and seen.epoch = closed_epochs.epoch)
@@ -35,21 +35,21 @@ def is_closed(db: Statements, number: int, epoch: int) -> bool:
 
 def close(db: Statements, number: int, epoch: int, now: float) -> bool:
     """Store the fact; False if it was stored before."""
-    return bool(db.execute(_CLOSE, _fact(number, epoch, now)).rowcount)
+    return bool(db.execute(_CLOSE, _sealed_row(number, epoch, now)).rowcount)
 
 
 def expire(db: Statements, number: int, epoch: int, now: float) -> bool:
     """Delete the counts of a closed epoch; False if they were deleted before."""
     if not is_closed(db, number, epoch):
         raise StoreError(f"epoch {epoch} is open: its counts are not complete yet")
-    if not db.execute(_EXPIRE, _fact(number, epoch, now)).rowcount:
+    if not db.execute(_EXPIRE, _sealed_row(number, epoch, now)).rowcount:
         return False
     db.execute(_DELETE_PAGES, (number, epoch))
     db.execute(_DELETE_CELLS, (number, epoch))
     return True
 
 
-def _fact(number: int, epoch: int, now: float) -> tuple[int, int, int, int]:
+def _sealed_row(number: int, epoch: int, now: float) -> tuple[int, int, int, int]:
     """That an epoch was closed or expired at this time, with its seal."""
     return number, epoch, int(now), seal(int(now), number, epoch)
 
@@ -62,6 +62,6 @@ def require_closed(db: Statements, number: int, epoch: int) -> None:
         )
 
 
-def leftovers(db: Statements) -> list[tuple[int, int]]:
+def interrupted_sweeps(db: Statements) -> list[tuple[int, int]]:
     """(collection number, epoch) of closed epochs whose sweep was interrupted."""
-    return [(row["collection"], row["epoch"]) for row in named(Row, db.execute(_LEFTOVERS))]
+    return [(row["collection"], row["epoch"]) for row in read_rows(Row, db.execute(_INTERRUPTED))]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.store import audit_log, ledger_rows
-from deniable_aggregator.store.common_tables import Tables
-from deniable_aggregator.store.rows import ChargeRow, Decide, ResultRow
+from deniable_aggregator.store.common_tables import CommonTables
+from deniable_aggregator.store.rows import ChargeCheck, ChargeRow, ResultRow
 
 
-class LedgerTables(Tables):
+class LedgerTables(CommonTables):
     """See `protocols.Ledger`."""
 
-    def charge(self, row: ChargeRow, decide: Decide, *, audit: AuditEntry | None) -> ChargeRow:
+    def charge(self, row: ChargeRow, decide: ChargeCheck, *, audit: AuditEntry | None) -> ChargeRow:
         number = self._number(row.collection)
         with self._connections.write() as db:
             charged = ledger_rows.charge(db, number, row, decide)

@@ -12,16 +12,16 @@ from deniable_aggregator.store import (
     sql_views,
     stored_tallies,
 )
-from deniable_aggregator.store.common_tables import Tables
-from deniable_aggregator.store.rows import ShownCollection, ShownEpoch
+from deniable_aggregator.store.common_tables import CommonTables
+from deniable_aggregator.store.rows import CollectionView, EpochView
 
 
-class ReportTables(Tables):
+class ReportTables(CommonTables):
     """Most of `protocols.Reports`."""
 
     def blocks(self, job: str) -> frozenset[str]:
         with self._connections.read() as db:
-            return spool_blocks.done(db, job)
+            return spool_blocks.counted_names(db, job)
 
     def is_closed(self, collection: str, epoch: int) -> bool:
         number = self._number(collection)
@@ -31,7 +31,7 @@ class ReportTables(Tables):
     def expire_epoch(self, collection: str, epoch: int, now: float) -> bool:
         number = self._number(collection)
         with self._connections.write() as db:
-            sql_views.forget(db, number, epoch)
+            sql_views.remove_epoch_view(db, number, epoch)
             return epoch_closing.expire(db, number, epoch, now)
 
     def count_rejections(self, collection: str, counts: Mapping[str, int]) -> None:
@@ -40,42 +40,42 @@ class ReportTables(Tables):
     def rejections(self, collection: str) -> dict[str, int]:
         return self._rejections.of(self._number(collection))
 
-    def note_spool(self, place: str, until: float) -> None:
+    def set_spool_progress(self, place: str, until: float) -> None:
         with self._connections.write() as db:
-            spool_progress.note(db, place, int(until))
+            spool_progress.set_counted_until(db, place, int(until))
 
-    def spools(self) -> dict[str, int]:
+    def spool_progress(self) -> dict[str, int]:
         with self._connections.read() as db:
             return spool_progress.counted_until(db)
 
-    def forget_spool(self, place: str) -> bool:
+    def remove_spool(self, place: str) -> bool:
         with self._connections.write() as db:
-            return spool_progress.forget(db, place)
+            return spool_progress.remove(db, place)
 
-    def shown_collection(self, collection: str) -> ShownCollection | None:
+    def collection_view(self, collection: str) -> CollectionView | None:
         number = self._number(collection)
         with self._connections.read() as db:
-            return sql_views.shown_collection(db, number)
+            return sql_views.collection_view(db, number)
 
-    def show_collection(self, collection: str, shown: ShownCollection) -> None:
+    def set_collection_view(self, collection: str, view: CollectionView) -> None:
         number = self._number(collection)
         with self._connections.write() as db:
-            sql_views.show_collection(db, number, shown)
+            sql_views.set_collection_view(db, number, view)
 
-    def shown_epochs(self, collection: str) -> dict[int, str]:
+    def epoch_view_makers(self, collection: str) -> dict[int, str]:
         number = self._number(collection)
         with self._connections.read() as db:
-            return sql_views.makers(db, number)
+            return sql_views.epoch_view_makers(db, number)
 
-    def show_epoch(self, collection: str, shown: ShownEpoch) -> bool:
+    def set_epoch_view(self, collection: str, view: EpochView) -> bool:
         number = self._number(collection)
         with self._connections.write() as db:
-            return sql_views.show_epoch(db, number, shown)
+            return sql_views.set_epoch_view(db, number, view)
 
     def _require_sealed_facts(self) -> None:
         """Raises StoreError: where one of them is damaged, an epoch that was closed seems open."""
         with self._connections.read() as db:
-            if stored_tallies.unsealed_facts(db):
+            if stored_tallies.has_unsealed_epochs(db):
                 raise StoreError(
                     "the database is damaged: an epoch that was closed or deleted cannot be read. "
                     "Restore a backup with `deniable restore`"

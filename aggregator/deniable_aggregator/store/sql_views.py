@@ -1,4 +1,4 @@
-"""What the SQL views show beside the tables: written here, read by nothing but the views.
+"""What the SQL views have besides the tables: written here, read by the views only.
 
 It is derived, so that it may be deleted and written again at any time; copies leave it out.
 Called inside the store's transactions.
@@ -6,8 +6,8 @@ Called inside the store's transactions.
 
 from __future__ import annotations
 
-from deniable_aggregator.store.rows import ShownCollection, ShownEpoch
-from deniable_aggregator.store.statements import Row, Statements, named
+from deniable_aggregator.store.rows import CollectionView, EpochView
+from deniable_aggregator.store.statements import Row, Statements, read_rows
 
 _SHOW_COLLECTION = """
 insert into shown_collections (collection, name, read, epoch_seconds) values (?, ?, ?, ?)
@@ -30,35 +30,35 @@ _FORGET = (
 )
 
 
-def shown_collection(db: Statements, number: int) -> ShownCollection | None:
-    """What is shown of it."""
-    [*found] = named(ShownCollection, db.execute(_SHOWN, (number,)))
-    return found[0] if found else None
+def collection_view(db: Statements, number: int) -> CollectionView | None:
+    """What the views have of the collection."""
+    [*rows] = read_rows(CollectionView, db.execute(_SHOWN, (number,)))
+    return rows[0] if rows else None
 
 
-def show_collection(db: Statements, number: int, shown: ShownCollection) -> None:
-    """In place of what was shown of it."""
-    db.execute(_SHOW_COLLECTION, (number, shown.name, shown.read, shown.epoch_seconds))
+def set_collection_view(db: Statements, number: int, view: CollectionView) -> None:
+    """Replace what the views have of the collection."""
+    db.execute(_SHOW_COLLECTION, (number, view.name, view.read, view.epoch_seconds))
 
 
-def makers(db: Statements, number: int) -> dict[int, str]:
-    """Epoch → who made what is shown of it."""
-    return {row["epoch"]: row["maker"] for row in named(Row, db.execute(_MAKERS, (number,)))}
+def epoch_view_makers(db: Statements, number: int) -> dict[int, str]:
+    """Epoch → maker of what the views have of it."""
+    return {row["epoch"]: row["maker"] for row in read_rows(Row, db.execute(_MAKERS, (number,)))}
 
 
-def show_epoch(db: Statements, number: int, shown: ShownEpoch) -> bool:
-    """In place of what was shown of it; False, and nothing shown, where it is open or expired."""
-    forget(db, number, shown.epoch)
-    if not db.execute(_READABLE, (number, shown.epoch)).fetchall():
+def set_epoch_view(db: Statements, number: int, view: EpochView) -> bool:
+    """Replace what the views have of the epoch; False, and none, if it is open or expired."""
+    remove_epoch_view(db, number, view.epoch)
+    if not db.execute(_READABLE, (number, view.epoch)).fetchall():
         return False
-    made = (number, shown.epoch, shown.maker, shown.n, shown.confidence)
-    db.execute(_SHOW_EPOCH, made)
-    for position, row in enumerate(shown.rows):
-        db.execute(_SHOW_ESTIMATE, (number, shown.epoch, position, *row))
+    columns = (number, view.epoch, view.maker, view.n, view.confidence)
+    db.execute(_SHOW_EPOCH, columns)
+    for position, row in enumerate(view.rows):
+        db.execute(_SHOW_ESTIMATE, (number, view.epoch, position, *row))
     return True
 
 
-def forget(db: Statements, number: int, epoch: int) -> None:
-    """Show nothing of that epoch."""
+def remove_epoch_view(db: Statements, number: int, epoch: int) -> None:
+    """Delete what the views have of the epoch."""
     for statement in _FORGET:
         db.execute(statement, (number, epoch))

@@ -12,45 +12,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from deniable_aggregator.store.rows import Arrival, Verdict
+from deniable_aggregator.store.rows import AcceptedReport, CommitStatus
 
-Key = tuple[int, int, bytes]
+ScopedId = tuple[int, int, bytes]
 """(collection number, epoch, id or serial)."""
 
 
-def turned_away(
-    arrivals: Sequence[Arrival],
-    new: Mapping[Key, int],
-    redeem: Callable[[list[Key]], Collection[Key]],
-) -> list[Key]:
-    """Those of the new ids, given with their places, whose voucher is another report's.
+def find_spent(
+    reports: Sequence[AcceptedReport],
+    new: Mapping[ScopedId, int],
+    redeem: Callable[[list[ScopedId]], Collection[ScopedId]],
+) -> list[ScopedId]:
+    """Those of the new ids, given with their positions, whose voucher is another report's.
 
     Of two in one batch the first has it. `redeem` inserts serials, which come in order, and returns
     those that were not there.
     """
-    if all(arrivals[place].serial is None for place in new.values()):
+    if all(reports[position].serial is None for position in new.values()):
         return []
-    bearers: dict[Key, int] = {}
-    for (number, epoch, _), place in sorted(new.items(), key=lambda item: item[1]):
-        serial = arrivals[place].serial
+    position_of: dict[ScopedId, int] = {}
+    for (number, epoch, _), position in sorted(new.items(), key=lambda item: item[1]):
+        serial = reports[position].serial
         if serial is not None:
-            bearers.setdefault((number, epoch, serial), place)
-    honoured = {bearers[key] for key in redeem(sorted(bearers))}
+            position_of.setdefault((number, epoch, serial), position)
+    redeemed = {position_of[key] for key in redeem(sorted(position_of))}
     return sorted(
         key
-        for key, place in new.items()
-        if arrivals[place].serial is not None and place not in honoured
+        for key, position in new.items()
+        if reports[position].serial is not None and position not in redeemed
     )
 
 
-def refuse_spent(
-    verdicts: list[Verdict],
-    arrivals: Sequence[Arrival],
-    places: Sequence[int],
-    refused: Sequence[Key],
+def mark_spent(
+    statuses: list[CommitStatus],
+    reports: Sequence[AcceptedReport],
+    positions: Sequence[int],
+    refused: Sequence[ScopedId],
 ) -> None:
-    """SPENT for these reports, wherever in the batch they stand: none of them is counted."""
+    """SPENT for these reports, wherever in the batch they are: none of them is counted."""
     spent = {report_id for _, _, report_id in refused}
-    for place in places:
-        if arrivals[place].report_id in spent:
-            verdicts[place] = Verdict.SPENT
+    for position in positions:
+        if reports[position].report_id in spent:
+            statuses[position] = CommitStatus.SPENT

@@ -1,8 +1,8 @@
-"""Exactly once with many writers: ids are PostgreSQL's to tell apart, counts are appended.
+"""Exactly once with many writers: PostgreSQL keeps ids unique, counts are appended.
 
     lock (collection, epoch) shared   so that none of them closes before this transaction ends
     closed?                           read behind the lock: it sees every closing before it
-    insert ids, on conflict nothing   waits for whoever inserts the same id: counted there, or here
+    insert ids, on conflict nothing   waits for another insert of the same id: one is counted
     insert serials of the new ones    waits likewise: see `vouchers`
     append a delta for each cell      no two writers touch one row
 
@@ -24,17 +24,17 @@ from deniable_aggregator.store.checksums import (
     seal,
 )
 from deniable_aggregator.store.postgres import rollup
-from deniable_aggregator.store.postgres.pool import Lock, Session
+from deniable_aggregator.store.postgres.pool import Lock, Transaction
 from deniable_aggregator.store.rows import (
-    Arrival,
-    Block,
-    Cell,
+    AcceptedReport,
+    BlockId,
+    CommitStatus,
     Counts,
-    Part,
-    Tally,
-    Verdict,
+    PartialTally,
+    TallyKernel,
+    TallyKey,
 )
-from deniable_aggregator.store.statements import Row, Statements, named
+from deniable_aggregator.store.statements import Row, Statements, read_rows
 
 IDS_AT_ONCE = 20_000
 """Ids of blocks in one statement: arrays in memory, here and there."""
@@ -76,80 +76,84 @@ delete from vouchers where ctid = any(array(
 
 @dataclass(frozen=True, slots=True)
 class CellRow:
-    """What stands for a cell, and the length of its tally: neither ever changes."""
+    """Number of a cell's row and length of its tally. Neither ever changes."""
 
     number: int
     tally_size: int
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
-    """What became of a batch, and the cells it met for the first time."""
+class CommitResult:
+    """The status of each report, and the cells that are new to this process."""
 
-    verdicts: list[Verdict]
-    cells: Mapping[Cell, CellRow]
+    statuses: list[CommitStatus]
+    cells: Mapping[TallyKey, CellRow]
 
 
-def commit(
-    db: Session,
+def commit_reports(
+    db: Transaction,
     numbers: Mapping[str, int],
-    known: Mapping[Cell, CellRow],
-    arrivals: Sequence[Arrival],
-    tally: Tally,
-) -> Committed:
+    known_cells: Mapping[TallyKey, CellRow],
+    reports: Sequence[AcceptedReport],
+    tally: TallyKernel,
+) -> CommitResult:
     """Insert ids and serials that are new, then append the tally of their reports, cell by cell.
 
     The cells that are returned may be relied on once the transaction is committed.
     """
-    places = {
-        (numbers[collection], epoch): found
-        for (collection, epoch), found in batches.by_epoch(arrivals).items()
+    positions_by_epoch = {
+        (numbers[collection], epoch): positions
+        for (collection, epoch), positions in batches.group_by_epoch(reports).items()
     }
-    _share(db, sorted(places))
-    closed = _closed(db, sorted(places))
-    verdicts = [Verdict.DUPLICATE] * len(arrivals)
+    _lock_open(db, sorted(positions_by_epoch))
+    closed = _select_closed(db, sorted(positions_by_epoch))
+    statuses = [CommitStatus.DUPLICATE] * len(reports)
     firsts: dict[tuple[int, int, bytes], int] = {}
-    for (number, epoch), found in places.items():
-        for place in reversed(found):
-            verdicts[place] = Verdict.CLOSED if (number, epoch) in closed else Verdict.DUPLICATE
-            firsts[number, epoch, arrivals[place].report_id] = place
+    for (number, epoch), positions in positions_by_epoch.items():
+        for position in reversed(positions):
+            statuses[position] = (
+                CommitStatus.CLOSED if (number, epoch) in closed else CommitStatus.DUPLICATE
+            )
+            firsts[number, epoch, reports[position].report_id] = position
     open_ids = sorted(key for key in firsts if key[:2] not in closed)
     new = {key: firsts[key] for key in _insert_new(db, open_ids)}
-    for key in _take_back(db, arrivals, new):
+    for key in _redeem(db, reports, new):
         del new[key]
-        vouchers.refuse_spent(verdicts, arrivals, places[key[:2]], [key])
-    fresh: dict[Cell, list[bytes]] = {}
-    for place in new.values():
-        verdicts[place] = Verdict.COUNTED
-        fresh.setdefault(arrivals[place].cell, []).append(arrivals[place].payload)
-    tallied = {
-        cell: (len(payloads), batches.tallied(cell, payloads, tally))
-        for cell, payloads in fresh.items()
+        vouchers.mark_spent(statuses, reports, positions_by_epoch[key[:2]], [key])
+    payloads_by_key: dict[TallyKey, list[bytes]] = {}
+    for position in new.values():
+        statuses[position] = CommitStatus.COUNTED
+        payloads_by_key.setdefault(reports[position].key, []).append(reports[position].payload)
+    tallies = {
+        key: (len(payloads), batches.tally_payloads(key, payloads, tally))
+        for key, payloads in payloads_by_key.items()
     }
-    return Committed(verdicts, _append(db, numbers, known, tallied))
+    return CommitResult(statuses, _append(db, numbers, known_cells, tallies))
 
 
 def commit_blocks(
-    db: Session,
+    db: Transaction,
     numbers: Mapping[str, int],
-    known: Mapping[Cell, CellRow],
-    found: Sequence[tuple[Block, Sequence[Part]]],
-    tally: Tally,
-) -> tuple[list[Counter[tuple[str, Verdict]] | None], Mapping[Cell, CellRow]]:
-    """The same for blocks; the verdicts counted, and the cells met for the first time."""
-    group = spool_blocks.Group(db, numbers, found)
-    _share(db, group.places)
-    closed = _closed(db, group.places)
-    for place in group.places:
-        if place in closed:
-            group.refuse(place)
+    known_cells: Mapping[TallyKey, CellRow],
+    blocks: Sequence[tuple[BlockId, Sequence[PartialTally]]],
+    tally: TallyKernel,
+) -> tuple[list[Counter[tuple[str, CommitStatus]] | None], Mapping[TallyKey, CellRow]]:
+    """The same for blocks; the status counts of each, and the cells that are new."""
+    batch = spool_blocks.BlockBatch(db, numbers, blocks)
+    _lock_open(db, batch.epoch_keys)
+    closed = _select_closed(db, batch.epoch_keys)
+    for epoch_key in batch.epoch_keys:
+        if epoch_key in closed:
+            batch.refuse(epoch_key)
         else:
-            new = [report_id for _, _, report_id in _inserted(db, place, group.ids(place))]
-            group.admit(place, new, tally)
-    return group.verdicts, _append(db, numbers, known, group.fresh)
+            new = [
+                report_id for _, _, report_id in _insert_many(db, epoch_key, batch.ids(epoch_key))
+            ]
+            batch.admit(epoch_key, new, tally)
+    return batch.status_counts, _append(db, numbers, known_cells, batch.new_tallies)
 
 
-def close(db: Session, number: int, epoch: int, now: float) -> bool:
+def close(db: Transaction, number: int, epoch: int, now: float) -> bool:
     """Fold what is left, store the fact; False if it was stored before."""
     db.execute(_ALONE, (number, epoch))
     db.wait_for(Lock.FOLD)
@@ -164,15 +168,15 @@ def sweep(db: Statements, number: int, epoch: int) -> bool:
     return all(db.execute(each, (number, epoch, most)).rowcount < most for each in _SWEPT)
 
 
-def _share(db: Statements, epochs: Sequence[tuple[int, int]]) -> None:
+def _lock_open(db: Statements, epochs: Sequence[tuple[int, int]]) -> None:
     """Keep these epochs from closing until the transaction ends."""
     db.execute(_SHARE, _columns(epochs, 2))
 
 
-def _closed(db: Statements, epochs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Those of the (collection, epoch) that are closed."""
-    found = db.execute(_CLOSED, _columns(epochs, 2))
-    return {(row["collection"], row["epoch"]) for row in named(Row, found)}
+def _select_closed(db: Statements, epochs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+    """The closed ones among these (collection, epoch)."""
+    rows = db.execute(_CLOSED, _columns(epochs, 2))
+    return {(row["collection"], row["epoch"]) for row in read_rows(Row, rows)}
 
 
 def _insert_new(
@@ -182,21 +186,21 @@ def _insert_new(
     return db.execute(_INSERT_IDS, _columns(ids, 3)).fetchall() if ids else []
 
 
-def _inserted(
-    db: Statements, place: spool_blocks.Place, ids: Sequence[bytes]
+def _insert_many(
+    db: Statements, epoch_key: spool_blocks.EpochKey, ids: Sequence[bytes]
 ) -> Iterator[tuple[int, int, bytes]]:
     """The same for very many ids of one epoch."""
     for start in range(0, len(ids), IDS_AT_ONCE):
         part = ids[start : start + IDS_AT_ONCE]
-        yield from _insert_new(db, [(*place, report_id) for report_id in part])
+        yield from _insert_new(db, [(*epoch_key, report_id) for report_id in part])
 
 
-def _take_back(
-    db: Statements, arrivals: Sequence[Arrival], new: Mapping[vouchers.Key, int]
-) -> list[vouchers.Key]:
+def _redeem(
+    db: Statements, reports: Sequence[AcceptedReport], new: Mapping[vouchers.ScopedId, int]
+) -> list[vouchers.ScopedId]:
     """Redeem what the new ones carry, and delete the ids of those refused; returns these."""
-    refused = vouchers.turned_away(
-        arrivals, new, lambda serials: db.execute(_REDEEM, _columns(serials, 3)).fetchall()
+    refused = vouchers.find_spent(
+        reports, new, lambda serials: db.execute(_REDEEM, _columns(serials, 3)).fetchall()
     )
     if refused:
         db.execute(_TAKE_BACK, _columns(refused, 3))
@@ -211,33 +215,35 @@ def _columns(rows: Sequence[tuple[object, ...]], width: int) -> list[list[object
 def _append(
     db: Statements,
     numbers: Mapping[str, int],
-    known: Mapping[Cell, CellRow],
-    fresh: Mapping[Cell, tuple[int, Counts]],
-) -> dict[Cell, CellRow]:
+    known_cells: Mapping[TallyKey, CellRow],
+    tallies: Mapping[TallyKey, tuple[int, Counts]],
+) -> dict[TallyKey, CellRow]:
     """A delta for each cell; returns the cells that are not among the known ones."""
-    met: dict[Cell, CellRow] = {}
+    new_cells: dict[TallyKey, CellRow] = {}
     rows: list[tuple[object, ...]] = []
-    for cell, (n, delta) in sorted(fresh.items(), key=lambda item: _key(numbers, item[0])):
-        row = known.get(cell) or met.setdefault(cell, _cell(db, _key(numbers, cell), delta))
+    for key, (n, delta) in sorted(tallies.items(), key=lambda item: _columns_of(numbers, item[0])):
+        row = known_cells.get(key) or new_cells.setdefault(
+            key, _cell(db, _columns_of(numbers, key), delta)
+        )
         if row.tally_size != len(delta):
-            raise batches.length_changed(cell, len(delta))
+            raise batches.length_error(key, len(delta))
         sums = seal(n, row.number), body(delta)
-        rows.append((row.number, n, *rollup.spelled(delta), *sums))
+        rows.append((row.number, n, *rollup.encode_delta(delta), *sums))
     if rows:
         db.execute(_APPEND, _columns(rows, 6))
-    return met
+    return new_cells
 
 
-def _key(numbers: Mapping[str, int], cell: Cell) -> tuple[int, int, int, int]:
+def _columns_of(numbers: Mapping[str, int], cell: TallyKey) -> tuple[int, int, int, int]:
     return numbers[cell.collection], cell.epoch, cell.manifest_version, cell.cohort
 
 
 def _cell(db: Statements, key: tuple[int, int, int, int], delta: Counts) -> CellRow:
-    """The cell's row, made by whoever counts in it first.
+    """The cell's row; inserted with the first report that it counts.
 
     Where the row is damaged its size says nothing: reports are added, and the cell stays damaged.
     """
     db.execute(_INSERT_CELL, (*key, len(delta), seal(0, *key, len(delta))))
-    [row] = named(Row, db.execute(_CELL, key))
+    [row] = read_rows(Row, db.execute(_CELL, key))
     size = row["tally_size"]
     return CellRow(row["number"], len(delta) if size is None else size)

@@ -10,11 +10,11 @@ from deniable_aggregator.store.checksums import (
     BODY_MASK,
     CELL_IS_SEALED,
     DELTA_IS_SEALED,
-    is_sealed,
+    seal_check_sql,
 )
 from deniable_aggregator.store.postgres import rollup
-from deniable_aggregator.store.rows import Cell, CellTally, EpochRow
-from deniable_aggregator.store.statements import Statements, named
+from deniable_aggregator.store.rows import EpochRow, KeyedTally, TallyKey
+from deniable_aggregator.store.statements import Statements, read_rows
 
 _DELTAS = f"""
 select epoch, manifest_version, cohort, deltas.n, places, counts, deltas.body,
@@ -32,10 +32,10 @@ from (
     select epoch, deltas.n, null, null, {DELTA_IS_SEALED}
     from deltas join cells on cells.number = cell where collection = ?
     union all
-    select epoch, 0, closed_at, null, {is_sealed("closed_at", "collection", "epoch")}
+    select epoch, 0, closed_at, null, {seal_check_sql("closed_at", "collection", "epoch")}
     from closed_epochs where collection = ?
     union all
-    select epoch, 0, null, expired_at, {is_sealed("expired_at", "collection", "epoch")}
+    select epoch, 0, null, expired_at, {seal_check_sql("expired_at", "collection", "epoch")}
     from expired_epochs where collection = ?
 ) as found group by epoch order by epoch"""  # noqa: S608
 
@@ -53,19 +53,19 @@ class _Delta(NamedTuple):
     sealed: int
 
 
-def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
+def tallies(db: Statements, collection: str, first_epoch: int, last_epoch: int) -> list[KeyedTally]:
     """What is folded and what is not, in the one snapshot of the caller's transaction.
 
     Raises DamagedError where a cell or a delta differs from its checksums.
     """
-    rows = stored_tallies.folded(db, collection, first_epoch, last_epoch)
-    found = {row.cell: row for row in rows}
+    rows = stored_tallies.read_cells(db, collection, first_epoch, last_epoch)
+    row_of = {row.key: row for row in rows}
     deltas = db.execute(_DELTAS, (collection, first_epoch, last_epoch))
-    for delta in named(_Delta, deltas):
+    for delta in read_rows(_Delta, deltas):
         if not delta.sealed:
             raise DamagedError(collection, delta.epoch)
-        row = found[Cell(collection, delta.epoch, delta.manifest_version, delta.cohort)]
-        rollup.add(row.tally, delta.places, delta.counts)
+        row = row_of[TallyKey(collection, delta.epoch, delta.manifest_version, delta.cohort)]
+        rollup.add_delta(row.tally, delta.places, delta.counts)
         row.n += delta.n
         row.stored_body = (row.stored_body + delta.body) & BODY_MASK
     return [row.checked() for row in rows]

@@ -13,24 +13,24 @@ from functools import cache
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import epoch_closing, spool_blocks, vouchers
-from deniable_aggregator.store.batches import by_epoch, length_changed, tallied
+from deniable_aggregator.store.batches import group_by_epoch, length_error, tally_payloads
 from deniable_aggregator.store.checksums import (
     BODY_MASK,
     CELL_IS_SEALED,
     PRIME,
-    added_seal,
     seal,
+    seal_increment,
 )
 from deniable_aggregator.store.rows import (
-    Arrival,
-    Block,
-    Cell,
+    AcceptedReport,
+    BlockId,
+    CommitStatus,
     Counts,
-    Part,
-    Tally,
-    Verdict,
+    PartialTally,
+    TallyKernel,
+    TallyKey,
 )
-from deniable_aggregator.store.statements import Row, Statements, named
+from deniable_aggregator.store.statements import Row, Statements, read_rows
 from deniable_aggregator.store.tally_pages import add_pages, body_of_pages, changed_pages
 
 IDS_AT_ONCE = 128
@@ -66,44 +66,47 @@ _REDEEM = """
 insert into vouchers (collection, epoch, serial) values (?, ?, ?) on conflict do nothing"""
 
 
-def commit(
-    db: Statements, numbers: Mapping[str, int], arrivals: Sequence[Arrival], tally: Tally
-) -> list[Verdict]:
+def commit_reports(
+    db: Statements,
+    numbers: Mapping[str, int],
+    reports: Sequence[AcceptedReport],
+    tally: TallyKernel,
+) -> list[CommitStatus]:
     """Insert ids and serials that are new, then add the tally of their reports, cell by cell."""
-    verdicts = [Verdict.DUPLICATE] * len(arrivals)
-    fresh: dict[Cell, list[bytes]] = {}
-    for (collection, epoch), places in by_epoch(arrivals).items():
+    statuses = [CommitStatus.DUPLICATE] * len(reports)
+    payloads_by_key: dict[TallyKey, list[bytes]] = {}
+    for (collection, epoch), positions in group_by_epoch(reports).items():
         number = _number(numbers, collection)
         if epoch_closing.is_closed(db, number, epoch):
-            for place in places:
-                verdicts[place] = Verdict.CLOSED
+            for position in positions:
+                statuses[position] = CommitStatus.CLOSED
             continue
-        for place in _admit(db, number, epoch, arrivals, places, verdicts):
-            verdicts[place] = Verdict.COUNTED
-            fresh.setdefault(arrivals[place].cell, []).append(arrivals[place].payload)
-    for cell, payloads in fresh.items():
-        delta = tallied(cell, payloads, tally)
-        _add(db, _number(numbers, cell.collection), cell, len(payloads), delta)
-    return verdicts
+        for position in _admit(db, number, epoch, reports, positions, statuses):
+            statuses[position] = CommitStatus.COUNTED
+            payloads_by_key.setdefault(reports[position].key, []).append(reports[position].payload)
+    for key, payloads in payloads_by_key.items():
+        delta = tally_payloads(key, payloads, tally)
+        _add(db, _number(numbers, key.collection), key, len(payloads), delta)
+    return statuses
 
 
 def commit_blocks(
     db: Statements,
     numbers: Mapping[str, int],
-    found: Sequence[tuple[Block, Sequence[Part]]],
-    tally: Tally,
-) -> list[Counter[tuple[str, Verdict]] | None]:
+    blocks: Sequence[tuple[BlockId, Sequence[PartialTally]]],
+    tally: TallyKernel,
+) -> list[Counter[tuple[str, CommitStatus]] | None]:
     """Insert the ids that are new, in their order, and add what the blocks have of them."""
-    group = spool_blocks.Group(db, numbers, found)
-    for number, epoch in group.places:
+    batch = spool_blocks.BlockBatch(db, numbers, blocks)
+    for number, epoch in batch.epoch_keys:
         if epoch_closing.is_closed(db, number, epoch):
-            group.refuse((number, epoch))
+            batch.refuse((number, epoch))
         else:
-            new = _insert_new(db, number, epoch, group.ids((number, epoch)))
-            group.admit((number, epoch), new, tally)
-    for cell, (n, delta) in group.fresh.items():
-        _add(db, _number(numbers, cell.collection), cell, n, delta)
-    return group.verdicts
+            new = _insert_new(db, number, epoch, batch.ids((number, epoch)))
+            batch.admit((number, epoch), new, tally)
+    for key, (n, delta) in batch.new_tallies.items():
+        _add(db, _number(numbers, key.collection), key, n, delta)
+    return batch.status_counts
 
 
 def sweep(db: Statements, number: int, epoch: int) -> bool:
@@ -125,26 +128,26 @@ def _admit(
     db: Statements,
     number: int,
     epoch: int,
-    arrivals: Sequence[Arrival],
-    places: Sequence[int],
-    verdicts: list[Verdict],
+    reports: Sequence[AcceptedReport],
+    positions: Sequence[int],
+    statuses: list[CommitStatus],
 ) -> list[int]:
-    """Insert what is new of an open epoch; the places of the reports to count."""
-    firsts = {arrivals[place].report_id: place for place in reversed(places)}
+    """Insert what is new of an open epoch; the positions of the reports to count."""
+    firsts = {reports[position].report_id: position for position in reversed(positions)}
     new = {
         (number, epoch, report_id): firsts[report_id]
         for report_id in _insert_new(db, number, epoch, list(firsts))
     }
-    refused = vouchers.turned_away(arrivals, new, lambda serials: _redeem(db, serials))
+    refused = vouchers.find_spent(reports, new, lambda serials: _redeem(db, serials))
     if refused:
         for key in refused:
             db.execute(_TAKE_BACK, key)
             del new[key]
-        vouchers.refuse_spent(verdicts, arrivals, places, refused)
+        vouchers.mark_spent(statuses, reports, positions, refused)
     return list(new.values())
 
 
-def _redeem(db: Statements, serials: Sequence[vouchers.Key]) -> list[vouchers.Key]:
+def _redeem(db: Statements, serials: Sequence[vouchers.ScopedId]) -> list[vouchers.ScopedId]:
     """Insert those that are not there; returns them."""
     return [key for key in serials if db.execute(_REDEEM, key).rowcount]
 
@@ -170,7 +173,7 @@ def _insert_new(db: Statements, number: int, epoch: int, ids: list[bytes]) -> li
 @cache
 def _insert_ids(count: int) -> str:
     """One statement for many ids: each statement may wait for the interpreter, under load 5 ms."""
-    rows = ", ".join(f"(?1, ?2, ?{place})" for place in range(3, 3 + count))
+    rows = ", ".join(f"(?1, ?2, ?{parameter})" for parameter in range(3, 3 + count))
     return f"insert into seen (collection, epoch, id) values {rows}"  # noqa: S608
 
 
@@ -186,16 +189,16 @@ def _number(numbers: Mapping[str, int], collection: str) -> int:
         raise StoreError(f"collection {collection!r} has no manifest in this store") from None
 
 
-def _add(db: Statements, number: int, cell: Cell, n: int, delta: Counts) -> None:
-    key = (number, cell.epoch, cell.manifest_version, cell.cohort)
+def _add(db: Statements, number: int, key: TallyKey, n: int, delta: Counts) -> None:
+    columns = (number, key.epoch, key.manifest_version, key.cohort)
     pages = list(changed_pages(delta))
-    sums = seal(n, *key, len(delta)), body_of_pages(pages), added_seal(n)
-    row = (*key, n, len(delta), *sums)
+    sums = seal(n, *columns, len(delta)), body_of_pages(pages), seal_increment(n)
+    row = (*columns, n, len(delta), *sums)
     rows = db.execute(_ADD_TO_CELL, row).fetchall()
     if not rows:
-        [kept] = named(Row, db.execute(_IS_SEALED, key))
-        if kept["sealed"]:
-            raise length_changed(cell, len(delta))
+        [stored] = read_rows(Row, db.execute(_IS_SEALED, columns))
+        if stored["sealed"]:
+            raise length_error(key, len(delta))
         db.execute(_ADD_TO_DAMAGED_CELL, row)  # it stays damaged; other cells are counted
-        rows = [(kept["number"],)]
+        rows = [(stored["number"],)]
     add_pages(db, rows[0][0], pages)
