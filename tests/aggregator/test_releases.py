@@ -21,7 +21,7 @@ from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.queries.releases import release, releases
 from deniable_aggregator.releases.kinds.contract import Drawn, Facts, Plan, Tallies
 from deniable_aggregator.releases.service import FAILED
-from deniable_aggregator.store.rows import ChargeRow, Decide
+from deniable_aggregator.store.rows import ChargeCheck, ChargeRow
 from deniable_shared.coins import Coins
 from support.release_plans import Counts
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, asked, document, opened, over
@@ -143,7 +143,7 @@ def test_what_another_charged_between_decision_and_writing_is_decided_again(
     store = world.world.service.store
     honest = store.charge
 
-    def late(row: ChargeRow, decide: Decide, *, audit: AuditEntry | None) -> ChargeRow:
+    def late(row: ChargeRow, decide: ChargeCheck, *, audit: AuditEntry | None) -> ChargeRow:
         monkeypatch.undo()
         world.releases.release(world.collection, asked("0.3"), audit=None)
         return honest(row, decide, audit=audit)

@@ -23,7 +23,8 @@ from hypothesis.stateful import invariant, rule, run_state_machine_as_test
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.inspection import log_audit
 from deniable_aggregator.keys.rotation import PENDING_SECONDS
-from deniable_aggregator.store import counting
+from deniable_aggregator.store import epoch_closing
+from deniable_aggregator.store.sqlite import commit
 from deniable_client import Ceiling, Outcome, randomize, recorder
 from deniable_client.repeat_rules import Fresh
 from deniable_shared.key_list import verify_key_list
@@ -158,8 +159,8 @@ MUTANTS: dict[str, tuple[tuple[object, str, object], ...]] = {
         (recorder, "begins_hold", always),
     ),
     "a hold that costs nothing": ((recorder, "_CHARGE", free),),
-    "an id that counts whenever it comes": ((counting, "_insert_new", every_id),),
-    "a closed epoch that still counts": ((counting, "is_closed", lambda *which: False),),
+    "an id that counts whenever it comes": ((commit, "_insert_new", every_id),),
+    "a closed epoch that still counts": ((epoch_closing, "is_closed", lambda *which: False),),
 }
 
 

@@ -23,7 +23,7 @@ from deniable_aggregator.releases.request import Selection
 from deniable_aggregator.retention import first_kept
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow
-from deniable_aggregator.store.spooled import counted_at
+from deniable_aggregator.store.spool_progress import counted_time
 from deniable_shared.epochs import closes_at, epoch_at
 
 MOST_EPOCHS = 1_000
@@ -76,7 +76,7 @@ def _over(
     store: Reports, collection: Collection, selection: Selection, now: float
 ) -> tuple[int, ...]:
     """Those asked for that are over, however few reports they have."""
-    now = counted_at(now, store.spools())
+    now = counted_time(now, store.spool_progress())
     calendar = _Calendar(collection, {row.epoch: row for row in store.epochs(collection.id)}, now)
     asked = _asked(collection, selection, now)
     if selection.bounded or selection.listed is not None:
@@ -121,7 +121,7 @@ def tallies_of(store: Reports, collection: Collection, facts: Facts) -> Tallies:
     """
     parts: dict[tuple[int, int], Part] = {}
     for row in cells_of(store, collection, facts.epochs):
-        place = row.cell.epoch, row.cell.cohort
+        place = row.key.epoch, row.key.cohort
         known = parts.get(place)
         n, counts = (0, 0) if known is None else (known.n, known.counts)
         parts[place] = Part(*place, n + row.n, row.tally + counts)

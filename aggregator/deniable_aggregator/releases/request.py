@@ -21,7 +21,7 @@ from deniable_aggregator.releases.kinds.contract import (
     SessionPlan,
     SimulatedPlan,
 )
-from deniable_aggregator.store.rows import CellTally
+from deniable_aggregator.store.rows import KeyedTally
 from deniable_shared.canonical import canonical_json
 from deniable_shared.errors import DeniableError
 
@@ -94,11 +94,11 @@ def request_digest(
     return sha256(canonical_json(asked) + terms(plan)).digest()
 
 
-def tally_digest(cells: Iterable[CellTally]) -> bytes:
+def tally_digest(cells: Iterable[KeyedTally]) -> bytes:
     """Of cells in their order: which they are, their n, their counts."""
     found = sha256()
     for row in cells:
-        cell = row.cell
+        cell = row.key
         found.update(
             f"{cell.epoch} {cell.manifest_version} {cell.cohort} {row.n} {len(row.tally)} ".encode()
         )

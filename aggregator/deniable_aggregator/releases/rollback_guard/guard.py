@@ -23,7 +23,7 @@ from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.heads import Heads
-from deniable_aggregator.store.ledger_chain import End, extended, head_of
+from deniable_aggregator.store.ledger_chain import ChainHead, extend_head, ledger_head
 from deniable_aggregator.store.protocols import Audit, Collections, Ledger
 from deniable_shared.transparency_log import GENESIS
 
@@ -166,10 +166,12 @@ def followed(heads: Heads, store: HeadStore) -> Heads:
     """With everything that the store has beyond them."""
     for row in store.ledger(heads.ledger.size):
         heads = heads.after(row)
-    found = replace(without_deleted(heads, store), log=End(*store.log_head()))
+    found = replace(without_deleted(heads, store), log=ChainHead(*store.log_head()))
     known = found.known.union(store.collections())
     found = replace(found, collections=tuple(sorted(known)))
-    return replace(found, audit=End(*store.audit_head())) if has_audit(heads, store) else found
+    return (
+        replace(found, audit=ChainHead(*store.audit_head())) if has_audit(heads, store) else found
+    )
 
 
 def without_deleted(heads: Heads, store: HeadStore) -> Heads:
@@ -203,7 +205,7 @@ def is_owed(heads: Heads, store: HeadStore) -> bool:
 def is_behind(heads: Heads, store: HeadStore) -> bool:
     """Whether the store lacks anything that the file has seen, from the beginning on."""
     rows = store.ledger()[: heads.ledger.size]
-    same = len(rows) == heads.ledger.size and head_of(rows).hex() == heads.ledger.head
+    same = len(rows) == heads.ledger.size and ledger_head(rows).hex() == heads.ledger.head
     return heads.unknown or not same or store.log_head_at(heads.log.size) != heads.log.head
 
 
@@ -214,4 +216,4 @@ def _last_is_there(heads: Heads, store: HeadStore) -> bool:
         return True
     before = heads.charges[-2].head if len(heads.charges) > 1 else GENESIS.hex()
     rows = store.ledger(heads.ledger.size - 1)[:1]
-    return bool(rows) and extended(bytes.fromhex(before), rows[0]).hex() == heads.ledger.head
+    return bool(rows) and extend_head(bytes.fromhex(before), rows[0]).hex() == heads.ledger.head

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from deniable_aggregator.store.sessions import Connection, Lock, connected, refusals
+from deniable_aggregator.store.postgres.pool import Connection, Lock, connect, translate_errors
 
 _ASK = b"select pg_try_advisory_lock(%s)"
 
@@ -29,7 +29,7 @@ class Leadership:
 
     def take(self) -> bool:
         """Whether this process leads; StoreError where the database cannot be reached."""
-        with self._lock, refusals():
+        with self._lock, translate_errors():
             try:
                 return self._take()
             except psycopg.Error:
@@ -43,12 +43,12 @@ class Leadership:
 
     def _take(self) -> bool:
         if self._connection is None:
-            self._connection = connected(self.url)
+            self._connection = connect(self.url)
         if self._leads:
             self._connection.execute(b"select 1")  # raises if the connection is lost
         else:
-            [[got]] = self._connection.execute(_ASK, (int(Lock.LEADER),)).fetchall()
-            self._leads = bool(got)
+            [[acquired]] = self._connection.execute(_ASK, (int(Lock.LEADER),)).fetchall()
+            self._leads = bool(acquired)
         return self._leads
 
     def _drop(self) -> None:

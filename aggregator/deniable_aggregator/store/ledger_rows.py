@@ -11,9 +11,9 @@ from hashlib import sha256
 from typing import Any
 
 from deniable_aggregator.errors import DamagedError
-from deniable_aggregator.store import checksums, journal
-from deniable_aggregator.store.rows import ChargeRow, Decide, ResultRow
-from deniable_aggregator.store.statements import Row, Statements, named
+from deniable_aggregator.store import checksums, transparency_log
+from deniable_aggregator.store.rows import ChargeCheck, ChargeRow, ResultRow
+from deniable_aggregator.store.statements import Row, Statements, read_rows
 from deniable_shared.transparency_log import release_entry
 
 _LEDGER = """
@@ -39,13 +39,13 @@ where release = ? and session_records.number >= ? order by session_records.numbe
 _OF_COLLECTION = " where collection = ?"
 
 
-def charge(db: Statements, number: int, row: ChargeRow, decide: Decide) -> ChargeRow:
+def charge(db: Statements, number: int, row: ChargeRow, decide: ChargeCheck) -> ChargeRow:
     """The charge that is there for this request, or `row` if `decide` lets it through."""
-    known = charge_for(db, number, row.request)
-    if known is not None:
-        return known
+    earlier = charge_for(db, number, row.request)
+    if earlier is not None:
+        return earlier
     decide(charges(db, number))
-    spelled = runs(row.epochs)
+    spelled = format_epochs(row.epochs)
     db.execute(
         _ADD_CHARGE,
         (
@@ -59,7 +59,7 @@ def charge(db: Statements, number: int, row: ChargeRow, decide: Decide) -> Charg
             row.delta,
             row.adjacency,
             row.created,
-            checksums.of_charge(row, spelled),
+            checksums.charge_checksum(row, spelled),
         ),
     )
     return row
@@ -67,27 +67,27 @@ def charge(db: Statements, number: int, row: ChargeRow, decide: Decide) -> Charg
 
 def charges(db: Statements, number: int) -> list[ChargeRow]:
     """Of a collection, oldest first."""
-    return list(named(_charge, db.execute(f"{_CHARGES} order by position", (number,))))
+    return list(read_rows(_charge, db.execute(f"{_CHARGES} order by position", (number,))))
 
 
 def ledger(db: Statements, first: int) -> list[ChargeRow]:
     """Of all collections from index `first` on, oldest first."""
-    found = db.execute(f"{_LEDGER} where position > ? order by position", (first,))
-    return list(named(_charge, found))
+    rows = db.execute(f"{_LEDGER} where position > ? order by position", (first,))
+    return list(read_rows(_charge, rows))
 
 
 def charge_for(db: Statements, number: int, request: bytes) -> ChargeRow | None:
     """The charge for this request."""
-    [*found] = named(_charge, db.execute(f"{_CHARGES} and request = ?", (number, request)))
-    return found[0] if found else None
+    [*rows] = read_rows(_charge, db.execute(f"{_CHARGES} and request = ?", (number, request)))
+    return rows[0] if rows else None
 
 
 def store_result(db: Statements, row: ResultRow, record: bytes | None) -> ResultRow:
     """The result that is there, or `row` with its log entry and, of a session, record 0."""
-    known = result(db, row.release)
-    if known is not None:
-        return known
-    position = journal.append(db, release_entry(row.salt, row.document))
+    earlier = result(db, row.release)
+    if earlier is not None:
+        return earlier
+    position = transparency_log.append(db, release_entry(row.salt, row.document))
     db.execute(
         "insert into results (release, position, salt, document) values (?, ?, ?, ?)",
         (row.release, position, row.salt, row.document),
@@ -99,14 +99,14 @@ def store_result(db: Statements, row: ResultRow, record: bytes | None) -> Result
 
 def result(db: Statements, release: str) -> ResultRow | None:
     """Of one release."""
-    [*found] = named(_result, db.execute(f"{_RESULTS} where results.release = ?", (release,)))
-    return found[0] if found else None
+    [*rows] = read_rows(_result, db.execute(f"{_RESULTS} where results.release = ?", (release,)))
+    return rows[0] if rows else None
 
 
 def results(db: Statements, number: int) -> list[ResultRow]:
     """Of a collection, in the order of the log."""
-    found = db.execute(f"{_RESULTS}{_OF_COLLECTION} order by results.position", (number,))
-    return list(named(_result, found))
+    rows = db.execute(f"{_RESULTS}{_OF_COLLECTION} order by results.position", (number,))
+    return list(read_rows(_result, rows))
 
 
 def add_record(db: Statements, release: str, number: int, record: bytes) -> bool:
@@ -116,24 +116,24 @@ def add_record(db: Statements, release: str, number: int, record: bytes) -> bool
         return False
     db.execute(
         "insert into session_records (release, number, record, checksum) values (?, ?, ?, ?)",
-        (release, number, record, checksums.of_record(release, number, record)),
+        (release, number, record, checksums.record_checksum(release, number, record)),
     )
     return True
 
 
 def records(db: Statements, release: str, first: int) -> list[bytes]:
     """A session's records from `first` on; raises DamagedError for one that is not as written."""
-    rows = list(named(Row, db.execute(_RECORDS, (release, first))))
+    rows = list(read_rows(Row, db.execute(_RECORDS, (release, first))))
     for row in rows:
-        if row["checksum"] != checksums.of_record(release, row["number"], row["record"]):
+        if row["checksum"] != checksums.record_checksum(release, row["number"], row["record"]):
             raise DamagedError(row["collection"], what="answers of a session")
     return [row["record"] for row in rows]
 
 
 def session_sizes(db: Statements) -> dict[str, int]:
     """Release → number of its session's records."""
-    found = db.execute("select release, count(*) as size from session_records group by release")
-    return {row["release"]: row["size"] for row in named(Row, found)}
+    rows = db.execute("select release, count(*) as size from session_records group by release")
+    return {row["release"]: row["size"] for row in read_rows(Row, rows)}
 
 
 def _result(
@@ -154,12 +154,12 @@ def _result(
 def _charge(*, epochs: str, checksum: int, **columns: Any) -> ChargeRow:
     """Raises DamagedError for an entry that is not as it was written."""
     row = ChargeRow(epochs=(), **columns)
-    if checksums.of_charge(row, epochs) != checksum:
+    if checksums.charge_checksum(row, epochs) != checksum:
         raise DamagedError(row.collection, what="the ledger")
-    return replace(row, epochs=tuple(epochs_in(epochs)))
+    return replace(row, epochs=tuple(parse_epochs(epochs)))
 
 
-def runs(epochs: Sequence[int]) -> str:
+def format_epochs(epochs: Sequence[int]) -> str:
     """Ascending numbers as "1-3,5"."""
     runs: list[list[int]] = []
     for epoch in epochs:
@@ -170,7 +170,7 @@ def runs(epochs: Sequence[int]) -> str:
     return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in runs)
 
 
-def epochs_in(runs: str) -> Iterator[int]:
+def parse_epochs(runs: str) -> Iterator[int]:
     for run in runs.split(","):
         first, _, last = run.partition("-")
         yield from range(int(first), int(last or first) + 1)

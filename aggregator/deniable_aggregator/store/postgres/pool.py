@@ -58,13 +58,13 @@ class Lock(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class Transaction:
     """A connection inside a transaction, as `Statements`: binary both ways."""
 
     connection: Connection
 
     def execute(self, sql: str, parameters: Sequence[object] = ()) -> Rows:
-        return self.connection.execute(_spelled(sql), parameters, binary=True)
+        return self.connection.execute(_postgres_sql(sql), parameters, binary=True)
 
     def wait_for(self, lock: Lock) -> None:
         """Hold it until the transaction ends."""
@@ -72,17 +72,17 @@ class Session:
 
     def get(self, lock: Lock) -> bool:
         """Hold it until the transaction ends, or False if somebody else does."""
-        [[got]] = self.execute("select pg_try_advisory_xact_lock(?)", (int(lock),)).fetchall()
-        return bool(got)
+        [[acquired]] = self.execute("select pg_try_advisory_xact_lock(?)", (int(lock),)).fetchall()
+        return bool(acquired)
 
 
 @cache
-def _spelled(sql: str) -> bytes:
+def _postgres_sql(sql: str) -> bytes:
     return sql.replace("%", "%%").replace("?", "%b").encode()
 
 
-class Sessions:
-    """`write`, `read` and `begin` lend a `Session`; `close` closes all connections."""
+class PostgresPool:
+    """`write`, `read` and `begin` lend a `Transaction`; `close` closes all connections."""
 
     def __init__(self, url: str, *, factory: Factory = psycopg.Connection) -> None:
         self._writing = threading.Lock()
@@ -99,33 +99,33 @@ class Sessions:
             name="deniable",
             open=False,
         )
-        with refusals():
+        with translate_errors():
             self._pool.open()
 
     @contextmanager
-    def write(self) -> Iterator[Session]:
+    def write(self) -> Iterator[Transaction]:
         """A transaction, one at a time over all processes; of this one only it has a connection."""
         with self._writing, self.begin() as session:
             session.wait_for(Lock.WRITE)
             yield session
 
     @contextmanager
-    def read(self) -> Iterator[Session]:
+    def read(self) -> Iterator[Transaction]:
         """One snapshot, which cannot write."""
         with self.begin(BEGIN_READING) as session:
             yield session
 
     @contextmanager
-    def ask(self, seconds: float) -> Iterator[Session]:
+    def ask(self, seconds: float) -> Iterator[Transaction]:
         """As `read`, but waits no longer than that for a connection."""
         with self.begin(BEGIN_READING, seconds) as session:
             yield session
 
     @contextmanager
-    def begin(self, statement: str = BEGIN, seconds: float | None = None) -> Iterator[Session]:
+    def begin(self, statement: str = BEGIN, seconds: float | None = None) -> Iterator[Transaction]:
         """A transaction: durable after the block, or rolled back. StoreError if it is refused."""
-        with refusals(), self._lent(seconds) as connection:
-            session = Session(connection)
+        with translate_errors(), self._lent(seconds) as connection:
+            session = Transaction(connection)
             session.execute(statement)
             try:
                 yield session
@@ -151,14 +151,14 @@ class Sessions:
 
 
 @contextmanager
-def read_once(url: str) -> Iterator[Session]:
+def read_once(url: str) -> Iterator[Transaction]:
     """One snapshot over a connection of its own, without a pool."""
-    with refusals(), closing(psycopg.connect(conninfo(url), autocommit=True)) as connection:
+    with translate_errors(), closing(psycopg.connect(conninfo(url), autocommit=True)) as connection:
         connection.execute(BEGIN_READING.encode())
-        yield Session(connection)
+        yield Transaction(connection)
 
 
-def connected(url: str) -> Connection:
+def connect(url: str) -> Connection:
     """A connection outside of any pool, durable like those inside; raises what psycopg raises."""
     connection = psycopg.connect(conninfo(url), autocommit=True)
     try:
@@ -170,10 +170,10 @@ def connected(url: str) -> Connection:
 
 
 @contextmanager
-def write_once(url: str) -> Iterator[Session]:
+def write_once(url: str) -> Iterator[Transaction]:
     """One transaction over a connection of its own, alone among all that write registers."""
-    with refusals(), closing(connected(url)) as connection:
-        session = Session(connection)
+    with translate_errors(), closing(connect(url)) as connection:
+        session = Transaction(connection)
         session.execute(BEGIN)
         session.wait_for(Lock.WRITE)
         yield session
@@ -182,13 +182,13 @@ def write_once(url: str) -> Iterator[Session]:
 
 def conninfo(url: str) -> str:
     """The operator's words, and ours where they say nothing."""
-    with refusals():
-        given = conninfo_to_dict(url)
-    return make_conninfo(url, **{key: DEFAULTS[key] for key in DEFAULTS.keys() - given.keys()})
+    with translate_errors():
+        parameters = conninfo_to_dict(url)
+    return make_conninfo(url, **{key: DEFAULTS[key] for key in DEFAULTS.keys() - parameters.keys()})
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """What PostgreSQL says, in one line and without the rows it speaks of.
 
     StoreUnavailableError where its operation failed, not the statement.
@@ -196,10 +196,10 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        said = error.diag.message_primary or str(error).strip().partition("\n")[0]
-        away = isinstance(error, psycopg.OperationalError)
-        refusal = StoreUnavailableError if away else StoreError
-        raise refusal(f"the database refuses: {said}") from error
+        message = error.diag.message_primary or str(error).strip().partition("\n")[0]
+        unavailable = isinstance(error, psycopg.OperationalError)
+        error_type = StoreUnavailableError if unavailable else StoreError
+        raise error_type(f"the database refuses: {message}") from error
 
 
 def make_durable(connection: Connection) -> None:

@@ -8,12 +8,12 @@ import psycopg
 
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.sessions import (
+from deniable_aggregator.store.postgres.pool import (
     Connection,
     Lock,
     conninfo,
     make_durable,
-    refusals,
+    translate_errors,
 )
 
 LEAST_POSTGRES = 15
@@ -28,7 +28,7 @@ def migrate(url: str) -> str | None:
     Returns the older schema that this call has replaced; None where it replaced none. StoreError
     for a server that cannot be reached or is too old, and for a newer program's database.
     """
-    with refusals(), closing(psycopg.connect(conninfo(url))) as connection:
+    with translate_errors(), closing(psycopg.connect(conninfo(url))) as connection:
         _check_server(connection)
         make_durable(connection)
         if revision_of(connection) == schema.HEAD:
@@ -46,17 +46,21 @@ def migrate(url: str) -> str | None:
 
 def revision_of(connection: Connection) -> str | None:
     """The schema's revision; None in an empty database."""
-    [[there]] = connection.execute(_TABLE).fetchall()
+    [[exists]] = connection.execute(_TABLE).fetchall()
     row = (
-        connection.execute(b"select version_num from alembic_version").fetchone() if there else None
+        connection.execute(b"select version_num from alembic_version").fetchone()
+        if exists
+        else None
     )
     return None if row is None else str(row[0])
 
 
 def _check_server(connection: Connection) -> None:
-    found = connection.info.server_version
-    if found < LEAST_POSTGRES * 10_000:
-        raise StoreError(f"PostgreSQL must be {LEAST_POSTGRES} or newer, this is {found // 10_000}")
+    version = connection.info.server_version
+    if version < LEAST_POSTGRES * 10_000:
+        raise StoreError(
+            f"PostgreSQL must be {LEAST_POSTGRES} or newer, this is {version // 10_000}"
+        )
 
 
 def _upgrade(connection: Connection) -> None:

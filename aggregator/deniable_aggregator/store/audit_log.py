@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from deniable_aggregator.access.audit import AuditEntry, link
 from deniable_aggregator.access.rows import AUDIT_PAGE, AuditRow
-from deniable_aggregator.store.journal import Head
-from deniable_aggregator.store.statements import Statements, named
-from deniable_aggregator.store.tables import Tables
+from deniable_aggregator.store.common_tables import CommonTables
+from deniable_aggregator.store.statements import Statements, read_rows
+from deniable_aggregator.store.transparency_log import LogHead
 from deniable_shared.transparency_log import GENESIS
 
 
@@ -25,11 +25,11 @@ def append(db: Statements, entry: AuditEntry | None) -> None:
     )
 
 
-def head(db: Statements) -> Head:
+def head(db: Statements) -> LogHead:
     """Of the whole chain."""
     statement = "select position as size, head from audit order by position desc limit 1"
-    [*found] = named(Head, db.execute(statement))
-    return found[0] if found else Head(0, GENESIS)
+    [*heads] = read_rows(LogHead, db.execute(statement))
+    return heads[0] if heads else LogHead(0, GENESIS)
 
 
 def entries(db: Statements, first: int) -> list[AuditRow]:
@@ -38,10 +38,10 @@ def entries(db: Statements, first: int) -> list[AuditRow]:
         "select entry, head from audit where position > ? order by position limit ?",
         (first, AUDIT_PAGE),
     )
-    return list(named(AuditRow, rows))
+    return list(read_rows(AuditRow, rows))
 
 
-class AuditTables(Tables):
+class AuditTables(CommonTables):
     """See `protocols.Audit`."""
 
     def record_act(self, entry: AuditEntry) -> None:

@@ -9,7 +9,8 @@ from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.directory_lock import DirectoryLock
 from deniable_aggregator.errors import StoreError
 from deniable_aggregator.store import schema
-from deniable_aggregator.store.opening import open_store, read_beside
+from deniable_aggregator.store.opening import open_read_only, open_store
+from deniable_aggregator.store.sqlite.schema import revision_of
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
@@ -17,19 +18,19 @@ if TYPE_CHECKING:
     from deniable_aggregator.store.protocols import Store
 
 
-def migrated(settings: Settings, clock: Clock = time.time) -> tuple[str | None, str]:
+def migrate(settings: Settings, clock: Clock = time.time) -> tuple[str | None, str]:
     """(schema before, schema after). LockedError where a service runs; StoreError."""
     lock = DirectoryLock.acquire(settings.data)
     try:
-        before = revision(settings)
+        before = current_revision(settings)
         if before != schema.HEAD:
-            opened(settings, actor="deniable migrate", at=clock()).close()
+            open_migrated(settings, actor="deniable migrate", at=clock()).close()
         return before, schema.HEAD
     finally:
         lock.release()
 
 
-def opened(settings: Settings, *, actor: str, at: float) -> Store:
+def open_migrated(settings: Settings, *, actor: str, at: float) -> Store:
     """The store, brought up to date. The audit log has an entry if the schema was an older one."""
     store = open_store(settings)
     try:
@@ -42,31 +43,31 @@ def opened(settings: Settings, *, actor: str, at: float) -> Store:
 
 def require_current(settings: Settings) -> None:
     """Raises StoreError, with the way out, unless the database has this program's schema."""
-    found = revision(settings)
-    schema.refuse_newer(found, "the database")
-    if found is None:
+    version = current_revision(settings)
+    schema.refuse_newer(version, "the database")
+    if version is None:
         raise StoreError(
             "the database is missing or empty: put it back or `deniable restore` a backup; "
             "`deniable ledger reconcile` makes an empty one and goes on without what was in it"
         )
-    if found != schema.HEAD:
+    if version != schema.HEAD:
         raise StoreError(
-            f"the database has schema {found}, this program's is {schema.HEAD}: back it up with "
+            f"the database has schema {version}, this program's is {schema.HEAD}: back it up with "
             "the version that wrote it, then run `deniable migrate` or `deniable serve`"
         )
 
 
-def revision(settings: Settings) -> str | None:
+def current_revision(settings: Settings) -> str | None:
     """The schema that is there, looked at from beside; None where there is none. StoreError."""
     if not settings.shared:
         path = settings.database
-        return schema.revision_of(path) if path.is_file() else None
-    with read_beside(settings) as db:
-        [[there]] = db.execute("select to_regclass('alembic_version') is not null").fetchall()
-        if not there:
+        return revision_of(path) if path.is_file() else None
+    with open_read_only(settings) as db:
+        [[exists]] = db.execute("select to_regclass('alembic_version') is not null").fetchall()
+        if not exists:
             return None
-        [[found]] = db.execute("select version_num from alembic_version").fetchall()
-    return str(found)
+        [[version]] = db.execute("select version_num from alembic_version").fetchall()
+    return str(version)
 
 
 def _record(store: Store, *, actor: str, at: float) -> None:

@@ -15,21 +15,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import schema
-from deniable_aggregator.store.opening import driver_is_there
-from deniable_aggregator.store.portable.reading import (
-    Digest,
-    FileRows,
-    ServerRows,
+from deniable_aggregator.store.opening import require_driver
+from deniable_aggregator.store.portable.snapshot import (
+    PostgresSnapshot,
     Snapshot,
+    SqliteSnapshot,
+    TableDigest,
     digests,
 )
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
+from deniable_aggregator.store.sqlite import schema as sqlite_schema
 from deniable_aggregator.store.statements import Statements
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
-    from deniable_aggregator.store.sessions import Session
+    from deniable_aggregator.store.postgres.pool import Transaction
 
 Check = Callable[[Snapshot], None]
 """Looks at a database that has been filled, before it counts; raises to undo it."""
@@ -43,7 +43,7 @@ class Source:
     """Rows to write, and what their tables must hash to once all of them were read."""
 
     rows: Rows
-    digests: Callable[[], Mapping[str, Digest]]
+    digests: Callable[[], Mapping[str, TableDigest]]
 
 
 def fill(settings: Settings, source: Source, check: Check) -> None:
@@ -52,11 +52,11 @@ def fill(settings: Settings, source: Source, check: Check) -> None:
         for table in TABLES:
             target.insert(table, source.rows(table))
         target.finish()
-        found, wanted = digests(target.filled()), source.digests()
+        written, wanted = digests(target.filled()), source.digests()
         for table in TABLES:
-            if found[table.name] != wanted[table.name]:
+            if written[table.name] != wanted[table.name]:
                 raise StoreError(
-                    f"{table.name} has {found[table.name].rows:,} rows that are not the "
+                    f"{table.name} has {written[table.name].rows:,} rows that are not the "
                     f"{wanted[table.name].rows:,} that should be there: nothing was written"
                 )
         check(target.filled())
@@ -74,13 +74,13 @@ def _empty(settings: Settings) -> Iterator[_Target]:
         with _new_file(settings.database) as target:
             yield target
         return
-    with driver_is_there():
-        from deniable_aggregator.store import postgres_schema
-        from deniable_aggregator.store.sessions import write_once
+    with require_driver():
+        from deniable_aggregator.store.postgres import schema as postgres_schema
+        from deniable_aggregator.store.postgres.pool import write_once
     postgres_schema.migrate(settings.store)
     with write_once(settings.store) as session:
         _require_empty(session)
-        yield _Server(session)
+        yield _PostgresTarget(session)
 
 
 @contextmanager
@@ -90,11 +90,11 @@ def _new_file(path: Path) -> Iterator[_Target]:
     draft = path.with_name(path.name + ".filling")
     draft.unlink(missing_ok=True)
     try:
-        schema.migrate(draft)
+        sqlite_schema.migrate(draft)
         with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
             connection.execute("pragma foreign_keys = on")
             connection.execute("begin immediate")
-            yield _File(connection)
+            yield _SqliteTarget(connection)
             connection.execute("commit")
         draft.replace(path)
         _sync(path.parent)
@@ -105,7 +105,7 @@ def _new_file(path: Path) -> Iterator[_Target]:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _SqliteTarget:
     connection: sqlite3.Connection
 
     def insert(self, table: Table, rows: Iterator[Row]) -> None:
@@ -117,12 +117,12 @@ class _File:
         """Numbers go on by themselves."""
 
     def filled(self) -> Snapshot:
-        return FileRows(self.connection)
+        return SqliteSnapshot(self.connection)
 
 
 @dataclass(frozen=True, slots=True)
-class _Server:
-    session: Session
+class _PostgresTarget:
+    session: Transaction
 
     def insert(self, table: Table, rows: Iterator[Row]) -> None:
         statement = f"copy {table.name} ({table.names}) from stdin"
@@ -142,7 +142,7 @@ class _Server:
             ).fetchall()
 
     def filled(self) -> Snapshot:
-        return ServerRows(self.session)
+        return PostgresSnapshot(self.session)
 
 
 def _require_empty(db: Statements) -> None:

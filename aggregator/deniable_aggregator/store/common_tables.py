@@ -1,15 +1,15 @@
-"""What the classes of tables share, of which each is behind one of `protocols`."""
+"""What the classes of tables share; each implements one of `protocols`."""
 
 from __future__ import annotations
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import collected
+from deniable_aggregator.store import collection_rows
 from deniable_aggregator.store.rejections import Rejections
 from deniable_aggregator.store.rows import CollectionRow
 from deniable_aggregator.store.statements import Connections
 
 
-class Tables:
+class CommonTables:
     """Connections, the numbers of collections, and rejections that are not yet written.
 
     A store is one object that has all the tables, so they share these. None calls another.
@@ -22,12 +22,12 @@ class Tables:
 
     def _collections(self) -> dict[str, CollectionRow]:
         with self._connections.read() as db:
-            found = collected.rows(db)
-        self._numbers = {collection_id: row.number for collection_id, row in found.items()}
-        return found
+            rows = collection_rows.read_all(db)
+        self._numbers = {collection_id: row.number for collection_id, row in rows.items()}
+        return rows
 
     def _number(self, collection: str) -> int:
-        """What stands for a collection; another process may have registered it meanwhile."""
+        """The collection's number in the tables; another process may have registered it."""
         if collection not in self._numbers:
             self._collections()
         try:

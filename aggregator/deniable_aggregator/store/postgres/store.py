@@ -7,25 +7,27 @@ from collections.abc import Mapping, Sequence
 import psycopg
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.store import appending, auditing, counting, folding, postgres_schema
+from deniable_aggregator.store import audit_log, epoch_closing
 from deniable_aggregator.store.access import AccessTables
-from deniable_aggregator.store.auditing import AuditTables
+from deniable_aggregator.store.audit_log import AuditTables
 from deniable_aggregator.store.collections import CollectionTables
-from deniable_aggregator.store.leadership import Leadership
 from deniable_aggregator.store.ledger import LedgerTables
+from deniable_aggregator.store.postgres import commit, rollup, schema, tallies
+from deniable_aggregator.store.postgres.commit import CellRow
+from deniable_aggregator.store.postgres.leadership import Leadership
+from deniable_aggregator.store.postgres.pool import Factory, Lock, PostgresPool
 from deniable_aggregator.store.reports import ReportTables
 from deniable_aggregator.store.rows import (
-    Arrival,
-    Block,
-    Cell,
-    CellTally,
+    AcceptedReport,
+    BlockId,
+    CommitStatus,
     EpochRow,
-    Part,
-    Tally,
-    Verdict,
-    Waiting,
+    KeyedTally,
+    PartialTally,
+    RollupBacklog,
+    TallyKernel,
+    TallyKey,
 )
-from deniable_aggregator.store.sessions import Factory, Lock, Sessions
 
 MOST_KNOWN_CELLS = 100_000
 PING_SECONDS = 3.0
@@ -34,42 +36,42 @@ PING_SECONDS = 3.0
 class PostgresReports(ReportTables):
     """Counts are appended, by many writers."""
 
-    _connections: Sessions
+    _connections: PostgresPool
 
-    def __init__(self, connections: Sessions) -> None:
+    def __init__(self, connections: PostgresPool) -> None:
         super().__init__(connections)
-        self._cells: dict[Cell, appending.CellRow] = {}
+        self._cells: dict[TallyKey, CellRow] = {}
 
-    def commit(self, arrivals: Sequence[Arrival], tally: Tally) -> list[Verdict]:
-        if not arrivals:
+    def commit(self, reports: Sequence[AcceptedReport], tally: TallyKernel) -> list[CommitStatus]:
+        if not reports:
             return []
-        met = {arrival.cell.collection for arrival in arrivals}
-        numbers = {collection: self._number(collection) for collection in met}
+        collections = {report.key.collection for report in reports}
+        numbers = {collection: self._number(collection) for collection in collections}
         with self._connections.begin() as db:
-            done = appending.commit(db, numbers, self._cells, arrivals, tally)
-        if done.cells:
-            self._remember(done.cells)
-        return done.verdicts
+            result = commit.commit_reports(db, numbers, self._cells, reports, tally)
+        if result.cells:
+            self._remember(result.cells)
+        return result.statuses
 
     def commit_blocks(
-        self, found: Sequence[tuple[Block, Sequence[Part]]], tally: Tally
-    ) -> Sequence[Mapping[tuple[str, Verdict], int] | None]:
-        names = {part.cell.collection for _, parts in found for part in parts}
+        self, blocks: Sequence[tuple[BlockId, Sequence[PartialTally]]], tally: TallyKernel
+    ) -> Sequence[Mapping[tuple[str, CommitStatus], int] | None]:
+        names = {part.key.collection for _, parts in blocks for part in parts}
         numbers = {name: self._number(name) for name in names}
         with self._connections.begin() as db:
-            verdicts, cells = appending.commit_blocks(db, numbers, self._cells, found, tally)
+            statuses, cells = commit.commit_blocks(db, numbers, self._cells, blocks, tally)
         if cells:
             self._remember(cells)
-        return verdicts
+        return statuses
 
-    def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[CellTally]:
+    def tallies(self, collection: str, first_epoch: int, last_epoch: int) -> list[KeyedTally]:
         with self._connections.read() as db:
-            return appending.tallies(db, collection, first_epoch, last_epoch)
+            return tallies.tallies(db, collection, first_epoch, last_epoch)
 
     def epochs(self, collection: str) -> list[EpochRow]:
         number = self._number(collection)
         with self._connections.read() as db:
-            return appending.epochs(db, collection, number)
+            return tallies.epochs(db, collection, number)
 
     def close_epoch(
         self, collection: str, epoch: int, now: float, *, audit: AuditEntry | None
@@ -79,24 +81,24 @@ class PostgresReports(ReportTables):
         Without an entry it waits for no other writer but those of the epoch.
         """
         number = self._number(collection)
-        lent = self._connections.begin if audit is None else self._connections.write
-        with lent() as db:
-            new = appending.close(db, number, epoch, now)
+        transaction = self._connections.begin if audit is None else self._connections.write
+        with transaction() as db:
+            new = commit.close(db, number, epoch, now)
             if new:
-                auditing.append(db, audit)
-            swept = appending.sweep(db, number, epoch)
+                audit_log.append(db, audit)
+            swept = commit.sweep(db, number, epoch)
         if not swept:
             self._sweep(number, epoch)
         return new
 
-    def _remember(self, cells: Mapping[Cell, appending.CellRow]) -> None:
+    def _remember(self, cells: Mapping[TallyKey, CellRow]) -> None:
         if len(self._cells) > MOST_KNOWN_CELLS:
             self._cells = {}
         self._cells = {**self._cells, **cells}
 
     def _finish_sweeps(self) -> None:
         with self._connections.read() as db:
-            pending = counting.leftovers(db)
+            pending = epoch_closing.interrupted_sweeps(db)
         for number, epoch in pending:
             self._sweep(number, epoch)
 
@@ -104,15 +106,15 @@ class PostgresReports(ReportTables):
         swept = False
         while not swept:
             with self._connections.begin() as db:
-                swept = appending.sweep(db, number, epoch)
+                swept = commit.sweep(db, number, epoch)
 
 
 class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTables, AuditTables):
     """See `protocols.Store`. Opening migrates the database and finishes an interrupted closing."""
 
     def __init__(self, url: str, *, factory: Factory = psycopg.Connection) -> None:
-        self.migrated_from = postgres_schema.migrate(url)
-        self._connections = Sessions(url, factory=factory)
+        self.migrated_from = schema.migrate(url)
+        self._connections = PostgresPool(url, factory=factory)
         self._leadership = Leadership(url)
         try:
             super().__init__(self._connections)
@@ -122,10 +124,10 @@ class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTable
             self._connections.close()
             raise
 
-    def rest(self, *, at_once: bool = False) -> None:
+    def checkpoint(self, *, at_once: bool = False) -> None:
         """PostgreSQL checkpoints by itself."""
 
-    def lead(self, *, willing: bool = True) -> bool:
+    def try_lead(self, *, willing: bool = True) -> bool:
         if willing:
             return self._leadership.take()
         self._leadership.close()
@@ -135,16 +137,16 @@ class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTable
         with self._connections.ask(PING_SECONDS) as db:
             db.execute("select version_num from alembic_version").fetchall()
 
-    def waiting(self) -> Waiting:
+    def rollup_backlog(self) -> RollupBacklog:
         with self._connections.ask(PING_SECONDS) as db:
-            return folding.waiting(db)
+            return rollup.backlog(db)
 
     def roll_up(self) -> int:
         """Slice by slice; where another process folds already, only look how much waits."""
         while self._fold():
             pass
         with self._connections.read() as db:
-            return folding.waiting(db).batches
+            return rollup.backlog(db).batches
 
     def flush(self) -> None:
         self._rejections.flush()
@@ -160,4 +162,4 @@ class PostgresStore(PostgresReports, CollectionTables, LedgerTables, AccessTable
     def _fold(self) -> bool:
         """Whether there may be more."""
         with self._connections.begin() as db:
-            return db.get(Lock.FOLD) and folding.fold(db) > 0
+            return db.get(Lock.FOLD) and rollup.fold(db) > 0

@@ -20,15 +20,16 @@ import msgspec
 import numpy as np
 
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.store import checksums, folding, schema
-from deniable_aggregator.store.opening import read_beside
+from deniable_aggregator.store import checksums, schema
+from deniable_aggregator.store.opening import open_read_only
 from deniable_aggregator.store.portable.tables import TABLES, Row, Table
+from deniable_aggregator.store.postgres import rollup
 from deniable_aggregator.store.rows import PAGE_SIZE
-from deniable_aggregator.store.statements import Statements, named
+from deniable_aggregator.store.statements import Statements, read_rows
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings
-    from deniable_aggregator.store.sessions import Session
+    from deniable_aggregator.store.postgres.pool import Transaction
 
 _AT_ONCE = 5_000
 _DELTAS = """
@@ -37,7 +38,7 @@ from deltas join cells on cells.number = cell"""
 
 
 @dataclass(frozen=True, slots=True)
-class Digest:
+class TableDigest:
     """How many rows a table has, and the SHA-256 of their lines in order."""
 
     rows: int
@@ -58,21 +59,21 @@ class Snapshot(Protocol):
 @contextmanager
 def snapshot(settings: Settings) -> Iterator[Snapshot]:
     """Whether or not a service has it open. StoreError for another schema than this program's."""
-    with read_beside(settings) as found:
+    with open_read_only(settings) as db:
         if settings.shared:
-            from deniable_aggregator.store.sessions import Session
+            from deniable_aggregator.store.postgres.pool import Transaction
 
-            assert isinstance(found, Session)  # noqa: S101  (for the type checker)
-            taken: Snapshot = ServerRows(found)
+            assert isinstance(db, Transaction)  # noqa: S101  (for the type checker)
+            rows: Snapshot = PostgresSnapshot(db)
         else:
-            found.execute("begin")
-            taken = FileRows(found)
-        _require_schema(taken.statements)
-        yield taken
+            db.execute("begin")
+            rows = SqliteSnapshot(db)
+        _require_schema(rows.statements)
+        yield rows
 
 
 @dataclass(frozen=True, slots=True)
-class FileRows:
+class SqliteSnapshot:
     """Of a SQLite connection inside a transaction."""
 
     statements: Statements
@@ -82,10 +83,10 @@ class FileRows:
         return iter(self.statements.execute(_select(table, order)))
 
 
-class ServerRows:
+class PostgresSnapshot:
     """Of a PostgreSQL session inside a transaction."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Transaction) -> None:
         self._session = session
         self._numbers = count(1)
         self._waiting = _deltas(session)
@@ -122,7 +123,7 @@ class ServerRows:
     def _folded(self, cell: int) -> Iterator[Row]:
         total = self._waiting[cell].tally.copy()
         pages = self._session.execute("select page, counts from pages where cell = ?", (cell,))
-        for row in named(dict[str, Any], pages):
+        for row in read_rows(dict[str, Any], pages):
             part, start = np.frombuffer(row["counts"], "<i8"), row["page"] * PAGE_SIZE
             total[start : start + len(part)] += part
         for page, start in enumerate(range(0, len(total), PAGE_SIZE)):
@@ -131,21 +132,21 @@ class ServerRows:
                 yield cell, page, part.astype("<i8", copy=False).tobytes()
 
 
-def digests(found: Snapshot) -> dict[str, Digest]:
+def digests(source: Snapshot) -> dict[str, TableDigest]:
     """Every table read once more."""
-    return {table.name: _digest(found.rows(table)) for table in TABLES}
+    return {table.name: _digest(source.rows(table)) for table in TABLES}
 
 
-def _digest(rows: Iterator[Row]) -> Digest:
-    seen, hashed = 0, sha256()
+def _digest(rows: Iterator[Row]) -> TableDigest:
+    number, digest = 0, sha256()
     for row in rows:
-        seen += 1
-        hashed.update(msgspec.json.encode(row) + b"\n")
-    return Digest(seen, hashed.hexdigest())
+        number += 1
+        digest.update(msgspec.json.encode(row) + b"\n")
+    return TableDigest(number, digest.hexdigest())
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _Backlog:
     tally: np.ndarray[Any, np.dtype[np.int64]]
     n: int = 0
     seal: int = 0
@@ -153,27 +154,27 @@ class _Waiting:
 
     def added_to(self, table: Table, row: Row) -> Row:
         """The cell's row as the roll-up would leave it."""
-        named = dict(zip(table.columns, row, strict=True))
-        n, seal, body = (_whole(named[name]) for name in ("n", "seal", "body"))
-        named["n"] = n + self.n
-        named["seal"] = (seal + self.seal) % checksums.PRIME
-        named["body"] = (body + self.body) & checksums.BODY_MASK
-        return tuple(named.values())
+        columns = dict(zip(table.columns, row, strict=True))
+        n, seal, body = (_whole(columns[name]) for name in ("n", "seal", "body"))
+        columns["n"] = n + self.n
+        columns["seal"] = (seal + self.seal) % checksums.PRIME
+        columns["body"] = (body + self.body) & checksums.BODY_MASK
+        return tuple(columns.values())
 
 
-def _deltas(session: Session) -> dict[int, _Waiting]:
+def _deltas(session: Transaction) -> dict[int, _Backlog]:
     """Cell → what the roll-up has not folded into it."""
-    found: dict[int, _Waiting] = {}
+    backlogs: dict[int, _Backlog] = {}
     with session.connection.cursor(name="deltas") as cursor:
         cursor.itersize = _AT_ONCE
-        for row in named(dict[str, Any], cursor.execute(_DELTAS.encode(), binary=True)):
+        for row in read_rows(dict[str, Any], cursor.execute(_DELTAS.encode(), binary=True)):
             cell = row["cell"]
-            total = found.setdefault(cell, _Waiting(np.zeros(row["tally_size"], np.int64)))
-            total.n += row["n"]
-            total.seal += row["seal"] - checksums.seal(0, cell)
-            total.body += row["body"]
-            folding.add(total.tally, row["places"], row["counts"])
-    return found
+            backlog = backlogs.setdefault(cell, _Backlog(np.zeros(row["tally_size"], np.int64)))
+            backlog.n += row["n"]
+            backlog.seal += row["seal"] - checksums.seal(0, cell)
+            backlog.body += row["body"]
+            rollup.add_delta(backlog.tally, row["places"], row["counts"])
+    return backlogs
 
 
 def _require_schema(db: Statements) -> None:

@@ -25,7 +25,7 @@ LOG_LIMIT_BYTES = 67_108_864
 BUSY_SECONDS = 10.0
 CACHED_STATEMENTS = 256
 
-INDEXED = (
+INDEXED_TABLES = (
     *("collections", "manifests", "cells", "closed_epochs", "expired_epochs"),
     *("log", "key_lists", "charges", "results", "session_records"),
 )
@@ -34,7 +34,7 @@ INDEXED = (
 Factory = type[sqlite3.Connection]
 
 
-class Connections:
+class SqliteConnections:
     """`write()` and `read()` lend a `Database`; `close()` closes all of them."""
 
     def __init__(self, path: Path, *, factory: Factory = sqlite3.Connection) -> None:
@@ -56,7 +56,7 @@ class Connections:
         name is lost.
         """
         self.require_same_file()
-        with self._writing, _refusals():
+        with self._writing, _translate_errors():
             self._writer.execute("begin immediate")
             try:
                 yield self._writer
@@ -68,7 +68,7 @@ class Connections:
     @contextmanager
     def read(self) -> Iterator[Database]:
         """A connection of one's own that cannot write."""
-        with _refusals():
+        with _translate_errors():
             database = self._borrow()
             try:
                 yield database
@@ -85,7 +85,7 @@ class Connections:
 
     def checkpoint(self) -> None:
         """Copy what is in the log into the file, as far as readers let it; waits for none."""
-        with self._writing, _refusals():
+        with self._writing, _translate_errors():
             changes = self._writer.conn.total_changes
             [[_, logged, copied]] = self._writer.execute("pragma wal_checkpoint(passive)")
             if logged == copied:
@@ -153,10 +153,10 @@ class Connections:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Device and number of the file there; None where there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 @contextmanager
@@ -164,36 +164,36 @@ def read_file(path: Path) -> Iterator[Database]:
     """A file that a service may have open meanwhile; StoreError if there is none."""
     if not path.is_file():
         raise StoreError(f"there is no database {path}")
-    with _refusals():
+    with _translate_errors():
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         with closing(connection):
             yield Database(connection, execute_plugins=False)
 
 
-def require_whole(db: Statements, where: str, tables: Sequence[str] = INDEXED) -> None:
+def require_intact(db: Statements, where: str, tables: Sequence[str] = INDEXED_TABLES) -> None:
     """Raises StoreError where an index of these tables and its rows contradict each other.
 
     Counts then belong to another epoch than the one they are read for, or are not found. It takes
     time with the number of rows, so that tables with a row for each report are left to doctor.
     """
     for table in tables:
-        found = [line for (line,) in db.execute(f"pragma integrity_check({table})")]
-        if found != ["ok"]:
+        messages = [line for (line,) in db.execute(f"pragma integrity_check({table})")]
+        if messages != ["ok"]:
             raise StoreError(
-                f"{where} is damaged ({table}: {str(found[0])[:100]}): "
+                f"{where} is damaged ({table}: {str(messages[0])[:100]}): "
                 "restore a backup with `deniable restore`"
             )
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(f"the database refuses: {error}{_cure(error)}") from error
+        raise StoreError(f"the database refuses: {error}{_remedy(error)}") from error
 
 
-def _cure(error: sqlite3.Error) -> str:
+def _remedy(error: sqlite3.Error) -> str:
     """What to do about a damaged file; nothing where it is something else."""
     # A plain DatabaseError: SQLITE_CORRUPT and SQLITE_NOTADB have no class of their own.
     if type(error) is not sqlite3.DatabaseError:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from deniable_aggregator.store.rows import KeyListRow, ManifestRow
-from deniable_aggregator.store.statements import Statements, named
+from deniable_aggregator.store.statements import Statements, read_rows
 from deniable_shared.transparency_log import GENESIS, LOG_PAGE, LogEntry, extend
 
 _HEAD = "select position as size, head from log order by position desc limit 1"
 _KEY_LIST = "select version, issued, expires, digest, envelope from key_lists"
 
 
-class Head(NamedTuple):
+class LogHead(NamedTuple):
     """Number of entries of a chain, and what it ends in."""
 
     size: int
@@ -29,10 +29,10 @@ def append(db: Statements, entry: LogEntry) -> int:
     return size + 1
 
 
-def head(db: Statements) -> Head:
+def head(db: Statements) -> LogHead:
     """Of the whole log."""
-    [*found] = named(Head, db.execute(_HEAD))
-    return found[0] if found else Head(0, GENESIS)
+    [*heads] = read_rows(LogHead, db.execute(_HEAD))
+    return heads[0] if heads else LogHead(0, GENESIS)
 
 
 def head_at(db: Statements, size: int) -> bytes | None:
@@ -49,7 +49,7 @@ def entries(db: Statements, first: int) -> list[LogEntry]:
         "select type, body_hash from log where position > ? order by position limit ?",
         (first, LOG_PAGE),
     )
-    return list(named(LogEntry, rows))
+    return list(read_rows(LogEntry, rows))
 
 
 def add_manifest(db: Statements, row: ManifestRow) -> int:
@@ -71,7 +71,7 @@ def manifests(db: Statements) -> list[ManifestRow]:
         "select id as collection, version, name, digest, envelope from manifests"
         " join collections on number = collection order by position"
     )
-    return list(named(ManifestRow, rows))
+    return list(read_rows(ManifestRow, rows))
 
 
 def add_key_list(db: Statements, row: KeyListRow) -> None:
@@ -86,11 +86,11 @@ def add_key_list(db: Statements, row: KeyListRow) -> None:
 
 def latest_key_list(db: Statements) -> KeyListRow | None:
     """The one of the highest version."""
-    [*found] = named(KeyListRow, db.execute(f"{_KEY_LIST} order by version desc limit 1"))
-    return found[0] if found else None
+    [*rows] = read_rows(KeyListRow, db.execute(f"{_KEY_LIST} order by version desc limit 1"))
+    return rows[0] if rows else None
 
 
 def key_list(db: Statements, version: int) -> KeyListRow | None:
     """The one of that version."""
-    [*found] = named(KeyListRow, db.execute(f"{_KEY_LIST} where version = ?", (version,)))
-    return found[0] if found else None
+    [*rows] = read_rows(KeyListRow, db.execute(f"{_KEY_LIST} where version = ?", (version,)))
+    return rows[0] if rows else None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from deniable_aggregator.store.rows import CollectionRow, DeletedManifest, MayDelete
-from deniable_aggregator.store.statements import Row, Statements, named
+from deniable_aggregator.store.rows import CollectionRow, DeletedManifest, DeletionCheck
+from deniable_aggregator.store.statements import Row, Statements, read_rows
 
 _ROWS = "select id, number, closed, archived from collections"
 _ARCHIVE = "update collections set archived = ? where number = ? and archived <> ?"
@@ -28,20 +28,20 @@ select collection, version, body_hash as digest from deleted_manifests join log 
 order by number"""
 
 
-def rows(db: Statements) -> dict[str, CollectionRow]:
+def read_all(db: Statements) -> dict[str, CollectionRow]:
     """By id."""
     return {
         row["id"]: CollectionRow(row["number"], row["closed"] == 1, row["archived"] == 1)
-        for row in named(Row, db.execute(_ROWS))
+        for row in read_rows(Row, db.execute(_ROWS))
     }
 
 
-def archive(db: Statements, number: int, *, archived: bool) -> bool:
+def set_archived(db: Statements, number: int, *, archived: bool) -> bool:
     """False where it was so before."""
     return bool(db.execute(_ARCHIVE, (int(archived), number, int(archived))).rowcount)
 
 
-def delete(db: Statements, number: int, collection: str, may: MayDelete) -> None:
+def delete(db: Statements, number: int, collection: str, may: DeletionCheck) -> None:
     """Note its manifests as deleted, then delete all that there is of it before its first report.
 
     Foreign keys refuse to delete a collection that has more.
@@ -52,6 +52,6 @@ def delete(db: Statements, number: int, collection: str, may: MayDelete) -> None
         db.execute(statement, (number,))
 
 
-def deleted(db: Statements) -> list[DeletedManifest]:
+def read_deleted(db: Statements) -> list[DeletedManifest]:
     """In the order of deleting."""
-    return list(named(DeletedManifest, db.execute(_DELETED)))
+    return list(read_rows(DeletedManifest, db.execute(_DELETED)))
