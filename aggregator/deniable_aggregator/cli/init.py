@@ -47,7 +47,7 @@ def init(
     port and PostgreSQL is kept in deniable.toml, which only you can read.
     """
     from deniable_aggregator import keys
-    from deniable_aggregator.settings import keep
+    from deniable_aggregator.settings_sources import keep
 
     settings = settings_for(data)
     given = public_url or _prompted_url(settings, ask=not as_json)

@@ -24,7 +24,7 @@ from deniable_aggregator.inspection.audit_view import audit_check
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.process import server_file
-from deniable_aggregator.settings import FILE_NAME
+from deniable_aggregator.settings_sources import FILE_NAME
 from deniable_aggregator.store import schema
 from deniable_aggregator.store.schema_version import current_revision
 from deniable_shared import dsse
