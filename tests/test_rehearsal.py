@@ -106,7 +106,7 @@ from deniable_aggregator.releases import kinds
 from deniable_aggregator.central.accounting import Installation
 from deniable_aggregator.releases.kinds.contract import Facts, Part, Tallies
 from deniable_aggregator.releases.kinds.sensitivity import label_reach
-from deniable_aggregator.estimate.set_laws import of_set
+from deniable_aggregator.estimate.set_laws import estimate_label_set
 from deniable_aggregator.planning.plan import plan
 from deniable_aggregator.simulate import generator, simulated_tally
 from deniable_shared import mechanisms
@@ -159,7 +159,7 @@ facts = Facts("drinks-aaaaaa", manifest.domain, once, "once", "releases", (0,), 
     Installation(1, once.epsilon))
 release = kinds.plan("histogram", {"epsilon": "1"}, facts)
 assert release.draw(Tallies((Part(0, 0, 100_000, tally),))).result
-found = of_set(of, once, tally, int(tally.sum()), (0, 1))
+found = estimate_label_set(of, once, tally, int(tally.sum()), (0, 1))
 assert found.lower < 0.7 < found.upper
 read = manifest_from_toml(
     FILE.format(more='read = "releases"'), ingest=["https://telemetry.example.org"])
@@ -170,7 +170,8 @@ REFUSED = (
     COMMON
     + """
 assert "not available for toy/1" in refused(linkage, twice)
-assert "not available for toy/1" in refused(of_set, of, once, tally, int(tally.sum()), (0, 1))
+n = int(tally.sum())
+assert "not available for toy/1" in refused(estimate_label_set, of, once, tally, n, (0, 1))
 assert "for central releases" in refused(label_reach, once)
 """
 )

@@ -50,7 +50,7 @@ def parse_epsilon(
     epsilon = _exact(value, argument)
     if not low <= epsilon <= high:
         raise ParameterError(
-            f"{argument} must lie in [{_shown(low)}, {_shown(high)}], got {_shown(epsilon)}"
+            f"{argument} must lie in [{_as_text(low)}, {_as_text(high)}], got {_as_text(epsilon)}"
         )
     return epsilon
 
@@ -79,13 +79,13 @@ def format_epsilon(epsilon: Fraction) -> str:
     micro = epsilon * _MICRO
     if epsilon < 0 or micro.denominator != 1:
         raise ParameterError(
-            f"epsilon must be at least 0 and have at most six decimals, got {_shown(epsilon)}"
+            f"epsilon must be at least 0 and have at most six decimals, got {_as_text(epsilon)}"
         )
     whole, part = divmod(micro.numerator, _MICRO)
     return f"{whole}.{part:06d}".rstrip("0") if part else str(whole)
 
 
-def _shown(epsilon: Fraction) -> str:
+def _as_text(epsilon: Fraction) -> str:
     if max(epsilon.numerator.bit_length(), epsilon.denominator.bit_length()) > _PRINTABLE_BITS:
         return "a number of very many digits"
     return str(epsilon) if epsilon < 0 or _MICRO % epsilon.denominator else format_epsilon(epsilon)
@@ -98,7 +98,7 @@ def exp_bounds(epsilon: Fraction, *, bits: int) -> tuple[Fraction, Fraction]:
     and both ends are squared back, outwards again.
     """
     if epsilon <= 0:
-        raise ParameterError(f"epsilon must be positive, got {_shown(epsilon)}")
+        raise ParameterError(f"epsilon must be positive, got {_as_text(epsilon)}")
     if bits < 1:
         raise ParameterError(f"bits must be at least 1, got {bits}")
     halvings = (2 * epsilon.numerator // epsilon.denominator).bit_length()
@@ -182,7 +182,7 @@ def renewal_threshold(
             return low
         precision *= 2
     raise ParameterError(
-        f"permanent must cost more than one report, whose epsilon is {_shown(epsilon)} a symbol: "
+        f"permanent must cost more than one report, whose epsilon is {_as_text(epsilon)} a symbol: "
         "raise permanent or lower epsilon"
     )
 

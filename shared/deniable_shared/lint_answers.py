@@ -62,7 +62,7 @@ def strength(manifest: Manifest) -> Iterator[Finding]:
         yield Finding("warning", path, f"above {_HIGH_EPSILON} little can be denied: {truth} true")
     if not isinstance(manifest.domain, Bits):
         return
-    shared = min(manifest.domain.distance, _told(manifest))
+    shared = min(manifest.domain.distance, _bits_per_report(manifest))
     if manifest.epsilon_report / shared < _LOW_BIT_EPSILON:
         truth_share = percent(manifest.mechanism().p)
         yield Finding(
@@ -129,7 +129,7 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
         yield Finding(
             "note",
             "mechanism.parameters",
-            f"a report tells {_told(manifest)} of {manifest.domain.size} "
+            f"a report tells {_bits_per_report(manifest)} of {manifest.domain.size} "
             f"{'bits' if isinstance(manifest.domain, Bits) else 'buckets'}, which ones is open",
         )
     best = recommend_for_domain(
@@ -145,7 +145,7 @@ def choice_of_mechanism(manifest: Manifest) -> Iterator[Finding]:
     times = mechanism_error(manifest.mechanism()) / mechanism_error(best)
     if best.id == manifest.mechanism_id or times < _WORTH_A_NOTE:
         return
-    share = f", which tells {_told_by(best)} of the {best.domain_size} bits"
+    share = f", which tells {_bits_of(best)} of the {best.domain_size} bits"
     yield Finding(
         "note" if isinstance(manifest.domain, Bits) or times < _WORTH_A_WARNING else "warning",
         "mechanism.id",
@@ -225,12 +225,12 @@ def presence(manifest: Manifest) -> Iterator[Finding]:
         )
 
 
-def _told(manifest: Manifest) -> int:
+def _bits_per_report(manifest: Manifest) -> int:
     """Bits in one report."""
-    return _told_by(manifest.mechanism())
+    return _bits_of(manifest.mechanism())
 
 
-def _told_by(mechanism: mechanisms.Mechanism) -> int:
+def _bits_of(mechanism: mechanisms.Mechanism) -> int:
     return int(mechanism.sampling_fraction * mechanism.domain_size)
 
 

@@ -25,7 +25,7 @@ _WORTH_A_NOTE, _WORTH_A_WARNING = Fraction(5, 4), 2
 def choice_for_record(manifest: Manifest, domain: Record) -> Iterator[Finding]:
     """What a report tells, and whether another mechanism tells it with fewer reports."""
     mechanism = manifest.mechanism()
-    yield Finding("note", "mechanism.id", f"{mechanism.id}: {_told(mechanism)}")
+    yield Finding("note", "mechanism.id", f"{mechanism.id}: {_disclosure(mechanism)}")
     wishes = (_is_read,) if manifest.read == "releases" else ()
     best = best_record_mechanism(domain, manifest.epsilon_report, fits=wishes)
     try:
@@ -47,7 +47,7 @@ def _is_read(mechanism: Mechanism) -> bool:
     return mechanism.releasable
 
 
-def _told(mechanism: Mechanism) -> str:
+def _disclosure(mechanism: Mechanism) -> str:
     first = mechanism.first if isinstance(mechanism, MemoizedChain) else mechanism
     if isinstance(first, AttributeSampler):
         return first.disclosure

@@ -155,7 +155,7 @@ def _for_record(
     With `releases_only` of those that central releases read, if there are any: these come first.
     """
 
-    def asked(once: Mechanism) -> Mechanism:
+    def with_permanent(once: Mechanism) -> Mechanism:
         if permanent is None:
             return once
         return mechanisms.for_domain(once.id, domain, epsilon, permanent=permanent)
@@ -165,12 +165,12 @@ def _for_record(
     )
 
     def hides(once: Mechanism) -> bool:
-        return linkable or linkage(asked(once)) <= MAX_LINKAGE
+        return linkable or linkage(with_permanent(once)) <= MAX_LINKAGE
 
     def read(once: Mechanism) -> bool:
         return not readable or once.releasable
 
-    best = asked(best_record_mechanism(domain, epsilon, fits=(read, hides)))
+    best = with_permanent(best_record_mechanism(domain, epsilon, fits=(read, hides)))
     coverage = "all attributes" if "choice" in best.domain_types else "some of the attributes"
     reason = f"least error of two attributes together, by telling {coverage}, in {_bytes(best)}"
     if readable:
