@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator import estimators
 from deniable_aggregator.planning import Plan, plan
-from deniable_aggregator.simulate import simulated_tally
+from deniable_estimators.mechanisms import estimator_for
+from deniable_estimators.simulation import simulated_tally
 from deniable_shared import mechanisms
 from deniable_shared.domain import Record, Text
 from deniable_shared.mechanisms import build
@@ -57,7 +57,7 @@ def test_the_error_of_a_mean_is_no_less_than_that_of_any_answer(id: str, repeat:
     )
     more = {"permanent": "4"} if repeat == "memoized" else {}
     mechanism = build(id, domain_size=41, epsilon="2", **more)
-    of = estimators.for_mechanism(mechanism)
+    of = estimator_for(mechanism)
     worst = 0.0
     for value in range(0, 41, 4):
         law = mechanism.pmf(value)
@@ -101,7 +101,7 @@ def test_a_record_is_planned_by_the_error_of_a_cell_of_two_attributes(
 @pytest.mark.statistical
 def test_the_error_planned_for_texts_is_that_of_many_reports() -> None:
     """n = 400 runs of 20,000: the spread is within 20% of the plan but for 1e-6."""
-    from deniable_aggregator.estimate.texts import TextTally, estimate_texts
+    from deniable_estimators.inference.texts import TextTally, estimate_texts
     from support.text_world import estimator_of, tally_of
 
     estimator = estimator_of("3", 4)
@@ -141,7 +141,7 @@ def test_the_error_planned_for_a_mean_is_that_of_many_reports() -> None:
     """n = 1,000 runs of 10,000 at the worst answer: within 12% but for 1e-6."""
     found = plan(101, "1", 10_000, domain_type="number", asks="mean")
     mechanism = build("optimal-mean/1", domain_size=101, epsilon="1")
-    of = estimators.for_mechanism(mechanism)
+    of = estimator_for(mechanism)
     tallies = (simulated_tally(mechanism, [50], [10_000]) for _ in range(1000))
     seen = [float(of.estimate(tally, 10_000).frequencies[0]) for tally in tallies]
     assert np.std(seen) == pytest.approx(found.std_error, rel=0.12)

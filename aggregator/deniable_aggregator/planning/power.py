@@ -20,7 +20,7 @@ from importlib import import_module
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.estimate.channel import Floats
+from deniable_estimators.inference.channel import Floats
 
 _MOST_TRIALS = 512
 _DEVIATIONS = 8

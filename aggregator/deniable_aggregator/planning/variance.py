@@ -20,11 +20,11 @@ from statistics import NormalDist
 
 import numpy as np
 
-from deniable_aggregator.estimate.channel import Channel
-from deniable_aggregator.estimate.intervals import clopper_pearson
-from deniable_aggregator.estimate.manipulation import worst_share
-from deniable_aggregator.estimate.score_limits import distances
 from deniable_aggregator.planning.power import LabelTest
+from deniable_estimators.inference.channel import Channel
+from deniable_estimators.inference.intervals import clopper_pearson
+from deniable_estimators.inference.manipulation import worst_share
+from deniable_estimators.inference.score_limits import distances
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Mechanism

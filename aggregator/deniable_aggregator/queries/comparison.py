@@ -16,13 +16,6 @@ from deniable_aggregator.documents.comparison import (
 )
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import QuantityDocument
-from deniable_aggregator.estimate.difference import (
-    Differences,
-    PeriodEstimate,
-    difference,
-    difference_without_independence,
-    halved_miss_confidence,
-)
 from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.queries.labels import label_estimates
@@ -32,6 +25,13 @@ from deniable_aggregator.queries.tables import table_axes
 from deniable_aggregator.queries.texts import check_candidates
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
+from deniable_estimators.inference.difference import (
+    Differences,
+    PeriodEstimate,
+    difference,
+    difference_without_independence,
+    halved_miss_confidence,
+)
 from deniable_shared.domain import Number, Text
 
 

@@ -10,17 +10,17 @@ from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import SetDocument, WarningDocument
-from deniable_aggregator.estimate import Estimate
-from deniable_aggregator.estimate.anomalies import Anomaly, find_anomalies
-from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
-from deniable_aggregator.estimate.likelihood import fit
-from deniable_aggregator.estimate.message_laws import counts_messages, maximum_likelihood
-from deniable_aggregator.estimate.protocols import DistributionEstimator
-from deniable_aggregator.estimate.set_laws import checked_set, estimate_label_set
 from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_aggregator.queries.numbers import finite
 from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.registry import Collection
+from deniable_estimators.inference.anomalies import Anomaly, find_anomalies
+from deniable_estimators.inference.debias import Estimate
+from deniable_estimators.inference.hierarchy import HierarchyEstimator
+from deniable_estimators.inference.likelihood import fit
+from deniable_estimators.inference.message_laws import counts_messages, maximum_likelihood
+from deniable_estimators.inference.protocols import DistributionEstimator
+from deniable_estimators.inference.set_laws import checked_set, estimate_label_set
 from deniable_shared.errors import ParameterError
 
 _MEANING = (

@@ -16,8 +16,6 @@ from deniable_aggregator.documents.estimates import (
     LabelEstimate,
     TrustDocument,
 )
-from deniable_aggregator.estimate import Estimate
-from deniable_aggregator.estimate.manipulation import UNREACHABLE
 from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries.anonymity import relay_anonymity
 from deniable_aggregator.queries.diagnostics import (
@@ -49,6 +47,8 @@ from deniable_aggregator.queries.tables import LabelledEstimates, table_axes
 from deniable_aggregator.queries.texts import check_candidates, refuse_test_of_discovered_texts
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
+from deniable_estimators.inference.debias import Estimate
+from deniable_estimators.inference.manipulation import UNREACHABLE
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest
 
