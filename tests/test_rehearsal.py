@@ -92,7 +92,7 @@ from deniable_shared.mechanisms.protocols import Mechanism
 @dataclass(frozen=True, slots=True)
 class ToyEstimator(HistogramEstimator):
     default_projection: ClassVar[str] = "simplex"
-    tells: ClassVar[str] = "labels"
+    estimand: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 

@@ -166,7 +166,7 @@ def test_a_period_of_one_epoch_knows_that_its_devices_may_come_again(repeat: str
     tally = np.array([900, 800, 700, 600])
     made = PeriodEstimate.of(estimator, tally, 3_000, confidence=0.95, epochs=1, family="all")
     assert (made.hidden is None) == (repeat == "once")
-    assert made.told is not None
+    assert made.evidence is not None
     wide = difference(made, made)
     assert (wide.lower < 0).all()
     assert (wide.upper > 0).all()

@@ -164,7 +164,7 @@ def test_parities_give_unbiased_tables_with_the_covariance_claimed(given: Record
         tally = given.tallies[list(drawn)].sum(axis=0)
         source = given.source(tally, 3, axes)
         assert isinstance(source, Parities)
-        if source.told.min() == 1:
+        if source.reports.min() == 1:
             rows.append((chances[list(drawn)].prod(), source.frequencies, source))
     weights = np.array([row[0] for row in rows]) / sum(row[0] for row in rows)
     off = np.array([row[1] for row in rows]) - true

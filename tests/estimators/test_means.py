@@ -49,7 +49,7 @@ def test_the_expected_tally_gives_the_mean_itself(id: str, value: int) -> None:
     expected = np.floor(law(mechanism, value) * n).astype(np.int64)
     expected[0] += n - expected.sum()
     estimate = of.estimate(tally_of(mechanism, expected), n)
-    assert of.tells == "mean"
+    assert of.estimand == "mean"
     assert estimate.frequencies[0] == pytest.approx(value / STEPS, abs=1e-9)
 
 

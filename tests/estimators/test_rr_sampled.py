@@ -130,4 +130,4 @@ def test_all_of_the_bits_told_is_the_plain_mechanism() -> None:
     plain = mechanisms.build("rr/1", domain_size=4, epsilon="1")
     same = estimator_for(plain).estimate(np.array([10, 40, 50, 90]), 100)
     assert all_told.lower.tolist() == same.lower.tolist()
-    assert all_told.told == Fraction(1)
+    assert all_told.sampling_fraction == Fraction(1)

@@ -116,12 +116,14 @@ def test_base_cut_keeps_what_is_significant_and_nothing_else() -> None:
     assert cut.tolist() == [estimate.frequencies[0], 0, 0, 0]
 
 
-@pytest.mark.parametrize("told", [Fraction(1), Fraction(1, 4)])
+@pytest.mark.parametrize("share", [Fraction(1), Fraction(1, 4)])
 def test_at_the_share_of_liars_that_flips_a_conclusion_the_interval_reaches_zero(
-    told: Fraction,
+    share: Fraction,
 ) -> None:
     trials = np.full(3, 1000)
-    estimate = debias(CHANNEL, np.array([600, 300, 200]), 4000, trials=trials, told=told)
+    estimate = debias(
+        CHANNEL, np.array([600, 300, 200]), 4000, trials=trials, sampling_fraction=share
+    )
     flips = estimate.liars_to_zero()
     assert flips[0] > flips[1] > flips[2] == 0
     for place, share in enumerate(flips[:2]):

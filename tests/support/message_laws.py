@@ -134,7 +134,7 @@ def chains(epsilons: tuple[str, ...], sizes: tuple[int, ...]) -> list[MessageLaw
 def known() -> Iterator[str]:
     """Mechanisms that tell labels."""
     for id in by_size():
-        if estimator_for(mechanisms.build(id, domain_size=2, epsilon=1)).tells == "labels":
+        if estimator_for(mechanisms.build(id, domain_size=2, epsilon=1)).estimand == "labels":
             yield id
 
 

@@ -94,7 +94,7 @@ def _of_labels(
     )
     axes = table_axes(collection, question.marginal)
     check_candidates(collection, question.candidate)
-    plain = not axes and not question.candidate and collection.estimator.tells == "labels"
+    plain = not axes and not question.candidate and collection.estimator.estimand == "labels"
     if plain:
         before, after = (_period_of(collection, reports, question) for reports in periods)
         labels: Sequence[str] = collection.manifest.domain.labels

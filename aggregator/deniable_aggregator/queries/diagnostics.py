@@ -50,7 +50,7 @@ def accepted_projections(collection: Collection, *, tables: bool) -> tuple[str, 
     """What fits the domain and what the tally holds."""
     estimator = collection.estimator
     accepted = ["none", "simplex" if tables else estimator.default_projection]
-    if estimator.tells == "labels" and not tables:
+    if estimator.estimand == "labels" and not tables:
         accepted += ["mle"] if counts_messages(estimator) else []
         accepted += ["base-cut"]
     if isinstance(estimator, DistributionEstimator):

@@ -169,7 +169,7 @@ def _range_document(
 def influence_of(collection: Collection, influence: float) -> float:
     """In the units of the domain where a mean alone is told."""
     domain = collection.manifest.domain
-    if collection.estimator.tells == "mean" and isinstance(domain, Number):
+    if collection.estimator.estimand == "mean" and isinstance(domain, Number):
         return influence * float(domain.high - domain.low)
     return influence
 

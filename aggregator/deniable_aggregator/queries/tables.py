@@ -57,7 +57,7 @@ def table_axes(collection: Collection, marginals: Sequence[str]) -> list[_Axes]:
         if marginals:
             raise refuse("marginal", accepted="left out: only records have one", given=marginals[0])
         return []
-    if not marginals and collection.estimator.tells == "tables":
+    if not marginals and collection.estimator.estimand == "tables":
         return [(axis,) for axis in range(len(domain.radices))]
     asked = [_axes(domain, names) for names in marginals]
     known = table_estimator(collection.estimator, collection.mechanism, domain)

@@ -43,7 +43,7 @@ def text_estimates(
 ) -> LabelledEstimates:
     """Given texts in their order; without any, those that were found."""
     estimator, domain = collection.estimator, collection.manifest.domain
-    if estimator.tells != "texts" or not isinstance(domain, Text):
+    if estimator.estimand != "texts" or not isinstance(domain, Text):
         raise ParameterError(f"texts must be those of a collection of texts, got {domain.type}")
     candidates = _encoded(domain, question.candidate)
     told = _told(cast(TextEstimator, estimator), reports, question, candidates)

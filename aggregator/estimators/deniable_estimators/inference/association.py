@@ -61,8 +61,8 @@ def association(
     frequencies = source.frequencies
     if not np.isfinite(frequencies).all():
         return Untestable("too few reports: some cells were told of by none")
-    told = frequencies.reshape(shape)
-    sides = onto_simplex(told.sum(axis=1)), onto_simplex(told.sum(axis=0))
+    shares = frequencies.reshape(shape)
+    sides = onto_simplex(shares.sum(axis=1)), onto_simplex(shares.sum(axis=0))
     covariance = source.covariance(np.outer(*sides).reshape(-1), epochs)
     jacobian = _jacobian(*sides)
     spread = jacobian @ covariance @ jacobian.T
@@ -71,16 +71,16 @@ def association(
             "too few reports: the errors of the two attributes alone are not small against that "
             "of what they have in common"
         )
-    theta = _theta(told, covariance)
+    theta = _theta(shares, covariance)
     statistic = float(theta @ np.linalg.solve(spread, theta))
     degrees = (shape[0] - 1) * (shape[1] - 1)
     return Association(statistic, degrees, _tail(statistic, degrees))
 
 
-def _theta(told: Floats, covariance: Floats) -> Floats:
+def _theta(shares: Floats, covariance: Floats) -> Floats:
     """P_ab − P_a·P_b, freed of the bias of the product, for all labels but the last."""
-    rows, columns = told.sum(axis=1), told.sum(axis=0)
-    theta: Floats = told - np.outer(rows, columns) + _of_sides(covariance, told.shape)
+    rows, columns = shares.sum(axis=1), shares.sum(axis=0)
+    theta: Floats = shares - np.outer(rows, columns) + _of_sides(covariance, shares.shape)
     return theta[:-1, :-1].reshape(-1)
 
 

@@ -70,8 +70,8 @@ class CellSums:
     def covariance(self, frequencies: Floats, epochs: int) -> Floats:
         """(cells, cells): of the estimates, if these are the true frequencies of the cells."""
         size = len(self.cell_of) // self.cells
-        told = self._combinations
-        moved = told + ((frequencies - self._of_cells(told)) / size)[self.cell_of]
+        combinations = self._combinations
+        moved = combinations + ((frequencies - self._of_cells(combinations)) / size)[self.cell_of]
         every = np.vstack([*self._rows()])
         once = covariance_of_sums(self.estimator, self.mechanism, every, moved)
         if epochs == 1:

@@ -56,7 +56,7 @@ class Estimate:
     reports_to_leave: Counts
     influence: float
     channel: Channel | None = field(repr=False)
-    told: Fraction = Fraction(1)
+    sampling_fraction: Fraction = Fraction(1)
     epochs: int = 1
     fitted: Floats | None = field(default=None, repr=False)
     evidence: SupportEvidence | None = field(default=None, repr=False)
@@ -85,7 +85,7 @@ class Estimate:
         of, all liars choose the label in question. ParameterError unless 0 ≤ liars < 1, and for
         sums of labels, whose reports do more than support them or not.
         """
-        channel, share = self._channel_of_labels(), worst_share(liars, self.told)
+        channel, share = self._channel_of_labels(), worst_share(liars, self.sampling_fraction)
         return limits_under_lies(channel, self.lower, self.upper, share)
 
     def liars_to_zero(self) -> Floats:
@@ -93,7 +93,7 @@ class Estimate:
 
         0 where it does without any: "somebody has it" is concluded from no label of these.
         """
-        return liars_to_zero(self._channel_of_labels(), self.lower, self.told)
+        return liars_to_zero(self._channel_of_labels(), self.lower, self.sampling_fraction)
 
     def _channel_of_labels(self) -> Channel:
         if self.channel is None:
@@ -142,14 +142,15 @@ def debias(
     family: str = "each",
     clusters: Clusters | None = None,
     trials: Counts | None = None,
-    told: Fraction = Fraction(1),
+    sampling_fraction: Fraction = Fraction(1),
     tail: float | None = None,
 ) -> Estimate:
     """Estimate frequencies from `counts` of supports among n reports of `epochs` epochs.
 
     `trials` says how many of the n tell of each label, all if not given; each count lies in
     [0, trials]. `clusters` says how reports of one device depend on each other; without it they
-    are of different devices, and as independent as any. `told` is the share of labels in a report.
+    are of different devices, and as independent as any. `sampling_fraction` is the share of the
+    labels in a report.
     `tail` is what an interval may leave on either side; it follows from the others if not given.
     Raises ParameterError for confidence outside (0, 1), family not "each" or "all", epochs < 1.
     """
@@ -170,7 +171,7 @@ def debias(
         reports_to_leave=reports_to_leave(counts, every, least, most),
         influence=influence(channel, int(every[every > 0].min(initial=n)), epochs=epochs),
         channel=channel,
-        told=told,
+        sampling_fraction=sampling_fraction,
         epochs=epochs,
         evidence=SupportEvidence(counts, every, clusters),
     )

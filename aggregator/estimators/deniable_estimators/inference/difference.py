@@ -91,8 +91,8 @@ class PeriodEstimate:
         family: str,
     ) -> PeriodEstimate:
         """Of labels that reports support or not; ParameterError where the estimator tells else."""
-        if estimator.tells != "labels":
-            raise ParameterError(f"labels must be told one by one, these are {estimator.tells}")
+        if estimator.estimand != "labels":
+            raise ParameterError(f"labels must be told one by one, these are {estimator.estimand}")
 
         def at(sure: float, spread: int = epochs) -> Estimate:
             return estimator.estimate(tally, n, confidence=sure, epochs=spread, family=family)
@@ -124,7 +124,7 @@ class PeriodEstimate:
             return np.asarray(evidence.counts / evidence.trials)
 
     @property
-    def told(self) -> tuple[Channel, SupportEvidence] | None:
+    def evidence(self) -> tuple[Channel, SupportEvidence] | None:
         """What its limits were made of; None where frequencies are not those of the counts."""
         channel, evidence = self.estimate.channel, self.estimate.evidence
         if channel is None or evidence is None or (self.hidden is None and not self.once):
@@ -166,7 +166,7 @@ def halved_miss_confidence(confidence: float) -> float:
 def difference(before: PeriodEstimate, after: PeriodEstimate) -> Differences:
     """`after` less `before`, label by label."""
     wide = difference_without_independence(before.cautious, after.cautious)
-    one, other = before.told, after.told
+    one, other = before.evidence, after.evidence
     if one is None or other is None:
         return wide
     lower, upper = _added(before, after, before.limits(*one), after.limits(*other))

@@ -54,16 +54,16 @@ def find_heavy_hitters(
     ParameterError for a tally that n reports cannot give. None are found where step = 0.
     """
     counts, _ = estimator.checked(tally, n)
-    evidence = TextTally(estimator, counts)
-    told = estimate_texts(
-        evidence,
-        search(evidence),
+    tally_of_texts = TextTally(estimator, counts)
+    estimates = estimate_texts(
+        tally_of_texts,
+        search(tally_of_texts),
         held_out=True,
         confidence=confidence,
         epochs=epochs,
         family="all",
     )
-    return told.those(told.estimate.lower > 0)
+    return estimates.those(estimates.estimate.lower > 0)
 
 
 def search(evidence: TextTally) -> list[bytes]:

@@ -36,7 +36,7 @@ class HierarchyEstimator(ABC):
     """An estimator by levels; `_strata` and `_fan_out` are those of the mechanism."""
 
     default_projection: ClassVar[str] = "simplex"
-    tells: ClassVar[str] = "distribution"
+    estimand: ClassVar[str] = "distribution"
     mechanism: Mechanism
     repeat: str = "once"
 
@@ -75,17 +75,17 @@ class HierarchyEstimator(ABC):
         strata = self._in_blocks(np.eye(size), tally, n)
         of = Repetition.of(self.mechanism, self.repeat, epochs)
         each = strata.functionals(of, 1 - 2 * tail)
-        known = bool(strata.told.all())
-        found = estimate_of_scores(
+        all_levels_reported = bool(strata.reports.all())
+        raw = estimate_of_scores(
             each,
-            strata.low if known else np.zeros(size),
-            strata.high if known else np.ones(size),
+            strata.low if all_levels_reported else np.zeros(size),
+            strata.high if all_levels_reported else np.ones(size),
             n,
             confidence=confidence,
             family=family,
             epochs=epochs,
         )
-        return replace(found, fitted=self._presentable(each.values)) if known else found
+        return replace(raw, fitted=self._presentable(each.values)) if all_levels_reported else raw
 
     def functionals(
         self,
@@ -115,8 +115,10 @@ class HierarchyEstimator(ABC):
     def silent_levels(self, tally: Counts, n: int) -> list[int]:
         """The levels that no report tells of, from 1 on: without each of them nothing is known."""
         counts, reports = self.checked(tally, n)
-        told = self._strata(np.ones((1, self.mechanism.domain_size)), counts, reports).told
-        return (np.flatnonzero(told == 0) + 1).tolist()
+        reports_of_level = self._strata(
+            np.ones((1, self.mechanism.domain_size)), counts, reports
+        ).reports
+        return (np.flatnonzero(reports_of_level == 0) + 1).tolist()
 
     def top_down(self, tally: Counts, n: int) -> Floats:
         """Frequencies ≥ 0 that sum to 1; NaN where nothing is known."""

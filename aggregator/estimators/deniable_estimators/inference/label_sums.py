@@ -121,12 +121,12 @@ def moments_of_supports(estimator: HasMechanism, rows: Floats, supports: Counts,
     shares = channel.frequencies(supports, n) if n else np.zeros(len(supports))
     squares = second_moments(estimator, mechanism, rows)
     mean = rows @ shares
-    told = np.clip(squares @ shares, squares.min(axis=1), squares.max(axis=1))
+    mean_squares = np.clip(squares @ shares, squares.min(axis=1), squares.max(axis=1))
     low, high = scores_range(mechanism, rows)
     uniform_mean, uniform_variance = uniform_moments(mechanism, rows)
     return Moments(
         mean=mean,
-        variance=np.maximum(told - np.clip(mean, 0.0, 1.0) ** 2, 0.0),
+        variance=np.maximum(mean_squares - np.clip(mean, 0.0, 1.0) ** 2, 0.0),
         low=low,
         high=high,
         least=np.maximum(squares - rows * rows, 0.0).min(axis=1),

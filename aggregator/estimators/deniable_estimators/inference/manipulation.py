@@ -29,13 +29,13 @@ def influence(channel: Channel, n: int, *, epochs: int = 1) -> float:
     return float(min(epochs, n) / (channel.gap * n)) if n else math.nan
 
 
-def worst_share(liars: float, told: Fraction) -> float:
+def worst_share(liars: float, sampling_fraction: Fraction) -> float:
     """b/(b + (1 − b)·t/m): the share of liars in what is told of one label, at its worst.
 
     Where a device chooses which t of m labels it tells of, a share b = `liars` of all reports can
-    be about one label, of which only a share t/m = `told` of the honest ones speak.
+    be about one label, of which only a share t/m = `sampling_fraction` of the honest ones speak.
     """
-    return liars / (liars + (1 - liars) * float(told)) if liars else 0.0
+    return liars / (liars + (1 - liars) * float(sampling_fraction)) if liars else 0.0
 
 
 def limits_under_lies(
@@ -56,13 +56,15 @@ def limits_under_lies(
     return np.clip(least, 0.0, 1.0), np.clip(most, 0.0, 1.0)
 
 
-def liars_to_zero(channel: Channel, lower: Floats, told: Fraction) -> Floats:
+def liars_to_zero(channel: Channel, lower: Floats, sampling_fraction: Fraction) -> Floats:
     """The least share of liars with which `limits_under_lies` goes down to 0 from `lower`.
 
     lower(p − q)/(1 − q) of what is told of the label, turned back from `worst_share`.
     """
     share = np.maximum(lower, 0.0) * float(channel.gap / (1 - channel.q))
-    all_of_them: Floats = share * float(told) / (1.0 - share * float(1 - told))
+    all_of_them: Floats = (
+        share * float(sampling_fraction) / (1.0 - share * float(1 - sampling_fraction))
+    )
     return all_of_them
 
 

@@ -44,13 +44,13 @@ def axes_of(domain: Record, names: Sequence[str]) -> tuple[int, ...]:
 
     ParameterError for another name, for one twice, for none, and for more than 65,536 cells.
     """
-    known = domain.topics
+    topics = domain.topics
     for name in names:
-        if name not in known:
+        if name not in topics:
             raise ParameterError(
-                f"marginal must name attributes among {', '.join(known)}, got {name!r:.80}"
+                f"marginal must name attributes among {', '.join(topics)}, got {name!r:.80}"
             )
-    axes = tuple(known.index(name) for name in names)
+    axes = tuple(topics.index(name) for name in names)
     if not axes or len({*axes}) != len(axes):
         raise ParameterError("marginal must name one or more attributes, each once")
     cells = prod(domain.radices[axis] for axis in axes)

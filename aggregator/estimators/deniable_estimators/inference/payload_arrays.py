@@ -38,7 +38,7 @@ def clusters_of(mechanism: Mechanism, repeat: str, epochs: int) -> Clusters | No
     """How reports of one device in so many epochs depend on each other; None if there is but one.
 
     Under "fresh" the labels a report tells of are drawn anew each epoch, so that of a device's
-    other reports only the share `told` tells of the same label.
+    other reports only the share `sampling_fraction` is about the same label.
     """
     check_epochs(epochs)
     if repeat == "once" or epochs == 1:

@@ -57,7 +57,7 @@ class ReportGroup:
     """n reports of one law, whose `supports` of each cell of `size` choices were counted.
 
     `shared` is the law of what a device's reports have in common, the permanent answer; None where
-    that is the value itself. `told` is the share of all reports that are of this kind.
+    that is the value itself. `sampling_fraction` is the share of all reports that are of this kind.
     """
 
     n: int
@@ -65,7 +65,7 @@ class ReportGroup:
     size: int
     law: JointSupports
     shared: JointSupports | None = None
-    told: Fraction = Fraction(1)
+    sampling_fraction: Fraction = Fraction(1)
 
     @property
     def frequencies(self) -> Floats:

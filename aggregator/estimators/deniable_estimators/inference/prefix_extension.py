@@ -77,14 +77,16 @@ class PrefixExtension:
 
         A prefix as long as texts may be goes on nowhere, and is a text if it ends a character.
         """
-        found = [
+        families = [
             family
             for prefix, odd in zip(prefixes, odds.tolist(), strict=True)
             for family in self._unread(prefix, -math.log1p(math.exp(-odd)))
         ]
-        counts = self._read_again(found, self._counts(found, self._reports.supports.astype(float)))
-        ends = accumulate(len(family.tails) for family in found)
-        for family, end in zip(found, ends, strict=True):
+        counts = self._read_again(
+            families, self._counts(families, self._reports.supports.astype(float))
+        )
+        ends = accumulate(len(family.tails) for family in families)
+        for family, end in zip(families, ends, strict=True):
             odds_now = family.prior + self._likelihood(counts[end - len(family.tails) : end])
             yield CandidateSet(family.prefix, family.tails, odds_now, family.full)
 
@@ -132,10 +134,10 @@ class PrefixExtension:
 
     def _read_again(self, families: Sequence[_CandidateCodes], counts: Floats) -> Floats:
         """The supports of each candidate without the people of those that stand out beside it."""
-        told, form = self._reports, self._form
+        reports, form = self._reports, self._form
         gap = float(self.evidence.estimator.mechanism.p - self.evidence.estimator.mechanism.q)
         starts = np.cumsum([0, *(len(family.tails) for family in families)])
-        left, own = told.supports.astype(float), np.zeros(len(counts))
+        left, own = reports.supports.astype(float), np.zeros(len(counts))
         rows = np.arange(len(left))
         outstanding = np.flatnonzero(self._z(counts) > _STANDS_OUT)
         order = outstanding[np.argsort(-counts[outstanding], kind="stable")][:_MOST_TAKEN_OUT]
@@ -144,9 +146,9 @@ class PrefixExtension:
             codes = families[which].codes_of(place - int(starts[which]), form.codes)
             count = left[rows, codes].sum()
             if self._z(count) > _STANDS_OUT:
-                people = (count / told.n - float(form.q)) / gap
-                left[rows, codes] -= people * told.trials * gap
-                own[place] = people * told.n * gap
+                people = (count / reports.n - float(form.q)) / gap
+                left[rows, codes] -= people * reports.trials * gap
+                own[place] = people * reports.n * gap
         return self._counts(families, left) + own if own.any() else counts
 
     def _z(self, counts: Floats) -> Floats:

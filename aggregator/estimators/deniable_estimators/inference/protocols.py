@@ -37,7 +37,7 @@ class Estimator(HasMechanism, Protocol):
         """The projection that fits the domain: "clip" or "simplex"."""
 
     @property
-    def tells(self) -> str:
+    def estimand(self) -> str:
         """What an estimate has entries for: the "labels" of the domain, its "mean", or "tables".
 
         A mean is a share of the way from the lowest value of the domain to the highest. Under

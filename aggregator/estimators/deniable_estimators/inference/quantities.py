@@ -49,7 +49,7 @@ class NumberEstimator(Protocol):
     """What is needed of an estimator."""
 
     @property
-    def tells(self) -> str: ...
+    def estimand(self) -> str: ...
 
     def estimate(
         self,
@@ -72,13 +72,23 @@ def mean(
     epochs: int = 1,
 ) -> Quantity | None:
     """The mean of all people; None of an estimator that does not know how its labels covary."""
-    if estimator.tells == "mean":
-        told = estimator.estimate(tally, n, confidence=confidence, epochs=epochs)
-        share = (told.frequencies[0], told.std_errors[0], told.lower[0], told.upper[0])
+    if estimator.estimand == "mean":
+        estimate = estimator.estimate(tally, n, confidence=confidence, epochs=epochs)
+        share = (
+            estimate.frequencies[0],
+            estimate.std_errors[0],
+            estimate.lower[0],
+            estimate.upper[0],
+        )
     elif isinstance(estimator, LinearEstimator):
         weights = np.linspace(0.0, 1.0, domain.size)[None, :]
-        found = estimator.functionals(weights, tally, n, confidence=confidence, epochs=epochs)
-        share = (found.values[0], found.std_errors[0], found.lower[0], found.upper[0])
+        estimates = estimator.functionals(weights, tally, n, confidence=confidence, epochs=epochs)
+        share = (
+            estimates.values[0],
+            estimates.std_errors[0],
+            estimates.lower[0],
+            estimates.upper[0],
+        )
     else:
         return None
     low, span = float(domain.low), float(domain.high - domain.low)
@@ -107,18 +117,20 @@ def quantiles(
             raise ParameterError(f"levels must lie strictly between 0 and 1, got {level!r}")
     if not isinstance(estimator, LinearEstimator):
         return ()
-    found = estimator.cumulative(tally, n, confidence=confidence, epochs=epochs)
-    known = not np.isnan(found.band.values).any()
-    return tuple(_quantile(domain, found, level, known=known) for level in levels)
+    cumulative = estimator.cumulative(tally, n, confidence=confidence, epochs=epochs)
+    has_reports = not np.isnan(cumulative.band.values).any()
+    return tuple(_quantile(domain, cumulative, level, has_reports=has_reports) for level in levels)
 
 
-def _quantile(domain: Number, found: Cumulative, level: float, *, known: bool) -> Quantity:
+def _quantile(
+    domain: Number, cumulative: Cumulative, level: float, *, has_reports: bool
+) -> Quantity:
     name = f"p{100 * level:g}"
-    if not known:
+    if not has_reports:
         low, high = float(domain.low), float(domain.high)
         return Quantity(name, math.nan, math.nan, low, high)
-    band = found.band
-    place = int(np.searchsorted(found.fitted, level, side="left"))
+    band = cumulative.band
+    place = int(np.searchsorted(cumulative.fitted, level, side="left"))
     first, last = _first_at(band.upper, level), _last_below(band.lower, level)
     near = _last_below(band.values - band.std_errors, level)
     far = _first_at(band.values + band.std_errors, level)
@@ -166,8 +178,8 @@ def ranges(
             raise ParameterError(f"bounds must rise, got {low!r:.40} to {high!r:.40}")
         row[first : last + 1] = 1.0
         names.append(f"{domain.named(first)} to {domain.named(last)}")
-    found = estimator.functionals(weights, tally, n, confidence=confidence, epochs=epochs)
-    columns = (found.values, found.std_errors, found.lower, found.upper)
+    shares = estimator.functionals(weights, tally, n, confidence=confidence, epochs=epochs)
+    columns = (shares.values, shares.std_errors, shares.lower, shares.upper)
     return tuple(
         Quantity(name, *map(float, row)) for name, *row in zip(names, *columns, strict=True)
     )

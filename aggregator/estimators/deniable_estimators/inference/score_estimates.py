@@ -32,7 +32,7 @@ def estimate_of_scores(
     q = below / span
     channel = Channel(q + 1 / span, q)
     share = np.nan_to_num((each.values - low) / (high - low))
-    told = np.clip(np.rint(share * n), 0, n).astype(np.int64)
+    counts = np.clip(np.rint(share * n), 0, n).astype(np.int64)
     least, most = ((limit - low) / (high - low) for limit in (each.lower, each.upper))
     return Estimate(
         frequencies=each.values,
@@ -42,7 +42,7 @@ def estimate_of_scores(
         n=n,
         confidence=confidence,
         family=family,
-        reports_to_leave=reports_to_leave(told, n, least, most),
+        reports_to_leave=reports_to_leave(counts, n, least, most),
         influence=influence(channel, n, epochs=epochs),
         channel=channel,
         epochs=epochs,

@@ -108,6 +108,6 @@ def permanent_variances(estimator: HasMechanism, rows: Floats, shares: Floats) -
     if not isinstance(chain, MemoizedChain) or not unary(chain):
         return None
     squares = second_moments(estimator, chain.first, rows)
-    told = np.clip(squares @ shares, squares.min(axis=1), squares.max(axis=1))
-    variances: Floats = np.maximum(told - np.clip(rows @ shares, 0.0, 1.0) ** 2, 0.0)
+    mean_squares = np.clip(squares @ shares, squares.min(axis=1), squares.max(axis=1))
+    variances: Floats = np.maximum(mean_squares - np.clip(rows @ shares, 0.0, 1.0) ** 2, 0.0)
     return variances

@@ -179,8 +179,8 @@ def _exact(
     law: SetLaw, count: int, n: int, confidence: float, clusters: Clusters | None
 ) -> SetEstimate:
     channel = Channel(law.mean(1), law.mean(0))
-    found = debias(channel, np.array([count]), n, confidence=confidence, clusters=clusters)
-    columns = found.frequencies, found.std_errors, found.lower, found.upper
+    estimate = debias(channel, np.array([count]), n, confidence=confidence, clusters=clusters)
+    columns = estimate.frequencies, estimate.std_errors, estimate.lower, estimate.upper
     return SetEstimate(*(float(column[0]) for column in columns))
 
 

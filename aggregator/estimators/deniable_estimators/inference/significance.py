@@ -67,9 +67,9 @@ def rejected_hypotheses(p_values: Floats, level: float, method: str) -> Flags:
     order = np.argsort(p_values, kind="stable")
     falls = p_values[order] <= level / np.arange(count, 0, -1)
     kept = np.flatnonzero(~falls)
-    found = np.zeros(count, dtype=np.bool_)
-    found[order[: kept[0] if len(kept) else count]] = True
-    return found
+    rejected = np.zeros(count, dtype=np.bool_)
+    rejected[order[: kept[0] if len(kept) else count]] = True
+    return rejected
 
 
 def _binomial_tail(counts: Counts, trials: Counts, chance: float) -> Floats:

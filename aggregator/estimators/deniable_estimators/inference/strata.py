@@ -54,10 +54,10 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strata:
-    """All levels, how many reports `told` of each, and what is known without any."""
+    """All levels, the number of `reports` of each, and what is known without any."""
 
     constant: Floats
-    told: Counts
+    reports: Counts
     levels: tuple[Stratum, ...]
 
     @classmethod
@@ -70,7 +70,7 @@ class Strata:
             )
             for level in zip(*(part.levels for part in parts), strict=True)
         )
-        return cls(np.concatenate([part.constant for part in parts]), parts[0].told, levels)
+        return cls(np.concatenate([part.constant for part in parts]), parts[0].reports, levels)
 
     @property
     def low(self) -> Floats:
@@ -88,8 +88,8 @@ class Strata:
 
     def functionals(self, repeated: Repetition, confidence: float) -> Functionals:
         """Values, errors and limits; each limit by itself."""
-        tail, n = tail_of(confidence, "each", 1), int(self.told.sum())
-        if not self.told.all():
+        tail, n = tail_of(confidence, "each", 1), int(self.reports.sum())
+        if not self.reports.all():
             return unknown_functionals(len(self.constant))
         mean = self.constant + np.sum([level.mean for level in self.levels], axis=0)
         variance, shared, below, above = np.zeros((4, len(mean)))
@@ -108,9 +108,10 @@ class Strata:
 
     def _shares(self) -> list[tuple[float, Stratum]]:
         """n/n_l beside each level."""
-        n = int(self.told.sum())
+        n = int(self.reports.sum())
         return [
-            (n / told, level) for told, level in zip(self.told.tolist(), self.levels, strict=True)
+            (n / reports, level)
+            for reports, level in zip(self.reports.tolist(), self.levels, strict=True)
         ]
 
     def _said(self, share: float, part: Floats) -> Floats:

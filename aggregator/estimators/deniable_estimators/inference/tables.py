@@ -109,7 +109,7 @@ def joined(tables: Sequence[Estimate]) -> Estimate:
         reports_to_leave=np.concatenate([each.reports_to_leave for each in tables]),
         influence=float(np.max([each.influence for each in tables])),
         channel=first.channel if len(tables) == 1 else None,
-        told=first.told,
+        sampling_fraction=first.sampling_fraction,
         epochs=first.epochs,
     )
 
@@ -128,7 +128,7 @@ def _counted(kind: ReportGroup, n: int, settings: IntervalSettings, alike: int) 
         family=settings.family,
         clusters=_clusters(kind, alike),
         trials=np.full(cells, kind.n),
-        told=kind.told,
+        sampling_fraction=kind.sampling_fraction,
         tail=tail,
     )
 
@@ -138,7 +138,7 @@ def _clusters(kind: ReportGroup, alike: int) -> Clusters | None:
         return None
     outside = kind.law.mean(kind.size, inside=False)
     if kind.shared is None:
-        return Clusters(outside, outside + kind.law.gap, 1 + (alike - 1) * kind.told)
+        return Clusters(outside, outside + kind.law.gap, 1 + (alike - 1) * kind.sampling_fraction)
     kept = kind.law.gap / kind.shared.gap
     low = outside - kept * kind.shared.mean(kind.size, inside=False)
     return Clusters(low, low + kept, Fraction(alike))
@@ -166,8 +166,8 @@ def _scored(source: CellEstimates, n: int, settings: IntervalSettings, alike: in
 
 def _least_above(distance: Floats, reach: float) -> Counts:
     """The least number of steps of `reach` that lead further than each distance."""
-    known = np.isfinite(distance) & (reach > 0)
-    steps = np.divide(distance, reach, out=np.zeros(len(distance)), where=known)
-    return np.where(known, np.floor(np.minimum(steps, float(UNREACHABLE >> 1))) + 1, 0).astype(
+    reachable = np.isfinite(distance) & (reach > 0)
+    steps = np.divide(distance, reach, out=np.zeros(len(distance)), where=reachable)
+    return np.where(reachable, np.floor(np.minimum(steps, float(UNREACHABLE >> 1))) + 1, 0).astype(
         np.int64
     )

@@ -154,7 +154,7 @@ def estimate_texts(
         family=family if len(texts) else "each",
         clusters=_clusters(evidence, epochs, share),
         trials=trials,
-        told=evidence.form.sampling_fraction,
+        sampling_fraction=evidence.form.sampling_fraction,
     )
     estimate = _without_collisions(evidence, texts, raw, held_out=held_out) if len(texts) else raw
     return TextEstimates(tuple(texts), np.minimum(trials, estimate.n), estimate)
@@ -217,10 +217,10 @@ def _without_collisions(
     others = evidence.second_moment * beta / ((1 - beta) * hashes * tables)
     with np.errstate(divide="ignore", invalid="ignore"):
         grown = grown * np.sqrt(1 + others / raw.std_errors**2)
-    told = np.isfinite(raw.frequencies)
+    has_reports = np.isfinite(raw.frequencies)
     return replace(
         raw,
-        frequencies=np.where(told, frequencies, np.nan),
+        frequencies=np.where(has_reports, frequencies, np.nan),
         std_errors=raw.std_errors * grown,
         lower=_moved(raw.frequencies, raw.lower, frequencies, grown, 0.0),
         upper=_moved(raw.frequencies, raw.upper, frequencies, grown, 1.0),

@@ -138,8 +138,8 @@ def partial_character(prefix: bytes) -> PartialCharacter:
 @lru_cache(maxsize=64)
 def continuations(state: PartialCharacter, size: int, *, whole: bool) -> Bytes:
     """(N, size): every string of `size` bytes that may follow; `whole`: and ends a character."""
-    found = [text for text, end in _continued(state, size) if not whole or end.lacking == 0]
-    rows = np.frombuffer(b"".join(found), np.uint8).reshape(len(found), size)
+    texts = [text for text, end in _continued(state, size) if not whole or end.lacking == 0]
+    rows = np.frombuffer(b"".join(texts), np.uint8).reshape(len(texts), size)
     rows.flags.writeable = False
     return rows
 

@@ -55,8 +55,8 @@ class WindowLaw:
         sums = np.cumsum(scores, axis=-1)
         windows = sums[..., self.window - 1 :].copy()
         windows[..., 1:] -= sums[..., : self.values - 1]
-        told: Floats = outside * sums[..., -1:] + (inside - outside) * windows
-        return told
+        expectations: Floats = outside * sums[..., -1:] + (inside - outside) * windows
+        return expectations
 
     def matrix(self) -> Floats:
         """Mᵀ, (values, messages)."""

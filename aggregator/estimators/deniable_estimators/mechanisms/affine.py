@@ -49,7 +49,7 @@ class AffineEstimator(LabelSums):
     """The estimator of "affine/1". Its tally counts the reports that support each code."""
 
     default_projection: ClassVar[str] = "simplex"
-    tells: ClassVar[str] = "labels"
+    estimand: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 

@@ -57,7 +57,7 @@ class Sketch(Protocol):
 class SketchCoding:
     """See `protocols.TextCoding`: one group, and a code is a cell."""
 
-    told: ClassVar[Fraction] = Fraction(1)
+    sampling_fraction: ClassVar[Fraction] = Fraction(1)
     groups: ClassVar[int] = 1
     sketch: Sketch
 
@@ -105,7 +105,7 @@ class SketchEstimator(SupportEstimator):
     """The estimator of "cms/1" and "rappor/1"."""
 
     default_projection: ClassVar[str] = "clip"
-    tells: ClassVar[str] = "texts"
+    estimand: ClassVar[str] = "texts"
     mechanism: Mechanism
     repeat: str = "once"
 

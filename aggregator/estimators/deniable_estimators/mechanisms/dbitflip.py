@@ -34,9 +34,9 @@ class BucketFlipsEstimator(SampledEstimator):
             for last in range(d - t, d):
                 item = draws.integers(0, last + 1, len(truth))
                 chosen[rows, np.where(chosen[rows, item], last, item)] = True
-            told = chosen.sum(axis=0)
+            reports_of_bucket = chosen.sum(axis=0)
             own = people_by_value(truth, chosen[rows, truth].astype(np.int64), d)
             ones = draws.binomial(own, float(self.mechanism.p))
-            ones += draws.binomial(told - own, float(self.mechanism.q))
-            tally += np.concatenate([told, ones])
+            ones += draws.binomial(reports_of_bucket - own, float(self.mechanism.q))
+            tally += np.concatenate([reports_of_bucket, ones])
         return tally

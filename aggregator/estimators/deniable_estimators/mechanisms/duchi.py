@@ -31,15 +31,15 @@ class OneBitMeanEstimator:
     """The estimator of "duchi/1". Its tally is one count; its one estimate is of the mean."""
 
     default_projection: ClassVar[str] = "clip"
-    tells: ClassVar[str] = "mean"
+    estimand: ClassVar[str] = "mean"
     mechanism: Mechanism
     repeat: str = "once"
 
     def tally(self, payloads: Payloads) -> Counts:
-        told = checked_payloads(payloads, self.mechanism.payload_size)
-        if told.size and told.max() > 1:
+        bits = checked_payloads(payloads, self.mechanism.payload_size)
+        if bits.size and bits.max() > 1:
             raise DecodeError("payloads must be 0 or 1: validate them first")
-        return np.array([np.count_nonzero(told)])
+        return np.array([np.count_nonzero(bits)])
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         return checked_tally(tally, n, self.mechanism.tally_size)

@@ -43,7 +43,7 @@ class FourierEstimator:
     """The estimator of "fourier/1"."""
 
     default_projection: ClassVar[str] = "clip"
-    tells: ClassVar[str] = "tables"
+    estimand: ClassVar[str] = "tables"
     mechanism: Mechanism
     repeat: str = "once"
 
@@ -71,9 +71,9 @@ class FourierEstimator:
         tally = np.zeros(self.mechanism.tally_size, dtype=np.int64)
         for truth in senders(values, people):
             place = draws.integers(0, len(masks), len(truth))
-            told = np.bitwise_count(masks[place] & truth.view(np.uint64)) & 1
-            told ^= draws.random(len(truth)) >= float(self.mechanism.p)
-            tally += np.bincount(2 * place + told, minlength=len(tally))
+            parities = np.bitwise_count(masks[place] & truth.view(np.uint64)) & 1
+            parities ^= draws.random(len(truth)) >= float(self.mechanism.p)
+            tally += np.bincount(2 * place + parities, minlength=len(tally))
         return tally
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
@@ -109,12 +109,12 @@ class FourierEstimator:
         form = self._form
         self.check(axes)
         places = [place_of(sorted(subset), form.attributes) for subset in _subsets(axes)]
-        told = counts.reshape(-1, 2)[places]
+        even_and_odd = counts.reshape(-1, 2)[places]
         gap = float(self.mechanism.p - self.mechanism.q)
         chained = isinstance(self.mechanism, MemoizedChain)
         return Parities(
-            told=told.sum(axis=1),
-            signed=told[:, 0] - told[:, 1],
+            reports=even_and_odd.sum(axis=1),
+            signed=even_and_odd[:, 0] - even_and_odd[:, 1],
             gap=gap,
             shared_gap=float(form.p - form.q) if chained else 1.0,
         )
@@ -128,7 +128,7 @@ class Parities:
     `shared_gap` is p − q of what a device's reports have in common.
     """
 
-    told: Counts
+    reports: Counts
     signed: Counts
     gap: float
     shared_gap: float
@@ -136,18 +136,18 @@ class Parities:
     @property
     def n(self) -> int:
         """Reports that told one of these parities."""
-        return int(self.told.sum())
+        return int(self.reports.sum())
 
     @property
     def cells(self) -> int:
         """2^k."""
-        return len(self.told) + 1
+        return len(self.reports) + 1
 
     @property
     def coefficients(self) -> Floats:
         """ĉ_α; NaN where it was never told."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return self.signed / (self.told * self.gap)
+            return self.signed / (self.reports * self.gap)
 
     @property
     def frequencies(self) -> Floats:
@@ -157,7 +157,7 @@ class Parities:
     @property
     def reach(self) -> float:
         """The most that one report moves a frequency."""
-        fewest = int(self.told.min())
+        fewest = int(self.reports.min())
         return 2 / (self.gap * fewest * self.cells) if fewest else math.nan
 
     def variances(self, frequencies: Floats, epochs: int) -> Floats:
@@ -174,7 +174,7 @@ class Parities:
     def pulls(self, frequencies: Floats, epochs: int) -> tuple[Floats, Floats]:
         """The skew of a parity is at most twice its mean, on either side."""
         spreads = self._spreads(frequencies, epochs)
-        mean = (spreads / np.maximum(self.told, 1)).sum() / spreads.sum()
+        mean = (spreads / np.maximum(self.reports, 1)).sum() / spreads.sum()
         pull = np.full(self.cells, 2 * min(epochs, self.n) * mean / self.cells)
         return pull, pull
 
@@ -187,8 +187,8 @@ class Parities:
         once = 1 / self.gap**2 - squares
         shared = 1 / self.shared_gap**2 - squares
         with np.errstate(divide="ignore", invalid="ignore"):
-            every: Floats = (once + (epochs - 1) * shared) / self.told
-        return np.where(self.told > 0, every, math.nan)
+            every: Floats = (once + (epochs - 1) * shared) / self.reports
+        return np.where(self.reports > 0, every, math.nan)
 
 
 def _subsets(axes: Sequence[int]) -> list[tuple[int, ...]]:

@@ -31,7 +31,7 @@ class GeometricEstimator(MessageSums):
     """The histogram of the points, and from it the supports of all codes."""
 
     default_projection: ClassVar[str] = "simplex"
-    tells: ClassVar[str] = "labels"
+    estimand: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 

@@ -31,7 +31,7 @@ class GeneralizedEstimator(HistogramEstimator):
     """The estimator of "grr/1". Its tally is the histogram of the reported values."""
 
     default_projection: ClassVar[str] = "simplex"
-    tells: ClassVar[str] = "labels"
+    estimand: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 

@@ -54,11 +54,13 @@ class HaarEstimator(HierarchyEstimator):
         tally = np.zeros(self.mechanism.tally_size, dtype=np.int64)
         for truth in senders(values, people):
             level = draws.integers(0, form.levels, len(truth))
-            asked = draws.integers(0, 1 << level)
-            told = np.bitwise_count((2 * asked + 1) & truth >> (form.levels - 1 - level)) & 1
-            told ^= draws.random(len(truth)) >= float(self.mechanism.p)
-            place = (1 << level) - 1 + asked
-            tally += np.bincount(2 * place + told, minlength=len(tally))
+            coefficient = draws.integers(0, 1 << level)
+            parities = (
+                np.bitwise_count((2 * coefficient + 1) & truth >> (form.levels - 1 - level)) & 1
+            )
+            parities ^= draws.random(len(truth)) >= float(self.mechanism.p)
+            place = (1 << level) - 1 + coefficient
+            tally += np.bincount(2 * place + parities, minlength=len(tally))
         return tally
 
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
@@ -69,16 +71,16 @@ class HaarEstimator(HierarchyEstimator):
         gap, own = float(self.mechanism.p - self.mechanism.q), float(form.p - form.q)
         codes = 1 << form.levels
         padded = np.pad(rows, ((0, 0), (0, codes - rows.shape[1])), mode="edge")
-        told, levels = [], []
+        reports, levels = [], []
         for level in range(form.levels):
             first, nodes = (1 << level) - 1, 1 << level
             even, odd = counts.reshape(-1, 2)[first : first + nodes].T
-            told.append(int(even.sum() + odd.sum()))
-            differences = walsh((even - odd).astype(np.float64)) / (max(told[-1], 1) * gap)
+            reports.append(int(even.sum() + odd.sum()))
+            differences = walsh((even - odd).astype(np.float64)) / (max(reports[-1], 1) * gap)
             halves = padded.reshape(len(rows), nodes, _HALVES, -1).sum(axis=3)
             parts = (halves[:, :, 0] - halves[:, :, 1]) * (nodes / codes)
             levels.append(_stratum(parts, differences, gap, own))
-        return Strata(padded.mean(axis=1), np.array(told), tuple(levels))
+        return Strata(padded.mean(axis=1), np.array(reports), tuple(levels))
 
 
 def _stratum(parts: Floats, differences: Floats, gap: float, own: float) -> Stratum:

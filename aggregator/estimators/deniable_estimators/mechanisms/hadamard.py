@@ -29,7 +29,7 @@ class HadamardEstimator(MessageSums):
     """The estimator of "hadamard/1". Its tally is the histogram of the payloads."""
 
     default_projection: ClassVar[str] = "simplex"
-    tells: ClassVar[str] = "labels"
+    estimand: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 
@@ -60,10 +60,10 @@ class HadamardEstimator(MessageSums):
         coefficients = self.mechanism.public_outcomes
         tally = np.zeros(self.mechanism.tally_size, dtype=np.int64)
         for truth in senders(values, people):
-            asked = draws.integers(1, coefficients + 1, len(truth))
-            told = np.bitwise_count(asked & truth) & 1
-            told ^= draws.random(len(truth)) >= float(self.mechanism.p)
-            tally += np.bincount(2 * (asked - 1) + told, minlength=len(tally))
+            coefficient = draws.integers(1, coefficients + 1, len(truth))
+            parities = np.bitwise_count(coefficient & truth) & 1
+            parities ^= draws.random(len(truth)) >= float(self.mechanism.p)
+            tally += np.bincount(2 * (coefficient - 1) + parities, minlength=len(tally))
         return tally
 
     def code_supports(self, tallies: Counts) -> Counts:

@@ -27,7 +27,7 @@ class HadamardSketchEstimator(HistogramEstimator):
     """The estimator of "hcms/1"."""
 
     default_projection: ClassVar[str] = "clip"
-    tells: ClassVar[str] = "texts"
+    estimand: ClassVar[str] = "texts"
     inside: ClassVar[float] = 0.5
     mechanism: Mechanism
     repeat: str = "once"

@@ -32,7 +32,7 @@ class LocalHashingEstimator(HistogramEstimator):
     """The estimator of "loloha/1". Its tally is the histogram of the messages."""
 
     default_projection: ClassVar[str] = "simplex"
-    tells: ClassVar[str] = "labels"
+    estimand: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 

@@ -28,29 +28,29 @@ def tally_of(payloads: Payloads, form: OneOfChoices) -> Counts:
         places = places << 8 | column
     if places.size and places.max() >= many:
         raise DecodeError(f"payloads must name {form.thing}s below {many}")
-    told = np.bincount(places, minlength=many)
+    reports = np.bincount(places, minlength=many)
     grouped = rows[np.argsort(places, kind="stable"), head:]
-    ends = np.cumsum(told)
+    ends = np.cumsum(reports)
     parts = [
         SubsetEstimator(choice).tally(grouped[end - n : end, : choice.payload_size])
-        for choice, n, end in zip(form.choices, told.tolist(), ends.tolist(), strict=True)
+        for choice, n, end in zip(form.choices, reports.tolist(), ends.tolist(), strict=True)
     ]
-    return np.concatenate([told, *parts])
+    return np.concatenate([reports, *parts])
 
 
 def supports_of(tally: Counts, n: int, form: OneOfChoices) -> tuple[Counts, list[Counts]]:
     """How many reports told of each choice, and their supports; ParameterError if impossible."""
-    told = tally[: len(form.choices)]
-    if told.sum() != n:
+    reports_of_choice = tally[: len(form.choices)]
+    if reports_of_choice.sum() != n:
         raise ParameterError(f"tally must tell of one {form.thing} in each of n = {n} reports")
-    ends = len(told) + np.cumsum([choice.domain_size for choice in form.choices])
-    parts = np.split(tally[len(told) :], ends[:-1] - len(told))
-    for choice, reports, part in zip(form.choices, told.tolist(), parts, strict=True):
+    ends = len(reports_of_choice) + np.cumsum([choice.domain_size for choice in form.choices])
+    parts = np.split(tally[len(reports_of_choice) :], ends[:-1] - len(reports_of_choice))
+    for choice, reports, part in zip(form.choices, reports_of_choice.tolist(), parts, strict=True):
         if choice.subset_size * reports != part.sum():
             raise ParameterError(
                 f"tally must hold {choice.subset_size} codes for each of {reports} reports"
             )
-    return told, parts
+    return reports_of_choice, parts
 
 
 def sample_tally_of(
@@ -59,10 +59,10 @@ def sample_tally_of(
     """Each choice is told by those who tossed it."""
     kept = float(mechanism.keep_probability) if isinstance(mechanism, MemoizedChain) else 1.0
     choices = len(form.choices)
-    told = draws.multinomial(people, np.full(choices, 1 / choices))
-    parts = [np.asarray(told.sum(axis=0), dtype=np.int64)]
+    senders_of_choice = draws.multinomial(people, np.full(choices, 1 / choices))
+    parts = [np.asarray(senders_of_choice.sum(axis=0), dtype=np.int64)]
     for place, choice in enumerate(form.choices):
         codes = np.array([form.code(value, place) for value in values.tolist()], dtype=np.int64)
         p = kept * float(choice.p) + (1 - kept) * choice.subset_size / choice.domain_size
-        parts.append(sample_sets(choice.structure, p, codes, told[:, place], draws))
+        parts.append(sample_sets(choice.structure, p, codes, senders_of_choice[:, place], draws))
     return np.concatenate(parts)

@@ -36,7 +36,7 @@ class PairsEstimator:
     """The estimator of "pairs/1"."""
 
     default_projection: ClassVar[str] = "clip"
-    tells: ClassVar[str] = "tables"
+    estimand: ClassVar[str] = "tables"
     mechanism: Mechanism
     repeat: str = "once"
 
@@ -93,11 +93,11 @@ class PairsEstimator:
 
     def _kinds(self, counts: Counts, n: int, axes: tuple[int, ...]) -> Iterator[ReportGroup]:
         form = self._form
-        told, supports = supports_of(counts, n, form)
+        reports, supports = supports_of(counts, n, form)
         for place, (pair, part) in enumerate(zip(form.pairs, supports, strict=True)):
             if set(axes) <= set(pair):
                 table = part.reshape(tuple(form.radices[each] for each in pair))
-                yield self._kind(place, int(told[place]), _folded(table, pair, axes))
+                yield self._kind(place, int(reports[place]), _folded(table, pair, axes))
 
     def _kind(self, place: int, n: int, supports: Counts) -> ReportGroup:
         choice = self._form.choices[place]

@@ -38,7 +38,7 @@ class PrefixHashEstimator(HistogramEstimator):
     """The estimator of "prefix-hash/1". Its tally is the histogram of the payloads."""
 
     default_projection: ClassVar[str] = "clip"
-    tells: ClassVar[str] = "texts"
+    estimand: ClassVar[str] = "texts"
     mechanism: Mechanism
     repeat: str = "once"
 
@@ -78,9 +78,9 @@ class PrefixHashEstimator(HistogramEstimator):
         for place in range(max(map(len, cut), default=0)):
             there = np.array([len(text) > place for text in cut])
             given = np.array([text[place] for text in cut if len(text) > place])
-            known, where = np.unique(given, return_inverse=True)
+            distinct, where = np.unique(given, return_inverse=True)
             for row, table in enumerate(tables):
-                added = [entry(table, place, byte) % form.codes for byte in known.tolist()]
+                added = [entry(table, place, byte) % form.codes for byte in distinct.tolist()]
                 codes[row, there] += np.array(added, dtype=np.int64)[where]
         return (codes % form.codes)[:, None, :]
 
@@ -92,10 +92,10 @@ class PrefixHashEstimator(HistogramEstimator):
         for truth in senders(np.arange(len(texts)), people):
             position = draws.integers(0, form.public_outcomes, len(truth))
             table, point = np.divmod(position, form.points)
-            told = sums(form, point, codes[table, truth])
+            cells = sums(form, point, codes[table, truth])
             lies = draws.random(len(truth)) >= p
-            told = other_cells(told, lies, form.base, draws)
-            tally += np.bincount(position * form.base + told, minlength=len(tally))
+            cells = other_cells(cells, lies, form.base, draws)
+            tally += np.bincount(position * form.base + cells, minlength=len(tally))
         return tally
 
 

@@ -77,6 +77,6 @@ def _turned_shares(numbers: Floats, space: tuple[int, int]) -> Floats:
 def _around(numbers: Counts, taken: _Numbers, put: _Numbers, space: tuple[int, int]) -> Counts:
     """Numbers `taken` turn by turn, summed, and `put` where each turn belongs."""
     sums = turned_back(shifted_sums(numbers[..., taken], *space))
-    found = np.empty_like(sums)
-    found[..., put] = sums
-    return found
+    placed = np.empty_like(sums)
+    placed[..., put] = sums
+    return placed

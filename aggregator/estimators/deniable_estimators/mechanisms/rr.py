@@ -35,7 +35,7 @@ class BitwiseEstimator(SupportEstimator):
     """The estimator of "rr/1". Its tally counts ones, bit by bit."""
 
     default_projection: ClassVar[str] = "clip"
-    tells: ClassVar[str] = "labels"
+    estimand: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 

@@ -36,7 +36,7 @@ class SampledEstimator:
     """The estimator of "rr-sampled/1". Its tally counts tellings, then ones, bit by bit."""
 
     default_projection: ClassVar[str] = "clip"
-    tells: ClassVar[str] = "labels"
+    estimand: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 
@@ -101,10 +101,10 @@ class SampledEstimator:
             family=family,
             clusters=clusters_of(self.mechanism, self.repeat, epochs),
             trials=trials,
-            told=self.mechanism.sampling_fraction,
+            sampling_fraction=self.mechanism.sampling_fraction,
         )
 
 
-def _codes(rows: Payloads, told: int) -> npt.NDArray[np.integer]:
+def _codes(rows: Payloads, coordinates: int) -> npt.NDArray[np.integer]:
     """(n, t): 2·place + bit, big-endian in one or two bytes each."""
-    return np.ascontiguousarray(rows).view(f">u{rows.shape[1] // told}")
+    return np.ascontiguousarray(rows).view(f">u{rows.shape[1] // coordinates}")

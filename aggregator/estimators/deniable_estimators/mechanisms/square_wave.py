@@ -54,7 +54,7 @@ class SquareWaveEstimator:
     """The estimator of "square-wave/1". Its tally is the histogram of the outputs."""
 
     default_projection: ClassVar[str] = "simplex"
-    tells: ClassVar[str] = "distribution"
+    estimand: ClassVar[str] = "distribution"
     mechanism: Mechanism
     repeat: str = "once"
 
@@ -94,7 +94,7 @@ class SquareWaveEstimator:
             reports, Repetition.of(self.mechanism, self.repeat, epochs), 1 - 2 * tail
         )
         scores = _scores(self.law)
-        found = estimate_of_scores(
+        raw = estimate_of_scores(
             each,
             scores.min(axis=1),
             scores.max(axis=1),
@@ -103,7 +103,7 @@ class SquareWaveEstimator:
             family=family,
             epochs=epochs,
         )
-        return replace(found, fitted=fit(self.law, counts).distribution) if reports else found
+        return replace(raw, fitted=fit(self.law, counts).distribution) if reports else raw
 
     def fitted(self, tally: Counts, n: int, *, smooth: bool = False) -> Floats:
         """The likeliest distribution, or its smoothed form; ParameterError at n = 0."""
@@ -134,10 +134,10 @@ class SquareWaveEstimator:
         devices = max(reports / of.epochs, 1.0)
         slope = _best_slope(self.law, round(devices), round(z, 6)) if reports else 0
         size = self.mechanism.domain_size
-        told = self._moments(_ramps(size, slope), counts).functionals(reports, of, confidence)
+        ramps = self._moments(_ramps(size, slope), counts).functionals(reports, of, confidence)
         steps = self._moments(_ramps(size, 0), counts).functionals(reports, of, confidence)
-        reaching = np.concatenate([told.upper[slope:], np.ones(slope)])
-        band = replace(steps, lower=told.lower, upper=reaching)
+        reaching = np.concatenate([ramps.upper[slope:], np.ones(slope)])
+        band = replace(steps, lower=ramps.lower, upper=reaching)
         if not reports:
             return Cumulative(band, np.full(size - 1, 0.5))
         return Cumulative(band, np.cumsum(fit(self.law, counts).distribution)[:-1])

@@ -35,7 +35,7 @@ class SubsetEstimator(LabelSums):
     """The estimator of "subset/1". Its tally counts the sets that held each choice."""
 
     default_projection: ClassVar[str] = "simplex"
-    tells: ClassVar[str] = "labels"
+    estimand: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 

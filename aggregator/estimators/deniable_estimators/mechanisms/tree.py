@@ -62,17 +62,17 @@ class TreeEstimator(HierarchyEstimator):
 
     def _strata(self, rows: Floats, counts: Counts, n: int) -> Strata:
         form, chain = self._form, self.mechanism
-        told, supports = supports_of(counts, n, form)
+        reports, supports = supports_of(counts, n, form)
         kept = chain.keep_probability if isinstance(chain, MemoizedChain) else Fraction(1)
         laws = [_Level(choice, kept) for choice in form.choices]
-        shares = np.where(told > 0, told, 1)  # of a level that nobody told of nothing is used
+        shares = np.where(reports > 0, reports, 1)  # of a level that nobody told of nothing is used
         weights = [share / law.error for share, law in zip(shares.tolist(), laws, strict=True)]
         constant, nodes = coefficients(rows, form.fan_out, weights)
         levels = tuple(
             law.stratum(coefficient, law.shares(part, max(int(n_l), 1)))
-            for law, coefficient, part, n_l in zip(laws, nodes, supports, told, strict=True)
+            for law, coefficient, part, n_l in zip(laws, nodes, supports, reports, strict=True)
         )
-        return Strata(constant, told, levels)
+        return Strata(constant, reports, levels)
 
 
 def coefficients(
@@ -115,9 +115,9 @@ class _Level:
         d, w = choice.domain_size, choice.subset_size
         self.error = float(w * (d - w) / (d * (d - 1) * self._joint.gap**2))
 
-    def shares(self, supports: Counts, told: int) -> Floats:
+    def shares(self, supports: Counts, reports: int) -> Floats:
         """y of the module."""
-        shares: Floats = (supports / told - float(self._joint.q)) / float(self._joint.gap)
+        shares: Floats = (supports / reports - float(self._joint.q)) / float(self._joint.gap)
         return shares
 
     def stratum(self, rows: Floats, shares: Floats) -> Stratum:
@@ -158,8 +158,8 @@ class _Square:
 
     def of(self, coefficient: Floats, square: Floats) -> Floats:
         """For one value, or the mean over people."""
-        told: Floats = self.slope * coefficient + self.bend * square + self.constant
-        return told
+        moments: Floats = self.slope * coefficient + self.bend * square + self.constant
+        return moments
 
     def least_variance(self, low: Floats, high: Floats) -> Floats:
         """At most the least of E[s² | x] − g_x² for coefficients from `low` to `high`."""

@@ -21,4 +21,4 @@ class UnaryEstimator(BitwiseEstimator, LabelSums):
     """What the estimators of "sue/1" and "oue/1" have in common."""
 
     default_projection: ClassVar[str] = "simplex"
-    tells: ClassVar[str] = "labels"
+    estimand: ClassVar[str] = "labels"

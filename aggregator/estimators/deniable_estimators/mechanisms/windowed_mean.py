@@ -39,7 +39,7 @@ class WindowedMeanEstimator:
     """Of "discrete-piecewise/1" and "optimal-mean/1". Its tally is the histogram of the outputs."""
 
     default_projection: ClassVar[str] = "clip"
-    tells: ClassVar[str] = "mean"
+    estimand: ClassVar[str] = "mean"
     mechanism: Mechanism
     repeat: str = "once"
 
@@ -57,8 +57,8 @@ class WindowedMeanEstimator:
         return Channel((1 + gap) / 2, (1 - gap) / 2)
 
     def tally(self, payloads: Payloads) -> Counts:
-        told = checked_payloads(payloads, self.mechanism.payload_size)[:, 0]
-        histogram = np.bincount(told, minlength=self.mechanism.tally_size)
+        outputs = checked_payloads(payloads, self.mechanism.payload_size)[:, 0]
+        histogram = np.bincount(outputs, minlength=self.mechanism.tally_size)
         if len(histogram) > self.mechanism.tally_size:
             raise DecodeError(f"payloads must hold outputs below {self.mechanism.tally_size}")
         return histogram.astype(np.int64, copy=False)
@@ -96,9 +96,9 @@ class WindowedMeanEstimator:
         """Of the scores as shares of the way from the lowest value to the highest."""
         every, channel = self._first.scores, self.channel
         top, gap, of = max(every), float(channel.gap), max(n, 1)
-        told = list(zip(counts.tolist(), (score + top for score in every), strict=True))
-        mean = sum(count * score for count, score in told) / (2 * top * of)
-        square = sum(count * score * score for count, score in told) / (4 * top * top * of)
+        scored = list(zip(counts.tolist(), (score + top for score in every), strict=True))
+        mean = sum(count * score for count, score in scored) / (2 * top * of)
+        square = sum(count * score * score for count, score in scored) / (4 * top * top * of)
         least = self._least_variance(mean)
         uniform = sum((score / top) ** 2 for score in every) / (4 * len(every))
         return Moments(
