@@ -86,7 +86,7 @@ def _of_labels(
     collection: Collection, periods: Sequence[PooledTally], question: ComparisonArguments
 ) -> list[DifferenceDocument]:
     """Label by label; of tables and texts by intervals that need not be independent."""
-    asked = EstimatesArguments(
+    arguments = EstimatesArguments(
         confidence=halved_miss_confidence(question.confidence),
         family=question.family,
         marginal=question.marginal,
@@ -100,7 +100,7 @@ def _of_labels(
         labels: Sequence[str] = collection.manifest.domain.labels
         values = [before.estimate.frequencies.tolist(), after.estimate.frequencies.tolist()]
         return _rows(labels, values, difference(before, after))
-    one, other = (label_estimates(collection, reports, asked, axes) for reports in periods)
+    one, other = (label_estimates(collection, reports, arguments, axes) for reports in periods)
     earlier, later = one.estimate, other.estimate
     values = [earlier.frequencies.tolist(), later.frequencies.tolist()]
     return _rows(one.labels, values, difference_without_independence(earlier, later))
@@ -148,8 +148,8 @@ def _of_numbers(
 ) -> list[DifferenceDocument]:
     """Mean and quantiles, where the mechanism gives them; under family all they hold together."""
     base = EstimatesArguments(confidence=halved_miss_confidence(question.confidence))
-    asked = number_arguments(collection, base)
-    together = 1 + len(asked.levels) if question.family == "all" else 1
+    numbers = number_arguments(collection, base)
+    together = 1 + len(numbers.levels) if question.family == "all" else 1
     sure = msgspec.structs.replace(base, confidence=1 - (1 - base.confidence) / together)
     one, other = (_quantities(collection, reports, sure) for reports in periods)
     return [_row(one[name], other[name]) for name in one if name in other]
@@ -167,12 +167,12 @@ def _quantities(
 
 def _row(before: QuantityDocument, after: QuantityDocument) -> DifferenceDocument:
     lower, upper = after.lower - before.upper, after.upper - before.lower
-    known = before.value is not None and after.value is not None
+    both_estimated = before.value is not None and after.value is not None
     return DifferenceDocument(
         label=before.name,
         before=before.value,
         after=after.value,
-        difference=(after.value or 0.0) - (before.value or 0.0) if known else None,
+        difference=(after.value or 0.0) - (before.value or 0.0) if both_estimated else None,
         lower=lower,
         upper=upper,
         changed=lower > 0 or upper < 0,

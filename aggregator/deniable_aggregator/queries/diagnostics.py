@@ -68,10 +68,10 @@ def likelihood_projection(
     if isinstance(estimator, DistributionEstimator):
         if smooth:
             return Projection(estimator.fitted(reports.tally, reports.n, smooth=True).tolist())
-        found = fit(estimator.law, reports.tally)
+        maximum = fit(estimator.law, reports.tally)
     else:
-        found = maximum_likelihood(estimator, reports.tally)
-    return Projection(found.distribution.tolist(), found.short)
+        maximum = maximum_likelihood(estimator, reports.tally)
+    return Projection(maximum.distribution.tolist(), maximum.short)
 
 
 def row_evidence(estimate: Estimate, question: EstimatesArguments) -> list[RowEvidence]:
@@ -88,12 +88,12 @@ def row_evidence(estimate: Estimate, question: EstimatesArguments) -> list[RowEv
 
 def _significant(estimate: Estimate, method: str) -> list[bool]:
     try:
-        found: list[bool] = estimate.significant(method).tolist()
+        flags: list[bool] = estimate.significant(method).tolist()
     except ParameterError as error:
         raise _refused(
             error, "significant", "left out for what is no share of labels", method
         ) from (error)
-    return found
+    return flags
 
 
 def _under_lies(estimate: Estimate, liars: float) -> list[tuple[float, float, float]]:
@@ -105,13 +105,13 @@ def _under_lies(estimate: Estimate, liars: float) -> list[tuple[float, float, fl
     return list(zip(lower.tolist(), upper.tolist(), zero.tolist(), strict=True))
 
 
-def label_sets(collection: Collection, asked: Sequence[str]) -> list[tuple[int, ...]]:
+def label_sets(collection: Collection, sets: Sequence[str]) -> list[tuple[int, ...]]:
     """The places of the labels of each set; raises invalid-argument."""
-    if not asked:
+    if not sets:
         return []
     places = {label: place for place, label in enumerate(collection.manifest.domain.labels)}
-    found = []
-    for names in asked:
+    places_of_sets = []
+    for names in sets:
         labels = [names] if names in places else [name.strip() for name in names.split(",")]
         for label in labels:
             if label not in places:
@@ -122,8 +122,8 @@ def label_sets(collection: Collection, asked: Sequence[str]) -> list[tuple[int, 
         except ParameterError as error:
             accepted = "different labels of choices, not all of them"
             raise _refused(error, "set", accepted, names) from error
-        found.append(members)
-    return found
+        places_of_sets.append(members)
+    return places_of_sets
 
 
 def set_documents(
@@ -145,7 +145,7 @@ def _of_set(
     members: tuple[int, ...],
     sets: int,
 ) -> SetDocument:
-    found = estimate_label_set(
+    estimate = estimate_label_set(
         collection.estimator,
         collection.mechanism,
         reports.tally,
@@ -159,11 +159,11 @@ def _of_set(
     labels = collection.manifest.domain.labels
     return SetDocument(
         labels=[labels[place] for place in members],
-        count=finite(reports.n * found.frequency),
-        frequency=finite(found.frequency),
-        std_error=finite(found.std_error),
-        lower=found.lower,
-        upper=found.upper,
+        count=finite(reports.n * estimate.frequency),
+        frequency=finite(estimate.frequency),
+        std_error=finite(estimate.std_error),
+        lower=estimate.lower,
+        upper=estimate.upper,
     )
 
 
@@ -171,19 +171,19 @@ def anomaly_warnings(
     collection: Collection, reports: PooledTally
 ) -> list[WarningDocument] | UnsetType:
     """What honest reports do not look like; nothing is said where nothing is odd."""
-    found = find_anomalies(
+    anomalies = find_anomalies(
         collection.estimator,
         collection.mechanism,
         reports.tally,
         reports.n,
         epochs=len(reports.epochs),
     )
-    return [_warning(oddity) for oddity in found] or UNSET
+    return [_warning(anomaly) for anomaly in anomalies] or UNSET
 
 
-def _warning(oddity: Anomaly) -> WarningDocument:
+def _warning(anomaly: Anomaly) -> WarningDocument:
     return WarningDocument(
-        kind=oddity.kind, seen=oddity.seen, expected=oddity.expected, meaning=_MEANING
+        kind=anomaly.kind, seen=anomaly.seen, expected=anomaly.expected, meaning=_MEANING
     )
 
 

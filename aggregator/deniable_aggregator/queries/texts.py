@@ -46,28 +46,28 @@ def text_estimates(
     if estimator.estimand != "texts" or not isinstance(domain, Text):
         raise ParameterError(f"texts must be those of a collection of texts, got {domain.type}")
     candidates = _encoded(domain, question.candidate)
-    told = _told(cast(TextEstimator, estimator), reports, question, candidates)
+    estimates = _estimates(cast(TextEstimator, estimator), reports, question, candidates)
     return LabelledEstimates(
-        (told.estimate,),
-        [text.decode() for text in told.texts],
-        reports=told.reports.tolist(),
+        (estimates.estimate,),
+        [text.decode() for text in estimates.texts],
+        reports=estimates.reports.tolist(),
         evidence="all" if candidates else "held-out",
     )
 
 
 def _encoded(domain: Text, texts: Sequence[str]) -> list[bytes]:
     """Each once."""
-    found: dict[bytes, None] = {}
+    encoded: dict[bytes, None] = {}
     for text in texts:
         try:
-            found[domain.encode(text)] = None
+            encoded[domain.encode(text)] = None
         except DomainError as error:
             given = ascii(text)
             raise refuse("candidate", accepted=f"an answer: {error}", given=given) from error
-    return list(found)
+    return list(encoded)
 
 
-def _told(
+def _estimates(
     estimator: TextEstimator,
     reports: PooledTally,
     question: EstimatesArguments,

@@ -55,7 +55,7 @@ class _Scores(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _OfMean(ScorePrecision):
+class _MeanPrecision(ScorePrecision):
     """Of a mean, as a share of the range."""
 
     def _of(self, mechanism: Mechanism) -> float:
@@ -90,15 +90,15 @@ class _OfMean(ScorePrecision):
 
 
 @dataclass(frozen=True, slots=True)
-class _OfRanges(ScorePrecision):
+class _RangePrecision(ScorePrecision):
     """Of a range of values."""
 
     def _of(self, mechanism: Mechanism) -> float:
-        found = range_variance(mechanism)
-        if found is None:
+        variance = range_variance(mechanism)
+        if variance is None:
             able = " or ".join(mechanisms.ids_for_target("ranges"))
             raise ParameterError(f"mechanism must be {able}, got {mechanism.id}")
-        return float(found)
+        return float(variance)
 
     @property
     def _people(self) -> float:
@@ -115,7 +115,7 @@ class _OfRanges(ScorePrecision):
 
 
 @dataclass(frozen=True, slots=True)
-class _OfTables(ScorePrecision):
+class _TablePrecision(ScorePrecision):
     """Of a cell of two attributes; `radices` are those of the record."""
 
     radices: tuple[int, ...] = ()
@@ -158,13 +158,13 @@ class _OfTables(ScorePrecision):
 
 
 @dataclass(frozen=True, slots=True)
-class _OfTexts(Precision):
+class _TextPrecision(Precision):
     """Of how often one text occurs."""
 
     def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
         """The least share of a text whose interval excludes 0, among a thousand candidates."""
         both_sides = 2 * CANDIDATES  # `heavy_hitters` leaves half of its level to each side
-        return self._found_among(both_sides, reports, confidence, power)
+        return self._least_frequency_among(both_sides, reports, confidence, power)
 
 
 def _square(mechanism: Mechanism) -> float:
@@ -192,13 +192,13 @@ def _spread(mechanism: Mechanism) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
+class Target:
     """What is compared: the mechanisms, their precision, and what is said of both."""
 
-    told: str
+    description: str
     best: str
     unknown: str
-    target: str
+    name: str
     precision: Callable[..., Precision]
     influence: bool = True
 
@@ -206,41 +206,41 @@ class Aim:
         self, mechanism: Mechanism, frequency: float, population: bool, radices: tuple[int, ...]
     ) -> Precision:
         """The precision of a mechanism for this."""
-        more = {"radices": radices} if self.precision is _OfTables else {}
+        more = {"radices": radices} if self.precision is _TablePrecision else {}
         return self.precision(mechanism, frequency, population, **more)
 
 
-AIMS: Mapping[str, Aim] = MappingProxyType(
+TARGETS: Mapping[str, Target] = MappingProxyType(
     {
-        "mean": Aim(
+        "mean": Target(
             "the mean of answers spread evenly, in shares of the range",
             "the narrowest interval",
             "the least there is has no closed form; optimal-mean/1 is within 3% of what a linear "
             "program finds, up to ε = 6",
             "mean",
-            _OfMean,
+            _MeanPrecision,
         ),
-        "ranges": Aim(
+        "ranges": Target(
             "a range of values, the mean over all ranges",
             "the narrowest interval of a range",
             "nobody knows the least error of ranges",
             "ranges",
-            _OfRanges,
+            _RangePrecision,
             influence=False,
         ),
-        "tables": Aim(
+        "tables": Target(
             "a cell of two attributes, the mean over all tables",
             "",
             "nobody knows the least error of tables",
             "tables",
-            _OfTables,
+            _TablePrecision,
         ),
-        "texts": Aim(
+        "texts": Target(
             "a text near 0, of a list or among what is found",
             "",
             "nobody knows the least error of search and count together",
             "texts",
-            _OfTexts,
+            _TextPrecision,
         ),
     }
 )
