@@ -45,7 +45,7 @@ class SampledEstimator:
         return self.mechanism.domain_size
 
     @property
-    def _told(self) -> int:
+    def _sampled(self) -> int:
         """t, of which every payload has as many codes."""
         return self.mechanism.payload_size // bytes_for(2 * self._bits)
 
@@ -53,7 +53,7 @@ class SampledEstimator:
         rows = checked_payloads(payloads, self.mechanism.payload_size)
         seen = np.zeros(2 * self._bits, dtype=np.int64)
         for start in range(0, len(rows), _SLICE_ROWS):
-            seen += self._histogram(_codes(rows[start : start + _SLICE_ROWS], self._told))
+            seen += self._histogram(_codes(rows[start : start + _SLICE_ROWS], self._sampled))
         return np.concatenate([seen[0::2] + seen[1::2], seen[1::2]])
 
     def _histogram(self, codes: npt.NDArray[np.integer]) -> Counts:
@@ -71,10 +71,10 @@ class SampledEstimator:
     def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
         counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
         trials, ones = counts[: self._bits], counts[self._bits :]
-        if trials.sum() != self._told * reports or (ones > trials).any():
+        if trials.sum() != self._sampled * reports or (ones > trials).any():
             raise ParameterError(
-                f"tally must tell of {self._told} bits in each of n = {reports} reports, and of no "
-                f"more ones than it tells of bits, got {trials.sum()} and {ones.sum()}"
+                f"tally must tell of {self._sampled} bits in each of n = {reports} reports, and of "
+                f"no more ones than it tells of bits, got {trials.sum()} and {ones.sum()}"
             )
         return counts, reports
 
