@@ -19,14 +19,14 @@ import pytest
 from deniable_shared import mechanisms
 
 ROOT = Path(__file__).parent.parent
-MEMBERS = ["aggregator", "client", "shared"]
+MEMBERS = ["aggregator", "aggregator/estimators", "client", "shared"]
 LONGEST_MODULE = 400
 MOST_EXCEPTIONS = 4
 MECHANISMS = ROOT / "shared" / "deniable_shared" / "mechanisms"
 COMMON = ["protocols", "memoization", "structure"]
 """Modules of mechanisms that everyone may import."""
 
-ESTIMATORS = ROOT / "aggregator" / "deniable_aggregator" / "estimators"
+ESTIMATORS = ROOT / "aggregator" / "estimators" / "deniable_estimators" / "mechanisms"
 
 
 def normalize(name: str) -> str:
@@ -52,8 +52,12 @@ def top_level(source: str) -> set[str]:
     return {module.partition(".")[0] for module in imported(source)}
 
 
+def package(member: str) -> str:
+    return f"deniable_{Path(member).name}"
+
+
 def modules(member: str) -> list[Path]:
-    return sorted((ROOT / member / f"deniable_{member}").rglob("*.py"))
+    return sorted((ROOT / member / package(member)).rglob("*.py"))
 
 
 def strings(path: Path) -> Iterator[str]:
@@ -84,7 +88,7 @@ def test_the_contracts_of_imports_get_no_new_exception() -> None:
 
 @pytest.mark.parametrize("member", MEMBERS)
 def test_member_imports_only_what_it_declares(member: str) -> None:
-    own = f"deniable_{member}"
+    own = package(member)
     distributions = packages_distributions()
     used = {
         module

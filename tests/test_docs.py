@@ -143,7 +143,9 @@ def test_every_command_line_in_the_docs_is_one_the_command_takes(
 
 
 @pytest.mark.parametrize(
-    "page", [ROOT / path / "README.md" for path in (".", "shared", "aggregator")], ids=str
+    "page",
+    [ROOT / path / "README.md" for path in (".", "shared", "aggregator", "aggregator/estimators")],
+    ids=str,
 )
 def test_first_example_runs_and_prints_what_the_page_shows_but_for_the_coins(page: Path) -> None:
     code, shown = FIRST_EXAMPLE.findall(page.read_text())[0]

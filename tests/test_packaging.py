@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 PINS = ROOT / "deploy" / "requirements.txt"
 PROJECTS = {
     member: tomllib.loads((ROOT / member / "pyproject.toml").read_text())["project"]
-    for member in ("aggregator", "client", "shared")
+    for member in ("aggregator", "aggregator/estimators", "client", "shared")
 }
 
 
@@ -41,11 +41,13 @@ def needed(name: str, seen: set[str]) -> set[str]:
     return seen
 
 
-def test_members_share_one_version_and_pin_shared_to_it() -> None:
+def test_members_share_one_version_and_pin_each_other_to_it() -> None:
     version = PROJECTS["shared"]["version"]
     assert {project["version"] for project in PROJECTS.values()} == {version}
-    for member in ("aggregator", "client"):
-        assert f"deniable-shared=={version}" in PROJECTS[member]["dependencies"]
+    for project in PROJECTS.values():
+        siblings = [each for each in project["dependencies"] if each.startswith("deniable-")]
+        assert all(each.endswith(f"=={version}") for each in siblings)
+        assert siblings or project["name"] == "deniable-shared"
 
 
 @pytest.mark.parametrize("member", sorted(PROJECTS))
@@ -57,7 +59,7 @@ def test_every_member_ships_the_licence_as_a_file_of_its_own(member: str) -> Non
 
 @pytest.mark.parametrize("member", sorted(PROJECTS))
 def test_every_member_tells_type_checkers_that_it_is_typed(member: str) -> None:
-    assert (ROOT / member / f"deniable_{member}" / "py.typed").is_file()
+    assert (ROOT / member / f"deniable_{Path(member).name}" / "py.typed").is_file()
 
 
 @pytest.mark.parametrize("member", sorted(PROJECTS))
@@ -71,11 +73,17 @@ def test_client_depends_on_cryptography_httpx_and_shared_only() -> None:
     assert names == {"cryptography", "deniable-shared", "httpcore", "httpx"}
 
 
+def test_estimators_install_five_packages_besides_themselves_and_no_web_server() -> None:
+    names = {Requirement(text).name for text in PROJECTS["aggregator/estimators"]["dependencies"]}
+    assert names == {"cryptography", "deniable-shared", "numpy", "scipy"}
+    assert needed("deniable-estimators", set()) <= names | {"cffi", "pycparser"}
+
+
 def test_every_pin_of_the_image_lies_in_the_range_the_aggregator_asks_for() -> None:
     pinned = pins()
     for text in PROJECTS["aggregator"]["dependencies"]:
         wanted = Requirement(text)
-        if wanted.name != "deniable-shared":
+        if not wanted.name.startswith("deniable-"):
             for pin in pinned[canonicalize_name(wanted.name)]:
                 version = next(iter(pin.specifier)).version
                 fits = wanted.specifier.contains(version)
@@ -83,7 +91,7 @@ def test_every_pin_of_the_image_lies_in_the_range_the_aggregator_asks_for() -> N
 
 
 def test_the_image_pins_everything_that_the_aggregator_brings() -> None:
-    own = {f"deniable-{member}" for member in PROJECTS}
+    own = {project["name"] for project in PROJECTS.values()}
     missing = needed("deniable-aggregator", set()) - own - set(pins())
     assert missing == set(), "run deploy/export-requirements: the pyprojects have moved on"
 

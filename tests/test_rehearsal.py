@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SHARED, ESTIMATORS = "deniable_shared/mechanisms", "deniable_aggregator/estimators"
+SHARED, ESTIMATORS = "deniable_shared/mechanisms", "deniable_estimators/mechanisms"
 MECHANISM = '''
 """The true choice with probability p, each other with q."""
 
@@ -84,15 +84,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.support_counts import HistogramEstimator
+from deniable_estimators.inference.channel import Counts
+from deniable_estimators.inference.support_counts import HistogramEstimator
 from deniable_shared.mechanisms.protocols import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
 class ToyEstimator(HistogramEstimator):
     default_projection: ClassVar[str] = "simplex"
-    tells: ClassVar[str] = "labels"
+    estimand: ClassVar[str] = "labels"
     mechanism: Mechanism
     repeat: str = "once"
 
@@ -101,14 +101,14 @@ class ToyEstimator(HistogramEstimator):
 '''
 COMMON = '''
 import numpy as np
-from deniable_aggregator import estimators
+from deniable_estimators.mechanisms import estimator_for
 from deniable_aggregator.releases import kinds
 from deniable_aggregator.central.accounting import Installation
 from deniable_aggregator.releases.kinds.contract import Facts, Part, Tallies
 from deniable_aggregator.releases.kinds.sensitivity import label_reach
-from deniable_aggregator.estimate.set_laws import estimate_label_set
+from deniable_estimators.inference.set_laws import estimate_label_set
 from deniable_aggregator.planning.plan import plan
-from deniable_aggregator.simulate import generator, simulated_tally
+from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared import mechanisms
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.errors import ParameterError
@@ -142,7 +142,7 @@ manifest = manifest_from_toml(FILE.format(more=""), ingest=["https://telemetry.e
 assert manifest.mechanism_id == "toy/1"
 assert any("reports" in str(found) for found in lint(manifest, now=1.79e9))
 people = np.array([40_000, 30_000, 20_000, 10_000])
-of = estimators.for_mechanism(once)
+of = estimator_for(once)
 tally = simulated_tally(once, np.arange(4), people, draws=generator(1))
 estimate = of.estimate(tally, int(tally.sum()))
 assert np.abs(estimate.frequencies - people / people.sum()).max() < 6 * estimate.std_errors.max()
@@ -189,7 +189,11 @@ def test_of_a_mechanism_without_a_structure_what_needs_one_is_refused(tmp_path: 
 
 def _copied(place: Path, mechanism: str) -> None:
     """The packages with "toy/1" added."""
-    for package in ("shared/deniable_shared", "aggregator/deniable_aggregator"):
+    for package in (
+        "shared/deniable_shared",
+        "aggregator/estimators/deniable_estimators",
+        "aggregator/deniable_aggregator",
+    ):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / package, place / Path(package).name, ignore=ignored)
     (place / SHARED / "toy.py").write_text(mechanism)
@@ -202,7 +206,7 @@ def _copied(place: Path, mechanism: str) -> None:
     )
     _registered(
         place / ESTIMATORS / "__init__.py",
-        "from deniable_aggregator.estimators.toy import ToyEstimator",
+        "from deniable_estimators.mechanisms.toy import ToyEstimator",
         '        "tree/1": TreeEstimator,',
         '        "toy/1": ToyEstimator,',
     )

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator import estimators
 from deniable_aggregator.access.audit import AuditEntry
 from deniable_aggregator.errors import StoreError
-from deniable_aggregator.estimators import Estimator
 from deniable_aggregator.problem import Problem, jittered
 from deniable_aggregator.store.protocols import Collections
 from deniable_aggregator.store.rows import CollectionRow, ManifestRow, TallyKey
+from deniable_estimators.inference.protocols import Estimator
+from deniable_estimators.mechanisms import estimator_for
 from deniable_shared import dsse
 from deniable_shared.epochs import Clock, closes_at, epoch_at, epoch_start
 from deniable_shared.errors import DeniableError, ManifestError
@@ -87,7 +87,7 @@ class Collection:
             first=manifest,
             state="open",
             mechanism=mechanism,
-            estimator=estimators.for_mechanism(mechanism, repeat=manifest.repeat),
+            estimator=estimator_for(mechanism, repeat=manifest.repeat),
             first_epoch=manifest.first_epoch,
             last_epoch=manifest.last_epoch,
             plaintext_size=manifest.plaintext_size,

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from deniable_aggregator import estimators
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
 from deniable_aggregator.registry import Collection
+from deniable_estimators.mechanisms import estimator_for
 from support.api_world import TODAY, World, authored, opened
 
 LABELS = [f"l{place}" for place in range(11)]
@@ -57,7 +57,7 @@ def test_reports_of_one_label_are_estimated_as_that_label(
     answer = world.get(f"/v1/collections/{collection.id}/estimates").get_json()
     assert (answer["mechanism"], answer["n"], len(answer["estimates"])) == (id, 1201, len(LABELS))
     reading = pooled_tally(world.service.store, collection, EpochRange())
-    built = estimators.for_mechanism(collection.mechanism, repeat)
+    built = estimator_for(collection.mechanism, repeat)
     estimate = built.estimate(reading.tally, reading.n, epochs=EPOCHS)
     assert [row["lower"] for row in answer["estimates"]] == estimate.lower.tolist()
     assert [row["upper"] for row in answer["estimates"]] == estimate.upper.tolist()

@@ -12,8 +12,8 @@ import pytest
 
 from deniable_aggregator.cli.estimate_tables import estimates_table
 from deniable_aggregator.documents.estimates import EstimatesDocument
-from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.registry import Collection
+from deniable_estimators.inference.channel import Counts
 from deniable_shared.authoring import manifest_from_toml
 from support.api_world import INGEST, TODAY, World, opened
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from deniable_aggregator import estimators
 from deniable_aggregator.queries.pooled_tallies import EpochRange, pooled_tally
 from deniable_aggregator.registry import Collection
+from deniable_estimators.mechanisms import estimator_for
 from support.api_world import TODAY, World, authored, opened
 
 ANSWERS = [{"dark_mode": value, "beta": not value} for value in (True, False)]
@@ -56,7 +56,7 @@ def test_the_numbers_are_the_estimators_over_as_many_epochs(
     collection = collections[name]
     reading = pooled_tally(world.service.store, collection, EpochRange())
     repeat = collection.manifest.repeat
-    estimator = estimators.for_mechanism(collection.mechanism, repeat=repeat)
+    estimator = estimator_for(collection.mechanism, repeat=repeat)
     estimate = estimator.estimate(reading.tally, reading.n, epochs=4)
     found = document(world, collection)
     assert (found["repeat"], found["target"], found["n"]) == (repeat, "population", 200)

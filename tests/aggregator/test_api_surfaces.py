@@ -14,8 +14,8 @@ import click
 import pytest
 
 from deniable_aggregator.cli import main
-from deniable_aggregator.estimate.manipulation import UNREACHABLE
 from deniable_aggregator.registry import Collection
+from deniable_estimators.inference.manipulation import UNREACHABLE
 from support.api_world import TODAY, World, authored, opened
 from support.surfaces import COMMANDS, READING, Answer, everything
 

@@ -16,7 +16,6 @@ import pytest
 
 from deniable_aggregator.backup.copying import back_up
 from deniable_aggregator.errors import DamagedError, StoreError
-from deniable_aggregator.estimate.support_counts import HistogramEstimator, SupportEstimator
 from deniable_aggregator.inspection.damage import damage_checks
 from deniable_aggregator.queries import pooled_tallies
 from deniable_aggregator.settings import Settings
@@ -25,6 +24,7 @@ from deniable_aggregator.store import stored_tallies
 from deniable_aggregator.store.checksums import BODY_MASK, PRIME, body, seal, seal_increment
 from deniable_aggregator.store.rows import PAGE_SIZE, KeyedTally
 from deniable_aggregator.store.sqlite.store import SqliteStore
+from deniable_estimators.inference.support_counts import HistogramEstimator, SupportEstimator
 from support.api_world import authored, opened
 from support.databases import AnyStore, Database, fresh, unfilled
 from support.flipped import Found, Original, flipped, found_in, original

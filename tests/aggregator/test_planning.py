@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator import estimators
 from deniable_aggregator.planning import Plan, plan
-from deniable_aggregator.simulate import simulated_tally
+from deniable_estimators.mechanisms import estimator_for
+from deniable_estimators.simulation import simulated_tally
 from deniable_shared import mechanisms
 from deniable_shared.domain import Bits, Choice, Number
 from deniable_shared.errors import ParameterError
@@ -107,7 +107,7 @@ def test_its_standard_error_is_that_of_estimates(domain: int, epsilon: str) -> N
         found.mechanism, domain_size=domain, epsilon=epsilon, **found.parameters
     )
     tally = simulated_tally(mechanism, [domain - 1], [50_000])
-    estimate = estimators.for_mechanism(mechanism).estimate(tally, 50_000)
+    estimate = estimator_for(mechanism).estimate(tally, 50_000)
     assert estimate.channel is not None
     (at_zero,) = estimate.channel.std_errors(np.zeros(1), estimate.n)
     assert at_zero == pytest.approx(found.std_error)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom  # type: ignore[import-untyped]
 
-from deniable_aggregator import estimators
 from deniable_aggregator.planning import plan
 from deniable_aggregator.planning.power import LabelTest, critical_counts
-from deniable_aggregator.simulate import simulated_tally
+from deniable_estimators.mechanisms import estimator_for
+from deniable_estimators.simulation import simulated_tally
 from deniable_shared import mechanisms
 from deniable_shared.mechanisms.protocols import Mechanism
 
@@ -65,7 +65,7 @@ def test_estimates_call_it_significant_as_often(domain: int, epsilon: str) -> No
     least = plan(domain, epsilon, users).smallest_detectable
     assert least is not None
     mechanism = mechanism_of(domain, epsilon, users)
-    estimator = estimators.for_mechanism(mechanism)
+    estimator = estimator_for(mechanism)
     drawn = np.random.default_rng().binomial(users, least, runs)  # noqa: TID251  # people
     hits = 0
     for holders in drawn.tolist():

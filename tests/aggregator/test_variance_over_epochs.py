@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator import estimators
-from deniable_aggregator.estimate.functionals import LinearEstimator
 from deniable_aggregator.planning.variance import Precision
+from deniable_estimators.inference.functionals import LinearEstimator
+from deniable_estimators.mechanisms import estimator_for
 from deniable_shared.mechanisms import Mechanism, build, mechanism_ids
 from deniable_shared.mechanisms.memoization import MemoizedChain
 
@@ -121,7 +121,7 @@ def test_a_mean_of_numbers_over_some_epochs_has_the_error_that_is_claimed(
 ) -> None:
     """Everybody alike and the tally as expected: n·error² = T·V_T, with nothing between people."""
     chain = chain_of(id, *MEANS[id])
-    estimator, law = estimators.for_mechanism(chain), chain.pmf(value)
+    estimator, law = estimator_for(chain), chain.pmf(value)
 
     def mean_of(tally: np.ndarray, n: int, epochs: int) -> tuple[float, float]:
         if isinstance(estimator, LinearEstimator):

@@ -204,16 +204,16 @@ def test_another_program_makes_every_estimate_again_and_the_same_one_none(
     world.count(found, [BITS] * 4)
     over(world)
     made: list[int] = []
-    original = sql_views._shown
+    original = sql_views._epoch_view
 
     def noted(store: Store, collection: Collection, epoch: int, maker: str) -> EpochView:
         made.append(epoch)
         return original(store, collection, epoch, maker)
 
-    monkeypatch.setattr(sql_views, "_shown", noted)
+    monkeypatch.setattr(sql_views, "_epoch_view", noted)
     world.service.tick()
     assert made == []
-    monkeypatch.setattr(sql_views, "_maker", lambda version: f"9.9/{version}")
+    monkeypatch.setattr(sql_views, "_version_tag", lambda version: f"9.9/{version}")
     world.service.tick()
     world.service.tick()
     assert made == [TODAY]

@@ -12,8 +12,8 @@ import numpy as np
 from benchmarks import peer_errors
 from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Grid, Result, Verdict
-from deniable_aggregator import estimators
-from deniable_aggregator.simulate import generator, simulated_tally
+from deniable_estimators.mechanisms import estimator_for
+from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared.optimal_error import least_error
 from deniable_shared.recommendation import GOOD_ENOUGH_RATIO, Recommendation, recommend
 
@@ -48,7 +48,7 @@ class Cell:
         truth = np.zeros(self.size)
         truth[values] = people / PEOPLE
         mechanism = self.chosen.mechanism
-        estimator = estimators.for_mechanism(mechanism)
+        estimator = estimator_for(mechanism)
         gap, q = float(mechanism.p - mechanism.q), float(mechanism.q)
         wanted = max(FEWEST, min(MOST, effort.rounds * REPEATS // self.size))
         repeats = effort.sized(wanted, least=2)

@@ -8,8 +8,8 @@ from scipy.special import betaincinv, ndtri
 from benchmarks import peer_servers
 from benchmarks.measure import Contender, Effort, race
 from benchmarks.results import Case, Result, at_most
-from deniable_aggregator import estimators
-from deniable_aggregator.simulate import generator, simulated_tally
+from deniable_estimators.mechanisms import estimator_for
+from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared import mechanisms
 from deniable_shared.mechanisms import Mechanism
 
@@ -58,7 +58,7 @@ def run(effort: Effort) -> Result:
 
 def _choice(size: int, effort: Effort) -> Case:
     mechanism = mechanisms.build("grr/1", domain_size=size, epsilon="1")
-    estimator = estimators.for_mechanism(mechanism)
+    estimator = estimator_for(mechanism)
     tally = _plausible(mechanism, size)
     n = int(tally.sum())
     p, q = float(mechanism.p), float(mechanism.q)
@@ -93,7 +93,7 @@ def _decoded(size: int, effort: Effort) -> Case:
 
 def _decoder(id: str, size: int) -> Contender:
     mechanism = mechanisms.build(id, domain_size=size, epsilon="1")
-    estimator = estimators.for_mechanism(mechanism)
+    estimator = estimator_for(mechanism)
     values = np.arange(size)
     people = np.rint(REPORTS / np.arange(1, size + 1) / np.log(size)).astype(np.int64)
     tally = simulated_tally(mechanism, values[people > 0], people[people > 0], draws=generator())

@@ -12,13 +12,14 @@ import numpy.typing as npt
 
 from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Grid, Result, Verdict
-from deniable_aggregator.estimate.functionals import LinearEstimator
-from deniable_aggregator.estimate.marginals import table_estimator
-from deniable_aggregator.estimate.set_laws import estimate_label_set
-from deniable_aggregator.estimate.tables import IntervalSettings, one_way, table
-from deniable_aggregator.estimators import Estimator, for_mechanism
 from deniable_aggregator.planning.plan import Plan, plan
-from deniable_aggregator.simulate import generator, simulated_tally
+from deniable_estimators.inference.functionals import LinearEstimator
+from deniable_estimators.inference.marginals import table_estimator
+from deniable_estimators.inference.protocols import Estimator
+from deniable_estimators.inference.set_laws import estimate_label_set
+from deniable_estimators.inference.tables import IntervalSettings, one_way, table
+from deniable_estimators.mechanisms import estimator_for
+from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared.domain import Domain, Number, Record
 from deniable_shared.mechanisms import Mechanism, build, for_domain
 
@@ -96,7 +97,7 @@ def shown(read: Read, mechanism: Mechanism, n: int, repeats: int) -> tuple[float
 
     Where 0 or 1 cuts an interval off, that of the other side.
     """
-    of, draws, size = for_mechanism(mechanism), generator(), mechanism.domain_size
+    of, draws, size = estimator_for(mechanism), generator(), mechanism.domain_size
     widths, normal = [], []
     for _ in range(repeats):
         people = draws.multinomial(n, np.full(size, 1 / size))

@@ -12,13 +12,13 @@ from numpy.random import Generator, default_rng  # noqa: TID251 - simulates whol
 
 from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Result, at_most
-from deniable_aggregator import estimators
-from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
-from deniable_aggregator.estimate.likelihood import fit
-from deniable_aggregator.estimate.projection import onto_simplex
-from deniable_aggregator.estimators.square_wave import SquareWaveEstimator
-from deniable_aggregator.simulate import simulated_tally
+from deniable_estimators.inference.channel import Counts, Floats
+from deniable_estimators.inference.hierarchy import HierarchyEstimator
+from deniable_estimators.inference.likelihood import fit
+from deniable_estimators.inference.projection import onto_simplex
+from deniable_estimators.mechanisms import estimator_for
+from deniable_estimators.mechanisms.square_wave import SquareWaveEstimator
+from deniable_estimators.simulation import simulated_tally
 from deniable_shared import mechanisms
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.discrete_piecewise import best_window, worst_variance
@@ -100,12 +100,12 @@ MODES = ((0.25, 0.06), (0.7, 0.08))
 
 def _shape(name: str, shares: Floats, people: int, repeats: int, generator: Generator) -> Case:
     wave = mechanisms.build("square-wave/1", domain_size=VALUES, epsilon=EPSILON)
-    of = estimators.for_mechanism(wave)
+    of = estimator_for(wave)
     if not isinstance(of, SquareWaveEstimator):
         raise TypeError("square-wave/1 must have its own estimator")
     hierarchies = {id: _of_levels(id) for id in ("tree/1", "haar/1")}
     flat = mechanisms.build("cyclic/1", domain_size=VALUES, epsilon=EPSILON)
-    read_flat = estimators.for_mechanism(flat)
+    read_flat = estimator_for(flat)
     readings: dict[str, tuple[Mechanism, Read]] = {
         "EM": (wave, lambda tally: fit(of.law, tally).distribution),
         "EMS": (wave, lambda tally: of.fitted(tally, int(tally.sum()), smooth=True)),
@@ -128,7 +128,7 @@ def _shape(name: str, shares: Floats, people: int, repeats: int, generator: Gene
 
 
 def _of_levels(id: str) -> HierarchyEstimator:
-    of = estimators.for_mechanism(mechanisms.build(id, domain_size=VALUES, epsilon=EPSILON))
+    of = estimator_for(mechanisms.build(id, domain_size=VALUES, epsilon=EPSILON))
     if not isinstance(of, HierarchyEstimator):
         raise TypeError(f"{id} must be estimated level by level")
     return of

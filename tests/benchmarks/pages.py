@@ -17,7 +17,7 @@ from benchmarks.measure import Contender, Effort, Line, race
 from benchmarks.results import Case, Result, at_most, figure
 from deniable_aggregator.app import create_app
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.simulate import simulated_tally
+from deniable_estimators.simulation import simulated_tally
 from deniable_shared.epochs import epoch_at
 from support.dashboard_site import Filler, filled
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from deniable_aggregator import estimators
 from deniable_aggregator.spool import SpooledReport, open_spool, read_block, write_block
+from deniable_estimators.mechanisms import estimator_for
 from deniable_shared import envelope, mechanisms, report
 from deniable_shared.coins import Coins
 
@@ -69,5 +69,5 @@ def count_payloads(path: str) -> bytes:
     started = time.process_time()
     mechanism = mechanisms.build("rr/1", domain_size=BITS, epsilon="1")
     payloads = np.fromfile(path, np.uint8).reshape(-1, BYTES)
-    tally = estimators.for_mechanism(mechanism).tally(payloads)
+    tally = estimator_for(mechanism).tally(payloads)
     return json.dumps([time.process_time() - started, len(payloads), tally.tolist()]).encode()

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks import peer_servers
 from benchmarks.measure import Contender, Effort, race
 from benchmarks.results import Case, Result, at_most
-from deniable_aggregator import estimators
+from deniable_estimators.mechanisms import estimator_for
 from deniable_shared import mechanisms
 
 NANO = 1e9
@@ -61,9 +61,7 @@ def _scatter(count: int, below: int) -> np.ndarray:
 
 
 def _choice(count: int, effort: Effort) -> Case:
-    estimator = estimators.for_mechanism(
-        mechanisms.build("grr/1", domain_size=CHOICES, epsilon="1")
-    )
+    estimator = estimator_for(mechanisms.build("grr/1", domain_size=CHOICES, epsilon="1"))
     indices = _scatter(count, CHOICES).astype(np.int64)
     payloads = indices.astype(">u2").view(np.uint8).reshape(count, 2)
     contenders = [
@@ -85,7 +83,7 @@ def _choice(count: int, effort: Effort) -> Case:
 
 def _messages(id: str, size: int, count: int, effort: Effort) -> Case:
     mechanism = mechanisms.build(id, domain_size=size, epsilon="1")
-    estimator = estimators.for_mechanism(mechanism)
+    estimator = estimator_for(mechanism)
     codes, width = _scatter(count, mechanism.tally_size).astype(np.int64), mechanism.payload_size
     payloads = np.ascontiguousarray(
         codes.astype(">u8").view(np.uint8).reshape(count, 8)[:, 8 - width :]
@@ -107,9 +105,7 @@ def _messages(id: str, size: int, count: int, effort: Effort) -> Case:
 
 
 def _bits(length: int, count: int, effort: Effort) -> Case:
-    estimator = estimators.for_mechanism(
-        mechanisms.build("rr/1", domain_size=length, epsilon="1", distance=2)
-    )
+    estimator = estimator_for(mechanisms.build("rr/1", domain_size=length, epsilon="1", distance=2))
     size = -(-length // 8)
     payloads = (_scatter(count * size, 256)).astype(np.uint8).reshape(count, size)
     words = payloads.reshape(-1).view(np.uint64 if payloads.size % 8 == 0 else np.uint8)

@@ -13,7 +13,7 @@ from benchmarks.results import Case, Grid, Result, Verdict
 from deniable_aggregator.central.accounting import Installation
 from deniable_aggregator.releases.kinds import plan
 from deniable_aggregator.releases.kinds.contract import Facts, Part, Tallies
-from deniable_aggregator.simulate import generator, simulated_tally
+from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared import mechanisms
 from deniable_shared.domain import Choice
 

@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks import peer_words
 from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Result
-from deniable_aggregator.estimate.heavy_hitters import BEAM, FINALISTS, find_heavy_hitters
-from deniable_aggregator.estimate.utf8_candidates import CHARACTER_START, continuations
+from deniable_estimators.inference.heavy_hitters import BEAM, FINALISTS, find_heavy_hitters
+from deniable_estimators.inference.utf8_candidates import CHARACTER_START, continuations
 from deniable_shared.mechanisms.prefix_hash import HELD_OUT
 from support.message_laws import generator
 from support.text_world import estimator_of, tally_of, zipf

@@ -67,11 +67,11 @@ def test_equal_scores_are_the_better_ones_only_above_nine() -> None:
 def test_numbers_for_a_square_wave_are_those_of_the_estimator(row: list[str]) -> None:
     import numpy as np
 
-    from deniable_aggregator import estimators
-    from deniable_aggregator.estimate.functionals import LinearEstimator
+    from deniable_estimators.inference.functionals import LinearEstimator
+    from deniable_estimators.mechanisms import estimator_for
 
     mechanism = build("square-wave/1", domain_size=101, epsilon=row[0])
-    of = estimators.for_mechanism(mechanism)
+    of = estimator_for(mechanism)
     assert isinstance(of, LinearEstimator)
     n = 10**12
     law = [sum(mechanism.pmf(v)[y] for v in range(101)) / 101 for y in sorted(mechanism.pmf(0))]

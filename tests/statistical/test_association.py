@@ -9,9 +9,9 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from deniable_aggregator.estimate.association import Association, Untestable, association
-from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.tables import IntervalSettings, table
+from deniable_estimators.inference.association import Association, Untestable, association
+from deniable_estimators.inference.channel import Counts, Floats
+from deniable_estimators.inference.tables import IntervalSettings, table
 from support.message_laws import generator
 from support.records import RecordLaw, floats, independent, law, table_of, uneven
 

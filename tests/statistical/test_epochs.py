@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.payload_arrays import clusters_of
+from deniable_estimators.inference.channel import Counts, Floats
+from deniable_estimators.inference.payload_arrays import clusters_of
 from deniable_shared.mechanisms import Chain, build
 from support.epoch_coverage import (
     Collected,

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from benchmarks import intervals
-from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.functionals import LinearEstimator
-from deniable_aggregator.estimate.marginals import table_estimator
-from deniable_aggregator.estimate.quantities import quantiles
-from deniable_aggregator.estimate.set_laws import law_of
-from deniable_aggregator.estimate.sets import estimate_set
-from deniable_aggregator.estimate.tables import IntervalSettings, table
-from deniable_aggregator.estimators import for_mechanism
-from deniable_aggregator.simulate import simulated_tally
+from deniable_estimators.inference.channel import Counts, Floats
+from deniable_estimators.inference.functionals import LinearEstimator
+from deniable_estimators.inference.marginals import table_estimator
+from deniable_estimators.inference.quantities import quantiles
+from deniable_estimators.inference.set_laws import law_of
+from deniable_estimators.inference.sets import estimate_set
+from deniable_estimators.inference.tables import IntervalSettings, table
+from deniable_estimators.mechanisms import estimator_for
+from deniable_estimators.simulation import simulated_tally
 from deniable_shared.domain import Record
 from deniable_shared.mechanisms import Mechanism, build, for_domain
 from deniable_shared.mechanisms.memoization import MemoizedChain
@@ -78,7 +78,7 @@ def test_means_ranges_and_quantiles_of_three_values_are_covered(
 ) -> None:
     """Exactly, over all tallies: the mean, two ranges and the median."""
     mechanism, domain = build("grr/1", domain_size=3, epsilon=epsilon), scale(3)
-    of, tallies = for_mechanism(mechanism), histograms(n, 3)
+    of, tallies = estimator_for(mechanism), histograms(n, 3)
     assert isinstance(of, LinearEstimator)
     rows = np.array([[0.0, 0.5, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
     found = [of.functionals(rows, each, n, confidence=1 - 2 * tail) for each in tallies]
@@ -101,7 +101,7 @@ def test_means_ranges_and_quantiles_of_three_values_are_covered(
 def test_means_of_two_values_are_covered_far_into_the_tail(epsilon: str, n: int) -> None:
     """The rule of scores, where `debias` would be exact: down to what 25,000 labels need."""
     mechanism = build("grr/1", domain_size=2, epsilon=epsilon)
-    of, tallies, law = for_mechanism(mechanism), histograms(n, 2), pmf_matrix(mechanism)
+    of, tallies, law = estimator_for(mechanism), histograms(n, 2), pmf_matrix(mechanism)
     assert isinstance(of, LinearEstimator)
     for tail in (0.025, 1e-4, 1e-6):
         every = [of.functionals(np.eye(2)[1:], t, n, confidence=1 - 2 * tail) for t in tallies]
@@ -142,7 +142,7 @@ def test_means_of_several_epochs_are_covered(
     """Exactly, where all devices answer each time: nothing spreads a count further."""
     permanent = {"permanent": str(2 * Fraction(epsilon))} if repeat == "memoized" else {}
     mechanism = build("grr/1", domain_size=2, epsilon=epsilon, **permanent)
-    of, n = for_mechanism(mechanism, repeat), devices * epochs
+    of, n = estimator_for(mechanism, repeat), devices * epochs
     assert isinstance(of, LinearEstimator)
     tallies = np.stack([n - np.arange(n + 1), np.arange(n + 1)], axis=1)
     for tail in (0.025, 1e-4):
@@ -162,7 +162,7 @@ def test_means_of_several_epochs_are_covered(
 def test_sets_are_covered(id: str, epsilon: str, n: int) -> None:
     """Exactly, by the law of how many of four of ten labels a report supports."""
     mechanism, members = build(id, domain_size=10, epsilon=epsilon), range(4)
-    law = law_of(for_mechanism(mechanism), np.array(members))
+    law = law_of(estimator_for(mechanism), np.array(members))
     for share in SHARES:
         one = np.zeros(len(members) + 1)
         for value, weight in ((0, share), (9, 1 - share)):
@@ -181,7 +181,7 @@ def covered(
     read: intervals.Read, mechanism: Mechanism, share: Floats, truth: Floats, n: int
 ) -> None:
     """By simulation, each interval by itself."""
-    of, draws, repeats = for_mechanism(mechanism), generator(), 1_500
+    of, draws, repeats = estimator_for(mechanism), generator(), 1_500
     hits = np.zeros(len(truth))
     for _ in range(repeats):
         people = draws.multinomial(n, share)
@@ -244,7 +244,7 @@ def test_intervals_are_little_wider_than_normal_ones(wide: intervals.Wide) -> No
 def test_no_interval_jumps_as_a_collection_grows(id: str, epsilon: str) -> None:
     """From 200 reports to 10,000, each time 5% more of the same."""
     mechanism = build(id, domain_size=11, epsilon=epsilon)
-    of, law = for_mechanism(mechanism), np.full(11, 1 / 11) @ pmf_matrix(mechanism)
+    of, law = estimator_for(mechanism), np.full(11, 1 / 11) @ pmf_matrix(mechanism)
     found = []
     for step in range(81):
         tally = np.rint(200 * 1.05**step * law).astype(np.int64)

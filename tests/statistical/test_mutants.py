@@ -8,8 +8,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from deniable_aggregator.estimate.channel import Channel, Counts, Floats
-from deniable_aggregator.estimate.intervals import clopper_pearson
+from deniable_estimators.inference.channel import Channel, Counts, Floats
+from deniable_estimators.inference.intervals import clopper_pearson
 from support.estimator_checks import (
     Frequencies,
     check_coverage,

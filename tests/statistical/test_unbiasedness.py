@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_estimators.inference.channel import Counts, Floats
 from deniable_shared.coins import Coins
 from support.estimator_checks import bernstein_bound, check_exactly_unbiased, check_unbiased
 from support.message_laws import MessageLaw, chains, label, laws

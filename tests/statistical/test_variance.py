@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable_aggregator.estimate.channel import Counts
+from deniable_estimators.inference.channel import Counts
 from support.estimator_checks import check_variance
 from support.message_laws import MessageLaw, Value, chains, label, laws
 

@@ -16,6 +16,7 @@ from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.scores import Integers
 from deniable_shared.dyadic import exp_bounds
+from support.likelihood_ratio import likelihood_ratio
 
 _stats = import_module("scipy.stats")
 _chi2, _binomial = _stats.chi2, _stats.binom
@@ -172,13 +173,6 @@ def p_value(drawn: Iterable[Outcome], pmf: Pmf[Outcome]) -> float:
         return unlikely
     statistic = likelihood_ratio(counts[~rare], expected[~rare])
     return min(1.0, 2 * min(unlikely, float(_chi2.sf(statistic, (~rare).sum()))))
-
-
-def likelihood_ratio(counts: Any, expected: Any) -> float:
-    """How far counts are from what is expected, all above 0; about a χ² with a cell each."""
-    with np.errstate(divide="ignore"):
-        logs = np.where(counts > 0, np.log(counts / expected), 0.0)
-    return 2 * float((counts * logs - counts + expected).sum())
 
 
 def check_follows(draw: Callable[[], Outcome], pmf: Pmf[Outcome], *, draws: int) -> None:

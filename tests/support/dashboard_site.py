@@ -25,8 +25,8 @@ from deniable_aggregator.releases.request import Request
 from deniable_aggregator.roles import PEOPLE
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
-from deniable_aggregator.simulate import simulated_tally
 from deniable_aggregator.store.rows import AcceptedReport, TallyKey
+from deniable_estimators.simulation import simulated_tally
 from deniable_shared import dsse
 from deniable_shared.authoring import manifest_from_toml
 from deniable_shared.coins import Coins

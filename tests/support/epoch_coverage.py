@@ -18,9 +18,9 @@ from importlib import import_module
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.estimate import debias
-from deniable_aggregator.estimate.channel import Channel, Counts, Floats
-from deniable_aggregator.estimate.payload_arrays import clusters_of
+from deniable_estimators.inference.channel import Channel, Counts, Floats
+from deniable_estimators.inference.debias import debias
+from deniable_estimators.inference.payload_arrays import clusters_of
 from deniable_shared import mechanisms
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Mechanism

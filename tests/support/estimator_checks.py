@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from deniable_aggregator.estimate.channel import Channel, Counts, Floats
+from deniable_estimators.inference.channel import Channel, Counts, Floats
 from support.exact_coverage import Limits, population_coverage, sample_coverage
 from support.message_laws import MessageLaw, Population
 

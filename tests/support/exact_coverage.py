@@ -9,8 +9,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from deniable_aggregator.estimate import debias
-from deniable_aggregator.estimate.channel import Channel, Counts, Floats
+from deniable_estimators.inference.channel import Channel, Counts, Floats
+from deniable_estimators.inference.debias import debias
 from support.message_laws import MessageLaw, Population
 
 Limits = Callable[[Channel, Counts, int, float], tuple[Floats, Floats]]

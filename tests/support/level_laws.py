@@ -10,10 +10,10 @@ from typing import cast
 
 import numpy as np
 
-from deniable_aggregator import estimators
-from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
-from deniable_aggregator.simulate import simulated_tally
+from deniable_estimators.inference.channel import Counts, Floats
+from deniable_estimators.inference.hierarchy import HierarchyEstimator
+from deniable_estimators.mechanisms import estimator_for
+from deniable_estimators.simulation import simulated_tally
 from deniable_shared.mechanisms import Mechanism, build
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from support.message_laws import generator
@@ -40,7 +40,7 @@ def hierarchy(
         mechanism = build(id, domain_size=size, epsilon=epsilon, **parameters)
     else:
         mechanism = build(id, domain_size=size, epsilon=epsilon, permanent=permanent, **parameters)
-    return cast(HierarchyEstimator, estimators.for_mechanism(mechanism))
+    return cast(HierarchyEstimator, estimator_for(mechanism))
 
 
 def _laws(of: HierarchyEstimator, shares: Floats) -> list[list[tuple[float, Counts]]]:
@@ -123,5 +123,5 @@ def _chain(mechanism: MemoizedChain) -> tuple[Floats, Floats, Counts]:
     renewed = np.array(
         [row(mechanism.first.rerandomized_pmf(payload, keep)) for payload in payloads]
     )
-    of = cast(HierarchyEstimator, estimators.for_mechanism(mechanism))
+    of = cast(HierarchyEstimator, estimator_for(mechanism))
     return permanent, renewed, np.array([_tally(of, payload) for payload in payloads])

@@ -10,8 +10,9 @@ from itertools import product
 
 import numpy as np
 
-from deniable_aggregator import estimators
-from deniable_aggregator.estimate.channel import Channel, Counts
+from deniable_estimators.inference.channel import Channel, Counts
+from deniable_estimators.inference.protocols import Estimator
+from deniable_estimators.mechanisms import estimator_for
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
@@ -33,8 +34,8 @@ class MessageLaw:
     mechanism: Mechanism
 
     @cached_property
-    def estimator(self) -> estimators.Estimator:
-        return estimators.for_mechanism(self.mechanism)
+    def estimator(self) -> Estimator:
+        return estimator_for(self.mechanism)
 
     @cached_property
     def channel(self) -> Channel:
@@ -133,10 +134,7 @@ def chains(epsilons: tuple[str, ...], sizes: tuple[int, ...]) -> list[MessageLaw
 def known() -> Iterator[str]:
     """Mechanisms that tell labels."""
     for id in by_size():
-        if (
-            estimators.for_mechanism(mechanisms.build(id, domain_size=2, epsilon=1)).tells
-            == "labels"
-        ):
+        if estimator_for(mechanisms.build(id, domain_size=2, epsilon=1)).estimand == "labels":
             yield id
 
 

@@ -9,7 +9,7 @@ from typing import cast
 
 import numpy as np
 
-from deniable_aggregator.estimate.channel import Counts, Floats
+from deniable_estimators.inference.channel import Counts, Floats
 from deniable_shared.domain import Number
 from deniable_shared.mechanisms import Mechanism
 from deniable_shared.mechanisms.memoization import MemoizedChain

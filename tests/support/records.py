@@ -10,12 +10,13 @@ from math import prod
 
 import numpy as np
 
-from deniable_aggregator import estimators
-from deniable_aggregator.estimate.cell_sums import CellSums
-from deniable_aggregator.estimate.channel import Counts, Floats
-from deniable_aggregator.estimate.marginals import table_estimator
-from deniable_aggregator.estimate.pooled_tables import CellEstimates
-from deniable_aggregator.estimate.tables import TableEstimator
+from deniable_estimators.inference.cell_sums import CellSums
+from deniable_estimators.inference.channel import Counts, Floats
+from deniable_estimators.inference.marginals import table_estimator
+from deniable_estimators.inference.pooled_tables import CellEstimates
+from deniable_estimators.inference.protocols import Estimator
+from deniable_estimators.inference.tables import TableEstimator
+from deniable_estimators.mechanisms import estimator_for
 from deniable_shared.domain import Record
 from deniable_shared.mechanisms import Mechanism, for_domain
 from support.message_laws import generator
@@ -31,8 +32,8 @@ class RecordLaw:
     repeat: str | None = None
 
     @cached_property
-    def estimator(self) -> estimators.Estimator:
-        return estimators.for_mechanism(self.mechanism, self.repeat)
+    def estimator(self) -> Estimator:
+        return estimator_for(self.mechanism, self.repeat)
 
     @cached_property
     def tabular(self) -> TableEstimator:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator import estimators
-from deniable_aggregator.estimators.prefix_hash import PrefixHashEstimator
-from deniable_aggregator.simulate import simulated_texts
+from deniable_estimators.mechanisms import estimator_for
+from deniable_estimators.mechanisms.prefix_hash import PrefixHashEstimator
+from deniable_estimators.simulation import simulated_texts
 from deniable_shared import mechanisms
 
 Ints = npt.NDArray[np.int64]
@@ -19,7 +19,7 @@ def estimator_of(epsilon: str, max_bytes: int, **parameters: int) -> PrefixHashE
     mechanism = mechanisms.build(
         "prefix-hash/1", domain_size=max_bytes, epsilon=epsilon, **parameters
     )
-    estimator = estimators.for_mechanism(mechanism)
+    estimator = estimator_for(mechanism)
     assert isinstance(estimator, PrefixHashEstimator)
     return estimator
 

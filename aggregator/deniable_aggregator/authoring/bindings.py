@@ -149,8 +149,8 @@ def _embedded(each: SignedManifest) -> str:
 
 def _manifests(ordered: Sequence[SignedManifest]) -> str:
     lines = [f"    _{each.word.upper()}," for each in ordered]
-    shown = "\n".join(["MANIFESTS: Final[tuple[bytes, ...]] = (", *lines, ")"])
-    return f'{shown}\n"""As signed by the operator."""'
+    constant = "\n".join(["MANIFESTS: Final[tuple[bytes, ...]] = (", *lines, ")"])
+    return f'{constant}\n"""As signed by the operator."""'
 
 
 def _type(each: SignedManifest) -> str:
@@ -170,8 +170,8 @@ def _dictionary(each: SignedManifest, keys: Mapping[str, Sequence[str] | None]) 
     """A TypedDict of bools, or of labels; a class where every key may be an attribute."""
     if all(map(_is_attribute, keys)):
         lines = [f"    {key}: {_literal(labels, 1)}" for key, labels in keys.items()]
-        told = f'    """An answer to record_{each.word}."""'
-        return "\n".join([f"class {each.answer}(TypedDict):", told, "", *lines])
+        docstring = f'    """An answer to record_{each.word}."""'
+        return "\n".join([f"class {each.answer}(TypedDict):", docstring, "", *lines])
     lines = [f"        {_quoted(key)}: {_literal(labels, 2)}," for key, labels in keys.items()]
     opening = [f"{each.answer} = TypedDict(", f'    "{each.answer}",', "    {"]
     return "\n".join([*opening, *lines, "    },", ")"])
@@ -209,11 +209,11 @@ def _docstring(manifest: Manifest) -> Iterator[str]:
     yield f'    """{purpose[0]}'
     yield from (f"    {line}" for line in purpose[1:])
     price = f"ε = {format_epsilon(manifest.schedule.price)}"
-    told = f"A device {manifest.answers}, at {price} {_unit(manifest)}."
+    sentence = f"A device {manifest.answers}, at {price} {_unit(manifest)}."
     if isinstance(manifest.domain, Bits) and manifest.domain.at_most is not None:
-        told += f" At most {manifest.domain.at_most} may be True."
+        sentence += f" At most {manifest.domain.at_most} may be True."
     yield ""
-    yield from (f"    {line}" for line in textwrap.wrap(told, DOCSTRING_WIDTH - 4))
+    yield from (f"    {line}" for line in textwrap.wrap(sentence, DOCSTRING_WIDTH - 4))
     yield '    """'
 
 

@@ -74,7 +74,7 @@ def fabrication_limits(
     """What made-up reports could do to these estimates; `row` is the example."""
     influence = document.trust.influence
     if influence is not None:
-        unit = f"{influence:.3g}" if collection.estimator.tells == "mean" else _up(influence)
+        unit = f"{influence:.3g}" if collection.estimator.estimand == "mean" else _up(influence)
         yield f"One device can move an estimate by at most {unit}, whatever it sends."
     if row is None or row.frequency is None or collection.manifest.domain.type == "number":
         return

@@ -66,12 +66,12 @@ def estimates_arguments(collection: Collection, query: CollectionArguments) -> E
 
 def default_show(collection: Collection) -> Show:
     """Single labels of a distribution say little as they are."""
-    return "projected" if collection.estimator.tells == "distribution" else "raw"
+    return "projected" if collection.estimator.estimand == "distribution" else "raw"
 
 
 def can_test(collection: Collection) -> bool:
     """Whether each label has a test of its own."""
-    return collection.estimator.tells == "labels" and collection.manifest.domain.type in (
+    return collection.estimator.estimand == "labels" and collection.manifest.domain.type in (
         "bits",
         "choice",
     )
@@ -87,7 +87,7 @@ def _marginal(collection: Collection, table: str) -> list[str]:
     domain = collection.manifest.domain
     if not isinstance(domain, Record):
         return [table] if table else []
-    if table == ALL and collection.estimator.tells != "tables":
+    if table == ALL and collection.estimator.estimand != "tables":
         return []
     return [_usual_table(domain) if table in ("", ALL) else table]
 

@@ -44,12 +44,12 @@ def render_svg(
     width = left + len(_COLUMNS) * _TILE + _LEGEND
     height = _TOP + max(len(rows) * _HEIGHT, 18 * len(ids)) + 44
     below = _TOP + len(rows) * _HEIGHT
-    asked = domain_type if asks == "labels" else f"{domain_type}, asked for its {asks}"
+    subject = domain_type if asks == "labels" else f"{domain_type}, asked for its {asks}"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'font-family="sans-serif" font-size="11" fill="{_INK}">',
-        f"<title>Mechanism by size of a {asked} and ε</title>",
-        _text(left, 18, f"Mechanism of a {asked} that names none, {repeat}", size=13),
+        f"<title>Mechanism by size of a {subject} and ε</title>",
+        _text(left, 18, f"Mechanism of a {subject} that names none, {repeat}", size=13),
         *tiles,
         *_axes(rows, left, below),
         *_legend(colours, left),
@@ -91,12 +91,12 @@ def _named(size: int | Radices) -> str:
 
 def _legend(colours: dict[str, str], left: int) -> list[str]:
     x = left + len(_COLUMNS) * _TILE + 16
-    found = []
+    entries = []
     for place, (mechanism_id, colour) in enumerate(colours.items()):
         y = _TOP + 18 * place
-        found.append(f'<rect x="{x}" y="{y}" width="12" height="12" fill="{colour}"/>')
-        found.append(_text(x + 18, y + 10, mechanism_id))
-    return found
+        entries.append(f'<rect x="{x}" y="{y}" width="12" height="12" fill="{colour}"/>')
+        entries.append(_text(x + 18, y + 10, mechanism_id))
+    return entries
 
 
 def _text(x: int, y: int, text: str, *, size: int = 11, anchor: str = "start") -> str:

@@ -112,36 +112,36 @@ def plan(
     asked for its "mean" or "ranges", too. Errors are those of a label of `frequency`: 0, or ½ of
     bits, if not given; of a population, as intervals are that a collection shows, or of the very
     people who answer. Of means, ranges, tables
-    and texts they are those of `aims`. `permanent` is the ε of a permanent answer, 2 ε if not
+    and texts they are those of `targets`. `permanent` is the ε of a permanent answer, 2 ε if not
     given. With `batch`, also what is left of ε where a relay passes on so many reports together, a
     share `liars` of them made up. Reports that are `identified`, as by a voucher, keep their whole
     ε however they are shuffled. ParameterError names what cannot be.
     """
-    question = Scenario.of(domain, domain_type, asks, mechanism, linkable)
+    scenario = Scenario.of(domain, domain_type, asks, mechanism, linkable)
     report = parse_epsilon(epsilon)
     kept = permanent_of(report) if permanent is None else parse_epsilon(permanent)
     _check(users, half_width, confidence, repeat, epochs, power)
     if identified and batch is not None:
         raise ParameterError("batch must be left out: shuffling hides no report that is identified")
-    f = usual_frequency(question.type) if frequency is None else frequency
+    f = usual_frequency(scenario.type) if frequency is None else frequency
     shows = HalfWidth(users, confidence, population)
-    chosen = question.answer(report, kept if repeat == "memoized" else None, shows)
-    precision = question.precision(chosen.mechanism, f, population)
-    shown = question.aim is None or question.aim.influence
+    chosen = scenario.answer(report, kept if repeat == "memoized" else None, shows)
+    precision = scenario.precision(chosen.mechanism, f, population)
+    has_influence = scenario.target is None or scenario.target.influence
     ratio = chosen.ratio_to_optimum
     return Plan(
-        type=question.type,
-        domain=question.size,
+        type=scenario.type,
+        domain=scenario.size,
         epsilon=format_epsilon(report),
         users=users,
         repeat=repeat,
         asks=asks,
-        about=question.about(f),
+        about=scenario.about(f),
         mechanism=chosen.id,
-        parameters=question.pinned(chosen.id, report),
+        parameters=scenario.pinned(chosen.id, report),
         reason=chosen.reason,
         ratio_to_optimum=None if ratio is None else float(ratio),
-        ratio_unknown=question.unknown if ratio is None else None,
+        ratio_unknown=scenario.unknown if ratio is None else None,
         payload_bytes=chosen.mechanism.payload_size,
         confidence=confidence,
         frequency=f,
@@ -150,7 +150,7 @@ def plan(
         half_width_wanted=half_width,
         users_needed=precision.reports_for(half_width, confidence),
         epsilon_needed=_epsilon_needed(
-            question,
+            scenario,
             shows,
             half_width,
             f,
@@ -158,10 +158,10 @@ def plan(
         ),
         smallest_detectable=precision.detectable(users, confidence=confidence, power=power),
         power=power,
-        influence=precision.influence(users) if shown else None,
-        influence_of_one_percent=precision.shift_by(_LIARS) if shown else None,
+        influence=precision.influence(users) if has_influence else None,
+        influence_of_one_percent=precision.shift_by(_LIARS) if has_influence else None,
         epochs=epochs,
-        repeats=tuple(_repeats(question, report, kept, shows, epochs, f)),
+        repeats=tuple(_repeats(scenario, report, kept, shows, epochs, f)),
         identified=identified,
         shuffle_epsilon=float(report)
         if identified
@@ -204,7 +204,7 @@ def _check(
 
 
 def _epsilon_needed(
-    question: Scenario,
+    scenario: Scenario,
     shows: HalfWidth,
     half_width: float,
     frequency: float,
@@ -218,9 +218,9 @@ def _epsilon_needed(
 
     def enough(thousandths: int) -> bool:
         report = Fraction(thousandths, _THOUSANDTHS)
-        answer = question.answer(report, None if times is None else times * report, shows)
+        answer = scenario.answer(report, None if times is None else times * report, shows)
         return (
-            shows(question.precision(answer.mechanism, frequency, shows.population)) <= half_width
+            shows(scenario.precision(answer.mechanism, frequency, shows.population)) <= half_width
         )
 
     low, high = _FIRST - 1, int(_LAST if times is None else _LAST / times)
@@ -238,7 +238,7 @@ def _prices(report: Fraction, kept: Fraction, epochs: int) -> dict[str, Fraction
 
 
 def _repeats(
-    question: Scenario,
+    scenario: Scenario,
     report: Fraction,
     kept: Fraction,
     shows: HalfWidth,
@@ -246,13 +246,13 @@ def _repeats(
     frequency: float,
 ) -> list[RepeatCost]:
     prices = _prices(report, kept, epochs)
-    found = []
+    costs = []
     for repeat, price in prices.items():
         if repeat == "memoized" and kept <= report:
             continue
-        chosen = question.answer(report, kept if repeat == "memoized" else None, shows)
-        precision = question.precision(chosen.mechanism, frequency, shows.population)
+        chosen = scenario.answer(report, kept if repeat == "memoized" else None, shows)
+        precision = scenario.precision(chosen.mechanism, frequency, shows.population)
         whole = (precision.over(epochs, repeat=repeat) / shows.users) ** 0.5
         one, shared = precision.std_error(shows.users), linkage(chosen.mechanism)
-        found.append(RepeatCost(repeat, chosen.id, float(price), one, whole, shared))
-    return found
+        costs.append(RepeatCost(repeat, chosen.id, float(price), one, whole, shared))
+    return costs

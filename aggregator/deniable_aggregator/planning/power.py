@@ -1,8 +1,8 @@
 """The least frequency that the test of "nobody has this label" finds with a given power.
 
-N of the n reports tell of a label: all of them, or Bin(n, told) where each report tells of some
-labels only. Bin(N, s) of them support a label of frequency f, s = q + (p − q)f. It is significant
-among d labels (`estimate.significance`, Bonferroni's level; Holm's finds no less) from the least
+N of the n reports are about a label: all of them, or Bin(n, t/m) where each report is about t of m
+labels. Bin(N, s) of them support a label of frequency f, s = q + (p − q)f. It is significant
+among d labels (`inference.significance`, Bonferroni's level; Holm's finds no less) from the least
 count c(N) on with
 
     P[Bin(N, q) ≥ c] ≤ level/d        so that power(f) = E P[Bin(N, s) ≥ c(N)]
@@ -20,7 +20,7 @@ from importlib import import_module
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.estimate.channel import Floats
+from deniable_estimators.inference.channel import Floats
 
 _MOST_TRIALS = 512
 _DEVIATIONS = 8
@@ -30,16 +30,16 @@ Trials = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class LabelTest:
-    """p, q and told of a mechanism; `level` is that of one label, the family's over its size."""
+    """p, q and sampling fraction; `level` is that of one label, the family's over its size."""
 
     p: float
     q: float
-    told: float
+    sampling_fraction: float
     level: float
 
     def least_frequency(self, reports: int, power: float) -> float | None:
         """A share of people; None if a label that everybody has is found less often than that."""
-        trials, weights = _trials(reports, self.told)
+        trials, weights = _trials(reports, self.sampling_fraction)
         critical = critical_counts(trials, self.q, self.level)
 
         def reached(frequency: float) -> bool:
@@ -69,20 +69,29 @@ def _tail(counts: Trials, trials: Trials, chance: float) -> Floats:
     """P[Bin(trials, chance) ≥ counts]."""
     betainc = import_module("scipy.special").betainc  # 0.3 s, so not before
     inside = (counts > 0) & (counts <= trials)
-    found = np.where(counts > 0, 0.0, 1.0)
-    found[inside] = betainc(counts[inside], (trials - counts)[inside] + 1.0, chance)
-    return found
+    chances = np.where(counts > 0, 0.0, 1.0)
+    chances[inside] = betainc(counts[inside], (trials - counts)[inside] + 1.0, chance)
+    return chances
 
 
-def _trials(reports: int, told: float) -> tuple[Trials, Floats]:
+def _trials(reports: int, sampling_fraction: float) -> tuple[Trials, Floats]:
     """How many reports may tell of one label, and the chance of each."""
-    if told == 1:
+    if sampling_fraction == 1:
         return np.array([reports]), np.ones(1)
-    spread = _DEVIATIONS * math.sqrt(reports * told * (1 - told)) + _DEVIATIONS
-    low, high = max(0.0, reports * told - spread), min(float(reports), reports * told + spread)
+    spread = (
+        _DEVIATIONS * math.sqrt(reports * sampling_fraction * (1 - sampling_fraction)) + _DEVIATIONS
+    )
+    low, high = (
+        max(0.0, reports * sampling_fraction - spread),
+        min(float(reports), reports * sampling_fraction + spread),
+    )
     trials = np.unique(np.linspace(low, high, _MOST_TRIALS).astype(np.int64))
     special = import_module("scipy.special")
     ways = special.gammaln(trials + 1.0) + special.gammaln(reports - trials + 1.0)
-    logs = special.xlogy(trials, told) + special.xlogy(reports - trials, 1 - told) - ways
+    logs = (
+        special.xlogy(trials, sampling_fraction)
+        + special.xlogy(reports - trials, 1 - sampling_fraction)
+        - ways
+    )
     weights = np.exp(logs - logs.max())
     return trials, weights / weights.sum()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
-from deniable_aggregator.planning.aims import AIMS, Aim
+from deniable_aggregator.planning.targets import TARGETS, Target
 from deniable_aggregator.planning.variance import HalfWidth, Precision
 from deniable_shared import mechanisms
 from deniable_shared.domain import Domain, Number, Record, Text
@@ -39,7 +39,7 @@ class Scenario:
     decided: Mapping[str, int]
     named: str | None
     linkable: bool
-    aim: Aim | None = None
+    target: Target | None = None
     domain: Domain | None = None
 
     @classmethod
@@ -71,12 +71,12 @@ class Scenario:
                 f"domain must have at least 2 labels or steps, got {domain}: with one, everybody "
                 "answers the same"
             )
-        aim = AIMS.get(_OF_TYPE.get(kind, asks))
+        target = TARGETS.get(_OF_TYPE.get(kind, asks))
         if isinstance(domain, int):
-            return cls(kind, domain, {}, mechanism, linkable, aim)
+            return cls(kind, domain, {}, mechanism, linkable, target)
         decided = {name: n for name, n in domain.mechanism_parameters.items() if isinstance(n, int)}
-        known = domain if kind in _OF_TYPE else None
-        return cls(kind, _size(domain), decided, mechanism, linkable, aim, known)
+        full_domain = domain if kind in _OF_TYPE else None
+        return cls(kind, _size(domain), decided, mechanism, linkable, target, full_domain)
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -86,17 +86,17 @@ class Scenario:
     @property
     def unknown(self) -> str:
         """Why there is no ratio to the optimum, where there is none."""
-        return self.aim.unknown if self.aim else _UNKNOWN
+        return self.target.unknown if self.target else _UNKNOWN
 
     def about(self, frequency: float) -> str:
         """What the errors are those of."""
-        return self.aim.told if self.aim else f"a label near {frequency:g}"
+        return self.target.description if self.target else f"a label near {frequency:g}"
 
     def precision(self, mechanism: Mechanism, frequency: float, population: bool) -> Precision:
         """The errors of what is asked."""
-        if self.aim is None:
+        if self.target is None:
             return Precision(mechanism, frequency, population)
-        return self.aim.of(mechanism, frequency, population, self.radices)
+        return self.target.of(mechanism, frequency, population, self.radices)
 
     def answer(
         self, epsilon: Fraction, permanent: Fraction | None, shows: HalfWidth | None = None
@@ -108,16 +108,18 @@ class Scenario:
         """
         if self.named is not None:
             built = self._built(self._able(self.named), epsilon, permanent)
-            ratio = None if self.aim else ratio_to_optimum(built)
-            told = "named" if ratio is None else f"named; {describe_ratio(ratio)}"
-            return Recommendation(built.id, told, ratio, built)
+            ratio = None if self.target else ratio_to_optimum(built)
+            reason = "named" if ratio is None else f"named; {describe_ratio(ratio)}"
+            return Recommendation(built.id, reason, ratio, built)
         if self.domain is not None:
-            found = recommend_for_domain(
+            recommendation = recommend_for_domain(
                 self.domain, epsilon, permanent=permanent, linkable=self.linkable
             )
-            return Recommendation(found.id, found.reason, None, found.mechanism)
-        if self.aim is not None:
-            return self._least(self.aim, epsilon, permanent, shows)
+            return Recommendation(
+                recommendation.id, recommendation.reason, None, recommendation.mechanism
+            )
+        if self.target is not None:
+            return self._least(self.target, epsilon, permanent, shows)
         return recommend(
             self.type,
             self.size,
@@ -134,13 +136,13 @@ class Scenario:
 
     def _able(self, mechanism_id: str) -> str:
         """The id, if that mechanism tells what is asked."""
-        if self.aim:
-            able = mechanisms.ids_for_target(self.aim.target)
+        if self.target:
+            able = mechanisms.ids_for_target(self.target.name)
         else:
             able = mechanisms.ids_for_domain_type(self._tells)
         if mechanism_id not in able:
             raise ParameterError(
-                f"mechanism must tell {'this' if self.aim else 'frequencies'}, one of "
+                f"mechanism must tell {'this' if self.target else 'frequencies'}, one of "
                 f"{', '.join(able)}, got {mechanism_id!r:.80}"
             )
         return mechanism_id
@@ -150,10 +152,10 @@ class Scenario:
         return "bits" if self.type == "bits" else "choice"
 
     def _least(
-        self, aim: Aim, epsilon: Fraction, permanent: Fraction | None, shows: HalfWidth | None
+        self, target: Target, epsilon: Fraction, permanent: Fraction | None, shows: HalfWidth | None
     ) -> Recommendation:
         """Of the narrowest interval, or the least variance; the first in a tie."""
-        built = list(self._each(aim, epsilon, permanent))
+        built = list(self._each(target, epsilon, permanent))
         if not built:
             raise ParameterError(
                 f"no mechanism tells this of {self.size:,} values at this epsilon: use fewer steps"
@@ -165,11 +167,13 @@ class Scenario:
 
         best = min(built, key=wide)
         size = best.payload_size
-        reason = f"{aim.best}, in {size:,} byte{'s' if size > 1 else ''} a report"
+        reason = f"{target.best}, in {size:,} byte{'s' if size > 1 else ''} a report"
         return Recommendation(best.id, reason, None, best)
 
-    def _each(self, aim: Aim, epsilon: Fraction, permanent: Fraction | None) -> Iterator[Mechanism]:
-        for mechanism_id in mechanisms.ids_for_target(aim.target, epsilon):
+    def _each(
+        self, target: Target, epsilon: Fraction, permanent: Fraction | None
+    ) -> Iterator[Mechanism]:
+        for mechanism_id in mechanisms.ids_for_target(target.name, epsilon):
             with suppress(ParameterError):  # too many values for some
                 yield self._built(mechanism_id, epsilon, permanent)
 

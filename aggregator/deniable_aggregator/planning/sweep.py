@@ -77,12 +77,12 @@ def decisions(
     """
     if not sizes or not epsilons:
         raise ParameterError("sizes and epsilons must name at least one each")
-    found = []
+    points = []
     for size in sizes:
         domain = size if isinstance(size, int) else record_of(size)
-        question = Scenario.of(domain, domain_type, asks, None, linkable)
-        found += [_choice(question, size, epsilon, repeat) for epsilon in epsilons]
-    return found
+        scenario = Scenario.of(domain, domain_type, asks, None, linkable)
+        points += [_choice(scenario, size, epsilon, repeat) for epsilon in epsilons]
+    return points
 
 
 def record_of(radices: Radices) -> Record:
@@ -103,14 +103,14 @@ def radices_text(radices: Radices) -> str:
 
 
 def _choice(
-    question: Scenario, size: int | Radices, epsilon: str | Fraction, repeat: str
+    scenario: Scenario, size: int | Radices, epsilon: str | Fraction, repeat: str
 ) -> SweepPoint:
     report = parse_epsilon(epsilon)
-    chosen = question.answer(report, permanent_of(report) if repeat == "memoized" else None)
-    precision = question.precision(chosen.mechanism, usual_frequency(question.type), True)
+    chosen = scenario.answer(report, permanent_of(report) if repeat == "memoized" else None)
+    precision = scenario.precision(chosen.mechanism, usual_frequency(scenario.type), True)
     ratio = chosen.ratio_to_optimum
     return SweepPoint(
-        question.size,
+        scenario.size,
         None if isinstance(size, int) else size,
         str(epsilon),
         chosen.id,

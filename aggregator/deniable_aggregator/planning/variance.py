@@ -20,11 +20,11 @@ from statistics import NormalDist
 
 import numpy as np
 
-from deniable_aggregator.estimate.channel import Channel
-from deniable_aggregator.estimate.intervals import clopper_pearson
-from deniable_aggregator.estimate.manipulation import worst_share
-from deniable_aggregator.estimate.score_limits import distances
 from deniable_aggregator.planning.power import LabelTest
+from deniable_estimators.inference.channel import Channel
+from deniable_estimators.inference.intervals import clopper_pearson
+from deniable_estimators.inference.manipulation import worst_share
+from deniable_estimators.inference.score_limits import distances
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.memoization import MemoizedChain
 from deniable_shared.mechanisms.protocols import Mechanism
@@ -103,15 +103,17 @@ class Precision:
 
     def detectable(self, reports: int, *, confidence: float, power: float) -> float | None:
         """The least frequency that the exact test finds, among all labels; None if 1 is not."""
-        return self._found_among(self.mechanism.domain_size, reports, confidence, power)
+        return self._least_frequency_among(self.mechanism.domain_size, reports, confidence, power)
 
-    def _found_among(
+    def _least_frequency_among(
         self, labels: int, reports: int, confidence: float, power: float
     ) -> float | None:
-        p, q, told = (
+        p, q, sampling_fraction = (
             float(x) for x in (self.mechanism.p, self.mechanism.q, self.mechanism.sampling_fraction)
         )
-        return LabelTest(p, q, told, (1 - confidence) / labels).least_frequency(reports, power)
+        return LabelTest(p, q, sampling_fraction, (1 - confidence) / labels).least_frequency(
+            reports, power
+        )
 
     def influence(self, reports: int) -> float:
         """How far one made-up report moves a frequency, at most."""

@@ -18,11 +18,11 @@ def relay_anonymity(
     """UNSET where reports are taken from anybody (`batch` 0) or say whose they are (vouchers)."""
     if not batch or collection.first.identified:
         return UNSET
-    found = shuffle_anonymity(
+    anonymity = shuffle_anonymity(
         collection.mechanism,
         batch=batch,
         liars=LIARS if isinstance(liars, UnsetType) else liars,
         repeat=collection.manifest.repeat,
         lifetime=collection.first.epsilon_lifetime,
     )
-    return msgspec.convert(asdict(found), AnonymityDocument)
+    return msgspec.convert(asdict(anonymity), AnonymityDocument)

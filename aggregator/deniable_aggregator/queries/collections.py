@@ -16,18 +16,18 @@ def collections(listed: Iterable[Collection]) -> CollectionsDocument:
     return CollectionsDocument([collection(each) for each in listed])
 
 
-def collection(known: Collection) -> CollectionDocument:
+def collection(entry: Collection) -> CollectionDocument:
     """One of them."""
-    newest = known.manifest
+    newest = entry.manifest
     return msgspec.convert(
         {
-            "collection": known.id,
+            "collection": entry.id,
             "name": newest.name,
             "purpose": newest.purpose,
             "owner": newest.owner,
             "version": newest.version,
-            "state": known.state,
-            "archived": known.archived,
+            "state": entry.state,
+            "archived": entry.archived,
             "mechanism": newest.mechanism_id,
             "epsilon": format_epsilon(newest.epsilon_report),
             "repeat": newest.repeat,

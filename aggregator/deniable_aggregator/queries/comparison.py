@@ -16,13 +16,6 @@ from deniable_aggregator.documents.comparison import (
 )
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import QuantityDocument
-from deniable_aggregator.estimate.difference import (
-    Differences,
-    PeriodEstimate,
-    difference,
-    difference_without_independence,
-    halved_miss_confidence,
-)
 from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.queries.labels import label_estimates
@@ -32,6 +25,13 @@ from deniable_aggregator.queries.tables import table_axes
 from deniable_aggregator.queries.texts import check_candidates
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
+from deniable_estimators.inference.difference import (
+    Differences,
+    PeriodEstimate,
+    difference,
+    difference_without_independence,
+    halved_miss_confidence,
+)
 from deniable_shared.domain import Number, Text
 
 
@@ -86,7 +86,7 @@ def _of_labels(
     collection: Collection, periods: Sequence[PooledTally], question: ComparisonArguments
 ) -> list[DifferenceDocument]:
     """Label by label; of tables and texts by intervals that need not be independent."""
-    asked = EstimatesArguments(
+    arguments = EstimatesArguments(
         confidence=halved_miss_confidence(question.confidence),
         family=question.family,
         marginal=question.marginal,
@@ -94,13 +94,13 @@ def _of_labels(
     )
     axes = table_axes(collection, question.marginal)
     check_candidates(collection, question.candidate)
-    plain = not axes and not question.candidate and collection.estimator.tells == "labels"
+    plain = not axes and not question.candidate and collection.estimator.estimand == "labels"
     if plain:
         before, after = (_period_of(collection, reports, question) for reports in periods)
         labels: Sequence[str] = collection.manifest.domain.labels
         values = [before.estimate.frequencies.tolist(), after.estimate.frequencies.tolist()]
         return _rows(labels, values, difference(before, after))
-    one, other = (label_estimates(collection, reports, asked, axes) for reports in periods)
+    one, other = (label_estimates(collection, reports, arguments, axes) for reports in periods)
     earlier, later = one.estimate, other.estimate
     values = [earlier.frequencies.tolist(), later.frequencies.tolist()]
     return _rows(one.labels, values, difference_without_independence(earlier, later))
@@ -148,8 +148,8 @@ def _of_numbers(
 ) -> list[DifferenceDocument]:
     """Mean and quantiles, where the mechanism gives them; under family all they hold together."""
     base = EstimatesArguments(confidence=halved_miss_confidence(question.confidence))
-    asked = number_arguments(collection, base)
-    together = 1 + len(asked.levels) if question.family == "all" else 1
+    numbers = number_arguments(collection, base)
+    together = 1 + len(numbers.levels) if question.family == "all" else 1
     sure = msgspec.structs.replace(base, confidence=1 - (1 - base.confidence) / together)
     one, other = (_quantities(collection, reports, sure) for reports in periods)
     return [_row(one[name], other[name]) for name in one if name in other]
@@ -167,12 +167,12 @@ def _quantities(
 
 def _row(before: QuantityDocument, after: QuantityDocument) -> DifferenceDocument:
     lower, upper = after.lower - before.upper, after.upper - before.lower
-    known = before.value is not None and after.value is not None
+    both_estimated = before.value is not None and after.value is not None
     return DifferenceDocument(
         label=before.name,
         before=before.value,
         after=after.value,
-        difference=(after.value or 0.0) - (before.value or 0.0) if known else None,
+        difference=(after.value or 0.0) - (before.value or 0.0) if both_estimated else None,
         lower=lower,
         upper=upper,
         changed=lower > 0 or upper < 0,

@@ -10,17 +10,17 @@ from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import SetDocument, WarningDocument
-from deniable_aggregator.estimate import Estimate
-from deniable_aggregator.estimate.anomalies import Anomaly, find_anomalies
-from deniable_aggregator.estimate.hierarchy import HierarchyEstimator
-from deniable_aggregator.estimate.likelihood import fit
-from deniable_aggregator.estimate.message_laws import counts_messages, maximum_likelihood
-from deniable_aggregator.estimate.protocols import DistributionEstimator
-from deniable_aggregator.estimate.set_laws import checked_set, estimate_label_set
 from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_aggregator.queries.numbers import finite
 from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.registry import Collection
+from deniable_estimators.inference.anomalies import Anomaly, find_anomalies
+from deniable_estimators.inference.debias import Estimate
+from deniable_estimators.inference.hierarchy import HierarchyEstimator
+from deniable_estimators.inference.likelihood import fit
+from deniable_estimators.inference.message_laws import counts_messages, maximum_likelihood
+from deniable_estimators.inference.protocols import DistributionEstimator
+from deniable_estimators.inference.set_laws import checked_set, estimate_label_set
 from deniable_shared.errors import ParameterError
 
 _MEANING = (
@@ -50,7 +50,7 @@ def accepted_projections(collection: Collection, *, tables: bool) -> tuple[str, 
     """What fits the domain and what the tally holds."""
     estimator = collection.estimator
     accepted = ["none", "simplex" if tables else estimator.default_projection]
-    if estimator.tells == "labels" and not tables:
+    if estimator.estimand == "labels" and not tables:
         accepted += ["mle"] if counts_messages(estimator) else []
         accepted += ["base-cut"]
     if isinstance(estimator, DistributionEstimator):
@@ -68,10 +68,10 @@ def likelihood_projection(
     if isinstance(estimator, DistributionEstimator):
         if smooth:
             return Projection(estimator.fitted(reports.tally, reports.n, smooth=True).tolist())
-        found = fit(estimator.law, reports.tally)
+        maximum = fit(estimator.law, reports.tally)
     else:
-        found = maximum_likelihood(estimator, reports.tally)
-    return Projection(found.distribution.tolist(), found.short)
+        maximum = maximum_likelihood(estimator, reports.tally)
+    return Projection(maximum.distribution.tolist(), maximum.short)
 
 
 def row_evidence(estimate: Estimate, question: EstimatesArguments) -> list[RowEvidence]:
@@ -88,12 +88,12 @@ def row_evidence(estimate: Estimate, question: EstimatesArguments) -> list[RowEv
 
 def _significant(estimate: Estimate, method: str) -> list[bool]:
     try:
-        found: list[bool] = estimate.significant(method).tolist()
+        flags: list[bool] = estimate.significant(method).tolist()
     except ParameterError as error:
         raise _refused(
             error, "significant", "left out for what is no share of labels", method
         ) from (error)
-    return found
+    return flags
 
 
 def _under_lies(estimate: Estimate, liars: float) -> list[tuple[float, float, float]]:
@@ -105,13 +105,13 @@ def _under_lies(estimate: Estimate, liars: float) -> list[tuple[float, float, fl
     return list(zip(lower.tolist(), upper.tolist(), zero.tolist(), strict=True))
 
 
-def label_sets(collection: Collection, asked: Sequence[str]) -> list[tuple[int, ...]]:
+def label_sets(collection: Collection, sets: Sequence[str]) -> list[tuple[int, ...]]:
     """The places of the labels of each set; raises invalid-argument."""
-    if not asked:
+    if not sets:
         return []
     places = {label: place for place, label in enumerate(collection.manifest.domain.labels)}
-    found = []
-    for names in asked:
+    places_of_sets = []
+    for names in sets:
         labels = [names] if names in places else [name.strip() for name in names.split(",")]
         for label in labels:
             if label not in places:
@@ -122,8 +122,8 @@ def label_sets(collection: Collection, asked: Sequence[str]) -> list[tuple[int, 
         except ParameterError as error:
             accepted = "different labels of choices, not all of them"
             raise _refused(error, "set", accepted, names) from error
-        found.append(members)
-    return found
+        places_of_sets.append(members)
+    return places_of_sets
 
 
 def set_documents(
@@ -145,7 +145,7 @@ def _of_set(
     members: tuple[int, ...],
     sets: int,
 ) -> SetDocument:
-    found = estimate_label_set(
+    estimate = estimate_label_set(
         collection.estimator,
         collection.mechanism,
         reports.tally,
@@ -159,11 +159,11 @@ def _of_set(
     labels = collection.manifest.domain.labels
     return SetDocument(
         labels=[labels[place] for place in members],
-        count=finite(reports.n * found.frequency),
-        frequency=finite(found.frequency),
-        std_error=finite(found.std_error),
-        lower=found.lower,
-        upper=found.upper,
+        count=finite(reports.n * estimate.frequency),
+        frequency=finite(estimate.frequency),
+        std_error=finite(estimate.std_error),
+        lower=estimate.lower,
+        upper=estimate.upper,
     )
 
 
@@ -171,19 +171,19 @@ def anomaly_warnings(
     collection: Collection, reports: PooledTally
 ) -> list[WarningDocument] | UnsetType:
     """What honest reports do not look like; nothing is said where nothing is odd."""
-    found = find_anomalies(
+    anomalies = find_anomalies(
         collection.estimator,
         collection.mechanism,
         reports.tally,
         reports.n,
         epochs=len(reports.epochs),
     )
-    return [_warning(oddity) for oddity in found] or UNSET
+    return [_warning(anomaly) for anomaly in anomalies] or UNSET
 
 
-def _warning(oddity: Anomaly) -> WarningDocument:
+def _warning(anomaly: Anomaly) -> WarningDocument:
     return WarningDocument(
-        kind=oddity.kind, seen=oddity.seen, expected=oddity.expected, meaning=_MEANING
+        kind=anomaly.kind, seen=anomaly.seen, expected=anomaly.expected, meaning=_MEANING
     )
 
 

@@ -29,7 +29,7 @@ def epochs(store: Reports, collection: Collection, now: float) -> EpochsDocument
     No rejections where only releases may be read. `now` in unix seconds.
     """
     manifest = collection.manifest
-    known = _EpochContext(
+    context = _EpochContext(
         collection, store.epochs(collection.id), now, counted_time(now, store.spool_progress())
     )
     releases_only = manifest.read == "releases"
@@ -37,7 +37,7 @@ def epochs(store: Reports, collection: Collection, now: float) -> EpochsDocument
         collection=collection.id,
         epoch_seconds=manifest.epoch_seconds,
         grace_seconds=manifest.grace_seconds,
-        epochs=_LISTED[manifest.read](known),
+        epochs=_LISTED[manifest.read](context),
         rejections=UNSET if releases_only else store.rejections(collection.id),
     )
 
@@ -72,36 +72,36 @@ class _EpochContext:
     counted: float
 
 
-def _counted(known: _EpochContext) -> list[EpochDocument]:
-    return [_of_row(known.collection.manifest, row) for row in known.rows]
+def _counted(context: _EpochContext) -> list[EpochDocument]:
+    return [_of_row(context.collection.manifest, row) for row in context.rows]
 
 
-def _closed_counted(known: _EpochContext) -> list[EpochDocument]:
-    manifest = known.collection.manifest
-    closed = [_of_row(manifest, row) for row in known.rows if row.closed_at is not None]
-    others = [listed for listed in _calendar(known) if listed.state == "open"]
+def _closed_counted(context: _EpochContext) -> list[EpochDocument]:
+    manifest = context.collection.manifest
+    closed = [_of_row(manifest, row) for row in context.rows if row.closed_at is not None]
+    others = [listed for listed in _calendar(context) if listed.state == "open"]
     return sorted([*closed, *others], key=lambda listed: listed.epoch)
 
 
-def _calendar(known: _EpochContext) -> list[EpochDocument]:
-    manifest = known.collection.manifest
-    rows = {row.epoch: row for row in known.rows}
-    last = min(epoch_at(known.now, manifest.epoch_seconds), manifest.last_epoch)
-    first = max(known.collection.first.first_epoch, last - MOST_LISTED + 1)
-    return [_of_calendar(known, epoch, rows.get(epoch)) for epoch in range(first, last + 1)]
+def _calendar(context: _EpochContext) -> list[EpochDocument]:
+    manifest = context.collection.manifest
+    rows = {row.epoch: row for row in context.rows}
+    last = min(epoch_at(context.now, manifest.epoch_seconds), manifest.last_epoch)
+    first = max(context.collection.first.first_epoch, last - MOST_LISTED + 1)
+    return [_of_calendar(context, epoch, rows.get(epoch)) for epoch in range(first, last + 1)]
 
 
-def _of_calendar(known: _EpochContext, epoch: int, row: EpochRow | None) -> EpochDocument:
+def _of_calendar(context: _EpochContext, epoch: int, row: EpochRow | None) -> EpochDocument:
     """With `n` once it is closed; how far it is below `min_batch` does not show."""
-    manifest, n = known.collection.manifest, 0 if row is None else row.n
+    manifest, n = context.collection.manifest, 0 if row is None else row.n
     closes = _closes(manifest, epoch)
-    closed = known.counted > closes or (row is not None and row.closed_at is not None)
-    expired = known.now > closes and retention.is_over(manifest, epoch, known.now)
-    shown = _epoch(manifest, epoch, closed=closed, expired=expired)
+    closed = context.counted > closes or (row is not None and row.closed_at is not None)
+    expired = context.now > closes and retention.is_over(manifest, epoch, context.now)
+    document = _epoch(manifest, epoch, closed=closed, expired=expired)
     if not closed or expired:
-        return shown
+        return document
     enough = n >= manifest.min_batch
-    return replace(shown, n=n) if enough else replace(shown, fewer_than=manifest.min_batch)
+    return replace(document, n=n) if enough else replace(document, fewer_than=manifest.min_batch)
 
 
 _LISTED: Mapping[str, Callable[[_EpochContext], list[EpochDocument]]] = {

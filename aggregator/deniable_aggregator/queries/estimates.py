@@ -16,8 +16,6 @@ from deniable_aggregator.documents.estimates import (
     LabelEstimate,
     TrustDocument,
 )
-from deniable_aggregator.estimate import Estimate
-from deniable_aggregator.estimate.manipulation import UNREACHABLE
 from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries.anonymity import relay_anonymity
 from deniable_aggregator.queries.diagnostics import (
@@ -49,6 +47,8 @@ from deniable_aggregator.queries.tables import LabelledEstimates, table_axes
 from deniable_aggregator.queries.texts import check_candidates, refuse_test_of_discovered_texts
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.protocols import Reports
+from deniable_estimators.inference.debias import Estimate
+from deniable_estimators.inference.manipulation import UNREACHABLE
 from deniable_shared.dyadic import format_epsilon
 from deniable_shared.manifest import Manifest
 
@@ -103,7 +103,7 @@ class _CheckedArguments(NamedTuple):
 
     axes: list[tuple[int, ...]]
     sets: list[tuple[int, ...]]
-    asked: NumberArguments
+    numbers: NumberArguments
     span: EpochRange
 
 
@@ -111,11 +111,11 @@ def _checked(collection: Collection, question: EstimatesArguments) -> _CheckedAr
     """What is asked for, if it can be."""
     axes = table_axes(collection, question.marginal)
     check_candidates(collection, question.candidate)
-    sets, asked = label_sets(collection, question.sets), number_arguments(collection, question)
+    sets, numbers = label_sets(collection, question.sets), number_arguments(collection, question)
     _check_projection(collection, question.projection, tables=bool(axes))
     refuse_test_of_discovered_texts(collection, question)
     span = moments_range(question.first, question.last, collection.manifest.epoch_seconds)
-    return _CheckedArguments(axes, sets, asked, span)
+    return _CheckedArguments(axes, sets, numbers, span)
 
 
 def _check_projection(collection: Collection, projection: str, *, tables: bool) -> None:
@@ -134,9 +134,9 @@ def _document(
     *,
     relay_batch: int,
 ) -> EstimatesDocument:
-    shown = label_estimates(collection, reports, question, checked.axes)
-    projection = _projection(collection, reports, question.projection, shown)
-    estimate = shown.estimate
+    labelled = label_estimates(collection, reports, question, checked.axes)
+    projection = _projection(collection, reports, question.projection, labelled)
+    estimate = labelled.estimate
     evidence = row_evidence(estimate, question)
     return EstimatesDocument(
         collection=collection.id,
@@ -148,10 +148,10 @@ def _document(
         epochs=list(reports.epochs),
         provisional=reports.provisional,
         confidence=question.confidence,
-        **number_documents(collection, reports, question, checked.asked),
-        estimates=_rows(shown, estimate, projection, n=reports.n, evidence=evidence),
-        associations=shown.associations if checked.axes else UNSET,
-        evidence=shown.evidence,
+        **number_documents(collection, reports, question, checked.numbers),
+        estimates=_rows(labelled, estimate, projection, n=reports.n, evidence=evidence),
+        associations=labelled.associations if checked.axes else UNSET,
+        evidence=labelled.evidence,
         sets=set_documents(collection, reports, question, checked.sets),
         likelihood_short=projection.short,
         warnings=anomaly_warnings(collection, reports),
@@ -161,7 +161,7 @@ def _document(
 
 
 def _rows(
-    shown: LabelledEstimates,
+    labelled: LabelledEstimates,
     estimate: Estimate,
     projection: Projection,
     *,
@@ -169,16 +169,16 @@ def _rows(
     evidence: Sequence[RowEvidence],
 ) -> list[LabelEstimate]:
     """One row a label; none where a mean alone is estimated."""
-    if not shown.labels:
+    if not labelled.labels:
         return []
     columns = zip(
-        shown.labels,
+        labelled.labels,
         estimate.frequencies.tolist(),
         estimate.std_errors.tolist(),
         estimate.lower.tolist(),
         estimate.upper.tolist(),
         projection.values,
-        [UNSET] * len(estimate.frequencies) if shown.reports is None else shown.reports,
+        [UNSET] * len(estimate.frequencies) if labelled.reports is None else labelled.reports,
         estimate.reports_to_leave.tolist(),
         estimate.devices_to_leave.tolist(),
         evidence,
@@ -220,13 +220,13 @@ def _reachable(fabricated: int) -> int | None:
 
 
 def _projection(
-    collection: Collection, reports: PooledTally, kind: str, shown: LabelledEstimates
+    collection: Collection, reports: PooledTally, kind: str, labelled: LabelledEstimates
 ) -> Projection:
     if kind == "none":
-        return Projection([UNSET] * len(shown.estimate.frequencies))
+        return Projection([UNSET] * len(labelled.estimate.frequencies))
     if kind in ("mle", "ems"):
         return likelihood_projection(collection, reports, smooth=kind == "ems")
-    return Projection(shown.projected("simplex" if kind == "top-down" else kind))
+    return Projection(labelled.projected("simplex" if kind == "top-down" else kind))
 
 
 class _Holds(TypedDict, total=False):

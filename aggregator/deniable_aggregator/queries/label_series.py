@@ -56,8 +56,8 @@ def label_series(
 
     Raises read-refused, too-few-reports and invalid-argument.
     """
-    asked = epoch_range(question.first, question.last, collection.manifest.epoch_seconds)
-    span, left_out = _newest(store, collection, asked)
+    whole_range = epoch_range(question.first, question.last, collection.manifest.epoch_seconds)
+    span, left_out = _newest(store, collection, whole_range)
     tallies, few = by_epoch(store, collection, span)
     moments_of = _reader(collection, question, labels)
     epochs, n, provisional, moments = [], [], [], []
@@ -92,15 +92,15 @@ def _reader(
     axes, wanted = table_axes(collection, question.marginal), frozenset(labels)
 
     def moments(reports: PooledTally) -> Mapping[str, SeriesPoint]:
-        shown = label_estimates(collection, reports, question, axes)
-        estimate = shown.estimate
+        labelled = label_estimates(collection, reports, question, axes)
+        estimate = labelled.estimate
         return {
             label: SeriesPoint(
                 finite(float(estimate.frequencies[place])),
                 finite(float(estimate.lower[place])),
                 finite(float(estimate.upper[place])),
             )
-            for place, label in enumerate(shown.labels)
+            for place, label in enumerate(labelled.labels)
             if label in wanted
         }
 

@@ -30,5 +30,5 @@ def label_estimates(
         epochs=len(reports.epochs),
         family=question.family,
     )
-    labels = () if collection.estimator.tells == "mean" else collection.manifest.domain.labels
+    labels = () if collection.estimator.estimand == "mean" else collection.manifest.domain.labels
     return LabelledEstimates((estimate,), labels)

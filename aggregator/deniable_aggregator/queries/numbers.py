@@ -17,11 +17,11 @@ from deniable_aggregator.documents.estimates import (
     QuantityDocument,
     RangeDocument,
 )
-from deniable_aggregator.estimate.functionals import LinearEstimator
-from deniable_aggregator.estimate.quantities import LEVELS, Quantity, mean, quantiles, ranges
 from deniable_aggregator.problem import Problem, refuse
 from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.registry import Collection
+from deniable_estimators.inference.functionals import LinearEstimator
+from deniable_estimators.inference.quantities import LEVELS, Quantity, mean, quantiles, ranges
 from deniable_shared.domain import Number
 from deniable_shared.domain.number import decimal_text
 from deniable_shared.errors import DeniableError
@@ -55,9 +55,9 @@ def number_arguments(collection: Collection, question: EstimatesArguments) -> Nu
     if not isinstance(collection.estimator, LinearEstimator):
         for name, given in (("range", question.ranges), ("quantile", question.quantiles)):
             if given:
-                raise _not_told(collection, name, given[0])
-    asked = tuple(_range(domain, text) for text in question.ranges)
-    return NumberArguments(asked, tuple(map(_level, question.quantiles)) or LEVELS)
+                raise _refused_argument(collection, name, given[0])
+    bounds = tuple(_range(domain, text) for text in question.ranges)
+    return NumberArguments(bounds, tuple(map(_level, question.quantiles)) or LEVELS)
 
 
 def _level(text: str) -> float:
@@ -94,7 +94,7 @@ def _place(domain: Number, end: str, text: str) -> int:
     return place
 
 
-def _not_told(collection: Collection, argument: str, given: str) -> Problem:
+def _refused_argument(collection: Collection, argument: str, given: str) -> Problem:
     accepted = f"left out for {collection.mechanism.id}, which tells the mean alone: {_TELLS_BOTH}"
     return refuse(argument, accepted=accepted, given=given)
 
@@ -103,28 +103,30 @@ def number_documents(
     collection: Collection,
     reports: PooledTally,
     question: EstimatesArguments,
-    asked: NumberArguments,
+    numbers: NumberArguments,
 ) -> _Numbers:
     """Nothing for other domains; no mean, no quantiles where the mechanism does not tell them."""
     domain, estimator = collection.manifest.domain, collection.estimator
     if not isinstance(domain, Number):
         return {}
     document = _Numbers(clipped=_clipped(domain))
-    told, epochs = (reports.tally, reports.n), len(reports.epochs)
+    counts, epochs = (reports.tally, reports.n), len(reports.epochs)
     middle = mean_of(collection, reports, confidence=question.confidence)
     if middle is not None:
         document["mean"] = middle
-    sure = _confidence(question, len(asked.levels))
-    found = quantiles(estimator, domain, *told, levels=asked.levels, confidence=sure, epochs=epochs)
-    if found:
-        document["quantiles"] = list(map(_document, found))
-    if asked.ranges and isinstance(estimator, LinearEstimator):
-        bounds = [(domain.value(first), domain.value(last)) for first, last in asked.ranges]
+    sure = _confidence(question, len(numbers.levels))
+    quantities = quantiles(
+        estimator, domain, *counts, levels=numbers.levels, confidence=sure, epochs=epochs
+    )
+    if quantities:
+        document["quantiles"] = list(map(_document, quantities))
+    if numbers.ranges and isinstance(estimator, LinearEstimator):
+        bounds = [(domain.value(first), domain.value(last)) for first, last in numbers.ranges]
         sure = _confidence(question, len(bounds))
-        shares = ranges(estimator, domain, *told, bounds, confidence=sure, epochs=epochs)
+        shares = ranges(estimator, domain, *counts, bounds, confidence=sure, epochs=epochs)
         document["ranges"] = [
             _range_document(domain, reports.n, ends, share)
-            for ends, share in zip(asked.ranges, shares, strict=True)
+            for ends, share in zip(numbers.ranges, shares, strict=True)
         ]
     return document
 
@@ -169,7 +171,7 @@ def _range_document(
 def influence_of(collection: Collection, influence: float) -> float:
     """In the units of the domain where a mean alone is told."""
     domain = collection.manifest.domain
-    if collection.estimator.tells == "mean" and isinstance(domain, Number):
+    if collection.estimator.estimand == "mean" and isinstance(domain, Number):
         return influence * float(domain.high - domain.low)
     return influence
 

@@ -36,8 +36,8 @@ def series(store: Reports, collection: Collection, question: SeriesArguments) ->
     """One page of rows; raises read-refused and invalid-argument."""
     span = moments_range(question.first, question.last, collection.manifest.epoch_seconds)
     page = page_of(store, collection, span, _most_epochs(collection, question.labels))
-    asked = _asked(collection, question)
-    documents = [plain_estimates(collection, reports, asked) for reports in page.tallies]
+    arguments = _estimates_arguments(collection, question)
+    documents = [plain_estimates(collection, reports, arguments) for reports in page.tallies]
     _refuse_unknown(collection, question.labels, documents)
     return SeriesDocument(
         collection=collection.id,
@@ -53,7 +53,7 @@ def _most_epochs(collection: Collection, labels: Sequence[str]) -> int:
     return max(1, min(MOST_EPOCHS, MOST_ROWS // (len(labels) or size), MAX_ROWS // size))
 
 
-def _asked(collection: Collection, question: SeriesArguments) -> EstimatesArguments:
+def _estimates_arguments(collection: Collection, question: SeriesArguments) -> EstimatesArguments:
     candidates = question.labels if isinstance(collection.manifest.domain, Text) else []
     return EstimatesArguments(
         confidence=question.confidence, family=question.family, candidate=candidates
@@ -67,11 +67,11 @@ def _refuse_unknown(
     if not documents or isinstance(collection.manifest.domain, Text):
         return
     first = documents[0]
-    known = [row.name for row in first.quantities] + [row.label for row in first.estimates]
-    unknown = [label for label in labels if label not in known]
+    names = [row.name for row in first.quantities] + [row.label for row in first.estimates]
+    unknown = [label for label in labels if label not in names]
     if unknown:
-        listed = ", ".join(known[:LISTED_LABELS])
-        more = "" if len(known) <= LISTED_LABELS else f" and {len(known) - LISTED_LABELS} more"
+        listed = ", ".join(names[:LISTED_LABELS])
+        more = "" if len(names) <= LISTED_LABELS else f" and {len(names) - LISTED_LABELS} more"
         raise refuse("label", accepted=f"one of {listed}{more}", given=unknown[0])
 
 

@@ -29,24 +29,24 @@ EPOCHS_AT_ONCE = 50
 def publish(store: Reports, collection: Collection, epochs: Sequence[EpochRow]) -> None:
     """Bring up to date what is shown of this collection, whose epochs these are."""
     manifest = collection.manifest
-    shown = CollectionView(manifest.name, manifest.read, manifest.epoch_seconds)
-    if store.collection_view(collection.id) != shown:
-        store.set_collection_view(collection.id, shown)
+    view = CollectionView(manifest.name, manifest.read, manifest.epoch_seconds)
+    if store.collection_view(collection.id) != view:
+        store.set_collection_view(collection.id, view)
     if isinstance(manifest.domain, Text):
         return
-    maker, known = _maker(manifest.version), store.epoch_view_makers(collection.id)
+    maker, published = _version_tag(manifest.version), store.epoch_view_makers(collection.id)
     due = [row.epoch for row in epochs if row.closed_at is not None and row.expired_at is None]
-    stale = [epoch for epoch in due if known.get(epoch) != maker]
+    stale = [epoch for epoch in due if published.get(epoch) != maker]
     for epoch in stale[:EPOCHS_AT_ONCE]:
-        store.set_epoch_view(collection.id, _shown(store, collection, epoch, maker))
+        store.set_epoch_view(collection.id, _epoch_view(store, collection, epoch, maker))
 
 
 @cache
-def _maker(manifest_version: int) -> str:
+def _version_tag(manifest_version: int) -> str:
     return f"{version('deniable-aggregator')}/{manifest_version}"
 
 
-def _shown(store: Reports, collection: Collection, epoch: int, maker: str) -> EpochView:
+def _epoch_view(store: Reports, collection: Collection, epoch: int, maker: str) -> EpochView:
     """Without rows where analysts may read none, or they are too many."""
     try:
         reports = pooled_tally(store, collection, EpochRange(epoch, epoch))

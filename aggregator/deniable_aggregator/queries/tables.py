@@ -10,13 +10,13 @@ from msgspec import UNSET, UnsetType
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
 from deniable_aggregator.documents.estimates import AssociationDocument
-from deniable_aggregator.estimate import Estimate
-from deniable_aggregator.estimate.association import Untestable, association
-from deniable_aggregator.estimate.marginals import axes_of, labels_of, table_estimator
-from deniable_aggregator.estimate.tables import IntervalSettings, TableEstimator, joined, table
 from deniable_aggregator.problem import SHOWN_CHARACTERS, Problem, refuse
 from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.registry import Collection
+from deniable_estimators.inference.association import Untestable, association
+from deniable_estimators.inference.debias import Estimate
+from deniable_estimators.inference.marginals import axes_of, labels_of, table_estimator
+from deniable_estimators.inference.tables import IntervalSettings, TableEstimator, joined, table
 from deniable_shared.domain import Record
 from deniable_shared.errors import ParameterError
 
@@ -57,15 +57,15 @@ def table_axes(collection: Collection, marginals: Sequence[str]) -> list[_Axes]:
         if marginals:
             raise refuse("marginal", accepted="left out: only records have one", given=marginals[0])
         return []
-    if not marginals and collection.estimator.tells == "tables":
+    if not marginals and collection.estimator.estimand == "tables":
         return [(axis,) for axis in range(len(domain.radices))]
-    asked = [_axes(domain, names) for names in marginals]
-    known = table_estimator(collection.estimator, collection.mechanism, domain)
-    for axes, names in zip(asked, marginals, strict=True):
-        _check_known(known, axes, names)
-    if sum(len(labels_of(domain, axes)) for axes in asked) > MAX_ROWS:
+    axes_of_tables = [_axes(domain, names) for names in marginals]
+    estimator = table_estimator(collection.estimator, collection.mechanism, domain)
+    for axes, names in zip(axes_of_tables, marginals, strict=True):
+        _check_axes(estimator, axes, names)
+    if sum(len(labels_of(domain, axes)) for axes in axes_of_tables) > MAX_ROWS:
         raise refuse("marginal", accepted=f"tables of {MAX_ROWS:,} cells in all", given="more")
-    return asked
+    return axes_of_tables
 
 
 def _axes(domain: Record, names: str) -> _Axes:
@@ -76,9 +76,9 @@ def _axes(domain: Record, names: str) -> _Axes:
         raise _refused(error, names) from error
 
 
-def _check_known(known: TableEstimator, axes: _Axes, names: str) -> None:
+def _check_axes(estimator: TableEstimator, axes: _Axes, names: str) -> None:
     try:
-        known.check(axes)
+        estimator.check(axes)
     except ParameterError as error:
         raise _refused(error, names) from error
 
@@ -97,37 +97,41 @@ def table_estimates(
     collection: Collection,
     reports: PooledTally,
     question: EstimatesArguments,
-    asked: Sequence[_Axes],
+    axes_of_tables: Sequence[_Axes],
 ) -> LabelledEstimates:
     """Each table, and for two attributes the test; intervals hold together over all of them."""
     domain = collection.manifest.domain
     if not isinstance(domain, Record):
         raise ParameterError(f"tables must be those of a record, got {domain.type}")
-    known = table_estimator(collection.estimator, collection.mechanism, domain)
-    labels = [label for axes in asked for label in labels_of(domain, axes)]
+    estimator = table_estimator(collection.estimator, collection.mechanism, domain)
+    labels = [label for axes in axes_of_tables for label in labels_of(domain, axes)]
     settings = IntervalSettings(
         question.confidence, len(reports.epochs), question.family, len(labels)
     )
-    parts = tuple(table(known, reports.tally, reports.n, axes, settings) for axes in asked)
-    pairs = [axes for axes in asked if len(axes) == _PAIR]
-    return LabelledEstimates(parts, labels, [_test(known, domain, reports, axes) for axes in pairs])
+    parts = tuple(
+        table(estimator, reports.tally, reports.n, axes, settings) for axes in axes_of_tables
+    )
+    pairs = [axes for axes in axes_of_tables if len(axes) == _PAIR]
+    return LabelledEstimates(
+        parts, labels, [_test(estimator, domain, reports, axes) for axes in pairs]
+    )
 
 
 def _test(
-    known: TableEstimator, domain: Record, reports: PooledTally, axes: _Axes
+    estimator: TableEstimator, domain: Record, reports: PooledTally, axes: _Axes
 ) -> AssociationDocument:
     first, second = axes
-    found = association(
-        known.source(reports.tally, reports.n, axes),
+    result = association(
+        estimator.source(reports.tally, reports.n, axes),
         (domain.radices[first], domain.radices[second]),
-        epochs=1 if known.repeat == "once" else len(reports.epochs),
+        epochs=1 if estimator.repeat == "once" else len(reports.epochs),
     )
     names = [domain.topics[axis] for axis in axes]
-    if isinstance(found, Untestable):
-        return AssociationDocument(attributes=names, undecided=found.reason)
+    if isinstance(result, Untestable):
+        return AssociationDocument(attributes=names, undecided=result.reason)
     return AssociationDocument(
         attributes=names,
-        statistic=found.statistic,
-        degrees_of_freedom=found.degrees,
-        p_value=found.p_value,
+        statistic=result.statistic,
+        degrees_of_freedom=result.degrees,
+        p_value=result.p_value,
     )

@@ -8,13 +8,13 @@ from typing import cast
 from msgspec import UnsetType
 
 from deniable_aggregator.documents.estimate_arguments import EstimatesArguments
-from deniable_aggregator.estimate.heavy_hitters import find_heavy_hitters
-from deniable_aggregator.estimate.protocols import TextEstimator
-from deniable_aggregator.estimate.texts import TextEstimates, TextTally, estimate_texts
 from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries.pooled_tallies import PooledTally
 from deniable_aggregator.queries.tables import LabelledEstimates
 from deniable_aggregator.registry import Collection
+from deniable_estimators.inference.heavy_hitters import find_heavy_hitters
+from deniable_estimators.inference.protocols import TextEstimator
+from deniable_estimators.inference.texts import TextEstimates, TextTally, estimate_texts
 from deniable_shared.domain import Text
 from deniable_shared.errors import DomainError, ParameterError
 
@@ -43,31 +43,31 @@ def text_estimates(
 ) -> LabelledEstimates:
     """Given texts in their order; without any, those that were found."""
     estimator, domain = collection.estimator, collection.manifest.domain
-    if estimator.tells != "texts" or not isinstance(domain, Text):
+    if estimator.estimand != "texts" or not isinstance(domain, Text):
         raise ParameterError(f"texts must be those of a collection of texts, got {domain.type}")
     candidates = _encoded(domain, question.candidate)
-    told = _told(cast(TextEstimator, estimator), reports, question, candidates)
+    estimates = _estimates(cast(TextEstimator, estimator), reports, question, candidates)
     return LabelledEstimates(
-        (told.estimate,),
-        [text.decode() for text in told.texts],
-        reports=told.reports.tolist(),
+        (estimates.estimate,),
+        [text.decode() for text in estimates.texts],
+        reports=estimates.reports.tolist(),
         evidence="all" if candidates else "held-out",
     )
 
 
 def _encoded(domain: Text, texts: Sequence[str]) -> list[bytes]:
     """Each once."""
-    found: dict[bytes, None] = {}
+    encoded: dict[bytes, None] = {}
     for text in texts:
         try:
-            found[domain.encode(text)] = None
+            encoded[domain.encode(text)] = None
         except DomainError as error:
             given = ascii(text)
             raise refuse("candidate", accepted=f"an answer: {error}", given=given) from error
-    return list(found)
+    return list(encoded)
 
 
-def _told(
+def _estimates(
     estimator: TextEstimator,
     reports: PooledTally,
     question: EstimatesArguments,

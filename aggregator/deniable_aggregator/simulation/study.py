@@ -62,7 +62,7 @@ class StudyCollection:
 
     def _true_labels(self, answer: object) -> list[str]:
         if isinstance(answer, Mapping):
-            return [label for label, told in answer.items() if told]
+            return [label for label, is_true in answer.items() if is_true]
         return [str(answer)]
 
 

@@ -85,8 +85,8 @@ def _place(column: str, header: list[str], path: Path) -> int:
         times = header.count(column)
         raise StudyError(f"{path.name} has {times} columns named {column!r}: rename one")
     near = difflib.get_close_matches(column, header, n=1, cutoff=0.5)
-    known = ", ".join(header[:12]) or "no header"
-    cure = f"did you mean {near[0]!r}?" if near else f"it has {known}"
+    columns = ", ".join(header[:12]) or "no header"
+    cure = f"did you mean {near[0]!r}?" if near else f"it has {columns}"
     raise StudyError(f"{path.name} has no column {column!r}: {cure}")
 
 

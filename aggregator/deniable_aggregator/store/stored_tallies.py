@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable_aggregator.errors import DamagedError
-from deniable_aggregator.estimators import Estimator
 from deniable_aggregator.store.checksums import CELL_IS_SEALED, body, seal_check_sql
 from deniable_aggregator.store.rows import PAGE_SIZE, Counts, EpochRow, KeyedTally, TallyKey
 from deniable_aggregator.store.statements import Rows, Statements, read_rows
+from deniable_estimators.inference.protocols import Estimator
 from deniable_shared.errors import ParameterError
 
 _TALLIES = f"""

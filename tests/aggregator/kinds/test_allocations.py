@@ -27,14 +27,16 @@ from support.central_pmfs import check_epsilon_is_reached, check_pure
 from support.central_queries import binomial_tail
 from support.message_laws import MessageLaw, Population
 from support.release_contexts import (
-    SMALL,
     Vector,
-    chain,
     facts,
-    mechanism,
     messages,
     neighbours,
     tallies,
+)
+from support.small_mechanisms import (
+    SMALL,
+    chain,
+    mechanism,
 )
 
 TINY = {"none": "label 0", "supply": 1}

@@ -13,7 +13,12 @@ from scipy.stats import binom  # type: ignore[import-untyped]
 from deniable_aggregator.releases.kinds import plan
 from deniable_aggregator.releases.kinds.allocation_rounds import Round, limits
 from deniable_aggregator.releases.kinds.label_counts import Readings
-from support.release_contexts import facts, mechanism
+from support.release_contexts import (
+    facts,
+)
+from support.small_mechanisms import (
+    mechanism,
+)
 
 LEAST_COVERAGE = 0.945
 WORST = [(5, "4", "2", 100), (5, "4", "10", 100), (50, "6", "20", 2_000), (20, "6", "2", 1_000)]

@@ -15,7 +15,14 @@ from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_checks import FALSE_ALARM
 from support.central_queries import binomial_tail
 from support.message_laws import MessageLaw
-from support.release_contexts import chain, facts, mechanism, tallies
+from support.release_contexts import (
+    facts,
+    tallies,
+)
+from support.small_mechanisms import (
+    chain,
+    mechanism,
+)
 
 RUNS = 1500
 COVERED = [

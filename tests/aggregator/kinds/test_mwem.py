@@ -24,14 +24,16 @@ from support.central_checks import FALSE_ALARM
 from support.central_pmfs import check_epsilon_is_reached, check_pure
 from support.central_queries import binomial_tail
 from support.release_contexts import (
-    CHOICES,
     PRICES,
-    SMALL,
     Vector,
     facts,
-    mechanism,
     neighbours,
     tallies,
+)
+from support.small_mechanisms import (
+    CHOICES,
+    SMALL,
+    mechanism,
 )
 
 SEVERAL = {name: built for name, built in CHOICES.items() if built.id != "grr/1"}

@@ -18,7 +18,16 @@ from deniable_shared.domain import Number, Record
 from deniable_shared.errors import ParameterError
 from support.central_checks import check_follows
 from support.central_coins import Fixed
-from support.release_contexts import PRICES, SMALL, facts, mechanism, neighbours, tallies
+from support.release_contexts import (
+    PRICES,
+    facts,
+    neighbours,
+    tallies,
+)
+from support.small_mechanisms import (
+    SMALL,
+    mechanism,
+)
 
 REQUESTS: list[tuple[str, dict[str, object]]] = [
     ("exponential", {"score": "mode", "epsilon": "1"}),

@@ -25,12 +25,14 @@ from support.central_queries import binomial_tail
 from support.message_laws import MessageLaw
 from support.release_contexts import (
     PRICES,
-    SMALL,
     Vector,
     facts,
-    mechanism,
     neighbours,
     tallies,
+)
+from support.small_mechanisms import (
+    SMALL,
+    mechanism,
 )
 
 GRIDS: list[dict[str, object]] = [

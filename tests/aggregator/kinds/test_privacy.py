@@ -28,14 +28,16 @@ from support.central_pmfs import (
 )
 from support.message_laws import MessageLaw
 from support.release_contexts import (
-    CHOICES,
     PRICES,
-    SMALL,
     Vector,
     facts,
     messages,
     neighbours,
     tallies,
+)
+from support.small_mechanisms import (
+    CHOICES,
+    SMALL,
 )
 
 Planned = Selecting[Any] | Median | Histogram

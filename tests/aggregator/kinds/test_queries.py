@@ -30,13 +30,15 @@ from support.central_coins import Fixed
 from support.central_pmfs import check_pure
 from support.central_queries import binomial_tail
 from support.release_contexts import (
-    CHOICES,
-    SMALL,
     Vector,
     facts,
-    mechanism,
     neighbours,
     tallies,
+)
+from support.small_mechanisms import (
+    CHOICES,
+    SMALL,
+    mechanism,
 )
 
 BUILT = mechanism("grr/1", 4, "2")

@@ -24,7 +24,16 @@ from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_checks import FALSE_ALARM
 from support.central_queries import Integers, binomial_tail
 from support.message_laws import MessageLaw, Population
-from support.release_contexts import CHOICES, SMALL, facts, mechanism, neighbours, tallies
+from support.release_contexts import (
+    facts,
+    neighbours,
+    tallies,
+)
+from support.small_mechanisms import (
+    CHOICES,
+    SMALL,
+    mechanism,
+)
 
 NAMES = sorted(CHOICES)
 

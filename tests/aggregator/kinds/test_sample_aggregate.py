@@ -22,7 +22,15 @@ from deniable_shared.mechanisms.protocols import Mechanism
 from support.central_checks import FALSE_ALARM, check_follows
 from support.central_pmfs import check_approximate, check_delta_is_reached, check_epsilon_is_reached
 from support.central_queries import binomial_tail
-from support.release_contexts import SMALL, Vector, facts, mechanism, messages
+from support.release_contexts import (
+    Vector,
+    facts,
+    messages,
+)
+from support.small_mechanisms import (
+    SMALL,
+    mechanism,
+)
 
 Groups = tuple[Vector, ...]
 SIZES = (2, 1, 1)

@@ -11,23 +11,25 @@ import numpy as np
 import pytest
 
 from deniable_aggregator.central.stability import broken_promise, propose_quantile
-from deniable_aggregator.estimators import for_mechanism
 from deniable_aggregator.releases.kinds.label_counts import Readings
 from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue, first_crossing
 from deniable_aggregator.releases.kinds.scores import Mode, Score, Threshold
 from deniable_aggregator.releases.kinds.sensitivity import reach
+from deniable_estimators.mechanisms import estimator_for
 from deniable_shared.domain import Bits
 from deniable_shared.mechanisms.protocols import Mechanism
 from support.message_laws import MessageLaw
 from support.release_contexts import (
-    CHOICES,
     PRICES,
-    SMALL,
     all_tallies,
     facts,
-    mechanism,
     messages,
     neighbours,
+)
+from support.small_mechanisms import (
+    CHOICES,
+    SMALL,
+    mechanism,
 )
 
 NAMES = sorted(SMALL)
@@ -36,7 +38,7 @@ TRUTH = mechanism("grr/1", 4, "20")  # p = 1 but for 10^−8
 
 
 def debiased(built: Mechanism, counts: tuple[int, ...], n: int) -> list[Fraction]:
-    supports = for_mechanism(built).supports(np.array(counts)).tolist()
+    supports = estimator_for(built).supports(np.array(counts)).tolist()
     return [(c - n * built.q) / (built.p - built.q) for c in supports]
 
 

@@ -11,15 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable_aggregator.estimators import for_mechanism
 from deniable_aggregator.releases.kinds import point_messages, set_messages
 from deniable_aggregator.releases.kinds.message_spaces import messages_of
 from deniable_aggregator.releases.kinds.sensitivity import label_reach, reach
 from deniable_aggregator.releases.kinds.set_messages import Subsets
+from deniable_estimators.mechanisms import estimator_for
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.protocols import Mechanism
-from support.release_contexts import SMALL, mechanism, messages
+from support.release_contexts import (
+    messages,
+)
+from support.small_mechanisms import (
+    SMALL,
+    mechanism,
+)
 
 NAMES = sorted(SMALL)
 
@@ -73,7 +79,7 @@ def test_readings_are_what_the_estimator_calls_supports_and_matrices_follow_them
     each = np.array([read.readings(tally) for tally in tallies])
     assert (read.on_tally(matrix) @ tallies.T == matrix @ each.T).all()
     if not read.blank:
-        assert (each == for_mechanism(built).supports(tallies)).all()
+        assert (each == estimator_for(built).supports(tallies)).all()
         assert each.sum(axis=1).max() <= read.most
 
 

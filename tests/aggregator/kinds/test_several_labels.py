@@ -17,7 +17,16 @@ from deniable_shared.domain import Choice
 from deniable_shared.errors import ParameterError
 from deniable_shared.recommendation import recommend_for_domain
 from support.message_laws import MessageLaw
-from support.release_contexts import CHOICES, PRICES, facts, mechanism, messages, tallies
+from support.release_contexts import (
+    PRICES,
+    facts,
+    messages,
+    tallies,
+)
+from support.small_mechanisms import (
+    CHOICES,
+    mechanism,
+)
 
 LABELS = tuple(str(v + 1) for v in range(16))
 SIXTEEN = {

@@ -22,14 +22,16 @@ from support.central_pmfs import check_epsilon_is_reached, check_pure
 from support.central_queries import binomial_tail
 from support.message_laws import MessageLaw
 from support.release_contexts import (
-    CHOICES,
-    SMALL,
     Vector,
     all_tallies,
     facts,
-    mechanism,
     neighbours,
     tallies,
+)
+from support.small_mechanisms import (
+    CHOICES,
+    SMALL,
+    mechanism,
 )
 
 LISTED = [{"labels": ["label 0"]}, {"labels": ["label 1", "label 0"]}]

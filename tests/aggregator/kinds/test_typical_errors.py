@@ -17,9 +17,17 @@ from deniable_aggregator.releases.kinds import plan
 from deniable_aggregator.releases.kinds.error_simulation import Population, worst
 from deniable_aggregator.releases.kinds.label_counts import Readings
 from deniable_aggregator.releases.kinds.selection_errors import Pick, pick_of, populations_of
-from deniable_aggregator.simulate import generator, simulated_tally
+from deniable_estimators.simulation import generator, simulated_tally
 from deniable_shared.coins import Coins
-from support.release_contexts import CHOICES, SMALL, facts, mechanism, tallies
+from support.release_contexts import (
+    facts,
+    tallies,
+)
+from support.small_mechanisms import (
+    CHOICES,
+    SMALL,
+    mechanism,
+)
 
 KEYED = b"typical errors"
 

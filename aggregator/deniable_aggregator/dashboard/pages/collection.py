@@ -97,7 +97,7 @@ def _collection_context(page_view: PageView) -> Context:
         "last_day": span_presets.day_text(collection, page_view.query.last),
         "attributes": domain.topics if isinstance(domain, Record) else (),
         "crossed_attributes": page_view.crossed_attributes,
-        "combinations": collection.estimator.tells != "tables",
+        "combinations": collection.estimator.estimand != "tables",
     }
 
 

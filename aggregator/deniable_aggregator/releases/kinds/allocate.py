@@ -31,7 +31,6 @@ from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.central.samplers.noise import two_sided_geometric
-from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.releases.kinds.allocation_goods import Goods, read_goods
 from deniable_aggregator.releases.kinds.allocation_rounds import Round, limits
 from deniable_aggregator.releases.kinds.arguments import (
@@ -43,6 +42,7 @@ from deniable_aggregator.releases.kinds.arguments import (
 from deniable_aggregator.releases.kinds.contract import Counts, Drawn, Facts, Parameter, Tallies
 from deniable_aggregator.releases.kinds.histogram import Histogram
 from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_estimators.inference.channel import Floats
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 

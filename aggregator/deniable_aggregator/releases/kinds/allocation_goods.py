@@ -16,9 +16,9 @@ import numpy as np
 
 from deniable_aggregator.central.auctions.demand_noise import MOST_ROUNDS
 from deniable_aggregator.central.auctions.price_updates import HIGHEST
-from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.releases.kinds.arguments import read_name, read_whole, spelled
 from deniable_aggregator.releases.kinds.contract import Counts, Facts
+from deniable_estimators.inference.channel import Floats
 from deniable_shared.domain import Choice
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import ids_for_target

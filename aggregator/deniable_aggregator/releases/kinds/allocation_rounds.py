@@ -18,11 +18,11 @@ from functools import partial
 
 import numpy as np
 
-from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.releases.kinds.confidence_limits import NoisyFrequency
 from deniable_aggregator.releases.kinds.contract import Counts
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
 from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_estimators.inference.channel import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

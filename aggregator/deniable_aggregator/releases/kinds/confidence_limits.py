@@ -22,9 +22,9 @@ from importlib import import_module
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.projection import onto_box
 from deniable_aggregator.releases.kinds.error_bars import normal_laplace_tail
+from deniable_estimators.inference.channel import Floats
+from deniable_estimators.inference.projection import onto_box
 
 _HALVINGS = 30
 _MOST_SOLVED = 256

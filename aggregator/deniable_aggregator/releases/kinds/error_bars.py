@@ -19,8 +19,8 @@ from importlib import import_module
 import numpy as np
 
 from deniable_aggregator.central.release import ErrorBar
-from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.releases.kinds.scores import Score
+from deniable_estimators.inference.channel import Floats
 
 CONFIDENCE = 0.95
 _HALVINGS = 44

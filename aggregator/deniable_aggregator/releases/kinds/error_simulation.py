@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.designs import design_of, unary
 from deniable_aggregator.releases.kinds.contract import Facts, TypicalError
 from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_estimators.inference.channel import Floats
+from deniable_estimators.inference.designs import design_of, unary
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Bits
 

@@ -24,8 +24,6 @@ from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.central.samplers.geometric_tails import at
 from deniable_aggregator.central.samplers.noise import two_sided_geometric
-from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.projection import onto_box, onto_simplex
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
     completed,
@@ -36,6 +34,8 @@ from deniable_aggregator.releases.kinds.confidence_limits import NoisyFrequency
 from deniable_aggregator.releases.kinds.contract import Counts, Drawn, Facts, Tallies
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, combined_half_widths
 from deniable_aggregator.releases.kinds.label_counts import Readings
+from deniable_estimators.inference.channel import Floats
+from deniable_estimators.inference.projection import onto_box, onto_simplex
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Bits
 from deniable_shared.errors import ParameterError

@@ -22,11 +22,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.estimate.designs import largest_variance
-from deniable_aggregator.estimate.payload_arrays import clusters_of
 from deniable_aggregator.releases.kinds.contract import Counts, Facts
 from deniable_aggregator.releases.kinds.message_spaces import Messages, messages_of
+from deniable_estimators.inference.channel import Floats
+from deniable_estimators.inference.designs import largest_variance
+from deniable_estimators.inference.payload_arrays import clusters_of
 from deniable_shared.domain import Bits
 from deniable_shared.errors import ParameterError
 

@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from deniable_aggregator.estimate.payload_arrays import first_round
-from deniable_aggregator.estimate.protocols import CodeSetEstimator
-from deniable_aggregator.estimators import for_mechanism
 from deniable_aggregator.releases.kinds.bit_messages import FreeBits, ToldBits
 from deniable_aggregator.releases.kinds.message_space import Messages
 from deniable_aggregator.releases.kinds.point_messages import Labels, Points
 from deniable_aggregator.releases.kinds.set_messages import DesignSets, Subsets
+from deniable_estimators.inference.payload_arrays import first_round
+from deniable_estimators.inference.protocols import CodeSetEstimator
+from deniable_estimators.mechanisms import estimator_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import releasable_ids
 from deniable_shared.mechanisms.protocols import Mechanism
@@ -69,7 +69,7 @@ def _subsets(_form: Mechanism, structure: Subset) -> Messages:
 
 
 def _design(form: Mechanism, structure: Design) -> Messages:
-    estimator = for_mechanism(form)
+    estimator = estimator_for(form)
     if isinstance(estimator, CodeSetEstimator):
         return DesignSets(form.domain_size, structure, estimator)
     return Points.of(form, structure)

@@ -9,7 +9,6 @@ import numpy as np
 from deniable_aggregator.central.queries import Mwem
 from deniable_aggregator.central.queries.mwem import STEP
 from deniable_aggregator.central.samplers.noise import two_sided_geometric
-from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.releases.kinds.contract import Facts, TypicalError
 from deniable_aggregator.releases.kinds.error_simulation import (
     Population,
@@ -18,6 +17,7 @@ from deniable_aggregator.releases.kinds.error_simulation import (
     worst,
 )
 from deniable_aggregator.releases.kinds.randomized_counts import moves_of
+from deniable_estimators.inference.channel import Floats
 from deniable_shared.coins import Coins
 
 _STEEPNESS = (0, 1, 2)

@@ -22,10 +22,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from deniable_aggregator.estimate.protocols import MessageCodeEstimator
-from deniable_aggregator.estimators import for_mechanism
 from deniable_aggregator.releases.kinds.message_space import Counts
 from deniable_aggregator.releases.kinds.norms import Matrix, norms_of_images
+from deniable_estimators.inference.protocols import MessageCodeEstimator
+from deniable_estimators.mechanisms import estimator_for
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.protocols import Mechanism
 from deniable_shared.mechanisms.structure import Design, LabelSensitivity, OneOf
@@ -90,7 +90,7 @@ class Points:
 
 
 def _decoder(form: Mechanism) -> MessageCodeEstimator:
-    estimator = for_mechanism(form)
+    estimator = estimator_for(form)
     if not isinstance(estimator, MessageCodeEstimator):
         raise ParameterError(f"the messages of {form.id} must be summed by its estimator")
     return estimator

@@ -13,7 +13,6 @@ import numpy as np
 from deniable_aggregator.central.queries import OnlinePlan
 from deniable_aggregator.central.queries.online_weights import STEP
 from deniable_aggregator.central.samplers.noise import two_sided_geometric
-from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.releases.kinds.contract import Facts, TypicalError
 from deniable_aggregator.releases.kinds.error_simulation import (
     Population,
@@ -22,6 +21,7 @@ from deniable_aggregator.releases.kinds.error_simulation import (
     uniforms,
     worst,
 )
+from deniable_estimators.inference.channel import Floats
 from deniable_shared.coins import Coins
 
 _STEEPNESS = (0, 1, 2)

@@ -25,7 +25,6 @@ import numpy as np
 
 from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_aggregator.central.selection import Exponential, Noise, NoisyMax, TopK
-from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.releases.kinds.contract import Counts, TypicalError
 from deniable_aggregator.releases.kinds.error_simulation import (
     Population,
@@ -35,6 +34,7 @@ from deniable_aggregator.releases.kinds.error_simulation import (
 )
 from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue, prices_of
 from deniable_aggregator.releases.kinds.scores import Score, Threshold
+from deniable_estimators.inference.channel import Floats
 from deniable_shared.coins import Coins
 
 _STEPS = tuple(2.0**power for power in range(-12, 0))

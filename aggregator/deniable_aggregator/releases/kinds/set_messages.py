@@ -23,7 +23,6 @@ from math import comb
 
 import numpy as np
 
-from deniable_aggregator.estimate.protocols import CodeSetEstimator
 from deniable_aggregator.releases.kinds.message_space import Counts
 from deniable_aggregator.releases.kinds.norms import (
     MOST_MESSAGES,
@@ -32,6 +31,7 @@ from deniable_aggregator.releases.kinds.norms import (
     affordable,
     norms_of_images,
 )
+from deniable_estimators.inference.protocols import CodeSetEstimator
 from deniable_shared.mechanisms.structure import Design, LabelSensitivity, Subset
 
 

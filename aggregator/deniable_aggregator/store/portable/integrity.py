@@ -8,14 +8,15 @@ from itertools import groupby
 
 import numpy as np
 
-from deniable_aggregator import damage, estimators
+from deniable_aggregator import damage
 from deniable_aggregator.errors import DamagedError, StoreError
-from deniable_aggregator.estimators import Estimator
 from deniable_aggregator.store import checksums, ledger_rows, transparency_log
 from deniable_aggregator.store.portable.snapshot import Snapshot
 from deniable_aggregator.store.portable.tables import TABLES, Row
 from deniable_aggregator.store.rows import TallyKey
 from deniable_aggregator.store.stored_tallies import UncheckedTally, require_possible
+from deniable_estimators.inference.protocols import Estimator
+from deniable_estimators.mechanisms import estimator_for
 from deniable_shared import dsse
 from deniable_shared.errors import DeniableError
 from deniable_shared.manifest import MANIFEST_TYPE, Manifest
@@ -36,7 +37,7 @@ class _Manifests:
     def estimator(self, collection: str) -> Estimator | None:
         manifest = self.newest.get(collection)
         if manifest is not None and collection not in self.estimators:
-            self.estimators[collection] = estimators.for_mechanism(
+            self.estimators[collection] = estimator_for(
                 manifest.mechanism(), repeat=manifest.repeat
             )
         return self.estimators.get(collection)

@@ -1,0 +1,1 @@
+"""Payloads → tally → estimate, with numpy and without a service."""

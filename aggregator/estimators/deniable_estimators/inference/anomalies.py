@@ -1,0 +1,103 @@
+"""What honest reports cannot look like, whatever people answered: signs of reports made up.
+
+    codes that stand for no label   nobody has them: each count is Bin(n, q), and their sum has the
+                                    law of a set with F = 0
+    unary encodings                 Σ_v c_v has the law of the set of all labels, F = 1: a coin of p
+                                    and d − 1 coins of q in each report
+
+The first is exact, divided by twice the number of codes (Bonferroni); the others are bounded by
+Bernstein. Honest reports raise any of these in at most one of a million estimates. No such test
+says that reports are honest: liars who keep to these laws are not seen. There is no test where the
+law is an identity (`grr/1`, `subset/1`), or where any report may be honest (`rr/1`).
+Source: local-dp §16 (iv).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from deniable_estimators.inference.channel import Channel, Counts
+from deniable_estimators.inference.designs import unary
+from deniable_estimators.inference.payload_arrays import clusters_of
+from deniable_estimators.inference.protocols import CodeEstimator, Estimator
+from deniable_estimators.inference.set_laws import kept_of, law_of
+from deniable_estimators.inference.sets import tail_of_known
+from deniable_estimators.inference.significance import SupportEvidence, tails_under_null
+from deniable_shared.mechanisms.protocols import Mechanism
+
+FALSE_ALARMS = 1e-6
+"""The most honest estimates in which anything odd is found."""
+
+AnomalyKind = Literal["unused-code", "unused-codes", "weight"]
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """One thing seen: a code that stands for no label, all such codes, or all ones."""
+
+    kind: AnomalyKind
+    seen: int
+    expected: float
+    chance: float
+    code: int | None = None
+
+
+def find_anomalies(
+    estimator: Estimator, mechanism: Mechanism, tally: Counts, n: int, *, epochs: int = 1
+) -> tuple[Anomaly, ...]:
+    """All that honest reports show in at most FALSE_ALARMS of the estimates; often nothing."""
+    if not n:
+        return ()
+    if unary(mechanism):
+        return tuple(_of_weight(estimator, mechanism, tally, n, epochs))
+    if isinstance(estimator, CodeEstimator):
+        codes = estimator.code_supports(tally)
+        return tuple(_of_codes(estimator, mechanism, codes, n, epochs))
+    return ()
+
+
+def _of_weight(
+    estimator: Estimator, mechanism: Mechanism, tally: Counts, n: int, epochs: int
+) -> Iterator[Anomaly]:
+    everything = np.arange(mechanism.domain_size)
+    ones = int(estimator.supports(tally).sum())
+    yield from _of_sum("weight", estimator, everything, ones, n, 1, epochs, FALSE_ALARMS)
+
+
+def _of_codes(
+    estimator: Estimator, mechanism: Mechanism, codes: Counts, n: int, epochs: int
+) -> Iterator[Anomaly]:
+    unused = np.arange(mechanism.domain_size, len(codes))
+    if not len(unused):
+        return
+    counts = codes[unused]
+    clusters = clusters_of(mechanism, estimator.repeat, epochs)
+    evidence = SupportEvidence(counts, np.full(len(unused), n), clusters)
+    chances = np.minimum(*tails_under_null(Channel(mechanism.p, mechanism.q), evidence))
+    chances = np.minimum(2 * len(unused) * chances, 1.0)
+    worst = int(chances.argmin())
+    if chances[worst] <= FALSE_ALARMS / 2:
+        expected, code = float(n * mechanism.q), int(unused[worst])
+        yield Anomaly("unused-code", int(counts[worst]), expected, float(chances[worst]), code)
+    total = int(counts.sum())
+    yield from _of_sum("unused-codes", estimator, unused, total, n, 0, epochs, FALSE_ALARMS / 2)
+
+
+def _of_sum(
+    kind: AnomalyKind,
+    estimator: Estimator,
+    members: Counts,
+    total: int,
+    n: int,
+    share: int,
+    epochs: int,
+    most: float,
+) -> Iterator[Anomaly]:
+    law, kept = law_of(estimator, members), kept_of(estimator, members)
+    chance = tail_of_known(law, total, n, share, span=epochs, kept=kept)
+    if chance <= most:
+        yield Anomaly(kind, total, float(n * law.mean(share)), chance)

@@ -1,0 +1,207 @@
+"""How much more or fewer people have a label in one period than in another: δ̂ = f̂₂ − f̂₁.
+
+With limits [l, u] of each frequency that miss with half the chance the difference may miss,
+
+    [l₂ − u₁, u₂ − l₁]
+
+holds at every n and whatever the two periods have to do with each other (Bonferroni). Where both
+have 1,000 devices on the rarer side and shares of supports within ¼ of each other, the distances of
+the full limits are added instead,
+
+    δ̂ − √(b² + a² + 2r·a·b)        b = f̂₂ − l₂,  a = u₁ − f̂₁;  the upper limit alike
+
+r bounds the correlation of the two errors. It is 0 where nobody reports twice. Otherwise a device
+may have reported in both, with any values and permanent answers: all its reports have in common is
+its hidden bit (`clusters`), which makes up the share ρ of the variance of a frequency,
+
+    ρ = T·C/(W + T·C)    C = (high − low)²·θ(1 − θ)    W = (1 − θ)·low(1 − low) + θ·high(1 − high)
+
+for up to T reports a device. By Cauchy and Schwarz r ≤ √(ρ₁ρ₂); a ρ is the largest in its interval.
+The first interval contains the second, so it costs nothing that counts decide which is told.
+Limits of the second are taken at 0.9 of the chance to miss: exact sums show it to miss up to 1.01
+times as often as it may without, of supports of opposite skew, and never more with it, also where
+all devices answer in both periods with opposite values (tails from 0.1 to 5e-6).
+
+Sources: Zou and Donner 2008 (distances of limits); Newcombe 1998; PROTOCOL §7.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_estimators.inference.channel import Channel, Counts, Floats
+from deniable_estimators.inference.clusters import Clusters
+from deniable_estimators.inference.debias import Estimate, tail_of
+from deniable_estimators.inference.intervals import clopper_pearson
+from deniable_estimators.inference.protocols import Estimator
+from deniable_estimators.inference.significance import SupportEvidence
+from deniable_shared.errors import ParameterError
+
+_Limits = tuple[Floats, Floats]
+
+MANY = 1_000
+"""Devices on the rarer side of a count from which on distances are added as roots of squares."""
+
+SURER = 0.9
+"""How much less than asked for the limits miss whose distances are added."""
+
+NEAR = 0.25
+"""Shares of supports further apart may have opposite skews, where roots of squares fall short."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Differences:
+    """Raw and unbiased values, NaN where a period tells nothing, with limits in [−1, 1]."""
+
+    values: Floats
+    lower: Floats
+    upper: Floats
+
+    @property
+    def changed(self) -> npt.NDArray[np.bool_]:
+        """Where the interval leaves 0 out."""
+        return (self.lower > 0) | (self.upper < 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PeriodEstimate:
+    """What the reports of one period say: once as sure as asked, and once with half the misses.
+
+    `hidden` is how reports of one device depend on each other, None where each sent but one.
+    """
+
+    estimate: Estimate
+    cautious: Estimate
+    hidden: Clusters | None
+    once: bool
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Estimator,
+        tally: Counts,
+        n: int,
+        *,
+        confidence: float,
+        epochs: int,
+        family: str,
+    ) -> PeriodEstimate:
+        """Of labels that reports support or not; ParameterError where the estimator tells else."""
+        if estimator.estimand != "labels":
+            raise ParameterError(f"labels must be told one by one, these are {estimator.estimand}")
+
+        def at(sure: float, spread: int = epochs) -> Estimate:
+            return estimator.estimate(tally, n, confidence=sure, epochs=spread, family=family)
+
+        once, hidden = estimator.repeat == "once", None
+        if not once:
+            evidence = at(confidence, max(epochs, 2)).evidence
+            hidden = None if evidence is None else evidence.clusters
+            if hidden is not None and epochs == 1:
+                hidden = replace(hidden, size=type(hidden.size)(1))
+        return cls(at(confidence), at(halved_miss_confidence(confidence)), hidden, once)
+
+    @property
+    def devices(self) -> Floats:
+        """On the rarer side of each count, at least."""
+        evidence = self.estimate.evidence
+        if evidence is None:
+            return np.zeros(len(self.estimate.frequencies))
+        rare = np.minimum(evidence.counts, evidence.trials - evidence.counts)
+        return np.asarray(rare / (1.0 if self.hidden is None else float(self.hidden.size)))
+
+    @property
+    def supported(self) -> Floats:
+        """The share of supports among the reports that tell of each label; NaN without any."""
+        evidence = self.estimate.evidence
+        if evidence is None:
+            return np.full(len(self.estimate.frequencies), math.nan)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(evidence.counts / evidence.trials)
+
+    @property
+    def evidence(self) -> tuple[Channel, SupportEvidence] | None:
+        """What its limits were made of; None where frequencies are not those of the counts."""
+        channel, evidence = self.estimate.channel, self.estimate.evidence
+        if channel is None or evidence is None or (self.hidden is None and not self.once):
+            return None
+        plain = channel.frequencies(evidence.counts, evidence.trials)
+        same = np.array_equal(plain, self.estimate.frequencies, equal_nan=True)
+        return (channel, evidence) if same else None
+
+    def limits(self, channel: Channel, evidence: SupportEvidence) -> tuple[Floats, Floats]:
+        """Of the frequencies, not clipped to [0, 1]; wherever a report tells of the label."""
+        of = self.estimate
+        tail = SURER * tail_of(of.confidence, of.family, len(evidence.counts))
+        some = np.maximum(evidence.trials, 1)
+        find = clopper_pearson if evidence.clusters is None else evidence.clusters.limits
+        lower, upper = find(np.minimum(evidence.counts, some), some, tail)
+        return channel.frequency_of(lower), channel.frequency_of(upper)
+
+    def in_common(self, lower: Floats, upper: Floats) -> Floats:
+        """ρ: the largest share of the variance that hidden bits make up within these limits."""
+        channel = self.estimate.channel
+        if self.hidden is None or channel is None:
+            return np.zeros(len(lower))
+        low, high, size = map(float, (self.hidden.low, self.hidden.high, self.hidden.size))
+        without, within = low * (1 - low), high * (1 - high)
+        worst = math.sqrt(without) / (math.sqrt(without) + math.sqrt(within))
+        supports = [float(channel.q) + float(channel.gap) * each for each in (lower, upper)]
+        ends = [np.clip((each - low) / (high - low), 0.0, 1.0) for each in supports]
+        bit = np.clip(worst, ends[0], ends[1])
+        shared = size * (high - low) ** 2 * bit * (1 - bit)
+        share: Floats = shared / (shared + (1 - bit) * without + bit * within)
+        return share
+
+
+def halved_miss_confidence(confidence: float) -> float:
+    """That of intervals of which two miss together as seldom as asked of one."""
+    return 1 - (1 - confidence) / 2
+
+
+def difference(before: PeriodEstimate, after: PeriodEstimate) -> Differences:
+    """`after` less `before`, label by label."""
+    wide = difference_without_independence(before.cautious, after.cautious)
+    one, other = before.evidence, after.evidence
+    if one is None or other is None:
+        return wide
+    lower, upper = _added(before, after, before.limits(*one), after.limits(*other))
+    near = np.abs(after.supported - before.supported) <= NEAR
+    many = (before.devices >= MANY) & (after.devices >= MANY) & near
+    return Differences(
+        wide.values,
+        np.where(many, lower, wide.lower),
+        np.where(many, upper, wide.upper),
+    )
+
+
+def difference_without_independence(before: Estimate, after: Estimate) -> Differences:
+    """`after` less `before`, whatever their dependence; see `halved_miss_confidence`."""
+    return Differences(
+        after.frequencies - before.frequencies,
+        after.lower - before.upper,
+        after.upper - before.lower,
+    )
+
+
+def _added(
+    before: PeriodEstimate, after: PeriodEstimate, of_before: _Limits, of_after: _Limits
+) -> tuple[Floats, Floats]:
+    """By distances, roots of squares of them, clipped to [−1, 1]."""
+    (low_1, high_1), (low_2, high_2) = of_before, of_after
+    first, second = before.estimate.frequencies, after.estimate.frequencies
+    together = np.sqrt(before.in_common(low_1, high_1) * after.in_common(low_2, high_2))
+    middle = second - first
+    down = _joined(second - low_2, high_1 - first, together)
+    up = _joined(high_2 - second, first - low_1, together)
+    return np.clip(middle - down, -1.0, 1.0), np.clip(middle + up, -1.0, 1.0)
+
+
+def _joined(one: Floats, other: Floats, together: Floats) -> Floats:
+    """√(a² + b² + 2r·a·b)."""
+    length: Floats = np.sqrt(one * one + other * other + 2 * together * one * other)
+    return length

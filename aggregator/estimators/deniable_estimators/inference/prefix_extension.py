@@ -1,0 +1,187 @@
+"""One step of the search for texts: what may follow each prefix, and the odds that somebody has it.
+
+A candidate's support is summed over the tables of the group. Where its code is in one table that of
+a frequent prefix, that prefix's people are counted for it as well: of tens of thousands of
+candidates hundreds are hit, each by more than the noise. So what stands out is read first, the most
+frequent first, and each one's people are taken out of the counts before the next is looked at
+(matching pursuit); then every candidate is read again, with its own people only.
+
+    z = (c − nq)/√(nq(1 − q))       log-odds = log-chance of the spelling + log-likelihood of z
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_estimators.inference.channel import Floats
+from deniable_estimators.inference.protocols import PrefixCoding, TableGroup
+from deniable_estimators.inference.texts import TextTally
+from deniable_estimators.inference.utf8_candidates import (
+    Bytes,
+    PartialCharacter,
+    class_of,
+    continuations,
+    log_chances,
+    partial_character,
+)
+from deniable_shared.errors import ParameterError
+
+_LOOKED_FOR = 3.0  # standard errors: the least frequency that is worth a place in the beam
+_STANDS_OUT = 4.5  # standard errors: less, and taking it out would add noise of its own
+_MOST_TAKEN_OUT = 1_000
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSet:
+    """All candidates of one prefix and one length: what they append, and their log-odds."""
+
+    prefix: bytes
+    tails: Bytes
+    odds: Floats
+    full: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _CandidateCodes:
+    """A family before its supports are read: `steps` (R, N) lead from the prefix's codes."""
+
+    prefix: bytes
+    tails: Bytes
+    steps: Ints
+    codes: Ints
+    prior: Floats
+    full: bool
+
+    def codes_of(self, place: int, codes: int) -> Ints:
+        """(R,): the code of one candidate in each table."""
+        return np.asarray((self.codes + self.steps[:, place]) % codes)
+
+
+@dataclass(frozen=True)
+class PrefixExtension:
+    """The reports of one group of the search."""
+
+    evidence: TextTally
+    group: int
+
+    def families(self, prefixes: Sequence[bytes], odds: Floats) -> Iterator[CandidateSet]:
+        """Log-odds of all that may follow the prefixes: what goes on, and what ends before.
+
+        A prefix as long as texts may be goes on nowhere, and is a text if it ends a character.
+        """
+        families = [
+            family
+            for prefix, odd in zip(prefixes, odds.tolist(), strict=True)
+            for family in self._unread(prefix, -math.log1p(math.exp(-odd)))
+        ]
+        counts = self._read_again(
+            families, self._counts(families, self._reports.supports.astype(float))
+        )
+        ends = accumulate(len(family.tails) for family in families)
+        for family, end in zip(families, ends, strict=True):
+            odds_now = family.prior + self._likelihood(counts[end - len(family.tails) : end])
+            yield CandidateSet(family.prefix, family.tails, odds_now, family.full)
+
+    @cached_property
+    def _form(self) -> PrefixCoding:
+        form = self.evidence.form
+        if not isinstance(form, PrefixCoding):
+            raise ParameterError("form must be that of prefix-hash/1: others have no search")
+        return form
+
+    @property
+    def _reports(self) -> TableGroup:
+        return self.evidence.group(self.group)
+
+    @cached_property
+    def _start(self) -> int:
+        """Bytes that a prefix already has."""
+        return self._form.length(self.group - 1) if self.group > 1 else 0
+
+    @cached_property
+    def _tails(self) -> dict[tuple[PartialCharacter, int], tuple[Bytes, Ints]]:
+        return {}
+
+    def _unread(self, prefix: bytes, sure: float) -> Iterator[_CandidateCodes]:
+        size = self._form.length(self.group) - self._start
+        tables = self._form.tables_of(self.group)
+        codes = np.array([self._form.code(r, prefix) for r in tables], dtype=np.int64)
+        state, run = partial_character(prefix), class_of(prefix)
+        for length in range(size + 1):
+            if length == 0 and (state.lacking or not prefix):
+                continue
+            tails, steps = self._ending(state, length, whole=length < size)
+            prior = sure + log_chances(run, tails)
+            yield _CandidateCodes(prefix, tails, steps, codes, prior, full=length == size)
+
+    def _counts(self, families: Sequence[_CandidateCodes], supports: Floats) -> Floats:
+        """The supports of all candidates, family after family."""
+        twice = np.concatenate([supports, supports], axis=1)  # no sum of two codes has to wrap
+        firsts = np.arange(len(twice))[:, None] * twice.shape[1]
+        counts = [
+            twice.ravel().take(firsts + family.codes[:, None] + family.steps).sum(axis=0)
+            for family in families
+        ]
+        return np.concatenate([np.zeros(0), *counts])
+
+    def _read_again(self, families: Sequence[_CandidateCodes], counts: Floats) -> Floats:
+        """The supports of each candidate without the people of those that stand out beside it."""
+        reports, form = self._reports, self._form
+        gap = float(self.evidence.estimator.mechanism.p - self.evidence.estimator.mechanism.q)
+        starts = np.cumsum([0, *(len(family.tails) for family in families)])
+        left, own = reports.supports.astype(float), np.zeros(len(counts))
+        rows = np.arange(len(left))
+        outstanding = np.flatnonzero(self._z(counts) > _STANDS_OUT)
+        order = outstanding[np.argsort(-counts[outstanding], kind="stable")][:_MOST_TAKEN_OUT]
+        for place in order.tolist():
+            which = int(np.searchsorted(starts, place, side="right")) - 1
+            codes = families[which].codes_of(place - int(starts[which]), form.codes)
+            count = left[rows, codes].sum()
+            if self._z(count) > _STANDS_OUT:
+                people = (count / reports.n - float(form.q)) / gap
+                left[rows, codes] -= people * reports.trials * gap
+                own[place] = people * reports.n * gap
+        return self._counts(families, left) + own if own.any() else counts
+
+    def _z(self, counts: Floats) -> Floats:
+        n, q = self._reports.n, float(self._form.q)
+        return np.asarray((counts - n * q) / math.sqrt(max(1, n) * q * (1 - q)))
+
+    def _likelihood(self, counts: Floats) -> Floats:
+        """Log-likelihood of the best frequency from _LOOKED_FOR on, over that of none."""
+        z = self._z(counts)
+        return np.where(z > _LOOKED_FOR, z * z / 2, _LOOKED_FOR * z - _LOOKED_FOR**2 / 2)
+
+    def _ending(self, state: PartialCharacter, length: int, *, whole: bool) -> tuple[Bytes, Ints]:
+        """The strings that may follow, and what they add to the code in each table: (R, N)."""
+        key = (state, length)
+        if key not in self._tails:
+            tails = continuations(state, length, whole=whole)
+            steps = np.zeros((self._form.tables, len(tails)), dtype=np.int64)
+            for place in range(length):
+                steps += self._entries[:, place][:, tails[:, place]]
+            self._tails[key] = tails, steps % self._form.codes
+        return self._tails[key]
+
+    @cached_property
+    def _entries(self) -> Ints:
+        """(R, step, 256): what each byte adds at each place after the prefix."""
+        form = self._form
+        return np.array(
+            [
+                [
+                    [form.entry(r, place, byte) % form.codes for byte in range(256)]
+                    for place in range(self._start, form.length(self.group))
+                ]
+                for r in form.tables_of(self.group)
+            ],
+            dtype=np.int64,
+        )

@@ -1,0 +1,49 @@
+"""An Estimate from scores: for mechanisms whose messages do not simply support a label or not.
+
+What one made-up report can do is bounded by the reach of the widest score, as if there were a
+channel in which a report moves a frequency from −q/(p − q) to (1 − q)/(p − q).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from deniable_estimators.inference.channel import Channel, Floats
+from deniable_estimators.inference.debias import Estimate
+from deniable_estimators.inference.functionals import Functionals
+from deniable_estimators.inference.manipulation import influence, reports_to_leave
+
+
+def estimate_of_scores(
+    each: Functionals,
+    low: Floats,
+    high: Floats,
+    n: int,
+    *,
+    confidence: float,
+    family: str,
+    epochs: int,
+) -> Estimate:
+    """The labels' frequencies `each`, of which a message says something from `low` to `high`."""
+    below, above = Fraction(max(float(-low.min()), 0.0)), Fraction(max(float(high.max()), 1.0))
+    span = below + above
+    q = below / span
+    channel = Channel(q + 1 / span, q)
+    share = np.nan_to_num((each.values - low) / (high - low))
+    counts = np.clip(np.rint(share * n), 0, n).astype(np.int64)
+    least, most = ((limit - low) / (high - low) for limit in (each.lower, each.upper))
+    return Estimate(
+        frequencies=each.values,
+        std_errors=each.std_errors,
+        lower=each.lower,
+        upper=each.upper,
+        n=n,
+        confidence=confidence,
+        family=family,
+        reports_to_leave=reports_to_leave(counts, n, least, most),
+        influence=influence(channel, n, epochs=epochs),
+        channel=channel,
+        epochs=epochs,
+    )

@@ -1,0 +1,88 @@
+"""Which labels somebody has: a test of "nobody has it" for each, and of all of them together.
+
+If nobody has a label, each of the n reports that tell of it supports it with probability q, so
+
+    P[Bin(n, q) ≥ c]        is exact, for any n and whatever the other people have
+
+Reports of one device in several epochs are independent under that hypothesis while each is drawn
+anew; a permanent answer is 1 with chance Q for the device and all its reports, and then the tail is
+that of `Clusters`. Of m labels, tested together at level α, no label that nobody has is called
+significant with probability 1 − α:
+
+    bonferroni   p_v ≤ α/m
+    holm         the k-th smallest p ≤ α/(m + 1 − k), and all smaller ones were: never fewer
+
+under any dependence of the labels. Sources: Clopper and Pearson 1934; Holm 1979; local-dp §14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_estimators.inference.channel import Channel, Counts, Floats
+from deniable_estimators.inference.clusters import Clusters
+from deniable_shared.errors import ParameterError
+
+METHODS = ("holm", "bonferroni")
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SupportEvidence:
+    """What a test needs to know: supports, reports that tell of each label, and clusters if any."""
+
+    counts: Counts
+    trials: Counts
+    clusters: Clusters | None = None
+
+
+def tails_under_null(channel: Channel, evidence: SupportEvidence) -> tuple[Floats, Floats]:
+    """For each label, if nobody had it: the chance of so many supports or more, and or fewer.
+
+    1 where no report tells of it.
+    """
+    counts, trials, clusters = evidence.counts, evidence.trials, evidence.clusters
+    if clusters is not None and clusters.low < channel.q:
+        return clusters.tails(counts, trials, channel.q)
+    q = float(channel.q)
+    return _binomial_tail(counts, trials, q), _binomial_tail(trials - counts, trials, 1.0 - q)
+
+
+def rejected_hypotheses(p_values: Floats, level: float, method: str) -> Flags:
+    """Which hypotheses fall if at most a share `level` of families may lose a true one.
+
+    ParameterError for a method that is not one of METHODS.
+    """
+    if method not in METHODS:
+        raise ParameterError(f"significant must be one of {', '.join(METHODS)}, got {method!r:.40}")
+    count = len(p_values)
+    if method == "bonferroni":
+        return np.asarray(p_values <= level / max(count, 1))
+    order = np.argsort(p_values, kind="stable")
+    falls = p_values[order] <= level / np.arange(count, 0, -1)
+    kept = np.flatnonzero(~falls)
+    rejected = np.zeros(count, dtype=np.bool_)
+    rejected[order[: kept[0] if len(kept) else count]] = True
+    return rejected
+
+
+def _binomial_tail(counts: Counts, trials: Counts, chance: float) -> Floats:
+    """P[Bin(trials, chance) ≥ count] by the incomplete beta function; 1 for a count of 0."""
+    tails = np.ones(len(counts))
+    some = counts > 0
+    if some.any():
+        hits, left = counts[some].astype(np.float64), (trials - counts)[some].astype(np.float64)
+        tails[some] = _incomplete_beta()(hits, left + 1.0, chance)
+    return tails
+
+
+@cache
+def _incomplete_beta() -> Callable[[Floats, Floats, float], Floats]:
+    beta: Callable[[Floats, Floats, float], Floats] = import_module("scipy.special").betainc
+    return beta  # 0.3 s to import, so not before

@@ -1,0 +1,109 @@
+"""The half of an estimator that debiases how often each label was supported.
+
+    f̂_v = (c_v/n − q)/(p − q)        c_v of n reports support v
+
+Where the tally is the histogram of the payloads, reading them is the same for all.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_estimators.inference.channel import Channel, Counts
+from deniable_estimators.inference.debias import Estimate, debias
+from deniable_estimators.inference.payload_arrays import (
+    Payloads,
+    checked_histogram,
+    checked_payloads,
+    checked_tally,
+    clusters_of,
+)
+from deniable_shared.errors import DecodeError
+from deniable_shared.mechanisms.protocols import Mechanism
+
+_SLICE_ROWS = 65_536  # bincount widens its input to 8 bytes: half a megabyte stays in cache
+
+
+class SupportEstimator(ABC):
+    """Estimates of all labels from the reports that support each."""
+
+    __slots__ = ()
+
+    mechanism: Mechanism
+    repeat: str
+
+    @abstractmethod
+    def supports(self, tallies: Counts) -> Counts:
+        """See `protocols.Estimator`."""
+
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        """The tally and n; ParameterError for a tally that n reports cannot give."""
+        return checked_tally(tally, n, self.mechanism.tally_size)
+
+    def estimate(
+        self,
+        tally: Counts,
+        n: int,
+        *,
+        confidence: float = 0.95,
+        epochs: int = 1,
+        family: str = "each",
+    ) -> Estimate:
+        """See `protocols.Estimator`."""
+        counts, reports = self.checked(tally, n)
+        return debias(
+            Channel(self.mechanism.p, self.mechanism.q),
+            self.supports(counts),
+            reports,
+            confidence=confidence,
+            epochs=epochs,
+            family=family,
+            clusters=clusters_of(self.mechanism, self.repeat, epochs),
+        )
+
+
+class HistogramEstimator(SupportEstimator):
+    """The same of a tally that counts each payload."""
+
+    __slots__ = ()
+
+    def tally(self, payloads: Payloads) -> Counts:
+        """How often each payload came."""
+        rows = checked_payloads(payloads, self.mechanism.payload_size)
+        return histogram(rows, self.mechanism.tally_size)
+
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        """The tally and n; ParameterError unless it adds up to n."""
+        return checked_histogram(tally, n, self.mechanism.tally_size)
+
+    def reports_of(self, tally: Counts) -> int:
+        """All that it counts."""
+        return int(tally.sum())
+
+
+def histogram(rows: Payloads, size: int) -> Counts:
+    """How often each big-endian index below `size` stands in a row; DecodeError for any other."""
+    counts = np.zeros(size, dtype=np.int64)
+    slice_rows = max(_SLICE_ROWS, 2 * size)  # each slice costs a pass over the counts, too
+    for start in range(0, len(rows), slice_rows):
+        seen = np.bincount(_indices(rows[start : start + slice_rows]), minlength=size)
+        if len(seen) > size:
+            raise DecodeError(
+                f"payloads must hold indices below {size}, got {len(seen) - 1}: validate them first"
+            )
+        counts += seen
+    return counts
+
+
+def _indices(rows: Payloads) -> npt.NDArray[np.integer]:
+    """Each row of one to three bytes read as one big-endian integer."""
+    size = rows.shape[1]
+    if size <= 2:
+        return np.ascontiguousarray(rows).view(f">u{size}")[:, 0]
+    padded = np.append(rows.reshape(-1), np.uint8(0))  # the last word reaches one byte further
+    words: npt.NDArray[np.uint32] = np.ndarray(len(rows), ">u4", padded, strides=(size,))
+    indices: npt.NDArray[np.int64] = np.right_shift(words, 8, dtype=np.int64)
+    return indices

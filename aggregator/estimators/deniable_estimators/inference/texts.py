@@ -1,0 +1,233 @@
+"""Texts: how often each of a list occurs, from the supports of their codes.
+
+A text is spelled to its end by group 0, which is held out from the search, and by every group whose
+prefixes are longer than it. c_v counts their reports that support it, in tables r:
+
+    E f̂_v = Σ_u f_u·(C_vu − 1/K)/(1 − 1/K),   C_vu: the share of those tables in which codes agree
+
+What the listed texts add to each other is known and taken out: f = A⁻¹f̂, A the matrix above, and
+the variance of f_v grows by (A⁻¹CA⁻ᵀ)_vv, for texts with one code share their noise as well. What
+other people's texts add has mean 0 over the choice of hashes, and variance at most Σf²/(tables·K):
+Σf² is bounded by three standard errors above its own unbiased estimate, and intervals are widened
+by as much. It is a floor that more reports do not lower; with 2^16 codes or more in a group it is
+under a tenth of the error up to millions of reports.
+
+Where a text has up to h codes in a table, as in a Bloom filter, each of them is counted: h bits of
+a report are as h reports of one device that answers with the same text. 1/K is then β, the chance
+that another text has one given code, C_vu the share of the codes of v that u has, too, and what
+others may add Σf²·β/((1 − β)·h·tables).
+
+Sources: local-dp §4.3, §8, §9 (finite pools of hashes); the joint debias is least squares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_estimators.inference.channel import Channel, Counts, Floats
+from deniable_estimators.inference.clusters import Clusters
+from deniable_estimators.inference.debias import Estimate, check_epochs, debias
+from deniable_estimators.inference.projection import onto_box
+from deniable_estimators.inference.protocols import TableGroup, TextCoding, TextEstimator
+from deniable_shared.mechanisms.memoization import MemoizedChain
+
+MOST_TEXTS = 1_000
+"""Texts that can be told together."""
+
+_SURE = 3.0
+"""Standard errors between the estimate of Σf² and what it is taken for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextEstimates:
+    """Encoded texts, an entry of the estimate for each, and how many reports tell of each."""
+
+    texts: tuple[bytes, ...]
+    reports: Counts
+    estimate: Estimate
+
+    def those(self, chosen: npt.NDArray[np.bool_]) -> TextEstimates:
+        """The chosen ones, the most frequent first."""
+        order = np.argsort(-self.estimate.frequencies, kind="stable")
+        order = order[chosen[order]]
+        parts = {
+            name: getattr(self.estimate, name)[order]
+            for name in ("frequencies", "std_errors", "lower", "upper", "reports_to_leave")
+        }
+        texts = tuple(self.texts[place] for place in order)
+        return TextEstimates(texts, self.reports[order], replace(self.estimate, **parts))
+
+
+@dataclass(frozen=True)
+class TextTally:
+    """A tally of texts, read group by group as it is asked for."""
+
+    estimator: TextEstimator
+    tally: Counts
+    _groups: dict[int, TableGroup] = field(default_factory=dict)
+
+    @property
+    def form(self) -> TextCoding:
+        """What makes codes of texts."""
+        return self.estimator.form
+
+    def group(self, number: int) -> TableGroup:
+        """The reports of a group."""
+        if number not in self._groups:
+            self._groups[number] = self.estimator.group(self.tally, number)
+        return self._groups[number]
+
+    def of(self, texts: Sequence[bytes], *, held_out: bool) -> tuple[Counts, Counts]:
+        """Supports of each text and bits that tell of it: held out, or those of the search."""
+        counts, trials = np.zeros((2, len(texts)), dtype=np.int64)
+        for group, spelled in self.spelling(texts):
+            if (group == 0) != held_out:
+                continue
+            read = self.group(group)
+            for r, codes in enumerate(self.codes(group, texts)):
+                there = spelled & (codes >= 0)
+                counts += (there * read.supports[r][codes]).sum(axis=0)
+                trials += there.sum(axis=0) * read.trials[r]
+        return counts, trials
+
+    def spelling(self, texts: Sequence[bytes]) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
+        """Each group and which of the texts it spells to their end."""
+        lengths = np.array([len(text) for text in texts], dtype=np.int64)
+        form = self.form
+        for group in range(form.groups):
+            yield group, lengths < form.length(group) + (form.length(group) == form.domain_size)
+
+    def codes(self, group: int, texts: Sequence[bytes]) -> npt.NDArray[np.int64]:
+        """(tables of the group, hashes, texts): see `contract.TextEstimator`."""
+        return self.estimator.codes(group, texts)
+
+    @cached_property
+    def second_moment(self) -> float:
+        """Σf² over all texts, as much as it may well be: at most 1."""
+        read, form = self.group(0), self.form
+        p, inside = float(self.estimator.mechanism.p), self.estimator.inside
+        n, k = read.trials[:, None], form.codes
+        if not read.trials.all():
+            return 1.0
+        raw = (read.supports / n - inside) / (p - inside)
+        noise = k * inside * (1 - inside) / (p - inside) ** 2
+        noise += form.hashes * (1 - p - inside) / (p - inside)
+        squares = ((raw**2).sum(axis=1) - noise / read.trials) / form.hashes
+        error = math.sqrt(2 / k / len(squares)) * float((noise / read.trials).mean())
+        return min(1.0, max(0.0, float(squares.mean())) + _SURE * error)
+
+
+def estimate_texts(
+    evidence: TextTally,
+    texts: Sequence[bytes],
+    *,
+    held_out: bool,
+    confidence: float = 0.95,
+    epochs: int = 1,
+    family: str = "each",
+) -> TextEstimates:
+    """Frequencies of encoded texts, in their order.
+
+    `held_out`: from group 0 alone, for texts that the search chose. Else from every group that
+    spells a text to its end: for lists made without looking at these reports.
+    ParameterError for confidence outside (0, 1), another family, or epochs < 1.
+    """
+    counts, trials = evidence.of(texts, held_out=True)
+    if not held_out:
+        more = evidence.of(texts, held_out=False)
+        counts, trials = counts + more[0], trials + more[1]
+    tables = _tables(evidence, texts, held_out=held_out)
+    share = Fraction(int(tables.max(initial=1)), evidence.form.all_tables)
+    raw = debias(
+        Channel(evidence.estimator.mechanism.p, evidence.estimator.mechanism.q),
+        counts,
+        evidence.estimator.reports_of(evidence.tally),
+        confidence=confidence,
+        epochs=epochs,
+        family=family if len(texts) else "each",
+        clusters=_clusters(evidence, epochs, share),
+        trials=trials,
+        sampling_fraction=evidence.form.sampling_fraction,
+    )
+    estimate = _without_collisions(evidence, texts, raw, held_out=held_out) if len(texts) else raw
+    return TextEstimates(tuple(texts), np.minimum(trials, estimate.n), estimate)
+
+
+def _clusters(evidence: TextTally, epochs: int, share: Fraction) -> Clusters | None:
+    """Bits of one device: see `inference.clusters`; `share` of its reports tell of one text.
+
+    The bits that one report tells of a text depend on each other as reports of one device do.
+    """
+    estimator, mechanism = evidence.estimator, evidence.estimator.mechanism
+    check_epochs(epochs)
+    reports = Fraction(1)
+    if estimator.repeat != "once":
+        memoized = isinstance(mechanism, MemoizedChain)
+        reports = Fraction(epochs) if memoized else 1 + (epochs - 1) * share
+    bits = reports * evidence.form.hashes
+    if bits == 1:
+        return None
+    if isinstance(mechanism, MemoizedChain):
+        return Clusters(
+            mechanism.redraw_support, mechanism.redraw_support + mechanism.keep_probability, bits
+        )
+    return Clusters(mechanism.q, mechanism.p, bits)
+
+
+def _tables(evidence: TextTally, texts: Sequence[bytes], *, held_out: bool) -> Counts:
+    """How many tables tell of each text."""
+    tables = np.zeros(len(texts), dtype=np.int64)
+    for group, spelled in evidence.spelling(texts):
+        if group == 0 or not held_out:
+            tables += spelled * len(evidence.form.tables_of(group))
+    return tables
+
+
+def _agreeing(evidence: TextTally, texts: Sequence[bytes], *, held_out: bool) -> Floats:
+    """The share of the codes that tell of one text which another one has, too."""
+    agreeing, own = np.zeros((len(texts), len(texts))), np.zeros(len(texts))
+    for group, spelled in evidence.spelling(texts):
+        if held_out and group:
+            break
+        for codes in evidence.codes(group, texts):
+            for code in codes:
+                there = spelled & (code >= 0)
+                own += there
+                agreeing += there[:, None] * (code[:, None, None] == codes.T[None]).any(axis=2)
+    return agreeing / own[:, None]
+
+
+def _without_collisions(
+    evidence: TextTally, texts: Sequence[bytes], raw: Estimate, *, held_out: bool
+) -> Estimate:
+    """What the texts add to each other taken out, what others may add let into the errors."""
+    beta, hashes = evidence.estimator.agreeing, evidence.form.hashes
+    tables = _tables(evidence, texts, held_out=held_out)
+    shared = _agreeing(evidence, texts, held_out=held_out)
+    inverse = np.linalg.pinv((shared - beta) / (1 - beta))
+    frequencies = np.asarray(inverse @ np.nan_to_num(raw.frequencies), dtype=np.float64)
+    grown = np.sqrt(np.asarray(((inverse @ shared) * inverse).sum(axis=1), dtype=np.float64))
+    others = evidence.second_moment * beta / ((1 - beta) * hashes * tables)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        grown = grown * np.sqrt(1 + others / raw.std_errors**2)
+    has_reports = np.isfinite(raw.frequencies)
+    return replace(
+        raw,
+        frequencies=np.where(has_reports, frequencies, np.nan),
+        std_errors=raw.std_errors * grown,
+        lower=_moved(raw.frequencies, raw.lower, frequencies, grown, 0.0),
+        upper=_moved(raw.frequencies, raw.upper, frequencies, grown, 1.0),
+    )
+
+
+def _moved(raw: Floats, limit: Floats, frequencies: Floats, grown: Floats, end: float) -> Floats:
+    """A limit as far from the new frequency as it was from the raw one, and further by `grown`."""
+    moved = frequencies + (limit - raw) * grown
+    return onto_box(np.where(np.isfinite(moved) & (limit != end), moved, end))

@@ -1,0 +1,206 @@
+"""Affine thresholds: how many reports supported each of K codes, and what that says.
+
+    f̂_v = (c_v/n − q)/(p − q),   Σ_v f̂_v = 1 over all K codes for every set of reports
+
+A report (c, b) supports the w codes c⁻¹(r − b) mod K with r < w. Few reports are counted code by
+code, w steps of c⁻¹ from the first: n·w additions. Many are first counted by message, K(K − 1)/2
+numbers; then for each c the sums of w neighbours among its b, from prefix sums, are the supports of
+its codes, in steps of c: about K²/2 additions, whatever n and w are.
+
+Tally: the supports of all K codes. The d choices come first; the K − d codes after them stand for
+nothing, so that their estimates are 0 but for noise whatever is true. They cost nothing to keep and
+show reports that no honest device sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_estimators.inference.channel import Counts
+from deniable_estimators.inference.cyclic_intervals import arc_sums
+from deniable_estimators.inference.label_sums import LabelSums
+from deniable_estimators.inference.message_laws import TwoLevelLaw, one_code_law
+from deniable_estimators.inference.payload_arrays import (
+    Payloads,
+    checked_payloads,
+    checked_tally,
+    first_round_as,
+)
+from deniable_estimators.inference.protocols import Numbers
+from deniable_estimators.inference.sampling import Generator, senders
+from deniable_shared.errors import DecodeError, ParameterError
+from deniable_shared.mechanisms.affine import AffineResponse
+from deniable_shared.mechanisms.protocols import Mechanism
+
+_SLICE_ROWS = 16_384  # what the steps of a slice touch stays in cache
+_MOST_MESSAGES = 1 << 22  # of 8 bytes each, where messages are counted
+_AT_ONCE = 1 << 20  # numbers of the prefix sums that are held together
+_IN_CACHE = 1 << 18  # numbers of the sums of some multipliers
+
+
+@dataclass(frozen=True, slots=True)
+class AffineEstimator(LabelSums):
+    """The estimator of "affine/1". Its tally counts the reports that support each code."""
+
+    default_projection: ClassVar[str] = "simplex"
+    estimand: ClassVar[str] = "labels"
+    mechanism: Mechanism
+    repeat: str = "once"
+
+    @property
+    def _form(self) -> AffineResponse:
+        """What says how large the sets are, and what names them."""
+        return first_round_as(self.mechanism, AffineResponse, AffineResponse.id)
+
+    def tally(self, payloads: Payloads) -> Counts:
+        rows, form = checked_payloads(payloads, self.mechanism.payload_size), self._form
+        messages = _messages(rows)
+        if len(rows) and messages.max() >= form.alphabet_size:
+            raise DecodeError(
+                f"payloads must hold numbers below {form.alphabet_size}, got {messages.max()}: "
+                "validate them first"
+            )
+        if form.alphabet_size <= min(_MOST_MESSAGES, len(rows) * form.subset_size // 3):
+            return _by_message(messages, form)
+        counts = np.zeros(form.modulus, dtype=np.int64)
+        for start in range(0, len(rows), _SLICE_ROWS):
+            counts += _by_code(messages[start : start + _SLICE_ROWS], form)
+        return counts
+
+    def message_law(self) -> TwoLevelLaw | None:
+        """Where a report holds one code, the counts of codes are those of messages."""
+        one = self._form.subset_size == 1
+        return one_code_law(self.mechanism, self.mechanism.tally_size) if one else None
+
+    def supports(self, tallies: Counts) -> Counts:
+        return tallies[..., : self.mechanism.domain_size]
+
+    def code_supports(self, tallies: Counts) -> Counts:
+        """Supports of all K codes; those from `domain_size` on stand for nothing."""
+        return tallies
+
+    def held_blocks(self, rows: Numbers) -> Iterator[Numbers]:
+        """Σ of the weights of the codes that each message supports, for some multipliers each."""
+        form, count = self._form, len(rows)
+        for _, arcs in _blocks(rows, form):
+            yield arcs.reshape(count, -1)
+
+    def squares(self, rows: Numbers) -> tuple[Numbers, Numbers]:
+        """Σ of their squares over all messages, and over those that support each code."""
+        form, count = self._form, len(rows)
+        codes, size = form.modulus, form.subset_size
+        total = np.zeros(count, dtype=rows.dtype)
+        supporting = np.zeros((count, codes), dtype=rows.dtype)
+        for multipliers, arcs in _blocks(rows, form):
+            squares = arcs**2
+            total += squares.reshape(count, -1).sum(axis=1)
+            up_to = arc_sums(squares, size).reshape(count, -1)
+            first = (multipliers[:, None] * np.arange(codes) - (size - 1)) % codes
+            first += codes * np.arange(len(multipliers))[:, None]
+            supporting += up_to.take(first, axis=1).sum(axis=1)
+        return total, supporting
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """The tally kernel counts what each sender says."""
+        form = self._form
+        k, w = form.modulus, form.subset_size
+        messages = [np.zeros((0, form.payload_size), dtype=np.uint8)]
+        for truth in senders(values, people):
+            before = draws.integers(0, form.multipliers, len(truth))
+            inside = draws.random(len(truth)) < float(self.mechanism.p)
+            rank = np.where(
+                inside, draws.integers(0, w, len(truth)), draws.integers(w, k, len(truth))
+            )
+            messages.append(_payloads(before * k + (rank - (before + 1) * truth) % k, form))
+        return self.tally(np.concatenate(messages))
+
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        counts, reports = checked_tally(tally, n, self.mechanism.tally_size)
+        if counts.sum() != reports * self._form.subset_size:
+            raise ParameterError(
+                f"tally must add up to {self._form.subset_size} codes in each of n = {reports} "
+                f"reports, got {counts.sum()}"
+            )
+        return counts, reports
+
+
+def _payloads(messages: Counts, form: AffineResponse) -> Payloads:
+    """Each message, big-endian."""
+    wide = messages.astype(">u8").view(np.uint8).reshape(len(messages), 8)
+    return wide[:, 8 - form.payload_size :]
+
+
+def _blocks(rows: Numbers, form: AffineResponse) -> Iterator[tuple[Counts, Numbers]]:
+    """For some multipliers c at a time: these, and the sums of w neighbours among c·v mod K.
+
+    A message (c, b) is the window of w neighbours from −b on.
+    """
+    codes, count = form.modulus, len(rows)
+    unused = np.zeros((count, codes - rows.shape[1]), dtype=rows.dtype)
+    padded = np.concatenate([rows, unused], axis=1)
+    step = max(1, _IN_CACHE // padded.size)
+    for first in range(1, form.multipliers + 1, step):
+        multipliers = np.arange(first, min(first + step, form.multipliers + 1))
+        there = _inverses(codes)[multipliers][:, None] * np.arange(codes) % codes
+        around: Numbers = padded.take(there, axis=1).reshape(-1, codes)
+        yield multipliers, arc_sums(around, form.subset_size)
+
+
+def _messages(rows: Payloads) -> Counts:
+    """Each row read as one big-endian integer."""
+    messages = np.zeros(len(rows), dtype=np.int64)
+    for column in rows.T:
+        messages = messages << 8 | column
+    return messages
+
+
+def _by_code(messages: Counts, form: AffineResponse) -> Counts:
+    """Supports, by going through the codes of every report."""
+    k = form.modulus
+    before, shift = np.divmod(messages, k)
+    step = _inverses(k)[before + 1]
+    code = step * (k - shift) % k
+    counts = np.zeros(k, dtype=np.int64)
+    for _ in range(form.subset_size):
+        counts += np.bincount(code, minlength=k)
+        code += step
+        np.subtract(code, k, out=code, where=code >= k)
+    return counts
+
+
+def _by_message(messages: Counts, form: AffineResponse) -> Counts:
+    """Supports, by counting every message and summing w neighbours of each b.
+
+    Code v of c is supported by b = −cv … −cv + w − 1 mod K.
+    """
+    k, w = form.modulus, form.subset_size
+    seen = np.bincount(messages, minlength=form.alphabet_size).reshape(form.multipliers, k)
+    counts = np.zeros(k, dtype=np.int64)
+    height = max(1, _AT_ONCE // k)
+    for first in range(0, form.multipliers, height):
+        block = seen[first : first + height]
+        windows = arc_sums(block, w)
+        multipliers = np.arange(first + 1, first + 1 + len(block))[:, None]
+        counts += np.take_along_axis(windows, -multipliers * np.arange(k) % k, axis=1).sum(axis=0)
+    return counts
+
+
+@lru_cache(maxsize=8)
+def _inverses(modulus: int) -> npt.NDArray[np.int64]:
+    """c⁻¹ mod the prime for c = 0 … (K − 1)/2, 0 for 0: by c^(K − 2), squared and multiplied."""
+    base = np.arange(modulus // 2 + 1, dtype=np.int64)
+    inverse, exponent = np.ones_like(base), modulus - 2
+    while exponent:
+        if exponent & 1:
+            inverse = inverse * base % modulus
+        base = base * base % modulus
+        exponent >>= 1
+    inverse[0] = 0
+    inverse.flags.writeable = False
+    return inverse

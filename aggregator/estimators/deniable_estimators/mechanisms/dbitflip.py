@@ -1,0 +1,42 @@
+"""Bit flipping on some buckets: how often each was told of, and how often as that of the answer.
+
+    f̂_j = (o_j/n_j − q)/(p − q)        n_j: reports that tell of bucket j, o_j: those that say yes
+
+Counted and read as the bits of `rr-sampled/1`: given the n_j, which are tossed without the answer,
+the o_j are those of n_j people. A bucket nobody told of has no estimate, so nothing makes the
+shares add up to 1: they are presented clipped. Tally: the D numbers n_j, then the D numbers o_j.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable_estimators.inference.channel import Counts
+from deniable_estimators.inference.sampling import Generator, people_by_value, senders
+from deniable_estimators.mechanisms.rr_sampled import SampledEstimator
+
+
+@dataclass(frozen=True, slots=True)
+class BucketFlipsEstimator(SampledEstimator):
+    """The estimator of "dbitflip/1"."""
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """t places each, by Floyd's way; a bucket of theirs is told with p, else q."""
+        d, t = (
+            self.mechanism.domain_size,
+            int(self.mechanism.sampling_fraction * self.mechanism.domain_size),
+        )
+        tally = np.zeros(2 * d, dtype=np.int64)
+        for truth in senders(values, people, width=d):
+            rows, chosen = np.arange(len(truth)), np.zeros((len(truth), d), dtype=bool)
+            for last in range(d - t, d):
+                item = draws.integers(0, last + 1, len(truth))
+                chosen[rows, np.where(chosen[rows, item], last, item)] = True
+            reports_of_bucket = chosen.sum(axis=0)
+            own = people_by_value(truth, chosen[rows, truth].astype(np.int64), d)
+            ones = draws.binomial(own, float(self.mechanism.p))
+            ones += draws.binomial(reports_of_bucket - own, float(self.mechanism.q))
+            tally += np.concatenate([reports_of_bucket, ones])
+        return tally

@@ -1,0 +1,110 @@
+"""Geometric responses: how often each point was reported, and what that says of the choices.
+
+    c_v = Σ of the reports of the w points that support v        f̂_v = (c_v/n − q)/(p − q)
+
+Over all K codes, used or not, Σ_v c_v = w·n and Σ_v f̂_v = 1 for every set of reports. The tally is
+the histogram of the K points: K − d codes stand for nothing, their estimates are 0 but for noise
+whatever people answer, and cost nothing to keep.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from deniable_estimators.inference.channel import Counts, Floats
+from deniable_estimators.inference.label_sums import MessageSums
+from deniable_estimators.inference.message_laws import TwoLevelLaw, two_level_law
+from deniable_estimators.inference.payload_arrays import first_round
+from deniable_estimators.inference.sampling import Generator, senders
+from deniable_shared.difference_sets import difference_set
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.geometric import GeometricResponse
+from deniable_shared.mechanisms.protocols import Mechanism
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricEstimator(MessageSums):
+    """The histogram of the points, and from it the supports of all codes."""
+
+    default_projection: ClassVar[str] = "simplex"
+    estimand: ClassVar[str] = "labels"
+    mechanism: Mechanism
+    repeat: str = "once"
+
+    @property
+    def form(self) -> GeometricResponse:
+        """What says which geometry it is."""
+        first = first_round(self.mechanism)
+        if not isinstance(first, GeometricResponse):
+            raise ParameterError(f"mechanism must be of a geometry, got {self.mechanism.id}")
+        return first
+
+    @staticmethod
+    @abstractmethod
+    def supports_of_codes(tallies: Counts, q: int, t: int) -> Counts:
+        """How many reports support each of the K codes: (…, K) of tallies (…, K)."""
+
+    @staticmethod
+    @abstractmethod
+    def sums_of_points(weights: Counts, q: int, t: int) -> Counts:
+        """Σ of the weights of the codes that each point supports: (…, K) of weights (…, K)."""
+
+    @staticmethod
+    @abstractmethod
+    def shares_of_codes(scores: Floats, q: int, t: int) -> Floats:
+        """`supports_of_codes` of floats, but for rounding."""
+
+    @staticmethod
+    @abstractmethod
+    def shares_of_points(shares: Floats, q: int, t: int) -> Floats:
+        """`sums_of_points` of the floats of one row, but for rounding."""
+
+    def message_law(self) -> TwoLevelLaw:
+        """By Fourier transform."""
+        form = self.form
+        d, k, space = form.domain_size, form.alphabet_size, (form.field_order, form.dimension)
+
+        def forward(x: Floats) -> Floats:
+            return self.shares_of_points(np.concatenate([x, np.zeros(k - d)]), *space)
+
+        def backward(scores: Floats) -> Floats:
+            return self.shares_of_codes(scores, *space)[..., :d]
+
+        return two_level_law(self.mechanism, form.support_size, k, (forward, backward))
+
+    def held(self, weights: Counts) -> Counts:
+        """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""
+        form = self.form
+        unused = np.zeros(
+            (*weights.shape[:-1], form.alphabet_size - weights.shape[-1]), dtype=np.int64
+        )
+        codes = np.concatenate([weights, unused], axis=-1)
+        return self.sums_of_points(codes, form.field_order, form.dimension)
+
+    def code_supports(self, tallies: Counts) -> Counts:
+        """Supports of all K codes; those from `domain_size` on stand for nothing."""
+        form = self.form
+        return self.supports_of_codes(tallies, form.field_order, form.dimension)
+
+    def supports(self, tallies: Counts) -> Counts:
+        return self.code_supports(tallies)[..., : self.mechanism.domain_size]
+
+
+def sample_distances(
+    form: GeometricResponse, p: float, values: Counts, people: Counts, draws: Generator
+) -> Counts:
+    """A distance each on the circle of the codes, in the difference set or not."""
+    k, w = form.alphabet_size, form.support_size
+    members = np.array(difference_set(form.field_order, form.dimension), dtype=np.int64)
+    others = np.setdiff1d(np.arange(k), members)
+    tally = np.zeros(k, dtype=np.int64)
+    for truth in senders(values, people):
+        near = members[draws.integers(0, w, len(truth))]
+        far = others[draws.integers(0, k - w, len(truth))]
+        inside = draws.random(len(truth)) < p
+        tally += np.bincount((truth + np.where(inside, near, far)) % k, minlength=k)
+    return tally

@@ -1,0 +1,86 @@
+"""Local hashing: how often each function and cell was reported, and what that says of the choices.
+
+    c_x = Σ_a n[a, h_a(x)]        f̂_x = (c_x/n − q)/(p − q)
+
+Over all K codes Σ_x c_x = (K/g)·n. The tally is the histogram of the M·g messages; codes from d on
+stand for nothing. The sums are those of `inference.linear_hash_sums`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from deniable_estimators.inference.channel import Counts, Floats
+from deniable_estimators.inference.linear_hash_sums import (
+    cells_of_values,
+    hashed,
+    supports_of_codes,
+)
+from deniable_estimators.inference.message_laws import TwoLevelLaw, two_level_law
+from deniable_estimators.inference.payload_arrays import first_round_as
+from deniable_estimators.inference.sampling import Generator, other_cells, senders
+from deniable_estimators.inference.support_counts import HistogramEstimator
+from deniable_shared.mechanisms.loloha import LocalHashing
+from deniable_shared.mechanisms.protocols import Mechanism
+
+
+@dataclass(frozen=True, slots=True)
+class LocalHashingEstimator(HistogramEstimator):
+    """The estimator of "loloha/1". Its tally is the histogram of the messages."""
+
+    default_projection: ClassVar[str] = "simplex"
+    estimand: ClassVar[str] = "labels"
+    mechanism: Mechanism
+    repeat: str = "once"
+
+    @property
+    def _form(self) -> LocalHashing:
+        """What says which functions there are."""
+        return first_round_as(self.mechanism, LocalHashing, LocalHashing.id)
+
+    def code_supports(self, tallies: Counts) -> Counts:
+        """Supports of all K codes; those from `domain_size` on stand for nothing."""
+        form = self._form
+        rows = tallies.reshape(-1, form.tally_size)
+        sums = [supports_of_codes(row, form.field_order, form.dimension) for row in rows]
+        return np.array(sums, dtype=np.int64).reshape(*tallies.shape[:-1], form.codes)
+
+    def message_law(self) -> TwoLevelLaw:
+        """Digit by digit."""
+        form = self._form
+        d, family = form.domain_size, (form.field_order, form.dimension)
+
+        def forward(x: Floats) -> Floats:
+            return cells_of_values(np.concatenate([x, np.zeros(form.codes - d)]), *family)
+
+        def backward(scores: Floats) -> Floats:
+            return supports_of_codes(scores, *family)[:d]
+
+        sums = (forward, backward)
+        return two_level_law(self.mechanism, form.public_outcomes, form.tally_size, sums)
+
+    def held(self, weights: Counts) -> Counts:
+        """Σ of the weights of the codes that each message supports: (…, tally_size), exactly."""
+        form = self._form
+        unused = np.zeros((*weights.shape[:-1], form.codes - weights.shape[-1]), dtype=np.int64)
+        rows = np.concatenate([weights, unused], axis=-1).reshape(-1, form.codes)
+        sums = [cells_of_values(row, form.field_order, form.dimension) for row in rows]
+        return np.array(sums, dtype=np.int64).reshape(*weights.shape[:-1], form.tally_size)
+
+    def sample_tally(self, values: Counts, people: Counts, draws: Generator) -> Counts:
+        """A function each, and its cell told with p."""
+        form = self._form
+        g, tally = form.field_order, np.zeros(form.tally_size, dtype=np.int64)
+        for truth in senders(values, people):
+            functions = draws.integers(0, form.public_outcomes, len(truth))
+            cells = hashed(functions, truth, g, form.dimension)
+            lies = draws.random(len(truth)) >= float(self.mechanism.p)
+            cells = other_cells(cells, lies, g, draws)
+            tally += np.bincount(functions * g + cells, minlength=len(tally))
+        return tally
+
+    def supports(self, tallies: Counts) -> Counts:
+        return self.code_supports(tallies)[..., : self.mechanism.domain_size]

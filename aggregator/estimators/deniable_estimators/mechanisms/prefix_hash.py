@@ -1,0 +1,137 @@
+"""Prefix hashing: how many reports of a group and table support each of its K codes.
+
+    c_v = Σ_j Σ_y N(j, y)·1[y = <j, v>] = (1/g)·Σ_k F(k)·ω^(−<k, v>),   ω = e^(2πi/g)
+    F(aj) = Σ_y N(j, y)·ω^(ay) for a = 1 … g − 1,   F(0) = n
+
+N counts messages; the aj go once through all k ≠ 0. So the supports of all K codes are one Fourier
+transform over Z_g^m, K·log K steps whatever n is. They are integers: what rounding takes away is
+looked at, and anything but a hair's breadth is refused. Tally: the histogram of the payloads.
+
+It has no labels: `estimate` has an entry for none. `group` gives what the search and the counts of
+a given list are made of, in `inference.heavy_hitters`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable_estimators.inference.channel import Counts
+from deniable_estimators.inference.payload_arrays import first_round_as
+from deniable_estimators.inference.protocols import TableGroup
+from deniable_estimators.inference.sampling import Generator, other_cells, senders
+from deniable_estimators.inference.support_counts import HistogramEstimator
+from deniable_shared.errors import ParameterError
+from deniable_shared.mechanisms.prefix_hash import PrefixHash, entry
+from deniable_shared.mechanisms.protocols import Mechanism
+
+_ROUNDING = 0.25  # of a report: a count is an integer, and this far off it is none
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixHashEstimator(HistogramEstimator):
+    """The estimator of "prefix-hash/1". Its tally is the histogram of the payloads."""
+
+    default_projection: ClassVar[str] = "clip"
+    estimand: ClassVar[str] = "texts"
+    mechanism: Mechanism
+    repeat: str = "once"
+
+    @property
+    def form(self) -> PrefixHash:
+        """What says how texts become codes."""
+        return first_round_as(self.mechanism, PrefixHash, PrefixHash.id)
+
+    def supports(self, tallies: Counts) -> Counts:
+        return tallies[..., :0]
+
+    def group(self, tally: Counts, group: int) -> TableGroup:
+        """What the reports of one group say of every code."""
+        form = self.form
+        tables = form.tables_of(group)
+        every = tally.reshape(form.all_tables, form.points, form.base)[tables.start : tables.stop]
+        supports = np.stack([_supports(each, form.base, form.digits) for each in every])
+        return TableGroup(every.sum(axis=(1, 2)), supports)
+
+    @property
+    def agreeing(self) -> float:
+        """1/K, over the choice of tables."""
+        return 1 / self.form.codes
+
+    @property
+    def inside(self) -> float:
+        """The chance that a report of a table supports a given other code of it."""
+        form, p = self.form, float(self.mechanism.p)
+        equal = (form.codes / form.base - 1) / (form.codes - 1)
+        return equal * p + (1 - equal) * (1 - p) / (form.base - 1)
+
+    def codes(self, group: int, texts: Sequence[bytes]) -> Counts:
+        """(tables of the group, 1, texts): the code of each text's prefix."""
+        form, tables = self.form, self.form.tables_of(group)
+        cut = [text[: form.length(group)] for text in texts]
+        codes = np.zeros((len(tables), len(cut)), dtype=np.int64)
+        for place in range(max(map(len, cut), default=0)):
+            there = np.array([len(text) > place for text in cut])
+            given = np.array([text[place] for text in cut if len(text) > place])
+            distinct, where = np.unique(given, return_inverse=True)
+            for row, table in enumerate(tables):
+                added = [entry(table, place, byte) % form.codes for byte in distinct.tolist()]
+                codes[row, there] += np.array(added, dtype=np.int64)[where]
+        return (codes % form.codes)[:, None, :]
+
+    def sample_texts(self, texts: Sequence[bytes], people: Counts, draws: Generator) -> Counts:
+        """A table and a point of it each, and the value there told with p."""
+        form, p = self.form, float(self.mechanism.p)
+        codes = np.concatenate([self.codes(group, texts)[:, 0] for group in range(form.groups)])
+        tally = np.zeros(form.tally_size, dtype=np.int64)
+        for truth in senders(np.arange(len(texts)), people):
+            position = draws.integers(0, form.public_outcomes, len(truth))
+            table, point = np.divmod(position, form.points)
+            cells = sums(form, point, codes[table, truth])
+            lies = draws.random(len(truth)) >= p
+            cells = other_cells(cells, lies, form.base, draws)
+            tally += np.bincount(position * form.base + cells, minlength=len(tally))
+        return tally
+
+
+def sums(form: PrefixHash, point: Counts, code: Counts) -> Counts:
+    """<j, code> mod g over the digits: vectors have a leading 1, the shortest come first."""
+    sizes = form.base ** np.arange(form.digits, dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    place = np.searchsorted(starts, point, side="right") - 1
+    vector = sizes[place] + point - starts[place]
+    total = np.zeros(len(point), dtype=np.int64)
+    for size in sizes:
+        total += (vector // size % form.base) * (code // size % form.base)
+    return np.asarray(total % form.base)
+
+
+def _supports(messages: Counts, base: int, digits: int) -> Counts:
+    """c_v of all codes from the messages (M, g) of one table."""
+    spectrum = np.fft.fft(messages, axis=1).conj()  # Σ_y N·ω^(+ay)
+    over = np.empty(base**digits, dtype=np.complex128)
+    over[0] = messages.sum()
+    over[_multiples(base, digits)] = spectrum[:, 1:]
+    sums = np.fft.fftn(over.reshape((base,) * digits)).real.reshape(-1) / base
+    counts = np.rint(sums)
+    if len(sums) and np.abs(sums - counts).max() > _ROUNDING:
+        raise ParameterError("tally is too large for exact counts: read fewer epochs at once")
+    return counts.astype(np.int64)
+
+
+@lru_cache(maxsize=4)
+def _multiples(base: int, digits: int) -> npt.NDArray[np.int64]:
+    """(M, g − 1): the number of the vector a·j, for each point j and a = 1 … g − 1."""
+    sizes = base ** np.arange(digits, dtype=np.int64)
+    vectors = np.concatenate([np.arange(size, 2 * size) for size in sizes.tolist()])
+    scaled = np.zeros((len(vectors), base - 1), dtype=np.int64)
+    for size in sizes:
+        digit = vectors // size % base
+        scaled += digit[:, None] * np.arange(1, base) % base * size
+    scaled.flags.writeable = False
+    return scaled

@@ -1,0 +1,182 @@
+"""Square wave: how often each output was told, and what that says of where people are.
+
+Three readings of one histogram, for three purposes:
+
+    raw        f̂ = Σ_y (c_y/n)·φ(y), unbiased: φ = W⁻¹M(MᵀW⁻¹M)⁻¹, the least squares that are best
+               where answers are uniform (W: the law of outputs there). Of one value the error is
+               large, for its neighbours' outputs are nearly the same; of the mean it is small.
+    band       of the distribution function F, honest and narrow: a ramp r ≤ 1[v ≤ j] that falls
+               to 0 over h + 1 values has a smaller error than the step, and E r ≤ F(j) whatever
+               the distribution, so its lower limit is one for F(j); likewise above. h depends on
+               n, ε and D alone: what makes the band narrowest where answers are uniform.
+    fitted     the likeliest distribution by EM, for presentation and as the value of quantiles;
+               biased, without an interval of its own.
+
+Intervals come from the first two only. Tally: the histogram of the outputs. Source: local-dp §11.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from statistics import NormalDist
+from typing import ClassVar
+
+import numpy as np
+
+from deniable_estimators.inference.channel import Counts, Floats
+from deniable_estimators.inference.debias import Estimate, tail_of
+from deniable_estimators.inference.functionals import (
+    Cumulative,
+    Functionals,
+    Moments,
+    Repetition,
+    checked_weights,
+)
+from deniable_estimators.inference.likelihood import fit, fit_smoothed
+from deniable_estimators.inference.payload_arrays import (
+    Payloads,
+    checked_histogram,
+    checked_payloads,
+    first_round_as,
+)
+from deniable_estimators.inference.score_estimates import estimate_of_scores
+from deniable_estimators.inference.support_counts import histogram
+from deniable_estimators.inference.window_law import WindowLaw
+from deniable_shared.mechanisms.protocols import Mechanism
+from deniable_shared.mechanisms.square_wave import SquareWave
+
+_PLACES = 32  # of the band at which ramps are compared
+
+
+@dataclass(frozen=True, slots=True)
+class SquareWaveEstimator:
+    """The estimator of "square-wave/1". Its tally is the histogram of the outputs."""
+
+    default_projection: ClassVar[str] = "simplex"
+    estimand: ClassVar[str] = "distribution"
+    mechanism: Mechanism
+    repeat: str = "once"
+
+    @property
+    def law(self) -> WindowLaw:
+        """Of one report."""
+        chain = self.mechanism
+        first = first_round_as(chain, SquareWave, SquareWave.id)
+        inside = chain.p / first.window
+        outside = (1 - chain.p) / (first.outputs - first.window)
+        return WindowLaw(first.domain_size, first.window, float(inside), float(outside))
+
+    def tally(self, payloads: Payloads) -> Counts:
+        rows = checked_payloads(payloads, self.mechanism.payload_size)
+        return histogram(rows, self.mechanism.tally_size)
+
+    def supports(self, tallies: Counts) -> Counts:
+        """How many outputs lie in the window of each value."""
+        sums = np.concatenate([np.zeros_like(tallies[..., :1]), tallies.cumsum(axis=-1)], axis=-1)
+        size = self.mechanism.domain_size
+        windows: Counts = sums[..., -size:] - sums[..., :size]
+        return windows
+
+    def estimate(
+        self,
+        tally: Counts,
+        n: int,
+        *,
+        confidence: float = 0.95,
+        epochs: int = 1,
+        family: str = "each",
+    ) -> Estimate:
+        """Raw frequencies and their intervals; projected("simplex") gives the fitted ones."""
+        counts, reports = self.checked(tally, n)
+        tail = tail_of(confidence, family, self.mechanism.domain_size)
+        each = self._moments(np.eye(self.mechanism.domain_size), counts).functionals(
+            reports, Repetition.of(self.mechanism, self.repeat, epochs), 1 - 2 * tail
+        )
+        scores = _scores(self.law)
+        raw = estimate_of_scores(
+            each,
+            scores.min(axis=1),
+            scores.max(axis=1),
+            reports,
+            confidence=confidence,
+            family=family,
+            epochs=epochs,
+        )
+        return replace(raw, fitted=fit(self.law, counts).distribution) if reports else raw
+
+    def fitted(self, tally: Counts, n: int, *, smooth: bool = False) -> Floats:
+        """The likeliest distribution, or its smoothed form; ParameterError at n = 0."""
+        counts, _ = self.checked(tally, n)
+        return fit_smoothed(self.law, counts) if smooth else fit(self.law, counts).distribution
+
+    def functionals(
+        self,
+        weights: Floats,
+        tally: Counts,
+        n: int,
+        *,
+        confidence: float = 0.95,
+        epochs: int = 1,
+    ) -> Functionals:
+        counts, reports = self.checked(tally, n)
+        rows = checked_weights(weights, self.mechanism.domain_size)
+        of = Repetition.of(self.mechanism, self.repeat, epochs)
+        return self._moments(rows, counts).functionals(reports, of, confidence)
+
+    def cumulative(
+        self, tally: Counts, n: int, *, confidence: float = 0.95, epochs: int = 1
+    ) -> Cumulative:
+        """Raw values of F; its limits are those of ramps."""
+        counts, reports = self.checked(tally, n)
+        of = Repetition.of(self.mechanism, self.repeat, epochs)
+        z = -NormalDist().inv_cdf(tail_of(confidence, "each", 1))
+        devices = max(reports / of.epochs, 1.0)
+        slope = _best_slope(self.law, round(devices), round(z, 6)) if reports else 0
+        size = self.mechanism.domain_size
+        ramps = self._moments(_ramps(size, slope), counts).functionals(reports, of, confidence)
+        steps = self._moments(_ramps(size, 0), counts).functionals(reports, of, confidence)
+        reaching = np.concatenate([ramps.upper[slope:], np.ones(slope)])
+        band = replace(steps, lower=ramps.lower, upper=reaching)
+        if not reports:
+            return Cumulative(band, np.full(size - 1, 0.5))
+        return Cumulative(band, np.cumsum(fit(self.law, counts).distribution)[:-1])
+
+    def checked(self, tally: Counts, n: int) -> tuple[Counts, int]:
+        return checked_histogram(tally, n, self.mechanism.tally_size)
+
+    def _moments(self, rows: Floats, counts: Counts) -> Moments:
+        scores = rows @ _scores(self.law)
+        return Moments.of_scores(rows, scores, counts, self.law.back)
+
+
+def _ramps(size: int, slope: int) -> Floats:
+    """Row j of size − 1: at most 1[v ≤ j], falling over slope + 1 values to 0 at j + 1."""
+    distance = np.arange(1, size)[:, None] - np.arange(size)[None, :]
+    return np.clip(distance / (slope + 1), 0.0, 1.0)
+
+
+@lru_cache(maxsize=4)
+def _scores(law: WindowLaw) -> Floats:
+    """φ (values, outputs), with E[φ_v(Y) | x] = 1[x = v]."""
+    matrix = law.matrix()
+    weighted = matrix / matrix.mean(axis=0)
+    scores: Floats = np.linalg.solve(weighted @ matrix.T, weighted)
+    scores.flags.writeable = False
+    return scores
+
+
+@lru_cache(maxsize=64)
+def _best_slope(law: WindowLaw, devices: int, z: float) -> int:
+    """h of the least mean distance of the lower limits from F, for uniform answers."""
+    usual, places = law.matrix().mean(axis=0), np.linspace(0, law.values - 2, _PLACES).astype(int)
+
+    def distance(slope: int) -> float:
+        rows = _ramps(law.values, slope)[places]
+        scores = rows @ _scores(law)
+        variance = (scores * scores) @ usual - (scores @ usual) ** 2
+        missed = (places + 1) / law.values - rows.mean(axis=1)
+        return float((missed + z * np.sqrt(np.maximum(variance, 0.0) / devices)).mean())
+
+    slopes = [0, *(1 << power for power in range((law.values // 2).bit_length()))]
+    return min(slopes, key=distance)
