@@ -18,7 +18,7 @@ import pytest
 from deniable_aggregator.app import create_app
 from deniable_aggregator.cli import main
 from deniable_aggregator.cli.lazy import DefaultGroup
-from deniable_aggregator.releases.kinds import FAMILIES, parameters
+from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import PREFIX, Settings
 from deniable_shared.problems import PROBLEMS
@@ -204,7 +204,7 @@ def test_the_worked_releases_of_the_readme_say_what_stands_below_them(tmp_path: 
         assert worked_releases.words(said) == worked_releases.words(shown)
 
 
-@pytest.mark.parametrize("mechanism", FAMILIES)
+@pytest.mark.parametrize("mechanism", RELEASE_KINDS)
 def test_every_mechanism_of_releases_has_a_row_that_names_what_it_needs(mechanism: str) -> None:
     section = AGGREGATOR.split("## Central releases over collections\n")[1].split("\n## ")[0]
     [row] = [line for line in section.splitlines() if line.startswith(f"| `{mechanism}` |")]

@@ -104,8 +104,8 @@ import numpy as np
 from deniable_aggregator import estimators
 from deniable_aggregator.releases import kinds
 from deniable_aggregator.central.accounting import Installation
-from deniable_aggregator.releases.kinds.contract import Facts, Part, Tallies
-from deniable_aggregator.releases.kinds.sensitivity import label_reach
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, TallyPart, Tallies
+from deniable_aggregator.releases.kinds.sensitivity import label_sensitivity
 from deniable_aggregator.estimate.set_laws import of_set
 from deniable_aggregator.planning.plan import plan
 from deniable_aggregator.simulate import generator, simulated_tally
@@ -153,12 +153,12 @@ STRUCTURED = (
 assert plan(4, "1", 100_000, mechanism="toy/1").half_width < 0.02
 assert abs(linkage(twice) - linkage(mechanisms.build(
     "grr/1", domain_size=4, epsilon="1", permanent="2"))) < 1e-12
-assert (label_reach(once).l1, label_reach(once).linf) == (2, 1)
+assert (label_sensitivity(once).l1, label_sensitivity(once).linf) == (2, 1)
 assert "toy/1" in mechanisms.released()
-facts = Facts("drinks-aaaaaa", manifest.domain, once, "once", "releases", (0,), 100_000, 1,
+facts = ReleaseContext("drinks-aaaaaa", manifest.domain, once, "once", "releases", (0,), 100_000, 1,
     Installation(1, once.epsilon))
 release = kinds.plan("histogram", {"epsilon": "1"}, facts)
-assert release.draw(Tallies((Part(0, 0, 100_000, tally),))).result
+assert release.draw(Tallies((TallyPart(0, 0, 100_000, tally),))).result
 found = of_set(of, once, tally, int(tally.sum()), (0, 1))
 assert found.lower < 0.7 < found.upper
 read = manifest_from_toml(
@@ -171,7 +171,7 @@ REFUSED = (
     + """
 assert "not available for toy/1" in refused(linkage, twice)
 assert "not available for toy/1" in refused(of_set, of, once, tally, int(tally.sum()), (0, 1))
-assert "for central releases" in refused(label_reach, once)
+assert "for central releases" in refused(label_sensitivity, once)
 """
 )
 

@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     from deniable_aggregator.access.users import Users
     from deniable_aggregator.keys.rotation import Standing
     from deniable_aggregator.metrics.gauges import ServiceGauges
-    from deniable_aggregator.releases.rollback_guard import Keeper
-    from deniable_aggregator.releases.rollback_guard.database_check import DatabaseGuard
-    from deniable_aggregator.releases.rollback_guard.reconcile import Gap
-    from deniable_aggregator.releases.service import Releases
+    from deniable_aggregator.releases.rollback_guard import FileRollbackGuard
+    from deniable_aggregator.releases.rollback_guard.database_check import (
+        DatabaseCheck,
+    )
+    from deniable_aggregator.releases.rollback_guard.reconcile import Reconciliation
+    from deniable_aggregator.releases.service import ReleaseService
 
 
 class Service:
@@ -194,20 +196,20 @@ class Service:
         return Provider(self.settings, clock=self.clock)
 
     @cached_property
-    def heads(self) -> Keeper:
+    def heads(self) -> FileRollbackGuard:
         """What the data directory knows of the database's age."""
-        from deniable_aggregator.releases.rollback_guard import Keeper
+        from deniable_aggregator.releases.rollback_guard import FileRollbackGuard
 
-        return Keeper(self.settings.data, self.store)
+        return FileRollbackGuard(self.settings.data, self.store)
 
     @cached_property
-    def database(self) -> DatabaseGuard:
+    def database(self) -> DatabaseCheck:
         """Whether the database is the one that the data directory knows."""
-        from deniable_aggregator.releases.rollback_guard.database_check import DatabaseGuard
+        from deniable_aggregator.releases.rollback_guard.database_check import DatabaseCheck
 
-        return DatabaseGuard(self.store, self.heads, self.suspension)
+        return DatabaseCheck(self.store, self.heads, self.suspension)
 
-    def reconcile(self, *, audit: AuditEntry | None) -> Gap:
+    def reconcile(self, *, audit: AuditEntry | None) -> Reconciliation:
         """Charge what an older copy of the database has forgotten; uploads and releases go on.
 
         Problem("unavailable") where the database was replaced while this process ran.
@@ -263,15 +265,15 @@ class Service:
             self.reconcile(audit=entry)
 
     @cached_property
-    def releases(self) -> Releases:
+    def releases(self) -> ReleaseService:
         """Central releases over the collections, under the ledger."""
         from deniable_aggregator.releases import kinds
-        from deniable_aggregator.releases.service import Releases
+        from deniable_aggregator.releases.service import ReleaseService
 
-        return Releases(
+        return ReleaseService(
             self.store,
             clock=self.now,
-            plan=kinds.plan,
+            prepare=kinds.prepare,
             heads=self.heads,
             count=self.metrics.count_release,
             tracer=self.tracer,

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from deniable_aggregator.central.accounting import Installation
-from deniable_aggregator.releases.kinds.contract import Facts, Part, Tallies
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
 from deniable_shared import mechanisms
 from deniable_shared.domain import Bits, Choice, Domain
 from deniable_shared.mechanisms.contract import Mechanism
@@ -54,7 +54,7 @@ SMALL = {
 CHOICES = {name: built for name, built in SMALL.items() if "choice" in built.domain_types}
 
 
-def facts(
+def context(
     built: Mechanism,
     n: int,
     *,
@@ -62,9 +62,9 @@ def facts(
     epochs: int = 1,
     labels: tuple[str, ...] | None = None,
     cohorts: int = 1,
-) -> Facts:
+) -> ReleaseContext:
     default = "memoized" if isinstance(built, Renewed) else "once"
-    return Facts(
+    return ReleaseContext(
         collection="question-aaaaaa",
         domain=_domain(built, labels),
         mechanism=built,
@@ -83,7 +83,7 @@ def _domain(built: Mechanism, labels: tuple[str, ...] | None) -> Domain:
 
 
 def tallies(counts: Vector, n: int) -> Tallies:
-    return Tallies((Part(epoch=0, cohort=0, n=n, counts=np.array(counts, dtype=np.int64)),))
+    return Tallies((TallyPart(epoch=0, cohort=0, n=n, counts=np.array(counts, dtype=np.int64)),))
 
 
 def messages(built: Mechanism) -> list[Vector]:

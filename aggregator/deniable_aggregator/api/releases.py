@@ -20,7 +20,7 @@ from deniable_aggregator.problem import refuse
 from deniable_aggregator.queries import releases as queries
 from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.request import Request, Selection
+from deniable_aggregator.releases.request import EpochSelection, ReleaseRequest
 from deniable_aggregator.web.application import JSON, answer, service
 from deniable_aggregator.web.arguments import Open
 from deniable_aggregator.web.formats import answered, tables
@@ -60,7 +60,7 @@ def release(
     The charge is committed before the draw; what fails behind it is free the next time.
     """
     found = service().registry.get(collection)
-    wanted = Request(body.known.mechanism, body.further, _selection(found, body.known))
+    wanted = ReleaseRequest(body.known.mechanism, body.further, _selection(found, body.known))
     if query.cost or body.known.cost:
         return answer(service().releases.quote(found, wanted))
     shown = service().releases.release(found, wanted, audit=audit)
@@ -120,7 +120,7 @@ def ask(collection: str, release_id: str, body: Open[Question], audit: AuditEntr
     return answer(service().releases.sessions.ask(found, release_id, body.further, audit=audit))
 
 
-def _selection(collection: Collection, asked: NewRelease) -> Selection:
+def _selection(collection: Collection, asked: NewRelease) -> EpochSelection:
     first, last = _text(asked.first), _text(asked.last)
     if not isinstance(asked.epochs, UnsetType):
         if not (isinstance(first, UnsetType) and isinstance(last, UnsetType)):
@@ -128,6 +128,9 @@ def _selection(collection: Collection, asked: NewRelease) -> Selection:
         return Selection(listed=tuple(asked.epochs))
     span = epoch_range(first, last, collection.manifest.epoch_seconds)
     return Selection(span, bounded=not isinstance(last, UnsetType))
+        return EpochSelection(listed=tuple(asked.epochs))
+    span = span_of(first, last, collection.manifest.epoch_seconds)
+    return EpochSelection(span, bounded=not isinstance(last, UnsetType))
 
 
 def _text(bound: str | int | UnsetType) -> str | UnsetType:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.keys import Keys
     from deniable_aggregator.metrics.store_health import StoreHealth
     from deniable_aggregator.registry import Registry
-    from deniable_aggregator.releases.rollback_guard import Keeper
+    from deniable_aggregator.releases.rollback_guard import FileRollbackGuard
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +36,8 @@ class ServiceGauges(Collector):
     ingest: Ingest
     store_health: StoreHealth
     heads: Keeper
+    watch: Watch
+    heads: FileRollbackGuard
     keys: Keys
     registry: Registry
     clock: Clock

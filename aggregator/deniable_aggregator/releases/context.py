@@ -18,8 +18,8 @@ from deniable_aggregator.central.accounting import Installation
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.pooled_tallies import cells_of
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.kinds.contract import Facts, Part, Tallies
-from deniable_aggregator.releases.request import Selection
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
+from deniable_aggregator.releases.request import EpochSelection
 from deniable_aggregator.retention import first_kept
 from deniable_aggregator.store.protocols import Reports
 from deniable_aggregator.store.rows import EpochRow
@@ -36,7 +36,7 @@ _WIDEST = ("live", "closed", "releases")
 
 
 @dataclass(frozen=True, slots=True)
-class EpochSet:
+class ReleaseEpochs:
     """The epochs that a release reads, and those asked for that have too few reports for one.
 
     Both ascend. `too_few` is empty unless only releases may be read.
@@ -46,7 +46,9 @@ class EpochSet:
     too_few: tuple[int, ...] = ()
 
 
-def settled(store: Reports, collection: Collection, selection: Selection, now: float) -> EpochSet:
+def close_epochs(
+    store: Reports, collection: Collection, selection: EpochSelection, now: float
+) -> ReleaseEpochs:
     """The explicit epochs, each closed for good: what is counted now is counted for ever."""
     over = _over(store, collection, selection, now)
     stored = {row.epoch for row in store.epochs(collection.id) if row.closed_at is not None}
@@ -56,28 +58,32 @@ def settled(store: Reports, collection: Collection, selection: Selection, now: f
     return _with_enough(store, collection, over)
 
 
-def epochs_of(store: Reports, collection: Collection, selection: Selection, now: float) -> EpochSet:
+def select_epochs(
+    store: Reports, collection: Collection, selection: EpochSelection, now: float
+) -> ReleaseEpochs:
     """The explicit epochs, over if not closed; invalid-argument, epoch-open, too-few-reports."""
     return _with_enough(store, collection, _over(store, collection, selection, now))
 
 
-def _with_enough(store: Reports, collection: Collection, over: Sequence[int]) -> EpochSet:
+def _with_enough(store: Reports, collection: Collection, over: Sequence[int]) -> ReleaseEpochs:
     """Raises too-few-reports where no epoch is left."""
     if collection.manifest.read != "releases":
-        return EpochSet(tuple(over))
+        return ReleaseEpochs(tuple(over))
     known = {row.epoch: row.n for row in store.epochs(collection.id)}
     enough = {epoch for epoch in over if known.get(epoch, 0) >= collection.manifest.min_batch}
     if not enough:
         raise _too_few(collection, 0)
-    return EpochSet(tuple(sorted(enough)), tuple(each for each in over if each not in enough))
+    return ReleaseEpochs(tuple(sorted(enough)), tuple(each for each in over if each not in enough))
 
 
 def _over(
-    store: Reports, collection: Collection, selection: Selection, now: float
+    store: Reports, collection: Collection, selection: EpochSelection, now: float
 ) -> tuple[int, ...]:
     """Those asked for that are over, however few reports they have."""
     now = counted_at(now, store.spools())
-    calendar = _Calendar(collection, {row.epoch: row for row in store.epochs(collection.id)}, now)
+    calendar = _EpochCalendar(
+        collection, {row.epoch: row for row in store.epochs(collection.id)}, now
+    )
     asked = _asked(collection, selection, now)
     if selection.bounded or selection.listed is not None:
         calendar.refuse_open(asked)
@@ -88,13 +94,13 @@ def _over(
     return tuple(found)
 
 
-def facts_of(store: Reports, collection: Collection, epochs: Sequence[int]) -> Facts:
+def context_of(store: Reports, collection: Collection, epochs: Sequence[int]) -> ReleaseContext:
     """Of these epochs, which hold at least one report."""
     wanted = set(epochs)
     n = sum(row.n for row in store.epochs(collection.id) if row.epoch in wanted)
     if not n:
         raise _too_few(collection, n)
-    return Facts(
+    return ReleaseContext(
         collection=collection.id,
         domain=collection.manifest.domain,
         mechanism=collection.mechanism,
@@ -108,24 +114,24 @@ def facts_of(store: Reports, collection: Collection, epochs: Sequence[int]) -> F
     )
 
 
-def require_enough(collection: Collection, facts: Facts) -> None:
+def require_enough(collection: Collection, context: ReleaseContext) -> None:
     """Raise too-few-reports below the newest `min_batch`, all epochs together."""
-    if facts.n < collection.manifest.min_batch:
-        raise _too_few(collection, facts.n)
+    if context.n < collection.manifest.min_batch:
+        raise _too_few(collection, context.n)
 
 
-def tallies_of(store: Reports, collection: Collection, facts: Facts) -> Tallies:
+def tallies_of(store: Reports, collection: Collection, context: ReleaseContext) -> Tallies:
     """One part an epoch and cohort that has reports, whatever manifest they came under.
 
     ReportsGoneError where they are not all there: their time was over in between.
     """
-    parts: dict[tuple[int, int], Part] = {}
-    for row in cells_of(store, collection, facts.epochs):
+    parts: dict[tuple[int, int], TallyPart] = {}
+    for row in cells_of(store, collection, context.epochs):
         place = row.cell.epoch, row.cell.cohort
         known = parts.get(place)
         n, counts = (0, 0) if known is None else (known.n, known.counts)
-        parts[place] = Part(*place, n + row.n, row.tally + counts)
-    if sum(part.n for part in parts.values()) != facts.n:
+        parts[place] = TallyPart(*place, n + row.n, row.tally + counts)
+    if sum(part.n for part in parts.values()) != context.n:
         raise ReportsGoneError
     return Tallies(tuple(parts.values()))
 
@@ -135,7 +141,7 @@ class ReportsGoneError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Calendar:
+class _EpochCalendar:
     """Which epochs are over. All before `edge` are, by the clock; a life may have millions."""
 
     collection: Collection
@@ -174,7 +180,7 @@ class _Calendar:
         return stored or self.now > _closes(self.collection, epoch)
 
 
-def _asked(collection: Collection, selection: Selection, now: float) -> Sequence[int]:
+def _asked(collection: Collection, selection: EpochSelection, now: float) -> Sequence[int]:
     """Of the collection's life, and not so old that their tallies are due to go."""
     last = collection.last_epoch
     first = max(collection.first_epoch, first_kept(collection.manifest, now))

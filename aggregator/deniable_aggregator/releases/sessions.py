@@ -23,11 +23,16 @@ from deniable_aggregator.documents.releases import AnswerDocument
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.releases import charge_named
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.releases.context import facts_of, tallies_of
-from deniable_aggregator.releases.kinds.contract import Facts, Session, SessionPlan
-from deniable_aggregator.releases.request import Planner, opens_session, planned, terms
-from deniable_aggregator.releases.rollback_guard import UNWATCHED, Witness
-from deniable_aggregator.releases.serialize import answered
+from deniable_aggregator.releases.context import context_of, tallies_of
+from deniable_aggregator.releases.kinds.contract import PreparedSession, ReleaseContext, Session
+from deniable_aggregator.releases.request import (
+    PrepareRelease,
+    opens_session,
+    prepare_release,
+    request_terms,
+)
+from deniable_aggregator.releases.rollback_guard import NO_GUARD, RollbackGuard
+from deniable_aggregator.releases.serialize import answer_document
 from deniable_aggregator.store.protocols import Ledger, Reports
 from deniable_aggregator.store.rows import ChargeRow
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
@@ -49,12 +54,12 @@ class ReleaseStore(Ledger, Reports, Protocol):
     """What releases read, and where they are charged and kept."""
 
 
-class _TakenError(Exception):
+class _RecordTakenError(Exception):
     """The number belongs to another process's record."""
 
 
 @dataclass
-class _Journal:
+class _SessionRecords:
     """Keeps the records of one session from `number` on; the next one carries the entry."""
 
     store: Ledger
@@ -66,20 +71,22 @@ class _Journal:
     def __call__(self, record: bytes) -> None:
         if not self.store.add_record(self.release, self.number, record, audit=self.audit):
             self.taken = True
-            raise _TakenError
+            raise _RecordTakenError
         self.number += 1
         self.audit = None
 
 
-class Sessions:
+class ReleaseSessions:
     """The sessions of one process, one question at a time."""
 
-    def __init__(self, store: ReleaseStore, *, plan: Planner, heads: Witness = UNWATCHED) -> None:
+    def __init__(
+        self, store: ReleaseStore, *, prepare: PrepareRelease, heads: RollbackGuard = NO_GUARD
+    ) -> None:
         self._store = store
         self._heads = heads
-        self._planner = plan
+        self._prepare = prepare
         self._asking = threading.Lock()
-        self._open: dict[str, tuple[Session, _Journal]] = {}
+        self._open: dict[str, tuple[Session, _SessionRecords]] = {}
 
     def ask(
         self,
@@ -94,11 +101,11 @@ class Sessions:
         self._heads.keep()
         charged = charge_named(self._store, collection, release)
         self._refuse_expired(collection, charged)
-        facts = facts_of(self._store, collection, charged.epochs)
-        plan = self._planned_again(charged, facts)
+        context = context_of(self._store, collection, charged.epochs)
+        prepared = self._prepare_again(charged, context)
         try:
             with self._asking:
-                return self._answer(collection, release, question, plan, facts, audit)
+                return self._answer(collection, release, question, prepared, context, audit)
         except Problem:
             raise
         except REFUSALS as error:
@@ -111,8 +118,8 @@ class Sessions:
         """How many new questions it still answers. Problem: not-found, conflict."""
         charged = charge_named(self._store, collection, release)
         self._refuse_expired(collection, charged)
-        plan = self._planned_again(charged, facts_of(self._store, collection, charged.epochs))
-        return _left(plan, len(self._store.records(release)))
+        prepared = self._prepare_again(charged, context_of(self._store, collection, charged.epochs))
+        return _left(prepared, len(self._store.records(release)))
 
     def _refuse_expired(self, collection: Collection, charged: ChargeRow) -> None:
         """What is held in memory goes, too."""
@@ -126,9 +133,9 @@ class Sessions:
                 "more questions",
             )
 
-    def _planned_again(self, charged: ChargeRow, facts: Facts) -> SessionPlan:
+    def _prepare_again(self, charged: ChargeRow, context: ReleaseContext) -> PreparedSession:
         asked = json.loads(charged.terms)
-        plan = planned(self._planner, asked["mechanism"], asked["parameters"], facts)
+        prepared = prepare_release(self._prepare, asked["mechanism"], asked["parameters"], context)
         known = self._heads.records_of(charged.release)
         records = self._store.records(charged.release)
         if len(records) < known:
@@ -137,34 +144,34 @@ class Sessions:
                 f"release {charged.release} gave answers that this copy of the database has "
                 "forgotten: it takes no more questions",
             )
-        if not opens_session(plan) or not records:
+        if not opens_session(prepared) or not records:
             raise Problem(
                 "conflict",
                 f"release {charged.release} takes no questions: it opened no session",
             )
-        if terms(plan) != charged.terms:
+        if request_terms(prepared) != charged.terms:
             raise Problem(
                 "conflict",
-                f"release {charged.release} was opened by another version of {plan.mechanism}: "
+                f"release {charged.release} was opened by another version of {prepared.mechanism}: "
                 "it takes no more questions",
             )
-        return plan
+        return prepared
 
     def _answer(
         self,
         collection: Collection,
         release: str,
         question: Mapping[str, object],
-        plan: SessionPlan,
-        facts: Facts,
+        prepared: PreparedSession,
+        context: ReleaseContext,
         audit: AuditEntry | None,
     ) -> AnswerDocument:
         for _ in range(ATTEMPTS):
-            session, journal = self._standing(collection, release, plan, facts)
+            session, journal = self._standing(collection, release, prepared, context)
             journal.audit = audit
-            if not _left(plan, journal.number) and not session.knows(question):
+            if not _left(prepared, journal.number) and not session.knows(question):
                 self._remember(release, session, journal)
-                raise _exhausted(plan, release)
+                raise _exhausted(prepared, release)
             try:
                 drawn = session.ask(question)
             except Exception:
@@ -173,38 +180,44 @@ class Sessions:
             else:
                 self._remember(release, session, journal)
                 self._heads.keep_session(release, journal.number)
-                return answered(release, drawn, questions_left=_left(plan, journal.number))
+                return answer_document(
+                    release, drawn, questions_left=_left(prepared, journal.number)
+                )
         raise Problem(
             "unavailable", f"release {release} is being asked by others: ask again", retry_after=1
         )
 
     def _standing(
-        self, collection: Collection, release: str, plan: SessionPlan, facts: Facts
-    ) -> tuple[Session, _Journal]:
+        self,
+        collection: Collection,
+        release: str,
+        prepared: PreparedSession,
+        context: ReleaseContext,
+    ) -> tuple[Session, _SessionRecords]:
         """Taken out of the cache until its answer is there, and only if it is up to date."""
         if release in self._open:
             session, journal = self._open.pop(release)
             if not self._store.records(release, journal.number):
                 return session, journal
-        tallies = tallies_of(self._store, collection, facts)
+        tallies = tallies_of(self._store, collection, context)
         records = self._store.records(release)
-        journal = _Journal(self._store, release, len(records))
-        return plan.resume(tallies, records, journal), journal
+        journal = _SessionRecords(self._store, release, len(records))
+        return prepared.resume(tallies, records, journal), journal
 
-    def _remember(self, release: str, session: Session, journal: _Journal) -> None:
+    def _remember(self, release: str, session: Session, journal: _SessionRecords) -> None:
         while len(self._open) >= MOST_OPEN:
             del self._open[next(iter(self._open))]
         self._open[release] = session, journal
 
 
-def _left(plan: SessionPlan, records: int) -> int:
+def _left(prepared: PreparedSession, records: int) -> int:
     """The first record opens the session; a session of an earlier version may have too many."""
-    return max(0, plan.questions + 1 - records)
+    return max(0, prepared.questions + 1 - records)
 
 
-def _exhausted(plan: SessionPlan, release: str) -> Problem:
+def _exhausted(prepared: PreparedSession, release: str) -> Problem:
     return Problem(
         "conflict",
-        f"release {release} has answered the {plan.questions:,} questions that it was made for: "
-        "ask one of them again, or make another release with more questions",
+        f"release {release} has answered the {prepared.questions:,} questions that it was made "
+        "for: ask one of them again, or make another release with more questions",
     )

@@ -16,8 +16,8 @@ from deniable_aggregator.central.auctions import Buyers, Course, Menu
 from deniable_aggregator.central.guarantee import pure_rho
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.samplers.noise import two_sided_geometric
-from deniable_aggregator.releases.kinds import parameters, plan
-from deniable_aggregator.releases.kinds.contract import Facts, Part, Tallies
+from deniable_aggregator.releases.kinds import parameters, prepare
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 from support.central_auctions import GOODS, optimum_by_prices, uniform
@@ -30,7 +30,7 @@ from support.release_contexts import (
     SMALL,
     Vector,
     chain,
-    facts,
+    context,
     mechanism,
     messages,
     neighbours,
@@ -41,13 +41,13 @@ TINY = {"none": "label 0", "supply": 1}
 
 
 def shared(built: Any, counted: int, *, epochs: int = 1, read: str = "live", **more: Any) -> Any:
-    given = replace(facts(built, counted, epochs=epochs), read=read, repeat="once")
-    return plan("allocate", {"epsilon": "1", **TINY, **more}, given)
+    given = replace(context(built, counted, epochs=epochs), read=read, repeat="once")
+    return prepare("allocate", {"epsilon": "1", **TINY, **more}, given)
 
 
 def parts(*epochs: Vector) -> Tallies:
     return Tallies(
-        tuple(Part(t, 0, sum(c), np.array(c, dtype=np.int64)) for t, c in enumerate(epochs))
+        tuple(TallyPart(t, 0, sum(c), np.array(c, dtype=np.int64)) for t, c in enumerate(epochs))
     )
 
 
@@ -171,10 +171,10 @@ def test_the_noise_of_several_rounds_is_less_far_out_than_the_laplace_it_is_take
 
 def test_devices_that_answer_in_several_epochs_widen_the_average() -> None:
     built = mechanism("grr/1", 3, "2")
-    given = replace(facts(built, 800, epochs=4), read="live")
+    given = replace(context(built, 800, epochs=4), read="live")
     counted, widths = parts(*[(50, 100, 50), (80, 60, 60)] * 2), {}
     for repeat in ("once", "fresh"):
-        release = plan("allocate", {"epsilon": "1", **TINY}, replace(given, repeat=repeat))
+        release = prepare("allocate", {"epsilon": "1", **TINY}, replace(given, repeat=repeat))
         drawn: Any = release.draw(counted, Coins.derive(b"wide")).result
         row = drawn["allocation"][0]
         widths[repeat] = row["upper"] - row["lower"]
@@ -192,12 +192,12 @@ def test_the_prices_lead_to_an_allocation_of_about_the_best_welfare() -> None:
     built = mechanism("grr/1", GOODS + 1, "2")
     worths, menu, law = uniform(n, GOODS), Menu.singles(GOODS), MessageLaw(built)
     buyers, supply = Buyers(worths, menu), n // 10
-    facts_: Facts = replace(facts(built, n // rounds), read="live")
+    facts_: ReleaseContext = replace(context(built, n // rounds), read="live")
     prices: list[str] | str = "0"
     boards, each = [], n // rounds
     for t in range(rounds):
         asked = {"epsilon": "1", "supply": supply, "buyers": n, "rounds": rounds, "start": prices}
-        release = plan("allocate", {**asked, "none": "label 0"}, facts_)
+        release = prepare("allocate", {**asked, "none": "label 0"}, facts_)
         posted = np.zeros(GOODS) if prices == "0" else np.array([float(p) for p in prices])
         boards.append(posted)
         wanted = np.bincount(
@@ -250,8 +250,8 @@ def test_bits_and_wide_choices_are_no_goods_and_too_many_numbers_are_not_shown()
 
 def test_an_allocation_has_one_spelling_that_reads_back_as_itself() -> None:
     first = shared(SMALL["grr-4"], 4, supply="7", rounds="12", start="0.50")
-    spelled = {"supply": [7, 7, 7], "start": ["0.5"] * 3, "buyers": "reports", "rounds": 12}
-    assert first.parameters == {"none": "label 0", "epsilon": "1", **spelled}
+    decimal_text = {"supply": [7, 7, 7], "start": ["0.5"] * 3, "buyers": "reports", "rounds": 12}
+    assert first.parameters == {"none": "label 0", "epsilon": "1", **decimal_text}
     again = shared(SMALL["grr-4"], 4, **first.parameters)
     assert again.parameters == first.parameters
     assert {parameter.name for parameter in parameters("allocate")} == first.parameters.keys()

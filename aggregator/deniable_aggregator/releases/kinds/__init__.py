@@ -1,9 +1,9 @@
-"""Releases over what a collection counted: mechanisms of this room read raw integer tallies.
+"""Release kinds: each prepares a release over a collection, and draws it from raw integer tallies.
 
-    plan(mechanism, arguments, facts)    a priced request; reads no tally
-    parameters(mechanism)                what may be asked
+    prepare(mechanism, arguments, context)   a priced request; reads no tally
+    parameters(mechanism)                    its arguments
 
-A family is a module with PARAMETERS and `plan`; a new one is one line in FAMILIES.
+A kind is a module with PARAMETERS and `prepare`; a new one is one line in RELEASE_KINDS.
 """
 
 from __future__ import annotations
@@ -26,53 +26,11 @@ from deniable_aggregator.releases.kinds import (
     top_k,
 )
 from deniable_aggregator.releases.kinds.arguments import nearest
-from deniable_aggregator.releases.kinds.contract import Facts, Parameter, Plan
+from deniable_aggregator.releases.kinds.contract import Parameter, PreparedRelease, ReleaseContext
 from deniable_shared.errors import ParameterError
 
-__all__ = ["FAMILIES", "Family", "parameters", "plan"]
+__all__ = ["RELEASE_KINDS", "ReleaseKind", "parameters", "prepare"]
 
 
-class Family(Protocol):
-    """A kind of release."""
-
-    @property
-    def PARAMETERS(self) -> tuple[Parameter, ...]:  # noqa: N802  # a constant of its module
-        """What may be asked."""
-
-    def plan(self, arguments: Mapping[str, object], facts: Facts) -> Plan:
-        """The request, or ParameterError or CentralError with what is accepted instead."""
-
-
-FAMILIES: Mapping[str, Family] = MappingProxyType(
-    {
-        "allocate": allocate,
-        "exponential": exponential,
-        "histogram": histogram,
-        "median": median,
-        "mwem": mwem,
-        "noisy-max": noisy_max,
-        "price": price,
-        "queries": queries,
-        "sample-aggregate": sample_aggregate,
-        "small-db": small_db,
-        "top-k": top_k,
-    }
-)
-
-
-def parameters(mechanism: str) -> tuple[Parameter, ...]:
-    """What may be asked of a mechanism; ParameterError for one there is not."""
-    return _family(mechanism).PARAMETERS
-
-
-def plan(mechanism: str, arguments: Mapping[str, object], facts: Facts) -> Plan:
-    """A valid request over these facts; ParameterError or CentralError says what would be one."""
-    return _family(mechanism).plan(arguments, facts)
-
-
-def _family(mechanism: str) -> Family:
-    if mechanism not in FAMILIES:
-        raise ParameterError(
-            f"mechanism must not be {mechanism!r:.80}{nearest(mechanism, FAMILIES)}"
-        )
-    return FAMILIES[mechanism]
+class ReleaseKind(Protocol):
+    """A kind of release.

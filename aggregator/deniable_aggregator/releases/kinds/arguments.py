@@ -23,7 +23,7 @@ _SHARE = re.compile(r"[01](\.[0-9]{1,6})?")
 _WHOLE = re.compile(r"[0-9]{1,9}")
 
 
-def completed(
+def with_defaults(
     mechanism: str, accepted: Iterable[Parameter], arguments: Mapping[str, object]
 ) -> dict[str, object]:
     """The arguments with defaults filled in; ParameterError for one unknown or missing."""
@@ -87,12 +87,12 @@ def read_whole(argument: str, value: object, *, low: int, high: int) -> int:
     return value
 
 
-def spelled(value: Fraction) -> str:
+def decimal_text(value: Fraction) -> str:
     """The one spelling of an ε or a share."""
     return format_epsilon(value)
 
 
-def spelled_delta(delta: Fraction) -> str:
+def delta_text(delta: Fraction) -> str:
     """The one spelling of a δ that was read from a decimal, like 1e-6."""
     exact = _DIGITS.divide(Decimal(delta.numerator), Decimal(delta.denominator))
     return format(exact.normalize(_DIGITS), "e")

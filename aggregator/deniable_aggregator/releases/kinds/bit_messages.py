@@ -21,13 +21,13 @@ from deniable_shared.mechanisms.structure import IndependentBits, LabelReach, Sa
 
 
 @dataclass(frozen=True, slots=True)
-class FreeBits:
+class IndependentBitMessages:
     """m counts of ones, each report free in all of them."""
 
     size: int
     unit: int = 1
     blank: int = 0
-    told: Fraction = Fraction(1)
+    sampling_fraction: Fraction = Fraction(1)
 
     @property
     def most(self) -> int:
@@ -37,10 +37,10 @@ class FreeBits:
     def labels(self) -> LabelReach:
         return IndependentBits(self.size).one_report_moves(self.size)
 
-    def readings(self, counts: Counts) -> Counts:
+    def label_counts(self, counts: Counts) -> Counts:
         return counts
 
-    def on_tally(self, matrix: Matrix) -> Matrix:
+    def tally_matrix(self, matrix: Matrix) -> Matrix:
         return matrix
 
     def spread(self, matrix: Matrix) -> Counts:
@@ -52,7 +52,7 @@ class FreeBits:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldBits:
+class SampledBitMessages:
     """t = `sampled` of m = `size` places told: counts of tellings, then of ones."""
 
     size: int
@@ -61,7 +61,7 @@ class ToldBits:
     blank: int
 
     @property
-    def told(self) -> Fraction:
+    def sampling_fraction(self) -> Fraction:
         return Fraction(self.sampled, self.size)
 
     @property
@@ -73,11 +73,11 @@ class ToldBits:
         bits = SampledBits(self.size, self.sampled)
         return bits.one_report_moves(self.size, self.unit, self.blank)
 
-    def readings(self, counts: Counts) -> Counts:
-        readings: Counts = self.unit * counts[self.size :] - self.blank * counts[: self.size]
-        return readings
+    def label_counts(self, counts: Counts) -> Counts:
+        label_counts: Counts = self.unit * counts[self.size :] - self.blank * counts[: self.size]
+        return label_counts
 
-    def on_tally(self, matrix: Matrix) -> Matrix:
+    def tally_matrix(self, matrix: Matrix) -> Matrix:
         return np.concatenate([-self.blank * matrix, self.unit * matrix], axis=1)
 
     def spread(self, matrix: Matrix) -> Counts:

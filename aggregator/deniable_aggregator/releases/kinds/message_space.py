@@ -19,7 +19,7 @@ from deniable_shared.mechanisms.structure import LabelReach
 Counts = npt.NDArray[np.int64]
 
 
-class Messages(Protocol):
+class MessageSpace(Protocol):
     """The messages of one mechanism: no bound is ever below the maximum over all pairs of them."""
 
     @property
@@ -31,7 +31,7 @@ class Messages(Protocol):
         """What a report that tells of a label takes from its reading, supporting it or not."""
 
     @property
-    def told(self) -> Fraction:
+    def sampling_fraction(self) -> Fraction:
         """The share of labels that a report tells of."""
 
     @property
@@ -42,10 +42,10 @@ class Messages(Protocol):
     def labels(self) -> LabelReach:
         """Of the readings, one a label."""
 
-    def readings(self, counts: Counts) -> Counts:
+    def label_counts(self, counts: Counts) -> Counts:
         """One integer a label, from a tally."""
 
-    def on_tally(self, matrix: Matrix) -> Matrix:
+    def tally_matrix(self, matrix: Matrix) -> Matrix:
         """A matrix over the tally, from one over the readings: (rows, tally_size)."""
 
     def spread(self, matrix: Matrix) -> Counts:

@@ -19,10 +19,13 @@ from types import MappingProxyType
 from deniable_aggregator.estimate.payload_arrays import first_round
 from deniable_aggregator.estimate.protocols import CodeSetEstimator
 from deniable_aggregator.estimators import for_mechanism
-from deniable_aggregator.releases.kinds.bit_messages import FreeBits, ToldBits
-from deniable_aggregator.releases.kinds.message_space import Messages
-from deniable_aggregator.releases.kinds.point_messages import Labels, Points
-from deniable_aggregator.releases.kinds.set_messages import DesignSets, Subsets
+from deniable_aggregator.releases.kinds.bit_messages import (
+    IndependentBitMessages,
+    SampledBitMessages,
+)
+from deniable_aggregator.releases.kinds.message_space import MessageSpace
+from deniable_aggregator.releases.kinds.point_messages import DesignPointMessages, LabelMessages
+from deniable_aggregator.releases.kinds.set_messages import DesignSetMessages, SubsetMessages
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import released
 from deniable_shared.mechanisms.contract import Mechanism
@@ -34,12 +37,10 @@ from deniable_shared.mechanisms.structure import (
     Subset,
 )
 
-__all__ = ["Messages", "messages_of"]
-
 _UNIT_BITS = 16
 
 
-def messages_of(mechanism: Mechanism) -> Messages:
+def message_space_of(mechanism: Mechanism) -> MessageSpace:
     """The messages of a mechanism or of a chain; ParameterError for one that is not known."""
     structure = mechanism.structure
     if not mechanism.released or type(structure) not in _OF_STRUCTURE:
@@ -51,31 +52,34 @@ def messages_of(mechanism: Mechanism) -> Messages:
     return _OF_STRUCTURE[type(structure)](first_round(mechanism), structure)
 
 
-def _one_of(_form: Mechanism, structure: OneOf) -> Messages:
-    return Labels(structure.codes)
+def _one_of(_form: Mechanism, structure: OneOf) -> MessageSpace:
+    return LabelMessages(structure.codes)
 
 
-def _free_bits(_form: Mechanism, structure: IndependentBits) -> Messages:
-    return FreeBits(structure.bits)
+def _free_bits(_form: Mechanism, structure: IndependentBits) -> MessageSpace:
+    return IndependentBitMessages(structure.bits)
 
 
-def _told_bits(form: Mechanism, structure: SampledBits) -> Messages:
+def _told_bits(form: Mechanism, structure: SampledBits) -> MessageSpace:
     unit = 1 << _UNIT_BITS
-    return ToldBits(structure.bits, structure.sampled, unit, round(form.q * unit))
+    return SampledBitMessages(structure.bits, structure.sampled, unit, round(form.q * unit))
 
 
-def _subsets(_form: Mechanism, structure: Subset) -> Messages:
-    return Subsets(structure.codes, structure.held)
+def _subsets(_form: Mechanism, structure: Subset) -> MessageSpace:
+    return SubsetMessages(structure.codes, structure.held)
 
 
-def _design(form: Mechanism, structure: Design) -> Messages:
+def _design(form: Mechanism, structure: Design) -> MessageSpace:
     estimator = for_mechanism(form)
     if isinstance(estimator, CodeSetEstimator):
         return DesignSets(form.domain_size, structure, estimator)
     return Points.of(form, structure)
+    if isinstance(estimator, CodeSets):
+        return DesignSetMessages(form.domain_size, structure, estimator)
+    return DesignPointMessages.of(form, structure)
 
 
-_OF_STRUCTURE: Mapping[type, Callable[..., Messages]] = MappingProxyType(
+_OF_STRUCTURE: Mapping[type, Callable[..., MessageSpace]] = MappingProxyType(
     {
         Design: _design,
         IndependentBits: _free_bits,

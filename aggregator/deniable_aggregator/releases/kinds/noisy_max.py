@@ -13,16 +13,16 @@ from deniable_aggregator.central.selection import Declaration, Noise, NoisyMax, 
 from deniable_aggregator.central.selection.accuracy import geometric_tail_length
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
-    completed,
+    decimal_text,
     read_epsilon,
     read_name,
-    spelled,
+    with_defaults,
 )
-from deniable_aggregator.releases.kinds.contract import Facts, Parameter
+from deniable_aggregator.releases.kinds.contract import Parameter, ReleaseContext
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, selection_bars
 from deniable_aggregator.releases.kinds.selection import (
     SCORE_PARAMETERS,
-    Selecting,
+    PreparedSelection,
     declared,
     named,
     read_score,
@@ -37,18 +37,18 @@ PARAMETERS = (
 VERSION = 1
 
 
-def plan(arguments: Mapping[str, object], facts: Facts) -> Selecting[int]:
-    """ParameterError for arguments that are no request over these facts."""
-    complete = completed("noisy-max", PARAMETERS, arguments)
+def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> PreparedSelection[int]:
+    """ParameterError for arguments that are no request in this context."""
+    complete = with_defaults("noisy-max", PARAMETERS, arguments)
     epsilon = read_epsilon(complete["epsilon"])
     noise = Noise(read_name("noise", complete["noise"], tuple(Noise)))
-    score, parameters = read_score(facts, arguments, complete)
+    score, parameters = read_score(context, arguments, complete)
     declaration = declared(score, epsilon)
     levels = _levels(declaration, noise, len(score.candidates))
-    return Selecting(
+    return PreparedSelection(
         mechanism="noisy-max",
         version=VERSION,
-        parameters={**parameters, "noise": str(noise), "epsilon": spelled(epsilon)},
+        parameters={**parameters, "noise": str(noise), "epsilon": decimal_text(epsilon)},
         expected=selection_bars(score, levels),
         score=score,
         selector=NoisyMax(declaration, noise),

@@ -34,23 +34,23 @@ _MOST_PRODUCTS = 1 << 29
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class LabelMessages:
     """A histogram of K labels."""
 
     size: int
     unit: int = 1
     blank: int = 0
-    told: Fraction = Fraction(1)
+    sampling_fraction: Fraction = Fraction(1)
     most: int = 1
 
     @property
     def labels(self) -> LabelReach:
         return OneOf(self.size).one_report_moves(self.size)
 
-    def readings(self, counts: Counts) -> Counts:
+    def label_counts(self, counts: Counts) -> Counts:
         return counts
 
-    def on_tally(self, matrix: Matrix) -> Matrix:
+    def tally_matrix(self, matrix: Matrix) -> Matrix:
         return matrix
 
     def spread(self, matrix: Matrix) -> Counts:
@@ -61,7 +61,7 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class DesignPointMessages:
     """A histogram of messages that support several labels each."""
 
     decoder: MessageCodeEstimator
@@ -69,17 +69,17 @@ class Points:
     most: int
     unit: int = 1
     blank: int = 0
-    told: Fraction = Fraction(1)
+    sampling_fraction: Fraction = Fraction(1)
 
     @classmethod
-    def of(cls, form: Mechanism, design: Design) -> Points:
+    def of(cls, form: Mechanism, design: Design) -> DesignPointMessages:
         """The messages of a design; `form` is the mechanism of one round."""
         return cls(_decoder(form), _apart(form, design), min(design.held, form.domain_size))
 
-    def readings(self, counts: Counts) -> Counts:
+    def label_counts(self, counts: Counts) -> Counts:
         return self.decoder.supports(counts)
 
-    def on_tally(self, matrix: Matrix) -> Matrix:
+    def tally_matrix(self, matrix: Matrix) -> Matrix:
         return self.decoder.held(matrix)
 
     def spread(self, matrix: Matrix) -> Counts:

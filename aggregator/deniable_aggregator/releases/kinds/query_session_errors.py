@@ -14,7 +14,7 @@ from deniable_aggregator.central.queries import OnlinePlan
 from deniable_aggregator.central.queries.online_weights import STEP
 from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_aggregator.estimate.channel import Floats
-from deniable_aggregator.releases.kinds.contract import Facts, TypicalError
+from deniable_aggregator.releases.kinds.contract import ReleaseContext, TypicalError
 from deniable_aggregator.releases.kinds.error_simulation import (
     Population,
     coins_of,
@@ -28,12 +28,12 @@ _STEEPNESS = (0, 1, 2)
 _MOST_ASKED = 100
 
 
-def question_errors(
-    facts: Facts, plan: OnlinePlan, request: Mapping[str, object]
+def query_session_errors(
+    context: ReleaseContext, plan: OnlinePlan, request: Mapping[str, object]
 ) -> tuple[TypicalError, ...]:
     """Empty where simulating takes long."""
     asked = min(plan.demand.queries, _MOST_ASKED)
-    chances = uniforms((asked, facts.domain.size), coins_of(facts, request, "questions"))
+    chances = uniforms((asked, context.domain.size), coins_of(context, request, "questions"))
     questions = (chances < 0.5).astype(np.float64)
 
     def errors(people: Population, signals: Floats, coins: Coins) -> Floats:
@@ -42,10 +42,10 @@ def question_errors(
 
     return worst(
         f"largest error of {asked} random questions, as a share",
-        facts,
+        context,
         request,
-        runs=runs_for(len(_STEEPNESS) * asked * (facts.domain.size + 64)),
-        populations=[Population.steep(facts.domain.size, each) for each in _STEEPNESS],
+        runs=runs_for(len(_STEEPNESS) * asked * (context.domain.size + 64)),
+        populations=[Population.steep(context.domain.size, each) for each in _STEEPNESS],
         errors=errors,
     )
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.releases.kinds.message_spaces import Messages, messages_of
+from deniable_aggregator.releases.kinds.message_space import MessageSpace
+from deniable_aggregator.releases.kinds.message_spaces import message_space_of
 from deniable_aggregator.releases.kinds.norms import (
     MOST_STEPS,
     Matrix,
@@ -28,10 +29,10 @@ from deniable_shared.mechanisms.structure import LabelReach
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reach:
+class Sensitivity:
     """The sensitivities of A·tally under one report replaced; ParameterError where too dear."""
 
-    messages: Messages
+    messages: MessageSpace
     matrix: Matrix
 
     @property
@@ -58,16 +59,16 @@ class Reach:
         return self.messages.norms(self.matrix)[1]
 
 
-def reach(mechanism: Mechanism, matrix: npt.ArrayLike) -> Reach:
+def reach(mechanism: Mechanism, matrix: npt.ArrayLike) -> Sensitivity:
     """Of an integer matrix of one row an answer, one column a count of the tally.
 
     ParameterError for a mechanism this room does not know, and for a matrix of another shape or of
     floats.
     """
     rows = checked_matrix(matrix, mechanism.tally_size)
-    return Reach(messages_of(mechanism), np.ascontiguousarray(rows))
+    return Sensitivity(message_space_of(mechanism), np.ascontiguousarray(rows))
 
 
-def label_reach(mechanism: Mechanism) -> LabelReach:
+def label_sensitivity(mechanism: Mechanism) -> LabelReach:
     """Of the readings themselves, one row a label, in closed form and for any number of labels."""
-    return messages_of(mechanism).labels
+    return message_space_of(mechanism).labels

@@ -36,14 +36,14 @@ from deniable_shared.mechanisms.structure import Design, LabelReach, Subset
 
 
 @dataclass(frozen=True, slots=True)
-class Subsets:
+class SubsetMessages:
     """Counts of `size` labels, of which a report holds any `held`."""
 
     size: int
     held: int
     unit: int = 1
     blank: int = 0
-    told: Fraction = Fraction(1)
+    sampling_fraction: Fraction = Fraction(1)
 
     @property
     def most(self) -> int:
@@ -53,10 +53,10 @@ class Subsets:
     def labels(self) -> LabelReach:
         return Subset(self.size, self.held).one_report_moves(self.size)
 
-    def readings(self, counts: Counts) -> Counts:
+    def label_counts(self, counts: Counts) -> Counts:
         return counts
 
-    def on_tally(self, matrix: Matrix) -> Matrix:
+    def tally_matrix(self, matrix: Matrix) -> Matrix:
         return matrix
 
     def spread(self, matrix: Matrix) -> Counts:
@@ -69,7 +69,7 @@ class Subsets:
 
 
 @dataclass(frozen=True, slots=True)
-class DesignSets:
+class DesignSetMessages:
     """Counts of the codes of a design, the first `size` of them labels."""
 
     size: int
@@ -77,7 +77,7 @@ class DesignSets:
     estimator: CodeSetEstimator
     unit: int = 1
     blank: int = 0
-    told: Fraction = Fraction(1)
+    sampling_fraction: Fraction = Fraction(1)
 
     @property
     def most(self) -> int:
@@ -87,10 +87,10 @@ class DesignSets:
     def labels(self) -> LabelReach:
         return self.design.one_report_moves(self.size)
 
-    def readings(self, counts: Counts) -> Counts:
+    def label_counts(self, counts: Counts) -> Counts:
         return counts[: self.size]
 
-    def on_tally(self, matrix: Matrix) -> Matrix:
+    def tally_matrix(self, matrix: Matrix) -> Matrix:
         unused = np.zeros((len(matrix), self.design.codes - self.size), dtype=np.int64)
         return np.concatenate([matrix, unused], axis=1)
 

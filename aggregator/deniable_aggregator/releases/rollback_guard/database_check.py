@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deniable_aggregator.errors import StoreError, StoreReplacedError, StoreUnavailableError
 from deniable_aggregator.problem import Problem, jittered
-from deniable_aggregator.releases.rollback_guard.guard import BEHIND, Keeper
+from deniable_aggregator.releases.rollback_guard.guard import BEHIND, FileRollbackGuard
 from deniable_aggregator.suspension import RETRY_SECONDS, Suspension
 
 if TYPE_CHECKING:
@@ -28,10 +28,12 @@ UNREADABLE = (
 logger = logging.getLogger(__name__)
 
 
-class DatabaseGuard:
+class DatabaseCheck:
     """Call `look` when the database is opened and at each housekeeping tick."""
 
-    def __init__(self, store: Maintenance, keeper: Keeper, suspension: Suspension) -> None:
+    def __init__(
+        self, store: Maintenance, keeper: FileRollbackGuard, suspension: Suspension
+    ) -> None:
         self._store = store
         self._keeper = keeper
         self._suspension = suspension

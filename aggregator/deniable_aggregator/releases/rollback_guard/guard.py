@@ -46,7 +46,7 @@ class HeadStore(Audit, Collections, Ledger, TokenStore, Protocol):
     """The parts of a store whose ends the file knows, and whether it has tokens."""
 
 
-class Witness(Protocol):
+class RollbackGuard(Protocol):
     """Knows outside of the database how far ledger, log and sessions have come."""
 
     def keep(self) -> None:
@@ -62,7 +62,7 @@ class Witness(Protocol):
         ...
 
 
-class _Unwatched:
+class _NoGuard:
     def keep(self) -> None:
         """Nothing outside is kept."""
 
@@ -73,12 +73,12 @@ class _Unwatched:
         """Nothing outside is kept."""
 
 
-UNWATCHED: Witness = _Unwatched()
+NO_GUARD: RollbackGuard = _NoGuard()
 """For a store without a data directory."""
 
 
-class Keeper:
-    """See `Witness`. Thread-safe, and safe beside other processes of one data directory."""
+class FileRollbackGuard:
+    """See `RollbackGuard`. Thread-safe, and safe beside other processes of one data directory."""
 
     def __init__(self, data: Path, store: HeadStore) -> None:
         self._data = data

@@ -33,7 +33,7 @@ _EMPTY = End()
 
 
 @dataclass(frozen=True, slots=True)
-class Charged:
+class RecentCharge:
     """A charge without its request; `head` in hex is the ledger's after it."""
 
     collection: str
@@ -70,7 +70,7 @@ class Heads:
     ledger: End = _EMPTY
     log: End = _EMPTY
     audit: End = _EMPTY
-    charges: tuple[Charged, ...] = ()
+    charges: tuple[RecentCharge, ...] = ()
     totals: dict[str, int] = field(default_factory=dict)
     sessions: dict[str, int] = field(default_factory=dict)
     unknown: bool = False
@@ -87,7 +87,7 @@ class Heads:
     def after(self, row: ChargeRow) -> Heads:
         """With one charge more."""
         head = extended(bytes.fromhex(self.ledger.head), row).hex()
-        more = Charged(
+        more = RecentCharge(
             collection=row.collection,
             release=row.release,
             terms=row.terms.decode(),

@@ -34,7 +34,7 @@ from deniable_aggregator.releases.rollback_guard.guard import (
     is_owed,
     without_deleted,
 )
-from deniable_aggregator.releases.rollback_guard.heads import Charged, Heads
+from deniable_aggregator.releases.rollback_guard.heads import Heads, RecentCharge
 from deniable_aggregator.store.ledger_chain import End, head_of
 from deniable_aggregator.store.protocols import Audit, Ledger
 from deniable_aggregator.store.rows import ChargeRow
@@ -46,7 +46,7 @@ MOST_RECORDS = 1 << 53
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class Reconciliation:
     """What was charged; which collections lost their whole budget, and which the database lost."""
 
     charged: tuple[ChargeRow, ...] = ()
@@ -61,7 +61,7 @@ def reconcile(
     now: float,
     *,
     audit: AuditEntry | None,
-) -> Gap:
+) -> Reconciliation:
     """Charge the gap and take the file along; nothing where there is none.
 
     The audit log has an entry of it, which names the collections that the database has lost.
@@ -69,7 +69,7 @@ def reconcile(
     with heads_file.exclusive(data):
         heads = heads_file.read(data)
         if heads is None:
-            return Gap()
+            return Reconciliation()
         there = frozenset(store.collections())
         heads = without_deleted(heads, store)
         lost = tuple(sorted(heads.known - there))
@@ -81,7 +81,7 @@ def reconcile(
             if cut:
                 _record(store, audit)
                 heads_file.write(data, followed(replace(heads, audit=End()), store))
-            return Gap(lost=lost)
+            return Reconciliation(lost=lost)
         audit = detailed(audit, lost=lost or None)
         known = [each for each in collections if each.id in there]
         gap = replace(_gap(heads, store, known, now), lost=lost)
@@ -109,7 +109,9 @@ def _record(store: Audit, audit: AuditEntry | None) -> None:
         store.record_act(audit)
 
 
-def _gap(heads: Heads, store: HeadStore, collections: Sequence[Collection], now: float) -> Gap:
+def _gap(
+    heads: Heads, store: HeadStore, collections: Sequence[Collection], now: float
+) -> Reconciliation:
     """What is missing of these collections, which are in the store."""
     rows = store.ledger()
     ids = {each.id for each in collections}
@@ -119,7 +121,7 @@ def _gap(heads: Heads, store: HeadStore, collections: Sequence[Collection], now:
         *_drawn_again(heads, store, rows),
         *(_whole(each, now) for each in collections if each.id in whole),
     ]
-    return Gap(tuple(found), tuple(sorted(whole)))
+    return Reconciliation(tuple(found), tuple(sorted(whole)))
 
 
 def _owed(heads: Heads, lost: Sequence[str]) -> tuple[str, ...]:
@@ -167,7 +169,7 @@ def _exhausted(
     return frozenset(older).intersection(collections)
 
 
-def _same_before(recent: Sequence[Charged], rows: Sequence[ChargeRow], first: int) -> bool:
+def _same_before(recent: Sequence[RecentCharge], rows: Sequence[ChargeRow], first: int) -> bool:
     """Whether the database's first charges are those that the file holds no more."""
     if first == 0:
         return True
