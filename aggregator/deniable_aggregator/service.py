@@ -63,7 +63,7 @@ class Service:
         self.store = store
         self._lock = lock
         self.suspension = Suspension()
-        self.database.look()
+        self.database.check()
         last = store.latest_key_list()
         self.clock_watch = ClockWatch(
             clock,
@@ -86,7 +86,7 @@ class Service:
             store,
             trusted=[self.keys.trust],
             shared=settings.shared,
-            once_known=lambda: self.heads.known,
+            once_known=lambda: self.rollback_guard.collection_ids,
         )
         self.voucher_keys = VoucherKeys.open(settings.data / "keys")
         self.ingest = Ingest(
@@ -196,7 +196,7 @@ class Service:
         return Provider(self.settings, clock=self.clock)
 
     @cached_property
-    def heads(self) -> FileRollbackGuard:
+    def rollback_guard(self) -> FileRollbackGuard:
         """What the data directory knows of the database's age."""
         from deniable_aggregator.releases.rollback_guard import FileRollbackGuard
 
@@ -207,7 +207,7 @@ class Service:
         """Whether the database is the one that the data directory knows."""
         from deniable_aggregator.releases.rollback_guard.database_check import DatabaseCheck
 
-        return DatabaseCheck(self.store, self.heads, self.suspension)
+        return DatabaseCheck(self.store, self.rollback_guard, self.suspension)
 
     def reconcile(self, *, audit: AuditEntry | None) -> Reconciliation:
         """Charge what an older copy of the database has forgotten; uploads and releases go on.
@@ -216,12 +216,12 @@ class Service:
         """
         from deniable_aggregator.releases.rollback_guard.reconcile import reconcile
 
-        self.database.look()
+        self.database.check()
         self.database.require_same()
         gap = reconcile(
             self.settings.data, self.store, self.registry.all(), self.now(), audit=audit
         )
-        self.database.look()
+        self.database.check()
         return gap
 
     def register(
@@ -236,7 +236,7 @@ class Service:
         applied = self.registry.apply(envelope, replace=replace, audit=audit)
         if applied.created:
             self.store.rest(at_once=True)
-            self.database.look()
+            self.database.check()
             self._charge_again(applied.manifest.collection)
         return applied
 
@@ -257,10 +257,10 @@ class Service:
         self.database.require()
         self.registry.delete(collection, clock=self.now, audit=audit)
         self.store.rest(at_once=True)
-        self.database.look()
+        self.database.check()
 
     def _charge_again(self, collection: str) -> None:
-        if collection in self.heads.owed:
+        if collection in self.rollback_guard.owed_collections:
             entry = AuditEntry.of("ledger-reconciled", actor="registration", at=self.clock())
             self.reconcile(audit=entry)
 
@@ -274,7 +274,7 @@ class Service:
             self.store,
             clock=self.now,
             prepare=kinds.prepare,
-            heads=self.heads,
+            guard=self.rollback_guard,
             count=self.metrics.count_release,
             tracer=self.tracer,
         )
@@ -289,6 +289,8 @@ class Service:
             ingest=self.ingest,
             store_health=self.store_health,
             heads=self.heads,
+            watch=self.watch,
+            guard=self.rollback_guard,
             keys=self.keys,
             registry=self.registry,
             clock=self.clock,
@@ -315,6 +317,9 @@ class Service:
             self.store_health.check()
             self.rates.sample()
             if self.database.look():
+            self.watch.look()
+            self.pace.look()
+            if self.database.check():
                 self._do_chores()
             else:
                 self.store.lead(willing=False)
@@ -332,7 +337,7 @@ class Service:
                 changes.record_confirmation(self.store, confirmed)
             self._maintenance.run()
             self.metrics.led_at.set(self.clock())
-        self.heads.follow()
+        self.rollback_guard.try_advance()
 
     def close(self) -> None:
         """Write what is in memory, close the store, let the directory go."""

@@ -164,8 +164,10 @@ def test_a_draw_whose_result_was_lost_is_charged_twice(restarted: Restarted) -> 
     store, collection = restarted.spender.world.service.store, restarted.spender.collection
     world = ReleaseWorld(restarted.spender.world, collection, entropy=stream())
     request = asked("0.25", epochs=over(FIRST))
-    prepare, facts = world.releases._valid(collection, request, ReleaseEpochs((FIRST,)))
-    store.charge(world.releases._row(collection, prepare, facts), admitted, audit=None)
+    prepare, facts = world.releases._prepare_in_context(
+        collection, request, ReleaseEpochs((FIRST,))
+    )
+    store.charge(world.releases._charge_row(collection, prepare, facts), admitted, audit=None)
     restarted.save()
     restarted.release("0.25")  # draws what was charged, and shows it
     restarted.go_back()

@@ -1,8 +1,8 @@
 """Small honest releases to keep a ledger with: noisy counts, and a session that tells them singly.
 
 `prepare` is what a service calls. "counts" adds two-sided geometric noise to every count,
-e^−ε/m for a report that moves m of them; "talk" opens with nothing and answers {"label": place} with one count,
-ε/m each, for as many places as there are: together ε.
+e^−ε/m for a report that moves m of them; "talk" opens with nothing and answers {"label": place}
+with one count, ε/m each, for as many places as there are: together ε.
 """
 
 from __future__ import annotations

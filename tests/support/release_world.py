@@ -88,7 +88,7 @@ class ReleaseWorld:
             clock=self.world.clock,
             prepare=self.prepare,
             entropy=self.entropy or secrets.token_bytes,
-            heads=service.heads,
+            guard=service.rollback_guard,
         )
         service.releases = self.releases
 

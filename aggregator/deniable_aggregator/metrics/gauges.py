@@ -37,7 +37,7 @@ class ServiceGauges(Collector):
     store_health: StoreHealth
     heads: Keeper
     watch: Watch
-    heads: FileRollbackGuard
+    guard: FileRollbackGuard
     keys: Keys
     registry: Registry
     clock: Clock
@@ -82,7 +82,7 @@ class ServiceGauges(Collector):
         yield GaugeMetricFamily(
             "deniable_ledger_behind",
             "Whether releases wait for `deniable ledger reconcile`.",
-            int(self.heads.behind),
+            int(self.guard.behind),
         )
 
     def _key_gauges(self) -> Iterator[Metric]:

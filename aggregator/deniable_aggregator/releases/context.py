@@ -69,8 +69,8 @@ def _with_enough(store: Reports, collection: Collection, over: Sequence[int]) ->
     """Raises too-few-reports where no epoch is left."""
     if collection.manifest.read != "releases":
         return ReleaseEpochs(tuple(over))
-    known = {row.epoch: row.n for row in store.epochs(collection.id)}
-    enough = {epoch for epoch in over if known.get(epoch, 0) >= collection.manifest.min_batch}
+    counts = {row.epoch: row.n for row in store.epochs(collection.id)}
+    enough = {epoch for epoch in over if counts.get(epoch, 0) >= collection.manifest.min_batch}
     if not enough:
         raise _too_few(collection, 0)
     return ReleaseEpochs(tuple(sorted(enough)), tuple(each for each in over if each not in enough))
@@ -84,14 +84,14 @@ def _over(
     calendar = _EpochCalendar(
         collection, {row.epoch: row for row in store.epochs(collection.id)}, now
     )
-    asked = _asked(collection, selection, now)
+    epochs = _selected_epochs(collection, selection, now)
     if selection.bounded or selection.listed is not None:
-        calendar.refuse_open(asked)
-    found = calendar.over(asked)
-    if not found:
+        calendar.refuse_open(epochs)
+    over = calendar.over(epochs)
+    if not over:
         raise _too_few(collection, 0)
-    _check_size(collection, len(found))
-    return tuple(found)
+    _check_size(collection, len(over))
+    return tuple(over)
 
 
 def context_of(store: Reports, collection: Collection, epochs: Sequence[int]) -> ReleaseContext:
@@ -128,8 +128,8 @@ def tallies_of(store: Reports, collection: Collection, context: ReleaseContext) 
     parts: dict[tuple[int, int], TallyPart] = {}
     for row in cells_of(store, collection, context.epochs):
         place = row.cell.epoch, row.cell.cohort
-        known = parts.get(place)
-        n, counts = (0, 0) if known is None else (known.n, known.counts)
+        part = parts.get(place)
+        n, counts = (0, 0) if part is None else (part.n, part.counts)
         parts[place] = TallyPart(*place, n + row.n, row.tally + counts)
     if sum(part.n for part in parts.values()) != context.n:
         raise ReportsGoneError
@@ -153,23 +153,23 @@ class _EpochCalendar:
         manifest = self.collection.manifest
         return epoch_at(max(0, self.now - manifest.grace_seconds), manifest.epoch_seconds) - 1
 
-    def refuse_open(self, asked: Sequence[int]) -> None:
-        unsure = asked
-        if isinstance(asked, range):
-            unsure = range(max(asked.start, self.edge), asked.stop)
+    def refuse_open(self, epochs: Sequence[int]) -> None:
+        unsure = epochs
+        if isinstance(epochs, range):
+            unsure = range(max(epochs.start, self.edge), epochs.stop)
         for epoch in unsure:
             if not self.is_over(epoch):
                 raise _still_open(self.collection, epoch)
 
-    def over(self, asked: Sequence[int]) -> list[int]:
+    def over(self, epochs: Sequence[int]) -> list[int]:
         """Those asked for that are over; without reports only where that is a secret."""
-        wanted = asked if isinstance(asked, range) else frozenset(asked)
+        wanted = epochs if isinstance(epochs, range) else frozenset(epochs)
         if self.collection.manifest.read != "releases":
             counted = [epoch for epoch, row in self.rows.items() if row.n]
             return sorted(epoch for epoch in counted if epoch in wanted and self.is_over(epoch))
-        past: Iterable[int] = (epoch for epoch in asked if epoch < self.edge)
-        if isinstance(asked, range):
-            past = range(asked.start, min(asked.stop, self.edge))
+        past: Iterable[int] = (epoch for epoch in epochs if epoch < self.edge)
+        if isinstance(epochs, range):
+            past = range(epochs.start, min(epochs.stop, self.edge))
             _check_size(self.collection, len(past))
         late = [epoch for epoch in (*self.rows, self.edge, self.edge + 1) if epoch in wanted]
         return sorted({*past, *filter(self.is_over, late)})
@@ -180,7 +180,9 @@ class _EpochCalendar:
         return stored or self.now > _closes(self.collection, epoch)
 
 
-def _asked(collection: Collection, selection: EpochSelection, now: float) -> Sequence[int]:
+def _selected_epochs(
+    collection: Collection, selection: EpochSelection, now: float
+) -> Sequence[int]:
     """Of the collection's life, and not so old that their tallies are due to go."""
     last = collection.last_epoch
     first = max(collection.first_epoch, first_kept(collection.manifest, now))

@@ -88,22 +88,22 @@ def request_digest(
     collection: Collection, prepared: PreparedRelease, epochs: Sequence[int], *, tally: bytes
 ) -> bytes:
     """Equal for equal requests over the same explicit epochs and counts."""
-    asked = {
+    fields = {
         "collection": collection.id,
         "identity": collection.manifest.identity.hex(),
         "epochs": list(epochs),
         "tally": tally.hex(),
     }
-    return sha256(canonical_json(asked) + request_terms(prepared)).digest()
+    return sha256(canonical_json(fields) + request_terms(prepared)).digest()
 
 
 def tally_digest(cells: Iterable[CellTally]) -> bytes:
     """Of cells in their order: which they are, their n, their counts."""
-    found = sha256()
+    digest = sha256()
     for row in cells:
         cell = row.cell
-        found.update(
+        digest.update(
             f"{cell.epoch} {cell.manifest_version} {cell.cohort} {row.n} {len(row.tally)} ".encode()
         )
-        found.update(row.tally.tobytes())
-    return found.digest()
+        digest.update(row.tally.tobytes())
+    return digest.digest()

@@ -71,15 +71,15 @@ def planned_document(
 
 
 def release_document(
-    release: str, created: int, known: PlannedDocument, drawn: ReleaseResult
+    release: str, created: int, planned: PlannedDocument, result: ReleaseResult
 ) -> ReleaseDocument:
-    """What is kept and shown for ever; `known` is what was `public` before."""
+    """What is stored and answered from then on."""
     return ReleaseDocument(
-        **msgspec.structs.asdict(known),
+        **msgspec.structs.asdict(planned),
         release=release,
         created=created,
-        result=dict(drawn.result),
-        error_bars=_bar_documents(drawn.error_bars),
+        result=dict(result.result),
+        error_bars=_bar_documents(result.error_bars),
     )
 
 
@@ -88,15 +88,15 @@ def canonical_bytes(document: PlannedDocument) -> bytes:
     return canonical_json(msgspec.to_builtins(document))
 
 
-def answer_document(release: str, drawn: ReleaseResult, *, questions_left: int) -> AnswerDocument:
+def answer_document(release: str, result: ReleaseResult, *, questions_left: int) -> AnswerDocument:
     """The answer to a question in an open session."""
     return AnswerDocument(
-        release, dict(drawn.result), _bar_documents(drawn.error_bars), questions_left
+        release, dict(result.result), _bar_documents(result.error_bars), questions_left
     )
 
 
 def quote_document(
-    known: PlannedDocument,
+    planned: PlannedDocument,
     expected: Iterable[ErrorBar],
     *,
     budget: BudgetDocument,
@@ -109,7 +109,7 @@ def quote_document(
     `after` is the budget behind it, the same where it was paid for, none where it is refused.
     """
     return QuoteDocument(
-        **msgspec.structs.asdict(known),
+        **msgspec.structs.asdict(planned),
         expected=_bar_documents(expected),
         budget=budget,
         after=after,

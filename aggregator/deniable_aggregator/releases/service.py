@@ -72,7 +72,7 @@ FAILED = (
 
 @dataclass(frozen=True, slots=True)
 class StoredRelease:
-    """A release as it is kept; `new` if this request made it."""
+    """A release as it is stored; `new` if this request made it."""
 
     row: ResultRow
     new: bool
@@ -92,7 +92,7 @@ class ReleaseService:
         clock: Clock,
         prepare: PrepareRelease,
         entropy: Callable[[int], bytes] = secrets.token_bytes,
-        heads: RollbackGuard = NO_GUARD,
+        guard: RollbackGuard = NO_GUARD,
         count: Callable[[str], None] = _ignore_outcome,
         tracer: Tracer = NO_TRACER,
     ) -> None:
@@ -102,23 +102,23 @@ class ReleaseService:
         self._clock = clock
         self._prepare = prepare
         self._entropy = entropy
-        self._heads = heads
+        self._guard = guard
         self._count = count
-        self.sessions = ReleaseSessions(store, prepare=prepare, heads=heads)
+        self.sessions = ReleaseSessions(store, prepare=prepare, guard=guard)
 
     def quote(self, collection: Collection, request: ReleaseRequest) -> QuoteDocument:
         """What it would cost, how far off it may be, what is left. Nothing is charged."""
         with self._tracer.span("release") as span:
             span.collection = collection.id
-            priced = self._priced(collection, request)
+            quote = self._quote(collection, request)
             span.outcome = "priced"
-            return priced
+            return quote
 
-    def _priced(self, collection: Collection, request: ReleaseRequest) -> QuoteDocument:
+    def _quote(self, collection: Collection, request: ReleaseRequest) -> QuoteDocument:
         epochs = select_epochs(self._store, collection, request.selection, self._clock())
-        prepared, context = self._valid(collection, request, epochs)
-        known = _planned_document(prepared, context, epochs)
-        row = self._row(collection, prepared, context)
+        prepared, context = self._prepare_in_context(collection, request, epochs)
+        planned = _planned_document(prepared, context, epochs)
+        row = self._charge_row(collection, prepared, context)
         paid = self._store.charge_for(collection.id, row.request)
         account = account_of(collection, self._store.charges(collection.id))
         after, refusal = account, None
@@ -128,7 +128,7 @@ class ReleaseService:
             except AccountError as error:
                 refusal = str(error)
         return quote_document(
-            known,
+            planned,
             prepared.expected,
             budget=budget_document(account, context.epochs),
             after=None if refusal else budget_document(after, context.epochs),
@@ -145,39 +145,39 @@ class ReleaseService:
         try:
             with self._tracer.span("release") as span:
                 span.collection = collection.id
-                shown = self._made(collection, request, audit)
-                span.outcome = outcome = "made" if shown.new else "repeated"
-                return shown
+                release = self._make(collection, request, audit)
+                span.outcome = outcome = "made" if release.new else "repeated"
+                return release
         except Problem as problem:
             outcome = problem.slug
             raise
         finally:
             self._count(outcome)
 
-    def _made(
+    def _make(
         self, collection: Collection, request: ReleaseRequest, audit: AuditEntry | None
     ) -> StoredRelease:
-        self._heads.keep()
+        self._guard.advance()
         epochs = close_epochs(self._store, collection, request.selection, self._clock())
-        prepared, context = self._valid(collection, request, epochs)
-        known = _planned_document(prepared, context, epochs)
-        charged = self._charged(collection, self._row(collection, prepared, context), audit)
+        prepared, context = self._prepare_in_context(collection, request, epochs)
+        planned = _planned_document(prepared, context, epochs)
+        charged = self._charge(collection, self._charge_row(collection, prepared, context), audit)
         stored = self._store.result(charged.release)
         if stored is not None:
             return StoredRelease(stored, new=False)
-        self._heads.keep()  # what is drawn must be known as charged outside of the database too
+        self._guard.advance()  # the file must know of the charge before the draw
         try:
-            drawn, record = _draw(prepared, tallies_of(self._store, collection, context))
-            shown = self._kept(
-                release_document(charged.release, charged.created, known, drawn), record
+            result, record = _draw(prepared, tallies_of(self._store, collection, context))
+            release = self._store_release(
+                release_document(charged.release, charged.created, planned, result), record
             )
-            self._heads.keep()  # and what is shown as drawn
-            return shown
+            self._guard.advance()  # and that it was drawn
+            return release
         except Exception:
             logger.error("release %s of %s failed", charged.release, collection.id)
             raise Problem("release-failed", FAILED, release=charged.release) from None
 
-    def _valid(
+    def _prepare_in_context(
         self, collection: Collection, request: ReleaseRequest, epochs: ReleaseEpochs
     ) -> tuple[PreparedRelease, ReleaseContext]:
         context = context_of(self._store, collection, epochs.read)
@@ -186,7 +186,7 @@ class ReleaseService:
             self._prepare, request.mechanism, request.arguments, context
         ), context
 
-    def _row(
+    def _charge_row(
         self, collection: Collection, prepared: PreparedRelease, context: ReleaseContext
     ) -> ChargeRow:
         """The charge, under an id that tells neither time nor counts."""
@@ -205,12 +205,12 @@ class ReleaseService:
             created=int(self._clock()),
         )
 
-    def _charged(
+    def _charge(
         self, collection: Collection, row: ChargeRow, audit: AuditEntry | None
     ) -> ChargeRow:
-        known = self._store.charge_for(collection.id, row.request)
-        if known is not None:
-            return known
+        paid = self._store.charge_for(collection.id, row.request)
+        if paid is not None:
+            return paid
         decide = _BudgetCheck(collection, row)
         with suppress(AccountError):  # refused inside only: the same request may pay meanwhile
             decide(self._store.charges(collection.id))
@@ -221,7 +221,7 @@ class ReleaseService:
         except AccountError as error:
             raise Problem("invalid-argument", str(error)) from error
 
-    def _kept(self, document: ReleaseDocument, record: bytes | None) -> StoredRelease:
+    def _store_release(self, document: ReleaseDocument, record: bytes | None) -> StoredRelease:
         row = ResultRow(document.release, self._entropy(SALT_BYTES), canonical_bytes(document))
         first = self._store.store_result(row, record)
         return StoredRelease(first, new=first.salt == row.salt)
@@ -232,11 +232,11 @@ def _planned_document(
 ) -> PlannedDocument:
     """What will be said of the release whatever is drawn: what cannot be said is not charged."""
     try:
-        known = planned_document(prepared, context, too_few=epochs.too_few)
+        document = planned_document(prepared, context, too_few=epochs.too_few)
     except AccountError as error:
         raise Problem("invalid-argument", str(error)) from error
-    canonical_bytes(known)
-    return known
+    canonical_bytes(document)
+    return document
 
 
 def _draw(prepared: PreparedRelease, tallies: Tallies) -> tuple[ReleaseResult, bytes | None]:
@@ -244,9 +244,9 @@ def _draw(prepared: PreparedRelease, tallies: Tallies) -> tuple[ReleaseResult, b
     if not opens_session(prepared):
         return prepared.draw(tallies), None
     records: list[bytes] = []
-    _, drawn = prepared.open(tallies, records.append)
+    _, result = prepared.open(tallies, records.append)
     [record] = records
-    return drawn, record
+    return result, record
 
 
 def _exhausted(error: BudgetError) -> Problem:

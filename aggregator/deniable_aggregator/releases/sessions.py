@@ -80,12 +80,12 @@ class ReleaseSessions:
     """The sessions of one process, one question at a time."""
 
     def __init__(
-        self, store: ReleaseStore, *, prepare: PrepareRelease, heads: RollbackGuard = NO_GUARD
+        self, store: ReleaseStore, *, prepare: PrepareRelease, guard: RollbackGuard = NO_GUARD
     ) -> None:
         self._store = store
-        self._heads = heads
+        self._guard = guard
         self._prepare = prepare
-        self._asking = threading.Lock()
+        self._lock = threading.Lock()
         self._open: dict[str, tuple[Session, _SessionRecords]] = {}
 
     def ask(
@@ -98,13 +98,13 @@ class ReleaseSessions:
     ) -> AnswerDocument:
         """The answer, and how many questions are left. Problem: not-found, conflict (also for a
         new question past the last one), invalid-argument, ledger-behind, release-failed."""
-        self._heads.keep()
+        self._guard.advance()
         charged = charge_named(self._store, collection, release)
         self._refuse_expired(collection, charged)
         context = context_of(self._store, collection, charged.epochs)
         prepared = self._prepare_again(charged, context)
         try:
-            with self._asking:
+            with self._lock:
                 return self._answer(collection, release, question, prepared, context, audit)
         except Problem:
             raise
@@ -134,11 +134,13 @@ class ReleaseSessions:
             )
 
     def _prepare_again(self, charged: ChargeRow, context: ReleaseContext) -> PreparedSession:
-        asked = json.loads(charged.terms)
-        prepared = prepare_release(self._prepare, asked["mechanism"], asked["parameters"], context)
-        known = self._heads.records_of(charged.release)
+        stored = json.loads(charged.terms)
+        prepared = prepare_release(
+            self._prepare, stored["mechanism"], stored["parameters"], context
+        )
+        fewest = self._guard.records_of(charged.release)
         records = self._store.records(charged.release)
-        if len(records) < known:
+        if len(records) < fewest:
             raise Problem(
                 "conflict",
                 f"release {charged.release} gave answers that this copy of the database has "
@@ -167,27 +169,27 @@ class ReleaseSessions:
         audit: AuditEntry | None,
     ) -> AnswerDocument:
         for _ in range(ATTEMPTS):
-            session, journal = self._standing(collection, release, prepared, context)
-            journal.audit = audit
-            if not _left(prepared, journal.number) and not session.knows(question):
-                self._remember(release, session, journal)
+            session, session_records = self._resume(collection, release, prepared, context)
+            session_records.audit = audit
+            if not _left(prepared, session_records.number) and not session.knows(question):
+                self._remember(release, session, session_records)
                 raise _exhausted(prepared, release)
             try:
-                drawn = session.ask(question)
+                result = session.ask(question)
             except Exception:
-                if not journal.taken:
+                if not session_records.taken:
                     raise
             else:
-                self._remember(release, session, journal)
-                self._heads.keep_session(release, journal.number)
+                self._remember(release, session, session_records)
+                self._guard.advance_session(release, session_records.number)
                 return answer_document(
-                    release, drawn, questions_left=_left(prepared, journal.number)
+                    release, result, questions_left=_left(prepared, session_records.number)
                 )
         raise Problem(
             "unavailable", f"release {release} is being asked by others: ask again", retry_after=1
         )
 
-    def _standing(
+    def _resume(
         self,
         collection: Collection,
         release: str,
@@ -196,18 +198,18 @@ class ReleaseSessions:
     ) -> tuple[Session, _SessionRecords]:
         """Taken out of the cache until its answer is there, and only if it is up to date."""
         if release in self._open:
-            session, journal = self._open.pop(release)
-            if not self._store.records(release, journal.number):
-                return session, journal
+            session, session_records = self._open.pop(release)
+            if not self._store.records(release, session_records.number):
+                return session, session_records
         tallies = tallies_of(self._store, collection, context)
         records = self._store.records(release)
-        journal = _SessionRecords(self._store, release, len(records))
-        return prepared.resume(tallies, records, journal), journal
+        session_records = _SessionRecords(self._store, release, len(records))
+        return prepared.resume(tallies, records, session_records), session_records
 
-    def _remember(self, release: str, session: Session, journal: _SessionRecords) -> None:
+    def _remember(self, release: str, session: Session, session_records: _SessionRecords) -> None:
         while len(self._open) >= MOST_OPEN:
             del self._open[next(iter(self._open))]
-        self._open[release] = session, journal
+        self._open[release] = session, session_records
 
 
 def _left(prepared: PreparedSession, records: int) -> int:

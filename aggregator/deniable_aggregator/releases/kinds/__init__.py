@@ -33,4 +33,48 @@ __all__ = ["RELEASE_KINDS", "ReleaseKind", "parameters", "prepare"]
 
 
 class ReleaseKind(Protocol):
-    """A kind of release.
+    """A kind of release."""
+
+    @property
+    def PARAMETERS(self) -> tuple[Parameter, ...]:  # noqa: N802  # a constant of its module
+        """What may be asked."""
+
+    def prepare(self, arguments: Mapping[str, object], context: ReleaseContext) -> PreparedRelease:
+        """The request, or ParameterError or CentralError with what is accepted instead."""
+
+
+RELEASE_KINDS: Mapping[str, ReleaseKind] = MappingProxyType(
+    {
+        "allocate": allocate,
+        "exponential": exponential,
+        "histogram": histogram,
+        "median": median,
+        "mwem": mwem,
+        "noisy-max": noisy_max,
+        "price": price,
+        "queries": queries,
+        "sample-aggregate": sample_aggregate,
+        "small-db": small_db,
+        "top-k": top_k,
+    }
+)
+
+
+def parameters(mechanism: str) -> tuple[Parameter, ...]:
+    """What may be asked of a mechanism; ParameterError for one there is not."""
+    return _kind(mechanism).PARAMETERS
+
+
+def prepare(
+    mechanism: str, arguments: Mapping[str, object], context: ReleaseContext
+) -> PreparedRelease:
+    """A valid request in this context; ParameterError or CentralError says what would be one."""
+    return _kind(mechanism).prepare(arguments, context)
+
+
+def _kind(mechanism: str) -> ReleaseKind:
+    if mechanism not in RELEASE_KINDS:
+        raise ParameterError(
+            f"mechanism must not be {mechanism!r:.80}{nearest(mechanism, RELEASE_KINDS)}"
+        )
+    return RELEASE_KINDS[mechanism]

@@ -1,6 +1,6 @@
 """Prepared selections: a score over a collection, met by a mechanism of `central.selection`.
 
-The prepared release knows price, law and error bars from public facts; `draw` computes the scores from the raw
+Price, law and error bars are known from public facts; `draw` computes the scores from the raw
 tally, draws, and says nothing but which candidates were drawn.
 """
 

@@ -29,18 +29,18 @@ logger = logging.getLogger(__name__)
 
 
 class DatabaseCheck:
-    """Call `look` when the database is opened and at each housekeeping tick."""
+    """Call `check` when the database is opened and at each housekeeping tick."""
 
     def __init__(
-        self, store: Maintenance, keeper: FileRollbackGuard, suspension: Suspension
+        self, store: Maintenance, guard: FileRollbackGuard, suspension: Suspension
     ) -> None:
         self._store = store
-        self._keeper = keeper
+        self._guard = guard
         self._suspension = suspension
         self._was_right = False
         self._replaced = False
 
-    def look(self) -> bool:
+    def check(self) -> bool:
         """Whether the database is the right one; if not, uploads are suspended.
 
         Raises StoreUnavailableError where the database does not answer: nothing is known then.
@@ -71,7 +71,7 @@ class DatabaseCheck:
     def _reason(self) -> str | None:
         try:
             self._store.ping()
-            self._keeper.follow()
+            self._guard.try_advance()
         except StoreUnavailableError:
             raise
         except StoreReplacedError:
@@ -79,9 +79,9 @@ class DatabaseCheck:
         except StoreError as error:
             logger.error("the database cannot be held against heads.json: %s", error)
             return UNREADABLE
-        if self._keeper.behind and self._was_right:
+        if self._guard.behind and self._was_right:
             # Collections may have other numbers in it than this process remembers.
             self._replaced = True
         if self._replaced:
             return REPLACED
-        return BEHIND if self._keeper.behind else None
+        return BEHIND if self._guard.behind else None

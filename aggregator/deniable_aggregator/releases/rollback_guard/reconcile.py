@@ -28,11 +28,11 @@ from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.rollback_guard import heads_file
 from deniable_aggregator.releases.rollback_guard.guard import (
     HeadStore,
-    followed,
-    has_audit,
+    audit_log_continues,
     is_behind,
-    is_owed,
-    without_deleted,
+    owes_charges,
+    updated_heads,
+    without_deleted_collections,
 )
 from deniable_aggregator.releases.rollback_guard.heads import Heads, RecentCharge
 from deniable_aggregator.store.ledger_chain import End, head_of
@@ -70,30 +70,30 @@ def reconcile(
         heads = heads_file.read(data)
         if heads is None:
             return Reconciliation()
-        there = frozenset(store.collections())
-        heads = without_deleted(heads, store)
-        lost = tuple(sorted(heads.known - there))
-        cut = not has_audit(heads, store)
+        stored_ids = frozenset(store.collections())
+        heads = without_deleted_collections(heads, store)
+        lost = tuple(sorted(heads.collection_ids - stored_ids))
+        cut = not audit_log_continues(heads, store)
         if cut:
             end = f"{heads.audit.size}:{heads.audit.head}"
             audit = detailed(audit, audit_log=f"goes on without {end}")
-        if not is_behind(heads, store) and not is_owed(heads, store):
+        if not is_behind(heads, store) and not owes_charges(heads, store):
             if cut:
                 _record(store, audit)
-                heads_file.write(data, followed(replace(heads, audit=End()), store))
+                heads_file.write(data, updated_heads(replace(heads, audit=End()), store))
             return Reconciliation(lost=lost)
         audit = detailed(audit, lost=lost or None)
-        known = [each for each in collections if each.id in there]
-        gap = replace(_gap(heads, store, known, now), lost=lost)
-        _charge(store, gap.charged, audit)
-        kept = Heads(
+        registered = [each for each in collections if each.id in stored_ids]
+        result = replace(_gap(heads, store, registered, now), lost=lost)
+        _charge(store, result.charged, audit)
+        restarted = Heads(
             sessions=_sessions(heads, store),
-            collections=tuple(sorted(heads.known | there)),
+            collections=tuple(sorted(heads.collection_ids | stored_ids)),
             owed=_owed(heads, lost),
             deletions=heads.deletions,
         )
-        heads_file.write(data, followed(kept, store))
-    return gap
+        heads_file.write(data, updated_heads(restarted, store))
+    return result
 
 
 def _charge(store: HeadStore, rows: Sequence[ChargeRow], audit: AuditEntry | None) -> None:
@@ -116,12 +116,12 @@ def _gap(
     rows = store.ledger()
     ids = {each.id for each in collections}
     whole = _exhausted(heads, rows, list(ids)).union(ids.intersection(heads.owed))
-    found = [
+    charges = [
         *(row for row in _missing(heads, rows) if row.collection in ids),
         *_drawn_again(heads, store, rows),
         *(_whole(each, now) for each in collections if each.id in whole),
     ]
-    return Reconciliation(tuple(found), tuple(sorted(whole)))
+    return Reconciliation(tuple(charges), tuple(sorted(whole)))
 
 
 def _owed(heads: Heads, lost: Sequence[str]) -> tuple[str, ...]:
@@ -135,8 +135,8 @@ def _sessions(heads: Heads, store: Ledger) -> dict[str, int]:
 
     Such a one is in the database as a charge without a result, which has been paid a second time.
     """
-    known = {r: n for r, n in heads.sessions.items() if store.result(r) is not None}
-    return known | dict.fromkeys(store.session_sizes(), MOST_RECORDS) if heads.unknown else known
+    sizes = {r: n for r, n in heads.sessions.items() if store.result(r) is not None}
+    return sizes | dict.fromkeys(store.session_sizes(), MOST_RECORDS) if heads.unknown else sizes
 
 
 def _missing(heads: Heads, rows: Sequence[ChargeRow]) -> Iterator[ChargeRow]:
@@ -179,7 +179,7 @@ def _same_before(recent: Sequence[RecentCharge], rows: Sequence[ChargeRow], firs
 
 
 def _whole(collection: Collection, now: float) -> ChargeRow:
-    """Everything the manifest allows, of every epoch that has begun: none of it is left."""
+    """Everything the manifest allows, of every epoch that has initial_heads: none of it is left."""
     budget = budget_of(collection)
     last = max(
         collection.first_epoch,
