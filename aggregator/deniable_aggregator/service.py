@@ -288,8 +288,6 @@ class Service:
             self.settings.data,
             ingest=self.ingest,
             store_health=self.store_health,
-            heads=self.heads,
-            watch=self.watch,
             guard=self.rollback_guard,
             keys=self.keys,
             registry=self.registry,
@@ -316,9 +314,6 @@ class Service:
         with self.metrics.housekeeping_failures.count_exceptions():
             self.store_health.check()
             self.rates.sample()
-            if self.database.look():
-            self.watch.look()
-            self.pace.look()
             if self.database.check():
                 self._do_chores()
             else:

@@ -67,8 +67,7 @@ def test_an_open_end_means_what_is_closed(
 @pytest.mark.parametrize("last", [OPEN, OPEN + 1, 2**32 - 1])
 def test_an_end_that_was_named_must_be_closed(tmp_path: Path, last: int) -> None:
     with opened(tmp_path) as world, pytest.raises(Problem, match=f"epoch {OPEN} takes reports"):
-        epochs(world, Selection(EpochRange(0, last), bounded=True))
-        epochs(world, EpochSelection(Span(0, last), bounded=True))
+        epochs(world, EpochSelection(EpochRange(0, last), bounded=True))
 
 
 def test_an_epoch_closed_early_may_be_read(tmp_path: Path) -> None:

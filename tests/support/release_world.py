@@ -51,8 +51,8 @@ def asked(
     **more: object,
 ) -> ReleaseRequest:
     """A request; by default everything that is over is read."""
-    return Request(mechanism, {"epsilon": epsilon, **more}, epochs or Selection(EpochRange()))
-    return ReleaseRequest(mechanism, {"epsilon": epsilon, **more}, epochs or EpochSelection(Span()))
+    selection = epochs or EpochSelection(EpochRange())
+    return ReleaseRequest(mechanism, {"epsilon": epsilon, **more}, selection)
 
 
 def document(shown: StoredRelease) -> dict[str, object]:

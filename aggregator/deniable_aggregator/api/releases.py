@@ -125,11 +125,8 @@ def _selection(collection: Collection, asked: NewRelease) -> EpochSelection:
     if not isinstance(asked.epochs, UnsetType):
         if not (isinstance(first, UnsetType) and isinstance(last, UnsetType)):
             raise refuse("epochs", accepted="given without from and to", given=asked.epochs)
-        return Selection(listed=tuple(asked.epochs))
-    span = epoch_range(first, last, collection.manifest.epoch_seconds)
-    return Selection(span, bounded=not isinstance(last, UnsetType))
         return EpochSelection(listed=tuple(asked.epochs))
-    span = span_of(first, last, collection.manifest.epoch_seconds)
+    span = epoch_range(first, last, collection.manifest.epoch_seconds)
     return EpochSelection(span, bounded=not isinstance(last, UnsetType))
 
 

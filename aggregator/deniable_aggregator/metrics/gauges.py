@@ -35,8 +35,6 @@ class ServiceGauges(Collector):
     data: Path
     ingest: Ingest
     store_health: StoreHealth
-    heads: Keeper
-    watch: Watch
     guard: FileRollbackGuard
     keys: Keys
     registry: Registry

@@ -76,16 +76,13 @@ def read_goods(complete: Mapping[str, object], context: ReleaseContext) -> Goods
     )
 
 
-def _labels(facts: Facts) -> tuple[str, ...]:
+def _labels(context: ReleaseContext) -> tuple[str, ...]:
     able = for_target("allocations")
-    if not isinstance(facts.domain, Choice) or facts.mechanism.id not in able:
+    if not isinstance(context.domain, Choice) or context.mechanism.id not in able:
         names = " or ".join(f'"{each}"' for each in able)
         raise ParameterError(
             "allocate needs a choice of goods, one label of which is to take none of them, "
-            f'answered by {names}, got {facts.domain.type} answered by "{facts.mechanism.id}"'
-def _labels(context: ReleaseContext) -> tuple[str, ...]:
-    if not isinstance(context.domain, Choice) or context.mechanism.id != "grr/1":
-            f'answered by "grr/1", got {context.domain.type} answered by "{context.mechanism.id}"'
+            f'answered by {names}, got {context.domain.type} answered by "{context.mechanism.id}"'
         )
     if not 2 <= context.domain.size <= MOST_GOODS:
         raise ParameterError(

@@ -72,9 +72,6 @@ def _subsets(_form: Mechanism, structure: Subset) -> MessageSpace:
 def _design(form: Mechanism, structure: Design) -> MessageSpace:
     estimator = for_mechanism(form)
     if isinstance(estimator, CodeSetEstimator):
-        return DesignSets(form.domain_size, structure, estimator)
-    return Points.of(form, structure)
-    if isinstance(estimator, CodeSets):
         return DesignSetMessages(form.domain_size, structure, estimator)
     return DesignPointMessages.of(form, structure)
 

@@ -114,7 +114,7 @@ class FileRollbackGuard:
                 raise Problem("ledger-behind", OWED)
 
     def try_advance(self) -> None:
-        """As `advance`, but a problem is logged once, not raised. `behind` says if it is the database."""
+        """As `advance`, but a problem is logged once and not raised; see `behind`."""
         try:
             self.advance()
             self._logged = False
