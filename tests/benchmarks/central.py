@@ -126,7 +126,7 @@ def _counts() -> queries.Counts:
 def _releases(
     workload: queries.Workload, counts: queries.Counts
 ) -> Sequence[tuple[str, str, Answers, str]]:
-    plan = queries.plan_online(queries.Demand.of(counts, queries=QUERIES), epsilon=EPSILON)
+    plan = queries.plan_online(queries.SessionDemand.of(counts, queries=QUERIES), epsilon=EPSILON)
 
     def every() -> Shares:
         release = queries.small_db(counts, workload, epsilon=EPSILON, size=SIZE)

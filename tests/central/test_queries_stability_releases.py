@@ -18,8 +18,8 @@ import deniable_aggregator.central.stability as ptr_package
 from deniable_aggregator.central.queries import (
     Answer,
     Counts,
-    Demand,
     OnlineSession,
+    SessionDemand,
     Workload,
     mwem,
     plan_online,
@@ -54,7 +54,7 @@ def counts(rows: Rows) -> Counts:
 def online(rows: Rows) -> Release[Answer]:
     """An answer has no guarantee of its own; the session's stands in its place."""
     data = counts(rows)
-    session = OnlineSession.open(data, plan_online(Demand.of(data, queries=1), epsilon="20"))
+    session = OnlineSession.open(data, plan_online(SessionDemand.of(data, queries=1), epsilon="20"))
     return Release(session.ask([1, 0, 0]), session.law, session.guarantee, ())
 
 

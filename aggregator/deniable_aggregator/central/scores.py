@@ -2,7 +2,7 @@
 
 Only integers can be drawn from exactly, so a float is never taken for a score. Who has real numbers
 declares a grid whose step is a power of two: dividing by it is exact in floats, so is the floor,
-and it is known by how many steps one row can move a rounded score (`Declaration.decay`).
+and it is known by how many steps one row can move a rounded score (`PrivacyParameters.decay`).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _LARGEST_STEP_POWER = 62
 
 
 @dataclass(frozen=True, slots=True)
-class OnGrid:
+class GridScores:
     """Real scores as whole numbers of steps: score − step < levels · step ≤ score."""
 
     levels: Integers
     step: Fraction
 
 
-Scores = npt.NDArray[np.integer] | Sequence[int] | OnGrid
+Scores = npt.NDArray[np.integer] | Sequence[int] | GridScores
 
 
-def on_grid(values: npt.ArrayLike, *, step: Fraction | int) -> OnGrid:
+def on_grid(values: npt.ArrayLike, *, step: Fraction | int) -> GridScores:
     """Round real scores down to multiples of `step`, a power of two; ScoresError for a NaN.
 
     Scores beyond ±2^62 steps are moved to that end: moving scores so keeps every sensitivity.
@@ -48,7 +48,7 @@ def on_grid(values: npt.ArrayLike, *, step: Fraction | int) -> OnGrid:
     if np.isnan(real).any():
         raise ScoresError("scores must be numbers, got NaN among them")
     steps = np.floor(np.ldexp(np.clip(real, -(2.0**500), 2.0**500), -power))
-    return OnGrid(np.clip(steps, -_LARGEST_LEVEL, _LARGEST_LEVEL).astype(np.int64), step)
+    return GridScores(np.clip(steps, -_LARGEST_LEVEL, _LARGEST_LEVEL).astype(np.int64), step)
 
 
 def checked_scores(scores: Scores) -> tuple[Integers, Fraction | None]:
@@ -56,7 +56,7 @@ def checked_scores(scores: Scores) -> tuple[Integers, Fraction | None]:
 
     What is refused shows in type and shape alone, never in a value.
     """
-    if isinstance(scores, OnGrid):
+    if isinstance(scores, GridScores):
         return _vector(scores.levels), scores.step
     array = np.asarray(scores)
     if array.dtype != np.int64:

@@ -117,12 +117,14 @@ def of_draws(values: Sequence[float]) -> Spread:
 def plot_selection() -> None:
     """How far the selected count falls short, by the exact law of each mechanism."""
     epsilons = [Fraction(e) for e in ("0.1", "0.2", "0.4", "0.8", "1.6", "3.2")]
-    makers: dict[str, Callable[[selection.Declaration], Any]] = {
+    makers: dict[str, Callable[[selection.PrivacyParameters], Any]] = {
         "exponential mechanism": selection.Exponential.of,
         "permute-and-flip": selection.PermuteAndFlip,
-        "geometric noisy max": lambda d: selection.NoisyMax(d, selection.Noise.GEOMETRIC),
+        "geometric noisy max": lambda d: selection.NoisyMax(
+            d, selection.NoiseDistribution.GEOMETRIC
+        ),
     }
-    declared = [selection.declare(epsilon=e, range_sensitivity=2) for e in epsilons]
+    declared = [selection.privacy_parameters(epsilon=e, range_sensitivity=2) for e in epsilons]
     short = (COUNTS.max() - COUNTS).astype(np.float64)
     with figure("selection", x="ε (log scale)", y="answers below the best") as axes:
         for place, (name, make) in enumerate(makers.items()):
@@ -246,7 +248,7 @@ def plot_composition() -> None:
 def plot_markets() -> None:
     """The share of the best revenue that a private price earns, by the exact law."""
     epsilons = [Fraction(e) for e in ("0.1", "0.2", "0.4", "0.8", "1.6", "3.2")]
-    prices = auctions.Prices.geometric(99, 2999, ratio=Fraction(6, 5))
+    prices = auctions.PriceGrid.geometric(99, 2999, ratio=Fraction(6, 5))
     with figure("markets", x="ε (log scale)", y="revenue, of the best price's") as axes:
         for place, times in enumerate((1, 5, 25)):
             bids = np.array(BIDS * times)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.auctions import Buyers, Course, Menu
+from deniable_aggregator.central.auctions import Buyers, Menu, PriceUpdates
 from deniable_aggregator.central.guarantee import pure_rho
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.samplers.noise import two_sided_geometric
@@ -103,7 +103,7 @@ def test_the_prices_are_the_course_of_the_noisy_demand_and_empty_epochs_no_round
     noise = two_sided_geometric(Fraction(1, 2), 6, Coins.derive(b"course"))
     gap, z = float(built.p - built.q), np.exp(-0.5)
     variance = 300**2 * (1 / 2 / 200 + 2 * z / (1 - z) ** 2 / 200**2) / gap**2
-    course = Course(Menu.singles(2), np.array([60, 90]), 300, 40, variance)
+    course = PriceUpdates(Menu.singles(2), np.array([60, 90]), 300, 40, variance)
     price, told = np.zeros(2), result["rounds"]
     assert [each["epoch"] for each in told] == [0, 2]
     for each, exact, drawn in zip(

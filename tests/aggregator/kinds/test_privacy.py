@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import contracted
+from deniable_aggregator.central.accounting import contracted_guarantee
 from deniable_aggregator.central.guarantee import Guarantee, bounded_range_rho, pure_rho
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.releases.kinds import prepare
@@ -256,7 +256,7 @@ def test_a_true_value_behind_a_random_answer_is_told_by_the_contraction_at_most(
     name: str, family: str, arguments: dict[str, object], n: int
 ) -> None:
     law, release = MessageLaw(SMALL[name]), planned(SMALL[name], n, family, arguments, "1")
-    claimed = contracted(release.guarantee, local=SMALL[name].epsilon)
+    claimed = contracted_guarantee(release.guarantee, local=SMALL[name].epsilon)
     assert claimed.epsilon is not None
     assert claimed.epsilon < min(release.guarantee.epsilon, SMALL[name].epsilon)
     assert worst_delta(release, law, n, claimed) <= claimed.delta + Fraction(1, 10**30)
@@ -265,7 +265,7 @@ def test_a_true_value_behind_a_random_answer_is_told_by_the_contraction_at_most(
 def test_the_contraction_is_reached_but_for_a_hundredth_by_a_stable_answer() -> None:
     law = MessageLaw(SMALL["grr-2"])
     release = planned(SMALL["grr-2"], 1, "median", {"delta": "0.5"}, "0.01")
-    claimed = contracted(release.guarantee, local=SMALL["grr-2"].epsilon)
+    claimed = contracted_guarantee(release.guarantee, local=SMALL["grr-2"].epsilon)
     assert worst_delta(release, law, 1, claimed) >= Fraction(99, 100) * claimed.delta
 
 

@@ -13,7 +13,12 @@ import numpy as np
 import pytest
 
 from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.queries import Demand, OnlinePlan, SessionError, guessed_plan
+from deniable_aggregator.central.queries import (
+    OnlinePlan,
+    SessionDemand,
+    SessionError,
+    heuristic_plan,
+)
 from deniable_aggregator.central.queries.online_pmf import online_pmf
 from deniable_aggregator.releases.kinds import prepare
 from deniable_aggregator.releases.kinds.contract import ReleaseContext
@@ -63,7 +68,7 @@ def test_no_report_replaced_is_told_by_more_than_epsilon(name: str) -> None:
     built, third = CHOICES[name], Fraction(2, 3)
     n, gain = 3 if built.id == "grr/1" else 2, built.p - built.q
     moves = message_space_of(built).labels.sets
-    demand = Demand(rows=n, domain=built.domain_size, queries=2, gain=gain, moves=moves)
+    demand = SessionDemand(rows=n, domain=built.domain_size, queries=2, gain=gain, moves=moves)
     session = OnlinePlan(demand, (third, third, third), 1, 2)
     queries = list(np.tri(built.domain_size, dtype=np.int64)[:2])
 
@@ -271,8 +276,8 @@ def test_a_session_without_a_bound_is_as_private(name: str) -> None:
     built = CHOICES[name]
     n, gain = 3 if built.id == "grr/1" else 2, built.p - built.q
     moves = message_space_of(built).labels.sets
-    demand = Demand(rows=n, domain=built.domain_size, queries=2, gain=gain, moves=moves)
-    session = guessed_plan(demand, epsilon=2, deviation=0.1)
+    demand = SessionDemand(rows=n, domain=built.domain_size, queries=2, gain=gain, moves=moves)
+    session = heuristic_plan(demand, epsilon=2, deviation=0.1)
     queries = list(np.tri(built.domain_size, dtype=np.int64)[:2])
 
     def law(counts: Vector) -> Pmf[Any]:
@@ -302,9 +307,9 @@ def test_a_session_over_few_reports_learns_what_most_people_say() -> None:
 
 
 def test_noise_that_cannot_be_drawn_is_refused() -> None:
-    demand = Demand(rows=100, domain=4, queries=2, moves=1 << 40)
+    demand = SessionDemand(rows=100, domain=4, queries=2, moves=1 << 40)
     with pytest.raises(ParameterError, match="epsilon must be larger"):
-        guessed_plan(demand, epsilon="0.0001", deviation=0.1)
+        heuristic_plan(demand, epsilon="0.0001", deviation=0.1)
 
 
 def test_a_plan_has_one_spelling_that_reads_back_as_itself() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import Installation, grouped, promise
+from deniable_aggregator.central.accounting import Installation, group_guarantee, promise
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.stability import SampleAggregate, agreement
 from deniable_aggregator.releases.kinds import prepare
@@ -102,7 +102,7 @@ def test_delta_is_reached_so_no_answer_is_withheld_in_vain() -> None:
 def test_two_reports_of_one_installation_have_the_promise_of_a_group_of_two() -> None:
     built, sizes = SMALL["grr-2"], (1,) * 5
     release = asked(world(built, 5, 5), delta="0.1")
-    group = grouped(release.guarantee, 2)
+    group = group_guarantee(release.guarantee, 2)
     told = promise(release.guarantee, Installation(2, Fraction(2)), read="releases")
     assert told.installation == group
     together = list(pairs(built, replaced=2, sizes=sizes))

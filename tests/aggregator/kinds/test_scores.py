@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.stability import broken_promise, propose_quantile
+from deniable_aggregator.central.stability import find_violation, propose_quantile
 from deniable_aggregator.estimators import for_mechanism
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_aggregator.releases.kinds.ordered_scores import (
@@ -180,7 +180,7 @@ def test_the_first_crossing_keeps_the_promise_of_propose_test_release(
         return proposal.answer, proposal.distance
 
     assert (
-        broken_promise(
+        find_violation(
             lambda rows: crossing(rows)[0],
             lambda rows: crossing(rows)[1],
             domain=range(len(every)),

@@ -12,7 +12,13 @@ import pytest
 
 from benchmarks.typical import REQUESTS, SHAPES, seen
 from benchmarks.typical import context as of_choices
-from deniable_aggregator.central.selection import Exponential, Noise, NoisyMax, TopK, declare
+from deniable_aggregator.central.selection import (
+    Exponential,
+    NoiseDistribution,
+    NoisyMax,
+    TopK,
+    privacy_parameters,
+)
 from deniable_aggregator.releases.kinds import prepare
 from deniable_aggregator.releases.kinds.error_simulation import Population, worst
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
@@ -113,11 +119,15 @@ def test_simulated_readings_have_the_spread_of_real_ones(name: str) -> None:
 
 
 PICKS = {
-    "exponential": Exponential(declare(epsilon=1, sensitivity=2)),
-    "geometric": NoisyMax(declare(epsilon=1, sensitivity=2), Noise.GEOMETRIC),
-    "exponential noise": NoisyMax(declare(epsilon=1, sensitivity=2), Noise.EXPONENTIAL),
-    "gumbel": NoisyMax(declare(epsilon=1, sensitivity=2), Noise.GUMBEL),
-    "top-k": TopK(declare(epsilon=1, sensitivity=2), 2),
+    "exponential": Exponential(privacy_parameters(epsilon=1, sensitivity=2)),
+    "geometric": NoisyMax(
+        privacy_parameters(epsilon=1, sensitivity=2), NoiseDistribution.GEOMETRIC
+    ),
+    "exponential noise": NoisyMax(
+        privacy_parameters(epsilon=1, sensitivity=2), NoiseDistribution.EXPONENTIAL
+    ),
+    "gumbel": NoisyMax(privacy_parameters(epsilon=1, sensitivity=2), NoiseDistribution.GUMBEL),
+    "top-k": TopK(privacy_parameters(epsilon=1, sensitivity=2), 2),
 }
 
 
@@ -218,8 +228,10 @@ def never(people: Population, signals: Any, coins: Coins) -> Any:
 
 def test_a_pick_of_one_is_the_first_of_two() -> None:
     levels = np.arange(12.0).reshape(3, 4)
-    one = NoisySelection(Noise.GUMBEL, Fraction(1)).drawn(levels, Coins.derive(KEYED))
-    two = NoisySelection(Noise.GUMBEL, Fraction(1), 2).drawn(levels, Coins.derive(KEYED))
+    one = NoisySelection(NoiseDistribution.GUMBEL, Fraction(1)).drawn(levels, Coins.derive(KEYED))
+    two = NoisySelection(NoiseDistribution.GUMBEL, Fraction(1), 2).drawn(
+        levels, Coins.derive(KEYED)
+    )
     assert (one[:, 0] == two[:, 0]).all()
 
 

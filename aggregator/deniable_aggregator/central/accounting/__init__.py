@@ -23,12 +23,12 @@ from deniable_aggregator.central.accounting.composition import (
     optimal_epsilon,
 )
 from deniable_aggregator.central.accounting.concentrated import (
-    Truncated,
+    TruncatedConcentration,
     delta_of,
     epsilon_of,
     simple_epsilon_of,
 )
-from deniable_aggregator.central.accounting.contraction import contracted
+from deniable_aggregator.central.accounting.contraction import contracted_guarantee
 from deniable_aggregator.central.accounting.errors import (
     AccountError,
     BudgetError,
@@ -36,7 +36,11 @@ from deniable_aggregator.central.accounting.errors import (
     Shortage,
 )
 from deniable_aggregator.central.accounting.generalization import population_error, transfer_gap
-from deniable_aggregator.central.accounting.group import grouped, replaced, total_variation
+from deniable_aggregator.central.accounting.group import (
+    group_guarantee,
+    replacement_guarantee,
+    total_variation,
+)
 from deniable_aggregator.central.accounting.holdout import (
     Holdout,
     HoldoutAnswer,
@@ -64,21 +68,21 @@ __all__ = [
     "RenyiCurve",
     "Shortage",
     "Spending",
-    "Truncated",
+    "TruncatedConcentration",
     "advanced_epsilon",
     "basic",
     "bounded_range_epsilon",
-    "contracted",
+    "contracted_guarantee",
     "delta_of",
     "epsilon_of",
-    "grouped",
+    "group_guarantee",
     "largest_rho",
     "optimal_delta",
     "optimal_epsilon",
     "plan_holdout",
     "population_error",
     "promise",
-    "replaced",
+    "replacement_guarantee",
     "shuffled_delta",
     "shuffled_epsilon",
     "simple_epsilon_of",

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from deniable_aggregator.central.accounting.errors import AccountError
 from deniable_aggregator.central.accounting.parameters import read_count
-from deniable_aggregator.central.accounting.refusal import Request, refused
+from deniable_aggregator.central.accounting.refusal import BudgetRequest, budget_error
 from deniable_aggregator.central.accounting.spending import NOTHING, Limit, Spending
 from deniable_aggregator.central.guarantee import Guarantee
 
@@ -107,7 +107,7 @@ class Account:
         if not limit.admits(spent + asked):
             names = tuple(c.release for c in consumers)
             reports = charge.reports(window)
-            raise refused(Request(limit, spent, asked, reports, names), whose=whose)
+            raise budget_error(BudgetRequest(limit, spent, asked, reports, names), whose=whose)
 
     def windows(self, touching: Iterable[int] | None = None) -> Iterator[range | None]:
         """Every window that starts at a charged epoch: any other is part of one of these."""

@@ -35,7 +35,7 @@ _BITS = 192
 def basic(guarantees: Iterable[Guarantee]) -> Guarantee:
     """All of them: ε, δ and ρ add up; what one of them does not claim, the sum does not.
 
-    AccountError for none, for different adjacencies (`replaced` makes them one), for Σδ ≥ 1.
+    AccountError for none, for different adjacencies (see `replacement_guarantee`), for Σδ ≥ 1.
     """
     parts = tuple(guarantees)
     adjacencies = {part.adjacency for part in parts}

@@ -66,7 +66,7 @@ def delta_of(rho: Fraction, epsilon: Fraction) -> Fraction:
 
 
 @dataclass(frozen=True, slots=True)
-class Truncated:
+class TruncatedConcentration:
     """(ρ, ω)-tCDP; `a + b` is both of them, in any order and adaptively."""
 
     rho: Fraction
@@ -77,8 +77,8 @@ class Truncated:
         if self.omega <= 1:
             raise AccountError(f"omega must be above 1, got {float(self.omega):.3g}")
 
-    def __add__(self, other: Truncated) -> Truncated:
-        return Truncated(self.rho + other.rho, min(self.omega, other.omega))
+    def __add__(self, other: TruncatedConcentration) -> TruncatedConcentration:
+        return TruncatedConcentration(self.rho + other.rho, min(self.omega, other.omega))
 
     def epsilon(self, delta: Delta) -> Fraction:
         """ε at δ by the best order of at most ω, rounded up: what holds below ω holds at it."""

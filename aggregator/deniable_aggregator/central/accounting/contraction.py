@@ -15,19 +15,19 @@ from __future__ import annotations
 from fractions import Fraction
 
 from deniable_aggregator.central.accounting.errors import AccountError
-from deniable_aggregator.central.accounting.group import replaced
+from deniable_aggregator.central.accounting.group import replacement_guarantee
 from deniable_aggregator.central.accounting.parameters import Epsilon, read_epsilon
 from deniable_aggregator.central.accounting.rational_bounds import Bounds, exp, ln
 from deniable_aggregator.central.adjacency import Adjacency
 from deniable_aggregator.central.guarantee import Guarantee, pure_rho, round_up
 
 
-def contracted(central: Guarantee, *, local: Epsilon) -> Guarantee:
+def contracted_guarantee(central: Guarantee, *, local: Epsilon) -> Guarantee:
     """What the release guarantees a true value that passed through ε0 = `local`; rounded up.
 
     An add/remove guarantee is first stated for replacement. AccountError without an ε.
     """
-    epsilon0, outer = read_epsilon(local, argument="local"), replaced(central)
+    epsilon0, outer = read_epsilon(local, argument="local"), replacement_guarantee(central)
     if outer.epsilon is None:
         raise AccountError(
             "contraction needs an epsilon: state the release as (epsilon, delta) by `epsilon_of`"

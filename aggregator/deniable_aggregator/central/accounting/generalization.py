@@ -19,7 +19,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from deniable_aggregator.central.accounting.errors import AccountError
-from deniable_aggregator.central.accounting.group import replaced
+from deniable_aggregator.central.accounting.group import replacement_guarantee
 from deniable_aggregator.central.accounting.parameters import Epsilon, read_epsilon
 from deniable_aggregator.central.accounting.rational_bounds import exp, sqrt, tanh
 from deniable_aggregator.central.guarantee import Guarantee, round_up
@@ -38,7 +38,7 @@ def population_error(
     alpha, beta: answers are within alpha of the rows' own mean, all at once, but with chance beta.
     AccountError unless failure > beta + delta, and without an ε.
     """
-    outer = replaced(guarantee)
+    outer = replacement_guarantee(guarantee)
     if outer.epsilon is None:
         raise AccountError("answers about a population need a release of pure or (epsilon, delta)")
     if not 0 <= beta + outer.delta < failure < 1:

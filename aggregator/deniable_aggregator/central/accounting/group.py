@@ -17,7 +17,7 @@ from deniable_aggregator.central.adjacency import Adjacency
 from deniable_aggregator.central.guarantee import Guarantee, pure_rho, round_up
 
 
-def grouped(guarantee: Guarantee, rows: int) -> Guarantee:
+def group_guarantee(guarantee: Guarantee, rows: int) -> Guarantee:
     """The same release as a promise to `rows` rows together; AccountError where δ reaches 1."""
     k = read_count(rows, argument="rows")
     if k == 1:
@@ -31,9 +31,9 @@ def grouped(guarantee: Guarantee, rows: int) -> Guarantee:
     )
 
 
-def replaced(guarantee: Guarantee) -> Guarantee:
+def replacement_guarantee(guarantee: Guarantee) -> Guarantee:
     """The same release under replacement: ε for add/remove is 2ε for replace, δ is (1 + e^ε)δ."""
-    group = grouped(guarantee, guarantee.adjacency.rows_replaced)
+    group = group_guarantee(guarantee, guarantee.adjacency.rows_replaced)
     return Guarantee(group.epsilon, group.rho, group.delta, Adjacency.REPLACE)
 
 

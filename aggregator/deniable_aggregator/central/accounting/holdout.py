@@ -23,7 +23,7 @@ from deniable_aggregator.central.accounting.generalization import population_err
 from deniable_aggregator.central.accounting.parameters import Epsilon, read_count, read_epsilon
 from deniable_aggregator.central.adjacency import Adjacency
 from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.samplers.geometric_tails import reach
+from deniable_aggregator.central.samplers.geometric_tails import tail_quantile
 from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_shared.coins import Coins
 
@@ -84,8 +84,8 @@ class HoldoutPlan:
         """How far any answer is from the rows' own share at most, but with probability beta."""
         third = self.beta / 3
         decays = self.decays
-        doubt = reach(decays[0], third) + reach(decays[1], third / self.queries)
-        answer = reach(decays[2], third / self.overfits)
+        doubt = tail_quantile(decays[0], third) + tail_quantile(decays[1], third / self.queries)
+        answer = tail_quantile(decays[2], third / self.overfits)
         return Fraction(max(self.threshold - 1 + doubt, answer), self.unit)
 
     def population_error(self, *, failure: Fraction) -> Fraction:

@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable_aggregator.central.accounting.contraction import contracted
+from deniable_aggregator.central.accounting.contraction import contracted_guarantee
 from deniable_aggregator.central.accounting.errors import AccountError
-from deniable_aggregator.central.accounting.group import grouped, replaced
+from deniable_aggregator.central.accounting.group import group_guarantee, replacement_guarantee
 from deniable_aggregator.central.accounting.parameters import Epsilon, read_count, read_epsilon
 from deniable_aggregator.central.adjacency import Adjacency
 from deniable_aggregator.central.guarantee import Guarantee
@@ -80,17 +80,17 @@ def promise(guarantee: Guarantee, installation: Installation, *, read: str) -> P
     """
     if read not in READABLE:
         raise AccountError(f"read must be one of {', '.join(READABLE)}, got {read!r:.40}")
-    report = replaced(guarantee)
+    report = replacement_guarantee(guarantee)
     group = _grouped(report, installation.reports)
     true_values = Guarantee.pure(installation.local, Adjacency.REPLACE)
     if read == "releases" and group is not None and group.epsilon is not None:
-        true_values = contracted(group, local=installation.local)
+        true_values = contracted_guarantee(group, local=installation.local)
     return Promise(installation.reports, report, group, true_values, installation.local)
 
 
 def _grouped(report: Guarantee, reports: int) -> Guarantee | None:
     try:
-        return grouped(report, reports)
+        return group_guarantee(report, reports)
     except AccountError:
         return None
 

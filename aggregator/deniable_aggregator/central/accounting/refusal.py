@@ -17,7 +17,7 @@ _STEPS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class BudgetRequest:
     """What does not fit: the limit, what is spent of it and by whom, what is asked of `reports`."""
 
     limit: Limit
@@ -69,7 +69,7 @@ class Request:
         return Shortage(currency, limit, spent, asked, left, self.releases)
 
 
-def refused(request: Request, *, whose: str) -> BudgetError:
+def budget_error(request: BudgetRequest, *, whose: str) -> BudgetError:
     """The error for a release that the limit does not admit."""
     short = request.shortage
     price = "one without epsilon" if short.asked is None else at_most(short.asked)
@@ -87,7 +87,7 @@ def _spent(short: Shortage) -> str:
     return f"{at_most(short.spent)} by {_names(short.releases)}"
 
 
-def _cure(request: Request, short: Shortage) -> str:
+def _cure(request: BudgetRequest, short: Shortage) -> str:
     if short.currency == "delta":
         return "ask for less delta, or use a mechanism of pure epsilon"
     if request.is_gaussian and request.limit.rho is None:

@@ -18,7 +18,7 @@ from functools import lru_cache
 from deniable_aggregator.central.accounting.composition import concentration
 from deniable_aggregator.central.accounting.concentrated import epsilon_of
 from deniable_aggregator.central.accounting.errors import AccountError
-from deniable_aggregator.central.accounting.group import grouped, replaced
+from deniable_aggregator.central.accounting.group import group_guarantee, replacement_guarantee
 from deniable_aggregator.central.guarantee import Guarantee
 
 _STEPS = 64
@@ -54,7 +54,7 @@ class Spending:
 
 @lru_cache(maxsize=1024)
 def _cost(guarantee: Guarantee, reports: int) -> Spending:
-    group = grouped(replaced(guarantee), reports)
+    group = group_guarantee(replacement_guarantee(guarantee), reports)
     rho = concentration(group)
     if rho is None:
         raise AccountError("a guarantee must claim epsilon or rho, got neither")

@@ -1,14 +1,14 @@
-"""Markets: privacy as a tool for setting prices and sharing out goods.
+"""Auctions: privacy as a tool for setting prices and sharing out goods.
 
     price             a price of about the largest revenue, from private bids
-    misreport_gain    what a lie is worth under any private mechanism
+    misreport_gain    what a false report is worth under any private mechanism
     WelfareLottery    an outcome for the welfare of all, exactly truthful with its payments
     allocate          limited goods at noisy prices: each buyer's part is hidden from all others
-    allocate_locally  the same, with one randomized answer of every buyer and nobody to trust
+    allocate_locally  the same, with one randomized answer of every buyer and no trusted party
     match, Roads      matching by thresholds and routing by tolls, on the same `Billboard`
 
-`Pricing`, `WelfareLottery`, `AllocationPlan` and `CohortPlan` know their `guarantee`, the cost,
-before they meet data. Of an allocation the release is public; choices and payments are each for
+`Pricing`, `WelfareLottery`, `AllocationPlan` and `LocalAllocationPlan` know their `guarantee`, the
+cost, before they meet data. Of an allocation the release is public. Choices and payments are for
 their owner alone.
 """
 
@@ -18,17 +18,20 @@ from deniable_aggregator.central.auctions.allocation import Allocation, Allocati
 from deniable_aggregator.central.auctions.billboard import Billboard
 from deniable_aggregator.central.auctions.buyers import Buyers
 from deniable_aggregator.central.auctions.demand_noise import (
+    DemandNoise,
     GaussianNoise,
     GeometricNoise,
-    Noise,
     noise_within,
 )
 from deniable_aggregator.central.auctions.errors import MarketError, PricesError
-from deniable_aggregator.central.auctions.local_allocation import CohortPlan, allocate_locally
+from deniable_aggregator.central.auctions.local_allocation import (
+    LocalAllocationPlan,
+    allocate_locally,
+)
 from deniable_aggregator.central.auctions.matching import Matching, Students, match
 from deniable_aggregator.central.auctions.menu import Menu
-from deniable_aggregator.central.auctions.price_grid import Prices
-from deniable_aggregator.central.auctions.price_updates import Course
+from deniable_aggregator.central.auctions.price_grid import PriceGrid
+from deniable_aggregator.central.auctions.price_updates import PriceUpdates
 from deniable_aggregator.central.auctions.pricing import (
     Pricing,
     price,
@@ -45,15 +48,15 @@ __all__ = [
     "AllocationPlan",
     "Billboard",
     "Buyers",
-    "CohortPlan",
-    "Course",
+    "DemandNoise",
     "GaussianNoise",
     "GeometricNoise",
+    "LocalAllocationPlan",
     "MarketError",
     "Matching",
     "Menu",
-    "Noise",
-    "Prices",
+    "PriceGrid",
+    "PriceUpdates",
     "PricesError",
     "Pricing",
     "Roads",

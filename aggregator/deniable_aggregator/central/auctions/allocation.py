@@ -23,10 +23,10 @@ import numpy.typing as npt
 
 from deniable_aggregator.central.auctions.billboard import Billboard, Floats
 from deniable_aggregator.central.auctions.buyers import Buyers
-from deniable_aggregator.central.auctions.demand_noise import Noise, noise_within
+from deniable_aggregator.central.auctions.demand_noise import DemandNoise, noise_within
 from deniable_aggregator.central.auctions.errors import MarketError
 from deniable_aggregator.central.auctions.menu import Choices, Menu
-from deniable_aggregator.central.auctions.price_updates import Course, checked_supply
+from deniable_aggregator.central.auctions.price_updates import PriceUpdates, checked_supply
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.release import Release
 from deniable_aggregator.central.samplers.uniform import uniform_integers
@@ -45,7 +45,7 @@ class AllocationPlan:
     menu: Menu
     supply: Integers
     rounds: int
-    noise: Noise
+    noise: DemandNoise
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "supply", checked_supply(self.supply, self.menu))
@@ -55,9 +55,9 @@ class AllocationPlan:
         return self.billboard.guarantee
 
     @property
-    def course(self) -> Course:
+    def course(self) -> PriceUpdates:
         """The step of the prices, and what it promises."""
-        return Course(self.menu, self.supply, self.buyers, self.rounds, self.noise.variance)
+        return PriceUpdates(self.menu, self.supply, self.buyers, self.rounds, self.noise.variance)
 
     @property
     def billboard(self) -> Billboard:
@@ -93,10 +93,10 @@ def allocate(
     buyers, source = Buyers(worths, options), coins or Coins.system()
     noise = noise_within(options, rounds, rho=rho, epsilon=epsilon)
     plan = AllocationPlan(len(buyers), options, checked_supply(supply, options), rounds, noise)
-    return settled(plan.billboard.release(buyers.choose, source), buyers, rounds, source)
+    return settle(plan.billboard.release(buyers.choose, source), buyers, rounds, source)
 
 
-def settled(release: Release[Floats], buyers: Buyers, rounds: int, coins: Coins) -> Allocation:
+def settle(release: Release[Floats], buyers: Buyers, rounds: int, coins: Coins) -> Allocation:
     """Each buyer's own part: a private round of the second half, and the option at its prices."""
     first = rounds // 2
     own = first + uniform_integers(rounds - first, len(buyers), coins)

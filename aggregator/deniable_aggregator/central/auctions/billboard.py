@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.central.accounting.parameters import read_count
-from deniable_aggregator.central.auctions.demand_noise import MOST_ROUNDS, Noise, drawn
+from deniable_aggregator.central.auctions.demand_noise import MOST_ROUNDS, DemandNoise, drawn
 from deniable_aggregator.central.auctions.errors import MarketError
 from deniable_aggregator.central.auctions.menu import Choices, Menu
 from deniable_aggregator.central.guarantee import Guarantee
@@ -44,7 +44,7 @@ class Billboard:
 
     law: ClassVar[str] = "billboard of noisy best responses"
     menu: Menu
-    noise: Noise
+    noise: DemandNoise
     rounds: int
     start: Board
     update: Update

@@ -33,7 +33,7 @@ MOST_ROUNDS = 100_000
 SMALLEST_RHO = Fraction(1, 10**9)
 
 
-class Noise(Protocol):
+class DemandNoise(Protocol):
     """Integers added to a demand."""
 
     @property
@@ -96,7 +96,7 @@ class GeometricNoise:
 
 def noise_within(
     menu: Menu, rounds: int, *, rho: Fraction | None = None, epsilon: Epsilon | None = None
-) -> Noise:
+) -> DemandNoise:
     """The least noise for which all rounds cost `rho`, or `epsilon`: exactly one of the two."""
     read_count(rounds, argument="rounds", most=MOST_ROUNDS)
     if rho is not None and epsilon is None:
@@ -118,6 +118,6 @@ def _read_rho(rho: object) -> Fraction:
     return Fraction(rho)
 
 
-def drawn(noise: Noise, rounds: int, goods: int, coins: Coins) -> Integers:
+def drawn(noise: DemandNoise, rounds: int, goods: int, coins: Coins) -> Integers:
     """All the noise there will be, a row a round: no draw is made once players have answered."""
     return np.reshape(noise.draw(rounds * goods, coins), (rounds, goods))

@@ -8,7 +8,7 @@ Each report has the whole local ε and is the only one of its buyer, so everybod
 towards everyone, the server included, which adds no noise of its own: prices may be adapted to all
 reports before. Afterwards each buyer draws a round of the second half, in private, and takes what
 they would take at its prices. A round is an epoch of a "grr/1" collection over the options, and
-`CohortPlan.boards` maps the tallies of the rounds so far to all prices, the next ones last.
+`LocalAllocationPlan.boards` maps the tallies of the rounds so far to all prices; the next are last.
 
 For buyers drawn independently from a population the gradient is unbiased, and regret and
 over-demand are as in `course` with Σ_j Var_j ≤ n²·max_o‖o‖²/(|c|·(p − q)²), |c| ≥ ⌊n/T⌋.
@@ -26,13 +26,13 @@ import numpy.typing as npt
 
 from deniable_aggregator.central.accounting.parameters import read_count
 from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.auctions.allocation import Allocation, settled, singles_for
+from deniable_aggregator.central.auctions.allocation import Allocation, settle, singles_for
 from deniable_aggregator.central.auctions.billboard import Floats
 from deniable_aggregator.central.auctions.buyers import Buyers
 from deniable_aggregator.central.auctions.demand_noise import MOST_ROUNDS
 from deniable_aggregator.central.auctions.errors import MarketError
 from deniable_aggregator.central.auctions.menu import Choices, Menu
-from deniable_aggregator.central.auctions.price_updates import Course, checked_supply
+from deniable_aggregator.central.auctions.price_updates import PriceUpdates, checked_supply
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.release import Release
 from deniable_aggregator.central.samplers.uniform import uniform_order
@@ -48,7 +48,7 @@ ROUNDS = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CohortPlan:
+class LocalAllocationPlan:
     """The public parameters; the mechanism is generalized response over the options of the menu."""
 
     law: ClassVar[str] = "prices from one randomized answer of every buyer"
@@ -91,9 +91,9 @@ class CohortPlan:
         return self.buyers**2 * largest / (cohort * float(self.gap) ** 2 * self.menu.goods)
 
     @property
-    def course(self) -> Course:
+    def course(self) -> PriceUpdates:
         """The step of the prices, and what it promises."""
-        return Course(self.menu, self.supply, self.buyers, self.rounds, self.variance)
+        return PriceUpdates(self.menu, self.supply, self.buyers, self.rounds, self.variance)
 
     def demand(self, tally: npt.ArrayLike) -> Floats:
         """What all buyers would take, unbiased, from the histogram of one cohort's reports."""
@@ -134,12 +134,14 @@ def allocate_locally(
     options = menu if menu is not None else singles_for(worths)
     buyers, source = Buyers(worths, options), coins or Coins.system()
     mechanism = build(for_target("allocations")[0], domain_size=options.size, epsilon=epsilon)
-    plan = CohortPlan(len(buyers), options, checked_supply(supply, options), rounds, mechanism)
+    plan = LocalAllocationPlan(
+        len(buyers), options, checked_supply(supply, options), rounds, mechanism
+    )
     course, tallies, prices = plan.course, list[Integers](), plan.course.start()
     for cohort in np.array_split(uniform_order(len(buyers), source), rounds):
         tallies.append(_reported(buyers.choose(prices, only=cohort), mechanism, source))
         prices = course.next(prices, plan.demand(tallies[-1]))
-    return settled(plan.release(tallies), buyers, rounds, source)
+    return settle(plan.release(tallies), buyers, rounds, source)
 
 
 def _reported(truths: Choices, mechanism: Mechanism, coins: Coins) -> Integers:

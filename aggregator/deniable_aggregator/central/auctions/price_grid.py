@@ -23,7 +23,7 @@ MOST_PRICES = 10**6
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class PriceGrid:
     """Ascending prices of at least 1, in whole coins; PricesError for anything else."""
 
     grid: tuple[int, ...]
@@ -41,12 +41,12 @@ class Prices:
         _check_range(self.grid[0], self.grid[-1])
 
     @classmethod
-    def of(cls, prices: Iterable[int]) -> Prices:
+    def of(cls, prices: Iterable[int]) -> PriceGrid:
         """These prices; a list without end is refused like one too long."""
         return cls(tuple(islice(prices, MOST_PRICES + 1)))
 
     @classmethod
-    def every(cls, lowest: int, highest: int, *, step: int = 1) -> Prices:
+    def every(cls, lowest: int, highest: int, *, step: int = 1) -> PriceGrid:
         """lowest, lowest + step, … up to the highest."""
         _check_range(lowest, highest)
         if step < 1:
@@ -59,7 +59,7 @@ class Prices:
         return cls(tuple(range(lowest, highest + 1, step)))
 
     @classmethod
-    def geometric(cls, lowest: int, highest: int, *, ratio: Fraction) -> Prices:
+    def geometric(cls, lowest: int, highest: int, *, ratio: Fraction) -> PriceGrid:
         """From lowest to highest, each at most `ratio` times the one before, or 1 coin more.
 
         The best of them earns at least 1/ratio of the best price between the two.

@@ -32,7 +32,7 @@ HIGHEST = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Course:
+class PriceUpdates:
     """Of so many rounds for so many buyers; variance is that of the noise on one good's demand."""
 
     menu: Menu

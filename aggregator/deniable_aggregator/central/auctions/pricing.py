@@ -24,14 +24,18 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.central.auctions.errors import MarketError
-from deniable_aggregator.central.auctions.price_grid import Prices
+from deniable_aggregator.central.auctions.price_grid import PriceGrid
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.release import Release
 from deniable_aggregator.central.scores import Integers
 from deniable_aggregator.central.selection.accuracy import mean_shortfall, shortfall
 from deniable_aggregator.central.selection.exponential import Exponential
-from deniable_aggregator.central.selection.privacy_parameters import Declaration, Epsilon, declare
+from deniable_aggregator.central.selection.privacy_parameters import (
+    Epsilon,
+    PrivacyParameters,
+    privacy_parameters,
+)
 from deniable_shared.coins import Coins
 
 REVENUE = "revenue below that of the best of the prices"
@@ -43,13 +47,16 @@ class Pricing:
     """The mechanism before it meets bids: `guarantee` is its cost. Built by `of`."""
 
     law: ClassVar[str] = "exponential mechanism over revenue"
-    prices: Prices
-    declaration: Declaration
+    prices: PriceGrid
+    privacy: PrivacyParameters
 
     @classmethod
-    def of(cls, prices: Prices, *, epsilon: Epsilon, adjacency: str = "replace") -> Pricing:
+    def of(cls, prices: PriceGrid, *, epsilon: Epsilon, adjacency: str = "replace") -> Pricing:
         apart = prices.highest
-        return cls(prices, declare(epsilon=epsilon, range_sensitivity=apart, adjacency=adjacency))
+        return cls(
+            prices,
+            privacy_parameters(epsilon=epsilon, range_sensitivity=apart, adjacency=adjacency),
+        )
 
     @property
     def guarantee(self) -> Guarantee:
@@ -57,7 +64,7 @@ class Pricing:
 
     @property
     def _selection(self) -> Exponential:
-        return Exponential(self.declaration)
+        return Exponential(self.privacy)
 
     def release(self, bids: npt.ArrayLike, coins: Coins | None = None) -> Release[int]:
         """One price, in coins, what that guarantees, and how much revenue it may forgo."""
@@ -72,21 +79,21 @@ class Pricing:
 
     def shortfall(self, *, beta: float) -> float:
         """Revenue falls short of the best price's by at most this, but with probability beta."""
-        return shortfall(self.declaration, candidates=len(self.prices.grid), beta=beta)
+        return shortfall(self.privacy, candidates=len(self.prices.grid), beta=beta)
 
     def mean_shortfall(self) -> float:
         """Revenue falls short of the best price's by at most this on average."""
-        return mean_shortfall(self.declaration, candidates=len(self.prices.grid))
+        return mean_shortfall(self.privacy, candidates=len(self.prices.grid))
 
 
 def price(
-    bids: npt.ArrayLike, prices: Prices, *, epsilon: Epsilon, adjacency: str = "replace"
+    bids: npt.ArrayLike, prices: PriceGrid, *, epsilon: Epsilon, adjacency: str = "replace"
 ) -> Release[int]:
     """Release a price of about the largest revenue, ε-DP for each bid; bids in whole coins."""
     return Pricing.of(prices, epsilon=epsilon, adjacency=adjacency).release(bids)
 
 
-def revenue(bids: npt.ArrayLike, prices: Prices) -> Integers:
+def revenue(bids: npt.ArrayLike, prices: PriceGrid) -> Integers:
     """r · #{bids ≥ r} of every price r, in coins."""
     ordered = np.sort(_whole_coins(bids, "bids"))
     grid = prices.as_array()
@@ -95,7 +102,7 @@ def revenue(bids: npt.ArrayLike, prices: Prices) -> Integers:
     return scores
 
 
-def revenue_queries(values: Sequence[int], prices: Prices) -> Integers:
+def revenue_queries(values: Sequence[int], prices: PriceGrid) -> Integers:
     """The matrix whose product with a tally of `values` is the revenue of every price."""
     worth = _whole_coins(values, "values")
     grid = prices.as_array()[:, None]
@@ -104,7 +111,7 @@ def revenue_queries(values: Sequence[int], prices: Prices) -> Integers:
 
 
 def revenue_offsets(
-    values: Sequence[int], prices: Prices, *, reports: int, q: Fraction
+    values: Sequence[int], prices: PriceGrid, *, reports: int, q: Fraction
 ) -> Integers:
     """r · reports · q · #{values ≥ r}, rounded down: what answers that are not true add on average.
 

@@ -13,7 +13,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from deniable_aggregator.central.accounting.group import grouped, replaced, total_variation
+from deniable_aggregator.central.accounting.group import (
+    group_guarantee,
+    replacement_guarantee,
+    total_variation,
+)
 from deniable_aggregator.central.auctions.errors import MarketError
 from deniable_aggregator.central.guarantee import Guarantee, round_up
 
@@ -31,5 +35,5 @@ def misreport_gain(
     """
     if not lowest <= highest:
         raise MarketError(f"lowest must be at most highest, got {lowest} and {highest}")
-    together = grouped(replaced(guarantee), colluders)
+    together = group_guarantee(replacement_guarantee(guarantee), colluders)
     return round_up((Fraction(highest) - lowest) * total_variation(together))

@@ -33,9 +33,9 @@ from deniable_aggregator.central.scores import Integers
 from deniable_aggregator.central.selection.exponential import Exponential
 from deniable_aggregator.central.selection.privacy_parameters import (
     SMALLEST_EPSILON,
-    Declaration,
     Epsilon,
-    declare,
+    PrivacyParameters,
+    privacy_parameters,
 )
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import parse_epsilon
@@ -50,14 +50,14 @@ class WelfareLottery:
     """The mechanism before it meets values; a value is a whole number of 1/scale. Built by `of`."""
 
     law: ClassVar[str] = "exponential mechanism over welfare"
-    declaration: Declaration
+    privacy: PrivacyParameters
     scale: int
 
     @classmethod
     def of(cls, *, epsilon: Epsilon, scale: int = 1) -> WelfareLottery:
         if not 1 <= scale <= _MOST_SCALE:
             raise MarketError(f"scale must lie in [1, {_MOST_SCALE:,}], got {scale}")
-        return cls(declare(epsilon=epsilon, sensitivity=scale), scale)
+        return cls(privacy_parameters(epsilon=epsilon, sensitivity=scale), scale)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -66,17 +66,17 @@ class WelfareLottery:
 
     @property
     def _selection(self) -> Exponential:
-        return Exponential(self.declaration)
+        return Exponential(self.privacy)
 
     @property
     def rate(self) -> Fraction:
         """γ = ε/2, for values in [0, 1]."""
-        return self.declaration.epsilon / 2
+        return self.privacy.epsilon / 2
 
     @property
     def largest_payment(self) -> Fraction:
         """ε/16: what anyone pays at most, so how far anyone can move another's payment."""
-        return self.declaration.epsilon / 16
+        return self.privacy.epsilon / 16
 
     def release(self, values: npt.ArrayLike, coins: Coins | None = None) -> Release[int]:
         """One outcome; values has a row a bidder and a column an outcome."""

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from deniable_aggregator.central.queries.count_data import Counts, Data
+from deniable_aggregator.central.queries.count_data import CountData, Counts
 from deniable_aggregator.central.queries.database_sizes import (
     least_error,
     sampling_size,
@@ -23,10 +23,10 @@ from deniable_aggregator.central.queries.mechanism_choice import RowsNeeded, row
 from deniable_aggregator.central.queries.mwem import Measurement, Mwem, Synthesis, mwem
 from deniable_aggregator.central.queries.mwem_bounds import best_rounds, mwem_error, mwem_rows
 from deniable_aggregator.central.queries.online import Answer, OnlineSession
-from deniable_aggregator.central.queries.online_heuristic import guessed_plan
+from deniable_aggregator.central.queries.online_heuristic import heuristic_plan
 from deniable_aggregator.central.queries.online_plan import (
-    Demand,
     OnlinePlan,
+    SessionDemand,
     online_rows,
     plan_online,
 )
@@ -43,16 +43,16 @@ from deniable_aggregator.central.queries.workload import Workload, intervals, po
 
 __all__ = [
     "Answer",
+    "CountData",
     "Counts",
     "CountsError",
-    "Data",
-    "Demand",
     "EnumerationError",
     "Measurement",
     "Mwem",
     "OnlinePlan",
     "OnlineSession",
     "RowsNeeded",
+    "SessionDemand",
     "SessionError",
     "SmallDatabase",
     "SmallDb",
@@ -61,8 +61,8 @@ __all__ = [
     "Workload",
     "best_rounds",
     "closed_form_rows",
-    "guessed_plan",
     "halfspaces",
+    "heuristic_plan",
     "intervals",
     "laplace_rows",
     "least_error",

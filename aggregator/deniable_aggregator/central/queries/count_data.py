@@ -1,7 +1,7 @@
 """What linear queries are asked of: counts over a domain, and how far one row moves an answer.
 
 `Counts` are an analyst's own rows. Whoever has counts that were randomized before (a collection)
-implements `Data`: observations stay integers computed from the raw tally, whose mean is
+implements `CountData`: observations stay integers computed from the raw tally, whose mean is
 rows · gain · scale · f(truth), and the sensitivity is taken over pairs of possible messages.
 """
 
@@ -21,7 +21,7 @@ from deniable_aggregator.central.queries.workload import Integers, checked_integ
 LARGEST_ROWS = (1 << 31) - 1
 
 
-class Data(Protocol):
+class CountData(Protocol):
     """Counts that linear queries can be asked of; `rows` is n, public under replace."""
 
     @property

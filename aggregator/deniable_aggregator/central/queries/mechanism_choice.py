@@ -8,7 +8,7 @@ from deniable_aggregator.central.queries.database_sizes import Accuracy
 from deniable_aggregator.central.queries.mwem_bounds import mwem_rows
 from deniable_aggregator.central.queries.online_plan import online_rows
 from deniable_aggregator.central.queries.small_db_bounds import closed_form_rows, laplace_rows
-from deniable_aggregator.central.selection.privacy_parameters import Epsilon, declare
+from deniable_aggregator.central.selection.privacy_parameters import Epsilon, privacy_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def rows_needed(
     *, domain: int, queries: int, alpha: Accuracy, epsilon: Epsilon, beta: float = 0.05
 ) -> RowsNeeded:
     """By the theorems, for predicates over so many values under pure ε and replace."""
-    exact = declare(epsilon=epsilon, sensitivity=1).epsilon
+    exact = privacy_parameters(epsilon=epsilon, sensitivity=1).epsilon
     budget = float(exact)
     return RowsNeeded(
         closed_form_rows(domain=domain, queries=queries, alpha=alpha, epsilon=budget, beta=beta),

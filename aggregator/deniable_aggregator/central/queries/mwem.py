@@ -19,7 +19,7 @@ import numpy as np
 
 from deniable_aggregator.central.adjacency import Adjacency
 from deniable_aggregator.central.guarantee import Guarantee, bounded_range_rho, pure_rho
-from deniable_aggregator.central.queries.count_data import Data
+from deniable_aggregator.central.queries.count_data import CountData
 from deniable_aggregator.central.queries.errors import CountsError
 from deniable_aggregator.central.queries.mwem_bounds import MOST_ROUNDS, best_rounds, mwem_error
 from deniable_aggregator.central.queries.softmax import softmax
@@ -27,7 +27,7 @@ from deniable_aggregator.central.queries.workload import Floats, Integers, Workl
 from deniable_aggregator.central.release import ErrorBar, Release
 from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_aggregator.central.selection.exponential import Exponential
-from deniable_aggregator.central.selection.privacy_parameters import Epsilon, declare
+from deniable_aggregator.central.selection.privacy_parameters import Epsilon, privacy_parameters
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 
@@ -68,7 +68,7 @@ class Mwem:
         """local_error: how far randomizing moved any answer before, as a share; 0 for true rows."""
         if not 1 <= rounds <= MOST_ROUNDS:
             raise ParameterError(f"rounds must lie in [1, {MOST_ROUNDS:,}], got {rounds}")
-        exact = declare(epsilon=epsilon, sensitivity=1).epsilon
+        exact = privacy_parameters(epsilon=epsilon, sensitivity=1).epsilon
         return cls(workload, rounds, exact, local_error)
 
     @property
@@ -81,15 +81,15 @@ class Mwem:
         rho = self.rounds * (bounded_range_rho(self.share) + pure_rho(self.share))
         return Guarantee(self.epsilon, rho, Fraction(0), Adjacency.REPLACE)
 
-    def release(self, data: Data, coins: Coins | None = None) -> Release[Synthesis]:
+    def release(self, data: CountData, coins: Coins | None = None) -> Release[Synthesis]:
         """All rounds, and how far off the answers may be."""
         synthesis = self._synthesis(data, coins or Coins.system())
         bar = ErrorBar("largest error of a query, as a share", 0.0, self._error(data), CONFIDENCE)
         return Release(synthesis, self.law, self.guarantee, (bar,))
 
-    def _synthesis(self, data: Data, coins: Coins) -> Synthesis:
+    def _synthesis(self, data: CountData, coins: Coins) -> Synthesis:
         observed = self.observe(data)
-        course = Course(self.workload, float(data.gain * data.rows))
+        course = WeightUpdates(self.workload, float(data.gain * data.rows))
         selector, measurements = self.selector(data), []
         for _ in range(self.rounds):
             query = selector.release(course.errors(observed), coins).result
@@ -98,7 +98,7 @@ class Mwem:
             course.follow(measurements[-1])
         return Synthesis(course.mean, tuple(measurements))
 
-    def _error(self, data: Data) -> float:
+    def _error(self, data: CountData) -> float:
         return mwem_error(
             rows=data.rows,
             domain=data.domain,
@@ -111,7 +111,7 @@ class Mwem:
             local_error=self.local_error,
         )
 
-    def observe(self, data: Data) -> Integers:
+    def observe(self, data: CountData) -> Integers:
         """The raw answers, after the checks that look at public facts."""
         if data.domain != self.workload.domain:
             raise CountsError(
@@ -121,15 +121,17 @@ class Mwem:
             raise CountsError("counts must hold at least 1 row, got 0")
         return data.observe(self.workload.matrix)
 
-    def selector(self, data: Data) -> Exponential:
-        return Exponential.of(declare(epsilon=self.share, sensitivity=_moves(data, self.workload)))
+    def selector(self, data: CountData) -> Exponential:
+        return Exponential.of(
+            privacy_parameters(epsilon=self.share, sensitivity=_moves(data, self.workload))
+        )
 
-    def decay(self, data: Data, query: int) -> Fraction:
+    def decay(self, data: CountData, query: int) -> Fraction:
         """Of the noise on one query's count, by how far one row moves that one."""
         return self.share / max(1, data.sensitivity(self.workload.matrix[query : query + 1]))
 
 
-class Course:
+class WeightUpdates:
     """The weights of round after round: a function of public parameters and of the measurements."""
 
     def __init__(self, workload: Workload, rows: float) -> None:
@@ -160,14 +162,14 @@ class Course:
 
 
 def mwem(
-    data: Data, workload: Workload, *, epsilon: Epsilon, rounds: int | None = None
+    data: CountData, workload: Workload, *, epsilon: Epsilon, rounds: int | None = None
 ) -> Release[Synthesis]:
     """Release weights of the domain that answer the workload, ε-DP for replace.
 
     rounds: by default as many as make the bound least for so many rows, values and queries.
     """
     if rounds is None:
-        exact = declare(epsilon=epsilon, sensitivity=1).epsilon
+        exact = privacy_parameters(epsilon=epsilon, sensitivity=1).epsilon
         rounds = best_rounds(
             rows=max(1, data.rows),
             domain=workload.domain,
@@ -178,5 +180,5 @@ def mwem(
     return Mwem.of(workload, rounds=rounds, epsilon=epsilon).release(data)
 
 
-def _moves(data: Data, workload: Workload) -> int:
+def _moves(data: CountData, workload: Workload) -> int:
     return max(1, data.sensitivity(workload.matrix))

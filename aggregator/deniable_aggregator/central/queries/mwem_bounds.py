@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from deniable_aggregator.central.queries.database_sizes import Accuracy, read_accuracy
 from deniable_aggregator.central.queries.small_db_bounds import fewest, selection_error
-from deniable_aggregator.central.samplers.geometric_tails import reach
+from deniable_aggregator.central.samplers.geometric_tails import tail_quantile
 
 MOST_ROUNDS = 1000
 _LADDER = tuple(dict.fromkeys(round(1.05**power) for power in range(142)))
@@ -42,7 +42,7 @@ def mwem_error(
     """
     share, tries = epsilon / (2 * rounds), 2 * rounds / beta
     whole = float(rows * unit)
-    noise = reach(share / moves, 1 / tries) / whole + local_error
+    noise = tail_quantile(share / moves, 1 / tries) / whole + local_error
     shortfall = selection_error(
         candidates=queries, epsilon=float(share), beta=1 / tries, moves=moves
     )

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.queries.count_data import Data
-from deniable_aggregator.central.queries.mwem import Course, Measurement, Mwem
+from deniable_aggregator.central.queries.count_data import CountData
+from deniable_aggregator.central.queries.mwem import Measurement, Mwem, WeightUpdates
 from deniable_aggregator.central.queries.workload import Integers
-from deniable_aggregator.central.samplers.geometric_tails import Bounds, at
+from deniable_aggregator.central.samplers.geometric_tails import Bounds, probability
 
 _Path = tuple[tuple[Measurement, ...], Bounds]
 
 
-def mwem_pmf(mechanism: Mwem, data: Data, *, reach: int) -> Pmf[tuple[Measurement, ...]]:
+def mwem_pmf(mechanism: Mwem, data: CountData, *, reach: int) -> Pmf[tuple[Measurement, ...]]:
     """The probability of all measurements whose noise is at most `reach`; not for release."""
     observed = mechanism.observe(data)
     paths: list[_Path] = [((), (Fraction(1), Fraction(1)))]
@@ -28,17 +28,17 @@ def mwem_pmf(mechanism: Mwem, data: Data, *, reach: int) -> Pmf[tuple[Measuremen
 
 
 def _longer(
-    mechanism: Mwem, data: Data, observed: Integers, path: _Path, reach: int
+    mechanism: Mwem, data: CountData, observed: Integers, path: _Path, reach: int
 ) -> Iterator[_Path]:
     history, (low, high) = path
-    course = Course(mechanism.workload, float(data.gain * data.rows))
+    course = WeightUpdates(mechanism.workload, float(data.gain * data.rows))
     for measured in history:
         course.follow(measured)
     selection = mechanism.selector(data).pmf(course.errors(observed))
     for query, least, most in zip(*_columns(selection), strict=True):
         decay = mechanism.decay(data, query)
         for noise in range(-reach, reach + 1):
-            of_noise = at(decay, noise)
+            of_noise = probability(decay, noise)
             measured = Measurement(query, int(observed[query]) + noise)
             yield (*history, measured), (low * least * of_noise[0], high * most * of_noise[1])
 

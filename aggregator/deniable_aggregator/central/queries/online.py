@@ -28,11 +28,11 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.queries.count_data import Data
+from deniable_aggregator.central.queries.count_data import CountData
 from deniable_aggregator.central.queries.errors import CountsError, SessionError
 from deniable_aggregator.central.queries.online_journal import (
-    Answered,
-    Opening,
+    AnswerRecord,
+    OpeningRecord,
     query_key,
     read_journal,
 )
@@ -68,19 +68,24 @@ class OnlineSession:
     law = "private multiplicative weights, sparse vector with geometric noise"
 
     def __init__(
-        self, data: Data, opening: Opening, *, journal: Journal | None, coins: Coins | None
+        self,
+        data: CountData,
+        opening: OpeningRecord,
+        *,
+        journal: Journal | None,
+        coins: Coins | None,
     ) -> None:
         self._data, self._opening = data, opening
         self._journal, self._coins = journal, coins or Coins.system()
         self._public = OnlineWeights(opening.plan)
-        self._answers: dict[str, Answered] = {}
+        self._answers: dict[str, AnswerRecord] = {}
         self._records = [opening.to_bytes()]
         self._ended = False
 
     @classmethod
     def open(
         cls,
-        data: Data,
+        data: CountData,
         plan: OnlinePlan,
         *,
         journal: Journal | None = None,
@@ -90,7 +95,7 @@ class OnlineSession:
         _check(data, plan)
         noise = two_sided_geometric(plan.decays[0], 1, coins)
         salt = os.urandom(_SALT_BYTES)
-        opening = Opening.of(plan, plan.threshold + int(noise[0]), data.fingerprint, salt)
+        opening = OpeningRecord.of(plan, plan.threshold + int(noise[0]), data.fingerprint, salt)
         if journal is not None:
             journal(opening.to_bytes())
         return cls(data, opening, journal=journal, coins=coins)
@@ -98,7 +103,7 @@ class OnlineSession:
     @classmethod
     def resume(
         cls,
-        data: Data,
+        data: CountData,
         records: Iterable[bytes],
         *,
         journal: Journal | None = None,
@@ -163,21 +168,21 @@ class OnlineSession:
             self._keep(self._answered(checked, key))
         return self._shown(self._answers[key])
 
-    def _answered(self, query: Integers, key: str) -> Answered:
+    def _answered(self, query: Integers, key: str) -> AnswerRecord:
         number = len(self._records)
         predicted = self._public.predict(query)
         if self._public.exhausted:
-            return Answered(number, key, predicted, None)
+            return AnswerRecord(number, key, predicted, None)
         true = int(self._data.observe(query[None])[0])
         _, of_test, of_answer = self.plan.decays
         if abs(true - predicted) + self._noise(of_test) < self._opening.noisy_threshold:
-            return Answered(number, key, predicted, None)
-        return Answered(number, key, true + self._noise(of_answer), query.tolist())
+            return AnswerRecord(number, key, predicted, None)
+        return AnswerRecord(number, key, true + self._noise(of_answer), query.tolist())
 
     def _noise(self, decay: Fraction) -> int:
         return int(two_sided_geometric(decay, 1, self._coins)[0])
 
-    def _keep(self, answered: Answered) -> None:
+    def _keep(self, answered: AnswerRecord) -> None:
         """Journal first: an answer that is not kept is not given, and may have been a lesson."""
         if self._journal is not None:
             self._ended = True
@@ -185,13 +190,13 @@ class OnlineSession:
             self._ended = False
         self._apply(answered)
 
-    def _apply(self, answered: Answered) -> None:
+    def _apply(self, answered: AnswerRecord) -> None:
         if answered.taught is not None:
             self._public.learn(np.array(answered.taught, dtype=np.int64), answered.count)
         self._answers[answered.key] = answered
         self._records.append(answered.to_bytes())
 
-    def _shown(self, answered: Answered) -> Answer:
+    def _shown(self, answered: AnswerRecord) -> Answer:
         demand = self.plan.demand
         bar = None
         if answered.number <= demand.queries:
@@ -217,7 +222,7 @@ class OnlineSession:
         return array
 
 
-def _check(data: Data, plan: OnlinePlan) -> None:
+def _check(data: CountData, plan: OnlinePlan) -> None:
     demand = plan.demand
     if (data.rows, data.domain, data.gain) != (demand.rows, demand.domain, demand.gain):
         raise CountsError(

@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from deniable_aggregator.central.queries.online_plan import Demand, OnlinePlan
+from deniable_aggregator.central.queries.online_plan import OnlinePlan, SessionDemand
 from deniable_aggregator.central.samplers.noise import SMALLEST_DECAY
-from deniable_aggregator.central.selection.privacy_parameters import Epsilon, declare
+from deniable_aggregator.central.selection.privacy_parameters import Epsilon, privacy_parameters
 from deniable_shared.errors import ParameterError
 
 _MOST_UPDATES = 32
@@ -24,12 +24,12 @@ _DEVIATIONS = 3
 _SPLIT = (Fraction(1, 10), Fraction(4, 10), Fraction(5, 10))
 
 
-def guessed_plan(demand: Demand, *, epsilon: Epsilon, deviation: float) -> OnlinePlan:
+def heuristic_plan(demand: SessionDemand, *, epsilon: Epsilon, deviation: float) -> OnlinePlan:
     """A plan for few rows; `deviation` is σ. Its `error` is 1 unless it can be proven smaller.
 
     Raises ParameterError if ε is too small for noise that can be drawn.
     """
-    exact = declare(epsilon=epsilon, sensitivity=1).epsilon
+    exact = privacy_parameters(epsilon=epsilon, sensitivity=1).epsilon
     updates = min(max(round(float(exact) * demand.unit / _UNITS_A_LESSON), 1), _MOST_UPDATES)
     share = max(_LEAST_THRESHOLD, _DEVIATIONS * deviation)
     of_threshold, of_test, of_answer = (part * exact for part in _SPLIT)

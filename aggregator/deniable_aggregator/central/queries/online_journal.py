@@ -15,14 +15,14 @@ from hashlib import blake2b, sha256
 from typing import Any
 
 from deniable_aggregator.central.queries.errors import SessionError
-from deniable_aggregator.central.queries.online_plan import Demand, OnlinePlan
+from deniable_aggregator.central.queries.online_plan import OnlinePlan, SessionDemand
 from deniable_aggregator.central.queries.workload import Integers
 
 FORMAT = "deniable-online/1"
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class OpeningRecord:
     """Record 0: the plan, the noisy threshold, and which counts they belong to."""
 
     plan: OnlinePlan
@@ -31,7 +31,9 @@ class Opening:
     counts: str
 
     @classmethod
-    def of(cls, plan: OnlinePlan, noisy_threshold: int, fingerprint: bytes, salt: bytes) -> Opening:
+    def of(
+        cls, plan: OnlinePlan, noisy_threshold: int, fingerprint: bytes, salt: bytes
+    ) -> OpeningRecord:
         return cls(plan, noisy_threshold, salt.hex(), _keyed(salt, fingerprint))
 
     def is_of(self, fingerprint: bytes) -> bool:
@@ -43,16 +45,18 @@ class Opening:
         return json.dumps(record, default=str, separators=(",", ":")).encode()
 
     @classmethod
-    def read(cls, record: dict[str, Any]) -> Opening:
+    def read(cls, record: dict[str, Any]) -> OpeningRecord:
         plan, demand = record["plan"], record["plan"]["demand"]
         demand["gain"] = Fraction(demand["gain"])
         one, two, three = map(Fraction, plan["epsilons"])
-        whole = OnlinePlan(Demand(**demand), (one, two, three), plan["updates"], plan["threshold"])
+        whole = OnlinePlan(
+            SessionDemand(**demand), (one, two, three), plan["updates"], plan["threshold"]
+        )
         return cls(whole, record["noisy_threshold"], record["salt"], record["counts"])
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnswerRecord:
     """A query and its answer for ever; with the query itself if it taught."""
 
     number: int
@@ -69,17 +73,17 @@ def query_key(query: Integers) -> str:
     return sha256(query.astype("<i8").tobytes()).hexdigest()
 
 
-def read_journal(records: Iterable[bytes]) -> tuple[Opening, list[Answered]]:
+def read_journal(records: Iterable[bytes]) -> tuple[OpeningRecord, list[AnswerRecord]]:
     """The opening and all answers; SessionError unless every record is there, once, in order."""
-    answers: list[Answered] = []
-    opening: Opening | None = None
+    answers: list[AnswerRecord] = []
+    opening: OpeningRecord | None = None
     for number, text in enumerate(records):
         record = _parsed(text, number)
         try:
             if opening is None:
-                opening = Opening.read(record)
+                opening = OpeningRecord.read(record)
             else:
-                answers.append(Answered(**record))
+                answers.append(AnswerRecord(**record))
         except (KeyError, TypeError, ValueError) as error:
             raise SessionError(_unreadable(number)) from error
     if opening is None:

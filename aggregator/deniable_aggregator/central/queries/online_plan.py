@@ -27,12 +27,12 @@ from fractions import Fraction
 
 from deniable_aggregator.central.adjacency import Adjacency
 from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.queries.count_data import Data
+from deniable_aggregator.central.queries.count_data import CountData
 from deniable_aggregator.central.queries.database_sizes import Accuracy, read_accuracy
 from deniable_aggregator.central.queries.errors import CountsError
 from deniable_aggregator.central.queries.small_db_bounds import fewest
-from deniable_aggregator.central.samplers.geometric_tails import reach
-from deniable_aggregator.central.selection.privacy_parameters import Epsilon, declare
+from deniable_aggregator.central.samplers.geometric_tails import tail_quantile
+from deniable_aggregator.central.selection.privacy_parameters import Epsilon, privacy_parameters
 from deniable_shared.errors import ParameterError
 
 _GRID = 1 << 40
@@ -40,7 +40,7 @@ _MOST_UPDATES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class SessionDemand:
     """The public facts about the counts, and what is asked of a session.
 
     moves: Δ, in raw units; `scale` for predicates and fractions of rows that were not randomized.
@@ -70,14 +70,14 @@ class Demand:
     @classmethod
     def of(
         cls,
-        data: Data,
+        data: CountData,
         *,
         queries: int,
         beta: float = 0.05,
         scale: int = 1,
         moves: int | None = None,
         local_error: float = 0.0,
-    ) -> Demand:
+    ) -> SessionDemand:
         facts = data.rows, data.domain, queries, beta, scale
         return cls(*facts, scale if moves is None else moves, data.gain, local_error)
 
@@ -91,7 +91,7 @@ class Demand:
 class OnlinePlan:
     """The public parameters of a session. `plan_online` finds the best; any are private."""
 
-    demand: Demand
+    demand: SessionDemand
     epsilons: tuple[Fraction, Fraction, Fraction]
     updates: int
     threshold: int
@@ -123,26 +123,28 @@ class OnlinePlan:
     def reaches(self) -> tuple[int, int]:
         """t1 and t2."""
         third = self.demand.beta / 3
-        return reach(self.decays[0], third), reach(self.decays[1], third / self.demand.queries)
+        return tail_quantile(self.decays[0], third), tail_quantile(
+            self.decays[1], third / self.demand.queries
+        )
 
     @property
     def error(self) -> float:
         """α; 1, no promise, where the threshold or the noise of answers is not as above."""
         demand = self.demand
         units = (self.step + demand.local_error) * demand.unit + 0.5
-        of_answer = reach(self.decays[2], demand.beta / (3 * self.updates))
+        of_answer = tail_quantile(self.decays[2], demand.beta / (3 * self.updates))
         if self.threshold < units + sum(self.reaches) or of_answer > self.step * demand.unit:
             return 1.0
         central = (self.threshold - 1 + sum(self.reaches)) / demand.unit
         return min(1.0, central + demand.local_error)
 
 
-def plan_online(demand: Demand, *, epsilon: Epsilon) -> OnlinePlan:
+def plan_online(demand: SessionDemand, *, epsilon: Epsilon) -> OnlinePlan:
     """The split of ε and the number of updates with the least α.
 
     CountsError where no plan promises anything: rows too few for that domain and ε.
     """
-    exact = declare(epsilon=epsilon, sensitivity=1).epsilon
+    exact = privacy_parameters(epsilon=epsilon, sensitivity=1).epsilon
     best: OnlinePlan | None = None
     for updates in _counts():
         plan = _plan(demand, exact, updates)
@@ -169,7 +171,7 @@ def online_rows(
 
     def enough(rows: int) -> bool:
         try:
-            plan = plan_online(Demand(rows, domain, queries, beta), epsilon=epsilon)
+            plan = plan_online(SessionDemand(rows, domain, queries, beta), epsilon=epsilon)
         except CountsError:
             return False
         return plan.error <= target
@@ -184,7 +186,7 @@ def _counts() -> Iterator[int]:
         updates += max(1, updates // 32)
 
 
-def _plan(demand: Demand, epsilon: Fraction, updates: int) -> OnlinePlan | None:
+def _plan(demand: SessionDemand, epsilon: Fraction, updates: int) -> OnlinePlan | None:
     """For so many updates: what the answers need to be within g, the rest where it helps most."""
     step = math.sqrt(math.log(demand.domain) / (2 * updates))
     within = math.floor(step * demand.unit)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.queries.count_data import Data
+from deniable_aggregator.central.queries.count_data import CountData
 from deniable_aggregator.central.queries.online_plan import OnlinePlan
 from deniable_aggregator.central.queries.online_weights import OnlineWeights
 from deniable_aggregator.central.queries.workload import Floats, Integers, checked_integers
@@ -36,7 +36,7 @@ class _Path:
 
 
 def online_pmf(
-    plan: OnlinePlan, data: Data, queries: Sequence[npt.ArrayLike], *, reach: int
+    plan: OnlinePlan, data: CountData, queries: Sequence[npt.ArrayLike], *, reach: int
 ) -> Pmf[Transcript]:
     """Every transcript whose released counts have noise of at most `reach`; not for release.
 
@@ -54,7 +54,7 @@ def online_pmf(
 
 
 def _paths(
-    plan: OnlinePlan, data: Data, queries: Sequence[Integers], reach: int
+    plan: OnlinePlan, data: CountData, queries: Sequence[Integers], reach: int
 ) -> Iterator[_Path]:
     paths = [_Path((), (), 1.0)]
     for place, query in enumerate(queries):

@@ -23,7 +23,7 @@ from deniable_aggregator.central.adjacency import Adjacency
 from deniable_aggregator.central.errors import AdjacencyError
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.queries.count_data import Counts, Data
+from deniable_aggregator.central.queries.count_data import CountData, Counts
 from deniable_aggregator.central.queries.database_sizes import Accuracy, sampling_size
 from deniable_aggregator.central.queries.errors import CountsError, EnumerationError
 from deniable_aggregator.central.queries.multisets import (
@@ -35,7 +35,7 @@ from deniable_aggregator.central.queries.multisets import (
 from deniable_aggregator.central.queries.small_db_bounds import selection_error, small_db_error
 from deniable_aggregator.central.queries.workload import Floats, Integers, Workload
 from deniable_aggregator.central.release import ErrorBar, Release
-from deniable_aggregator.central.selection import Declaration, declare
+from deniable_aggregator.central.selection import PrivacyParameters, privacy_parameters
 from deniable_aggregator.central.selection.exponential import Exponential
 from deniable_aggregator.central.selection.privacy_parameters import Epsilon
 from deniable_shared.coins import Coins
@@ -70,7 +70,7 @@ class SmallDb:
     workload: Workload
     size: int
     candidates: Candidates
-    declaration: Declaration
+    privacy: PrivacyParameters
 
     @classmethod
     def of(
@@ -90,7 +90,7 @@ class SmallDb:
         EnumerationError where there are too many to go through, with what to use instead.
         """
         rows = _size(workload, alpha, size)
-        unit = declare(epsilon=epsilon, sensitivity=rows, adjacency=adjacency)
+        unit = privacy_parameters(epsilon=epsilon, sensitivity=rows, adjacency=adjacency)
         if candidates is None:
             _enumerable(workload.domain, rows)
             return cls(workload, rows, AllMultisets(workload.domain, rows), unit)
@@ -102,7 +102,7 @@ class SmallDb:
     def guarantee(self) -> Guarantee:
         return self._mechanism(1).guarantee
 
-    def scores(self, data: Data) -> Integers:
+    def scores(self, data: CountData) -> Integers:
         """−max_f |m · observed − n · gain · answer|, in units of m · scale: not for release."""
         self._check(data)
         observed = self.size * data.observe(self.workload.matrix).astype(np.float64)
@@ -118,53 +118,53 @@ class SmallDb:
 
         return self.candidates.scores(self.workload, score_of)
 
-    def release(self, data: Data, coins: Coins | None = None) -> Release[SmallDatabase]:
+    def release(self, data: CountData, coins: Coins | None = None) -> Release[SmallDatabase]:
         """One of the candidates, and how far off its answers may be."""
         place = self._of(data).release(self.scores(data), coins).result
         database = SmallDatabase(self.candidates.rows(place), self.workload.domain)
         return Release(database, self.law, self.guarantee, (self._bar(data),))
 
-    def pmf(self, data: Data) -> Pmf[tuple[int, ...]]:
+    def pmf(self, data: CountData) -> Pmf[tuple[int, ...]]:
         """The certified probability of each candidate: a function of the data, not for release."""
         law = self._of(data).pmf(self.scores(data))
         return Pmf(tuple(map(self.candidates.rows, law.outcomes)), law.lower, law.upper)
 
-    def _of(self, data: Data) -> Exponential:
+    def _of(self, data: CountData) -> Exponential:
         return self._mechanism(max(1, data.sensitivity(self.workload.matrix)))
 
     def _mechanism(self, moves: int) -> Exponential:
         """For data of which one row moves a raw answer by `moves`, so a score by m times that."""
-        declaration = declare(
-            epsilon=self.declaration.epsilon,
+        privacy = privacy_parameters(
+            epsilon=self.privacy.epsilon,
             sensitivity=self.size * moves,
-            adjacency=self.declaration.adjacency.value,
+            adjacency=self.privacy.adjacency.value,
         )
-        return Exponential.of(declaration)
+        return Exponential.of(privacy)
 
-    def _check(self, data: Data) -> None:
+    def _check(self, data: CountData) -> None:
         if data.domain != self.workload.domain:
             raise CountsError(
                 f"counts must be over the queries' {self.workload.domain} values, got {data.domain}"
             )
-        if self.declaration.adjacency is Adjacency.ADD_REMOVE:
+        if self.privacy.adjacency is Adjacency.ADD_REMOVE:
             if not isinstance(data, Counts):
                 raise AdjacencyError('the n of these counts is public: use adjacency "replace"')
         elif not data.rows:
             raise CountsError("counts must hold at least 1 row, got 0")
 
-    def _bar(self, data: Data) -> ErrorBar:
+    def _bar(self, data: CountData) -> ErrorBar:
         """n is not public under add/remove; the lemma speaks of all multisets of true rows."""
-        workload, declaration = self.workload, self.declaration
+        workload, privacy = self.workload, self.privacy
         unit = float(data.gain * workload.scale)
         moves = max(1, data.sensitivity(workload.matrix)) / unit
         selection = selection_error(
             candidates=len(self.candidates),
-            epsilon=float(declaration.epsilon),
+            epsilon=float(privacy.epsilon),
             beta=1 - CONFIDENCE,
             moves=moves,
         )
         enumerated = isinstance(self.candidates, AllMultisets)
-        if declaration.adjacency is Adjacency.ADD_REMOVE or not enumerated or data.gain != 1:
+        if privacy.adjacency is Adjacency.ADD_REMOVE or not enumerated or data.gain != 1:
             quantity = "largest error of a query, in rows, above the best candidate's"
             return ErrorBar(quantity, 0.0, selection, CONFIDENCE)
         error = small_db_error(
@@ -172,7 +172,7 @@ class SmallDb:
             domain=workload.domain,
             queries=workload.queries,
             size=self.size,
-            epsilon=float(declaration.epsilon),
+            epsilon=float(privacy.epsilon),
             beta=1 - CONFIDENCE,
             moves=moves,
         )
@@ -180,7 +180,7 @@ class SmallDb:
 
 
 def small_db(
-    data: Data,
+    data: CountData,
     workload: Workload,
     *,
     epsilon: Epsilon,

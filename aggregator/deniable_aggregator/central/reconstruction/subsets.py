@@ -21,10 +21,10 @@ from deniable_aggregator.central.adjacency import Adjacency
 from deniable_aggregator.central.guarantee import Guarantee, pure_rho
 from deniable_aggregator.central.reconstruction.errors import SubsetsError
 from deniable_aggregator.central.release import ErrorBar, Release
-from deniable_aggregator.central.samplers.geometric_tails import reach
+from deniable_aggregator.central.samplers.geometric_tails import tail_quantile
 from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_aggregator.central.samplers.uniform import uniform_integers
-from deniable_aggregator.central.selection.privacy_parameters import Epsilon, declare
+from deniable_aggregator.central.selection.privacy_parameters import Epsilon, privacy_parameters
 from deniable_shared.coins import Coins
 
 Integers = npt.NDArray[np.int64]
@@ -84,12 +84,12 @@ class PrivateCounts:
     @classmethod
     def of(cls, subsets: Subsets, *, epsilon: Epsilon) -> PrivateCounts:
         """ε in [10^−6, 20] for all answers together."""
-        return cls(subsets, declare(epsilon=epsilon, sensitivity=1).epsilon)
+        return cls(subsets, privacy_parameters(epsilon=epsilon, sensitivity=1).epsilon)
 
     @classmethod
     def unaccounted(cls, subsets: Subsets, *, epsilon: Epsilon) -> PrivateCounts:
         """ε for each answer by itself, as if it were the only one: Δ1·ε for all of them."""
-        each = declare(epsilon=epsilon, sensitivity=1).epsilon
+        each = privacy_parameters(epsilon=epsilon, sensitivity=1).epsilon
         return cls(subsets, each * subsets.sensitivity)
 
     @property
@@ -106,7 +106,7 @@ class PrivateCounts:
         """Every count with its own noise, and how far off the worst of them may be."""
         noise = two_sided_geometric(self.decay, self.subsets.queries, coins)
         answers: Integers = self.subsets.counts(secret) + noise
-        most = reach(self.decay, (1 - CONFIDENCE) / self.subsets.queries)
+        most = tail_quantile(self.decay, (1 - CONFIDENCE) / self.subsets.queries)
         bar = ErrorBar("largest error of a count", 0, most, CONFIDENCE)
         return Release(answers, self.law, self.guarantee, (bar,))
 

@@ -20,7 +20,7 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.central.samplers.noise import WORD_BITS, Uniform, decay_bracket
+from deniable_aggregator.central.samplers.noise import WORD_BITS, LazyUniform, decay_bracket
 from deniable_aggregator.central.scores import Integers
 from deniable_shared.coins import Coins
 
@@ -129,7 +129,7 @@ def _margin(n: int, blocks: int, block: int) -> float:
     return 2 * (1.01 * (exponent + 2 * _EXP_ULP + 2 + blocks + block) + 4) * _UNIT
 
 
-def decide_exactly(weights: Weights, uniform: Uniform) -> int:
+def decide_exactly(weights: Weights, uniform: LazyUniform) -> int:
     """The candidate that U falls on, by certified integers of as many bits as it takes."""
     last = len(weights.scores) - 1
     while True:
@@ -147,7 +147,7 @@ def draw_index(weights: Weights, coins: Coins, *, decide: Decision = decide_in_f
     drawn = coins.bits(WORD_BITS)
     place = decide(weights, drawn)
     if place is None:
-        return decide_exactly(weights, Uniform(coins, bits=drawn, size=WORD_BITS))
+        return decide_exactly(weights, LazyUniform(coins, bits=drawn, size=WORD_BITS))
     return place
 
 

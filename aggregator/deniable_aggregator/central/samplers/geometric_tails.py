@@ -28,7 +28,7 @@ def tail(decay: Fraction, k: int, bits: int = BITS) -> Bounds:
     return Fraction(low_power, one + z_high), Fraction(high_power, one + z_low)
 
 
-def at(decay: Fraction, k: int, bits: int = BITS) -> Bounds:
+def probability(decay: Fraction, k: int, bits: int = BITS) -> Bounds:
     """Rationals around Pr[N = k]."""
     one = 1 << bits
     z_low, z_high = decay_bracket(decay, bits)
@@ -37,7 +37,7 @@ def at(decay: Fraction, k: int, bits: int = BITS) -> Bounds:
     return least * (one - z_high) / (one + z_high), most * (one - z_low) / (one + z_low)
 
 
-def reach(decay: Fraction, beta: float) -> int:
+def tail_quantile(decay: Fraction, beta: float) -> int:
     """The least t with Pr[|N| > t] = 2z^(t + 1)/(1 + z) ≤ beta, or one more."""
     if not 0 < beta < 1:
         raise ParameterError(f"beta must lie in (0, 1), got {beta}")

@@ -33,7 +33,7 @@ _LARGEST_NOISE = 1 << 60
 _LOG_ERROR = 2.0**-43  # of −ln V − ln(1 + z): 8 ulp of at most 45, and the sum
 
 
-class Uniform:
+class LazyUniform:
     """A uniform number in [0, 1): `size` leading bits are drawn, and more when they matter."""
 
     __slots__ = ("_coins", "bits", "size")
@@ -76,7 +76,7 @@ def bernoulli_exp(exponent: Fraction, coins: Coins) -> bool:
     """True with probability e^−exponent, for a rational exponent ≥ 0."""
     if exponent < 0:
         raise ParameterError(f"exponent must be at least 0, got {exponent}")
-    return Uniform(coins).is_below(partial(decay_bracket, exponent))
+    return LazyUniform(coins).is_below(partial(decay_bracket, exponent))
 
 
 def two_sided_geometric(decay: Fraction, size: int, coins: Coins | None = None) -> Integers:
@@ -93,7 +93,7 @@ def two_sided_geometric(decay: Fraction, size: int, coins: Coins | None = None) 
     halves = words >> np.uint64(1)
     magnitudes, doubtful = _magnitudes(decay, halves)
     for place in doubtful.tolist():
-        uniform = Uniform(coins, bits=int(halves[place]), size=WORD_BITS - 1)
+        uniform = LazyUniform(coins, bits=int(halves[place]), size=WORD_BITS - 1)
         magnitudes[place] = _exact_magnitude(decay, uniform)
     return np.where(words & np.uint64(1), -magnitudes, magnitudes)
 
@@ -114,7 +114,7 @@ def _magnitudes(
     return np.maximum(np.floor(y), 0).astype(np.int64), np.flatnonzero(doubtful)
 
 
-def _exact_magnitude(decay: Fraction, uniform: Uniform) -> int:
+def _exact_magnitude(decay: Fraction, uniform: LazyUniform) -> int:
     """The number of k ≥ 1 with U < 2z^k/(1 + z), by doubling and bisection."""
 
     def reaches(k: int) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable_aggregator.central.samplers.exponential import CHUNK, Floats, Weights
-from deniable_aggregator.central.samplers.noise import WORD_BITS, Uniform, decay_bracket
+from deniable_aggregator.central.samplers.noise import WORD_BITS, LazyUniform, decay_bracket
 from deniable_aggregator.central.scores import Integers
 from deniable_shared.coins import Coins
 
@@ -33,11 +33,13 @@ _MARGIN = 2.0**-40  # of 256·p: 3·x·p ≤ 1.2 for the exponent, 16 for e^x, 4
 
 def draw_among_heads(scores: Integers, decay: Fraction, coins: Coins) -> int:
     """One candidate, with exactly its probability under permute-and-flip."""
-    heads = np.flatnonzero(flip(scores, decay, coins))
+    heads = np.flatnonzero(flip_coins(scores, decay, coins))
     return int(heads[coins.below(len(heads))])
 
 
-def flip(scores: Integers, decay: Fraction, coins: Coins, *, margin: float = _MARGIN) -> Heads:
+def flip_coins(
+    scores: Integers, decay: Fraction, coins: Coins, *, margin: float = _MARGIN
+) -> Heads:
     """A coin for each candidate, heads with probability e^(−decay · (top − score)).
 
     A margin of 1 proves nothing: every coin that the first byte leaves is then decided exactly.
@@ -65,7 +67,7 @@ def _second(
     gaps = room - words * 2.0**-WORD_BITS
     heads = gaps > 0
     for place in np.flatnonzero(np.abs(gaps) <= margin).tolist():
-        uniform = Uniform(
+        uniform = LazyUniform(
             coins,
             bits=int(first[place]) << WORD_BITS | int(words[place]),
             size=_BYTE_BITS + WORD_BITS,

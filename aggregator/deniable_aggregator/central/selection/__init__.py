@@ -11,7 +11,7 @@ Each function is one release. The classes are the same mechanisms before they me
 
 from __future__ import annotations
 
-from deniable_aggregator.central.scores import OnGrid, Scores, on_grid
+from deniable_aggregator.central.scores import GridScores, Scores, on_grid
 from deniable_aggregator.central.selection.accuracy import (
     epsilon_for,
     mean_shortfall,
@@ -21,22 +21,24 @@ from deniable_aggregator.central.selection.accuracy import (
 )
 from deniable_aggregator.central.selection.base_measure import BaseMeasure
 from deniable_aggregator.central.selection.exponential import Exponential, exponential
-from deniable_aggregator.central.selection.noisy_max import Noise, NoisyMax, noisy_max
+from deniable_aggregator.central.selection.noisy_max import NoiseDistribution, NoisyMax, noisy_max
 from deniable_aggregator.central.selection.permute_and_flip import PermuteAndFlip, permute_and_flip
-from deniable_aggregator.central.selection.privacy_parameters import Declaration, declare
+from deniable_aggregator.central.selection.privacy_parameters import (
+    PrivacyParameters,
+    privacy_parameters,
+)
 from deniable_aggregator.central.selection.top_k import TopK, top_k
 
 __all__ = [
     "BaseMeasure",
-    "Declaration",
     "Exponential",
-    "Noise",
+    "GridScores",
+    "NoiseDistribution",
     "NoisyMax",
-    "OnGrid",
     "PermuteAndFlip",
+    "PrivacyParameters",
     "Scores",
     "TopK",
-    "declare",
     "epsilon_for",
     "exponential",
     "mean_shortfall",
@@ -44,6 +46,7 @@ __all__ = [
     "noisy_max",
     "on_grid",
     "permute_and_flip",
+    "privacy_parameters",
     "shortfall",
     "tail_by_measure",
     "top_k",

@@ -15,26 +15,26 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from deniable_aggregator.central.selection.privacy_parameters import Declaration
+from deniable_aggregator.central.selection.privacy_parameters import PrivacyParameters
 from deniable_shared.errors import ParameterError
 
 _UP = 1 + 1e-12
 
 
-def shortfall(declaration: Declaration, *, candidates: int, beta: float, best: int = 1) -> float:
+def shortfall(privacy: PrivacyParameters, *, candidates: int, beta: float, best: int = 1) -> float:
     """The score falls short of the best by at most this, but with probability beta."""
     _check(candidates, best)
-    return tail_length(declaration.decay(), candidates / best / _chance(beta))
+    return tail_length(privacy.decay(), candidates / best / _chance(beta))
 
 
-def mean_shortfall(declaration: Declaration, *, candidates: int, best: int = 1) -> float:
+def mean_shortfall(privacy: PrivacyParameters, *, candidates: int, best: int = 1) -> float:
     """The score falls short of the best by at most this on average."""
     _check(candidates, best)
-    return tail_length(declaration.decay(), candidates / best)
+    return tail_length(privacy.decay(), candidates / best)
 
 
 def epsilon_for(
-    shortfall: float, declaration: Declaration, *, candidates: int, beta: float
+    shortfall: float, privacy: PrivacyParameters, *, candidates: int, beta: float
 ) -> float:
     """The least ε at which the score falls short by at most `shortfall`, but with chance beta.
 
@@ -43,19 +43,19 @@ def epsilon_for(
     if not shortfall > 0:
         raise ParameterError(f"shortfall must be positive, got {shortfall}")
     _check(candidates, 1)
-    apart = declaration.epsilon / declaration.decay()
+    apart = privacy.epsilon / privacy.decay()
     return math.log(candidates / _chance(beta)) * float(apart) / shortfall * _UP
 
 
-def tail_by_measure(declaration: Declaration, *, t: float, share: float) -> float:
+def tail_by_measure(privacy: PrivacyParameters, *, t: float, share: float) -> float:
     """Pr[score ≤ OPT − 2t], at most, if a share μ(S_t) of the measure lies within t of the best."""
     if not t > 0:
         raise ParameterError(f"t must be positive, got {t}")
-    return min(1.0, math.exp(-float(declaration.decay()) * t) / _share(share) * _UP)
+    return min(1.0, math.exp(-float(privacy.decay()) * t) / _share(share) * _UP)
 
 
 def mean_shortfall_by_measure(
-    declaration: Declaration, *, t: float, share: float, best_score: float, least_score: float
+    privacy: PrivacyParameters, *, t: float, share: float, best_score: float, least_score: float
 ) -> float:
     """3t, the most the score falls short on average, where t is large enough for that.
 
@@ -69,7 +69,7 @@ def mean_shortfall_by_measure(
         )
     if not t > 0:
         raise ParameterError(f"t must be positive, got {t}")
-    least = math.log(best_score / (t * _share(share))) / float(declaration.decay())
+    least = math.log(best_score / (t * _share(share))) / float(privacy.decay())
     if t < least * _UP:
         raise ParameterError(f"t must be at least ln(OPT/(t·share))/decay = {least:.6g}, got {t}")
     return 3 * t

@@ -26,14 +26,14 @@ _MOST_STEPS = 2 * 10**7
 _MOST_DEPTH_BITS = 1 << 13
 
 
-def exponential_law(weights: Weights, bits: int = BITS) -> Pmf[int]:
+def exponential_pmf(weights: Weights, bits: int = BITS) -> Pmf[int]:
     """Pr[r] = measure_r e^(decay·s_r) / Σ_i measure_i e^(decay·s_i)."""
     pairs = list(zip(*weights.brackets(bits + _depth_bits(weights)), strict=True))
     total = _total(pairs)
     return _pmf(tuple(range(len(pairs))), [_share(pair, total) for pair in pairs])
 
 
-def peeled_law(weights: Weights, picks: int, bits: int = BITS) -> Pmf[tuple[int, ...]]:
+def top_k_pmf(weights: Weights, picks: int, bits: int = BITS) -> Pmf[tuple[int, ...]]:
     """Every order of `picks` candidates drawn one by one from those that are left."""
     n = len(weights.scores)
     _affordable(math.perm(n, picks) * picks * n)
@@ -70,7 +70,7 @@ def _depth_bits(weights: Weights) -> int:
     return min(math.ceil(weights.decay * gap * 3 / 2), _MOST_DEPTH_BITS)
 
 
-def flip_law(scores: Integers, decay: Fraction, bits: int = BITS) -> Pmf[int]:
+def permute_and_flip_pmf(scores: Integers, decay: Fraction, bits: int = BITS) -> Pmf[int]:
     """Pr[r] = p_r ∫_0^1 Π_{i≠r} (1 − p_i x) dx, with p_i = e^(decay·(s_i − max s)).
 
     It rises with p_r and falls with every other p_i: each bound takes the ends that belong to it.
@@ -90,7 +90,7 @@ def flip_law(scores: Integers, decay: Fraction, bits: int = BITS) -> Pmf[int]:
     return _pmf(tuple(range(len(heads))), bounds)
 
 
-def geometric_law(scores: Integers, decay: Fraction, bits: int = BITS) -> Pmf[int]:
+def noisy_max_pmf(scores: Integers, decay: Fraction, bits: int = BITS) -> Pmf[int]:
     """The largest of s_i + N_i, two-sided geometric of z = e^−decay, ties broken uniformly.
 
     Pr[r] = Σ_v Pr[s_r + N_r = v] ∫_0^1 Π_{i≠r} (Pr[s_i + N_i < v] + x Pr[s_i + N_i = v]) dx
@@ -103,7 +103,7 @@ def geometric_law(scores: Integers, decay: Fraction, bits: int = BITS) -> Pmf[in
     noise = _Geometric(decay, bits)
     totals = [[0, 4] for _ in values]
     for v in span:
-        at = [noise.at(v - s) for s in values]
+        at = [noise.probability(v - s) for s in values]
         below = [noise.below(v - s) for s in values]
         for r, total in enumerate(totals):
             others = [i for i in range(n) if i != r]
@@ -124,7 +124,7 @@ class _Geometric:
         self._decay, self._bits, self._one = decay, bits, 1 << bits
         self._z = decay_bracket(decay, bits)
 
-    def at(self, k: int) -> Interval:
+    def probability(self, k: int) -> Interval:
         low, high = self._tail(abs(k))
         above = _up(high * (self._one - self._z[0]), self._bits)
         return low * (self._one - self._z[1]) >> self._bits, above

@@ -25,12 +25,12 @@ from deniable_aggregator.central.scores import Integers, Scores, checked_scores
 from deniable_aggregator.central.selection.accuracy import tail_length
 from deniable_aggregator.central.selection.base_measure import BaseMeasure, checked_measure
 from deniable_aggregator.central.selection.error_bounds import CONFIDENCE, selection_bar
-from deniable_aggregator.central.selection.exact_pmf import exponential_law
+from deniable_aggregator.central.selection.exact_pmf import exponential_pmf
 from deniable_aggregator.central.selection.privacy_parameters import (
-    Declaration,
     Epsilon,
+    PrivacyParameters,
     Sensitivity,
-    declare,
+    privacy_parameters,
 )
 from deniable_shared.coins import Coins
 
@@ -40,16 +40,16 @@ class Exponential:
     """The mechanism before it meets scores: `guarantee` is what it will cost. Built by `of`."""
 
     law: ClassVar[str] = "exponential mechanism"
-    declaration: Declaration
+    privacy: PrivacyParameters
     measure: Integers | None = None
 
     @classmethod
-    def of(cls, declaration: Declaration, base_measure: BaseMeasure | None = None) -> Exponential:
-        return cls(declaration, None if base_measure is None else checked_measure(base_measure))
+    def of(cls, privacy: PrivacyParameters, base_measure: BaseMeasure | None = None) -> Exponential:
+        return cls(privacy, None if base_measure is None else checked_measure(base_measure))
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee.bounded_range(self.declaration.epsilon, self.declaration.adjacency)
+        return Guarantee.bounded_range(self.privacy.epsilon, self.privacy.adjacency)
 
     def release(self, scores: Scores, coins: Coins | None = None) -> Release[int]:
         """The index of one candidate, what that guarantees, and how far off it may be."""
@@ -59,7 +59,7 @@ class Exponential:
 
     def pmf(self, scores: Scores) -> Pmf[int]:
         """The certified probability of every candidate: a function of the data, not for release."""
-        return exponential_law(self._weights(scores)[0])
+        return exponential_pmf(self._weights(scores)[0])
 
     def poisoning_radius(self, scores: Scores) -> int:
         """How many rows may be anything at all and leave the likeliest candidate the likeliest.
@@ -71,7 +71,7 @@ class Exponential:
         weights, _ = self._weights(scores)
         if len(weights.scores) < 2:
             raise ScoresError("a poisoning radius needs at least 2 candidates, got 1")
-        epsilon = self.declaration.epsilon
+        epsilon = self.privacy.epsilon
         if weights.measure is not None:
             return _radius(_log_odds(weights, weights.measure) / float(epsilon) - 1e-9)
         second, first = np.partition(weights.scores, -2)[-2:].tolist()
@@ -84,16 +84,14 @@ class Exponential:
                 f"base_measure must weigh each of the {len(levels)} candidates, "
                 f"got {len(self.measure)} weights"
             )
-        return Weights(levels, self.declaration.decay(step), self.measure), step
+        return Weights(levels, self.privacy.decay(step), self.measure), step
 
     def _bar(self, candidates: int, step: Fraction | None) -> ErrorBar:
         if self.measure is None:
             odds = float(candidates)
         else:
             odds = math.fsum(self.measure.tolist()) / float(self.measure.min())
-        return selection_bar(
-            tail_length(self.declaration.decay(step), odds / (1 - CONFIDENCE)), step
-        )
+        return selection_bar(tail_length(self.privacy.decay(step), odds / (1 - CONFIDENCE)), step)
 
 
 def exponential(
@@ -113,14 +111,14 @@ def exponential(
     the same way, `monotone`, under add/remove), or `range_sensitivity` D, how far one row moves two
     scores apart (weight e^(εs/D)). ScoresError, SensitivityError, AdjacencyError say what is wrong.
     """
-    declaration = declare(
+    privacy = privacy_parameters(
         epsilon=epsilon,
         sensitivity=sensitivity,
         range_sensitivity=range_sensitivity,
         monotone=monotone,
         adjacency=adjacency,
     )
-    return Exponential.of(declaration, base_measure).release(scores)
+    return Exponential.of(privacy, base_measure).release(scores)
 
 
 def _log_odds(weights: Weights, measure: Integers) -> float:

@@ -23,14 +23,14 @@ from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_aggregator.central.scores import Integers, Scores, checked_scores
 from deniable_aggregator.central.selection.accuracy import geometric_tail_length
 from deniable_aggregator.central.selection.error_bounds import CONFIDENCE, selection_bar
-from deniable_aggregator.central.selection.exact_pmf import geometric_law
+from deniable_aggregator.central.selection.exact_pmf import noisy_max_pmf
 from deniable_aggregator.central.selection.exponential import Exponential
 from deniable_aggregator.central.selection.permute_and_flip import PermuteAndFlip
 from deniable_aggregator.central.selection.privacy_parameters import (
-    Declaration,
     Epsilon,
+    PrivacyParameters,
     Sensitivity,
-    declare,
+    privacy_parameters,
 )
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
@@ -38,7 +38,7 @@ from deniable_shared.errors import ParameterError
 _OUT_OF_REACH = np.uint64(1 << 62)  # noise stays below 2^60, so nothing deeper can come first
 
 
-class Noise(StrEnum):
+class NoiseDistribution(StrEnum):
     """The noise that is added to every score."""
 
     GEOMETRIC = "geometric"
@@ -50,8 +50,8 @@ class Noise(StrEnum):
 class NoisyMax:
     """The mechanism before it meets scores: `guarantee` is what it will cost."""
 
-    declaration: Declaration
-    noise: Noise
+    privacy: PrivacyParameters
+    noise: NoiseDistribution
 
     @property
     def law(self) -> str:
@@ -59,8 +59,8 @@ class NoisyMax:
 
     @property
     def guarantee(self) -> Guarantee:
-        of = Guarantee.bounded_range if self.noise is Noise.GUMBEL else Guarantee.pure
-        return of(self.declaration.epsilon, self.declaration.adjacency)
+        of = Guarantee.bounded_range if self.noise is NoiseDistribution.GUMBEL else Guarantee.pure
+        return of(self.privacy.epsilon, self.privacy.adjacency)
 
     def release(self, scores: Scores, coins: Coins | None = None) -> Release[int]:
         """The index of one candidate, what that guarantees, and how far off it may be."""
@@ -68,7 +68,7 @@ class NoisyMax:
         if twin is not None:
             return replace(twin.release(scores, coins), law=self.law)
         levels, step = checked_scores(scores)
-        decay = self.declaration.decay(step)
+        decay = self.privacy.decay(step)
         index = _largest(levels, decay, coins or Coins.system())
         odds = len(levels) / (1 - CONFIDENCE)
         bar = selection_bar(geometric_tail_length(decay, odds), step)
@@ -80,13 +80,13 @@ class NoisyMax:
         if twin is not None:
             return twin.pmf(scores)
         levels, step = checked_scores(scores)
-        return geometric_law(levels, self.declaration.decay(step))
+        return noisy_max_pmf(levels, self.privacy.decay(step))
 
     def _twin(self) -> Exponential | PermuteAndFlip | None:
         """The mechanism of the same law that draws it without noise."""
-        if self.noise is Noise.GUMBEL:
-            return Exponential(self.declaration)
-        return PermuteAndFlip(self.declaration) if self.noise is Noise.EXPONENTIAL else None
+        if self.noise is NoiseDistribution.GUMBEL:
+            return Exponential(self.privacy)
+        return PermuteAndFlip(self.privacy) if self.noise is NoiseDistribution.EXPONENTIAL else None
 
 
 def _largest(levels: Integers, decay: Fraction, coins: Coins) -> int:
@@ -109,19 +109,19 @@ def noisy_max(
     adjacency: str = "replace",
 ) -> Release[int]:
     """Release the index of the largest noisy score, ε-DP; other arguments as in `exponential`."""
-    declaration = declare(
+    privacy = privacy_parameters(
         epsilon=epsilon,
         sensitivity=sensitivity,
         range_sensitivity=range_sensitivity,
         monotone=monotone,
         adjacency=adjacency,
     )
-    return NoisyMax(declaration, _parse_noise(noise)).release(scores)
+    return NoisyMax(privacy, _parse_noise(noise)).release(scores)
 
 
-def _parse_noise(value: str) -> Noise:
+def _parse_noise(value: str) -> NoiseDistribution:
     try:
-        return Noise(value)
+        return NoiseDistribution(value)
     except ValueError:
         raise ParameterError(
             'noise must be "geometric" (the integer twin of Laplace noise), "exponential" or '

@@ -19,12 +19,12 @@ from deniable_aggregator.central.samplers.permute_and_flip import draw_among_hea
 from deniable_aggregator.central.scores import Scores, checked_scores
 from deniable_aggregator.central.selection.accuracy import tail_length
 from deniable_aggregator.central.selection.error_bounds import CONFIDENCE, selection_bar
-from deniable_aggregator.central.selection.exact_pmf import flip_law
+from deniable_aggregator.central.selection.exact_pmf import permute_and_flip_pmf
 from deniable_aggregator.central.selection.privacy_parameters import (
-    Declaration,
     Epsilon,
+    PrivacyParameters,
     Sensitivity,
-    declare,
+    privacy_parameters,
 )
 from deniable_shared.coins import Coins
 
@@ -34,16 +34,16 @@ class PermuteAndFlip:
     """The mechanism before it meets scores: `guarantee` is what it will cost."""
 
     law: ClassVar[str] = "permute-and-flip"
-    declaration: Declaration
+    privacy: PrivacyParameters
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee.pure(self.declaration.epsilon, self.declaration.adjacency)
+        return Guarantee.pure(self.privacy.epsilon, self.privacy.adjacency)
 
     def release(self, scores: Scores, coins: Coins | None = None) -> Release[int]:
         """The index of one candidate, what that guarantees, and how far off it may be."""
         levels, step = checked_scores(scores)
-        decay = self.declaration.decay(step)
+        decay = self.privacy.decay(step)
         index = draw_among_heads(levels, decay, coins or Coins.system())
         # a candidate so far down can win only if its own coin shows heads
         bar = selection_bar(tail_length(decay, len(levels) / (1 - CONFIDENCE)), step)
@@ -52,7 +52,7 @@ class PermuteAndFlip:
     def pmf(self, scores: Scores) -> Pmf[int]:
         """The certified probability of every candidate: a function of the data, not for release."""
         levels, step = checked_scores(scores)
-        return flip_law(levels, self.declaration.decay(step))
+        return permute_and_flip_pmf(levels, self.privacy.decay(step))
 
 
 def permute_and_flip(
@@ -65,11 +65,11 @@ def permute_and_flip(
     adjacency: str = "replace",
 ) -> Release[int]:
     """Release the index of a candidate of high score, ε-DP; arguments as in `exponential`."""
-    declaration = declare(
+    privacy = privacy_parameters(
         epsilon=epsilon,
         sensitivity=sensitivity,
         range_sensitivity=range_sensitivity,
         monotone=monotone,
         adjacency=adjacency,
     )
-    return PermuteAndFlip(declaration).release(scores)
+    return PermuteAndFlip(privacy).release(scores)

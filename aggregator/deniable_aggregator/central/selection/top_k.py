@@ -21,12 +21,12 @@ from deniable_aggregator.central.samplers.exponential import Weights, draw_index
 from deniable_aggregator.central.scores import Integers, Scores, checked_scores
 from deniable_aggregator.central.selection.accuracy import tail_length
 from deniable_aggregator.central.selection.error_bounds import CONFIDENCE, selection_bar
-from deniable_aggregator.central.selection.exact_pmf import peeled_law
+from deniable_aggregator.central.selection.exact_pmf import top_k_pmf
 from deniable_aggregator.central.selection.privacy_parameters import (
-    Declaration,
     Epsilon,
+    PrivacyParameters,
     Sensitivity,
-    declare,
+    privacy_parameters,
 )
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
@@ -37,7 +37,7 @@ class TopK:
     """The mechanism before it meets scores: `guarantee` is what all k draws together will cost."""
 
     law: ClassVar[str] = "exponential mechanism, peeled"
-    declaration: Declaration
+    privacy: PrivacyParameters
     k: int
 
     def __post_init__(self) -> None:
@@ -45,13 +45,13 @@ class TopK:
 
     @property
     def guarantee(self) -> Guarantee:
-        share = self.declaration.epsilon / self.k
-        return Guarantee.bounded_range(share, self.declaration.adjacency, times=self.k)
+        share = self.privacy.epsilon / self.k
+        return Guarantee.bounded_range(share, self.privacy.adjacency, times=self.k)
 
     def release(self, scores: Scores, coins: Coins | None = None) -> Release[tuple[int, ...]]:
         """The indices of k candidates in the order drawn, the first meant to be the best."""
         levels, step = self._checked(scores)
-        decay = self.declaration.share(self.k).decay(step)
+        decay = self.privacy.share(self.k).decay(step)
         coins = coins or Coins.system()
         left, names = levels, np.arange(len(levels))
         picks: list[int] = []
@@ -66,7 +66,7 @@ class TopK:
     def pmf(self, scores: Scores) -> Pmf[tuple[int, ...]]:
         """The certified probability of every order of k candidates: not for release."""
         levels, step = self._checked(scores)
-        return peeled_law(Weights(levels, self.declaration.share(self.k).decay(step)), self.k)
+        return top_k_pmf(Weights(levels, self.privacy.share(self.k).decay(step)), self.k)
 
     def _checked(self, scores: Scores) -> tuple[Integers, Fraction | None]:
         levels, step = checked_scores(scores)
@@ -91,11 +91,11 @@ def top_k(
     adjacency: str = "replace",
 ) -> Release[tuple[int, ...]]:
     """Release k candidates of high score, ε-DP all together; arguments as in `exponential`."""
-    declaration = declare(
+    privacy = privacy_parameters(
         epsilon=epsilon,
         sensitivity=sensitivity,
         range_sensitivity=range_sensitivity,
         monotone=monotone,
         adjacency=adjacency,
     )
-    return TopK(declaration, k).release(scores)
+    return TopK(privacy, k).release(scores)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from deniable_aggregator.central.stability.blocks import Blocks
 from deniable_aggregator.central.stability.errors import DeltaError, RowsError
-from deniable_aggregator.central.stability.guarantee_check import BrokenPromise, broken_promise
+from deniable_aggregator.central.stability.guarantee_check import GuaranteeViolation, find_violation
 from deniable_aggregator.central.stability.proposals import (
     Proposal,
     propose_argmax,
@@ -38,15 +38,15 @@ from deniable_aggregator.central.stability.subsample import Subsample, subsample
 
 __all__ = [
     "Blocks",
-    "BrokenPromise",
     "DeltaError",
+    "GuaranteeViolation",
     "Proposal",
     "RowsError",
     "SampleAggregate",
     "StabilityTest",
     "Subsample",
     "agreement",
-    "broken_promise",
+    "find_violation",
     "propose_argmax",
     "propose_mode",
     "propose_quantile",

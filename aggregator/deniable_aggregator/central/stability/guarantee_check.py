@@ -14,7 +14,7 @@ _MOST_PAIRS = 10**7
 
 
 @dataclass(frozen=True, slots=True)
-class BrokenPromise:
+class GuaranteeViolation:
     """Two neighbours on which answer and distance do what the guarantee cannot bear."""
 
     rows: Small
@@ -22,14 +22,14 @@ class BrokenPromise:
     reason: str
 
 
-def broken_promise(
+def find_violation(
     answer: Callable[[Small], object],
     distance: Callable[[Small], int],
     *,
     domain: Sequence[int],
     rows: int,
     adjacency: str = "replace",
-) -> BrokenPromise | None:
+) -> GuaranteeViolation | None:
     """The first counterexample among data sets of at most `rows` rows of the domain, or None.
 
     None proves nothing about larger data, but it finds every mistake that shows in small ones.
@@ -45,7 +45,7 @@ def broken_promise(
             for other in _neighbours(data, domain, neighbours):
                 reason = _broken(answer, distance, data, other)
                 if reason:
-                    return BrokenPromise(data, other, reason)
+                    return GuaranteeViolation(data, other, reason)
     return None
 
 

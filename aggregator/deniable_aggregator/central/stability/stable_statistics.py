@@ -81,7 +81,7 @@ def propose_test_release(
 
     The guarantee is (ε, δ)-DP **if** the two functions keep the promise: on neighbours distances
     differ by at most 1, and where the answers differ both distances are at most 1.
-    `broken_promise` looks for a counterexample on all small data sets: call it in your tests.
+    `find_violation` looks for a counterexample on all small data sets: call it in your tests.
     """
     test = StabilityTest.of(epsilon=epsilon, delta=delta, adjacency=parse_adjacency(adjacency))
     return test.release(Proposal(answer(data), _whole(distance(data))))

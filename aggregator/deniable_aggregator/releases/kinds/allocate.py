@@ -26,7 +26,7 @@ from itertools import product
 import numpy as np
 
 from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.auctions import Course, Menu
+from deniable_aggregator.central.auctions import Menu, PriceUpdates
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.release import ErrorBar
@@ -164,7 +164,7 @@ class PreparedAllocation:
             "demand": self._demand(epoch_round).tolist(),
         }
 
-    def _course(self, rounds: list[DemandRound]) -> Course:
+    def _course(self, rounds: list[DemandRound]) -> PriceUpdates:
         """Its step allows for the smallest epoch: Σ_j Var(d_j) of one report is at most 1/gap²."""
         goods, buyers = len(self.goods.labels), self._buyers
         fewest = min(epoch_round.label_counts.context.n for epoch_round in rounds)
@@ -173,7 +173,7 @@ class PreparedAllocation:
         noise = 2 * z / math.expm1(-float(self.decay)) ** 2
         variance = buyers**2 * weight**2 * (fewest / goods + noise)
         many = self.goods.rounds or len(rounds)
-        return Course(Menu.singles(goods), self.goods.supply, buyers, many, variance)
+        return PriceUpdates(Menu.singles(goods), self.goods.supply, buyers, many, variance)
 
     @property
     def _buyers(self) -> int:

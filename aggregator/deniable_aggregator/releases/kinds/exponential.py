@@ -33,10 +33,10 @@ def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> Prepare
     complete = with_defaults("exponential", PARAMETERS, arguments)
     epsilon = read_epsilon(complete["epsilon"])
     score, parameters = read_score(context, arguments, complete)
-    declaration = declared(score, epsilon)
+    privacy = declared(score, epsilon)
     candidates, beta = len(score.candidates), (1 - CONFIDENCE) / 2
-    levels = shortfall(declaration, candidates=candidates, beta=beta)
-    selector = Exponential.of(declaration)
+    levels = shortfall(privacy, candidates=candidates, beta=beta)
+    selector = Exponential.of(privacy)
     return PreparedSelection(
         mechanism="exponential",
         version=VERSION,

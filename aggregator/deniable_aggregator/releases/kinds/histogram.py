@@ -22,7 +22,7 @@ from deniable_aggregator.central.adjacency import Adjacency
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.release import ErrorBar
-from deniable_aggregator.central.samplers.geometric_tails import at
+from deniable_aggregator.central.samplers.geometric_tails import probability
 from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.projection import onto_box, onto_simplex
@@ -101,7 +101,7 @@ class PreparedHistogram:
         for noise in product(range(-farthest, farthest + 1), repeat=len(counts)):
             low = high = Fraction(1)
             for k in noise:
-                least, most = at(self.decay, k)
+                least, most = probability(self.decay, k)
                 low, high = low * least, high * most
             outcomes.append(tuple(c + k for c, k in zip(counts, noise, strict=True)))
             lower.append(low)

@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deniable_aggregator.central.samplers.noise import SMALLEST_DECAY
-from deniable_aggregator.central.selection import Declaration, Noise, NoisyMax, shortfall
+from deniable_aggregator.central.selection import (
+    NoiseDistribution,
+    NoisyMax,
+    PrivacyParameters,
+    shortfall,
+)
 from deniable_aggregator.central.selection.accuracy import geometric_tail_length
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
@@ -41,28 +46,28 @@ def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> Prepare
     """ParameterError for arguments that are no request in this context."""
     complete = with_defaults("noisy-max", PARAMETERS, arguments)
     epsilon = read_epsilon(complete["epsilon"])
-    noise = Noise(read_name("noise", complete["noise"], tuple(Noise)))
+    noise = NoiseDistribution(read_name("noise", complete["noise"], tuple(NoiseDistribution)))
     score, parameters = read_score(context, arguments, complete)
-    declaration = declared(score, epsilon)
-    levels = _levels(declaration, noise, len(score.candidates))
+    privacy = declared(score, epsilon)
+    levels = _levels(privacy, noise, len(score.candidates))
     return PreparedSelection(
         mechanism="noisy-max",
         version=VERSION,
         parameters={**parameters, "noise": str(noise), "epsilon": decimal_text(epsilon)},
         expected=selection_bars(score, levels),
         score=score,
-        selector=NoisyMax(declaration, noise),
+        selector=NoisyMax(privacy, noise),
         show=named,
     )
 
 
-def _levels(declaration: Declaration, noise: Noise, candidates: int) -> float:
+def _levels(privacy: PrivacyParameters, noise: NoiseDistribution, candidates: int) -> float:
     beta = (1 - CONFIDENCE) / 2
-    if noise is not Noise.GEOMETRIC:
-        return shortfall(declaration, candidates=candidates, beta=beta)
-    if declaration.decay() < SMALLEST_DECAY:
+    if noise is not NoiseDistribution.GEOMETRIC:
+        return shortfall(privacy, candidates=candidates, beta=beta)
+    if privacy.decay() < SMALLEST_DECAY:
         raise ParameterError(
             "epsilon must be larger for geometric noise on scores that one report moves so far: "
             "use noise gumbel or exponential"
         )
-    return geometric_tail_length(declaration.decay(), candidates / beta)
+    return geometric_tail_length(privacy.decay(), candidates / beta)

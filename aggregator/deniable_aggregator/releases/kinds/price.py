@@ -84,10 +84,10 @@ def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> Prepare
     cents = label_prices(context)
     grid = LabelPriceGrid.thinned(cents, _between(cents, complete), ratio)
     score = Revenue.of(context, grid.places)
-    declaration = declared(score, epsilon)
-    mechanism = Exponential.of(declaration)
+    privacy = declared(score, epsilon)
+    mechanism = Exponential.of(privacy)
     gain = misreport_gain(mechanism.guarantee, lowest=0, highest=grid.prices[-1])
-    levels = shortfall(declaration, candidates=len(grid.places), beta=(1 - CONFIDENCE) / 2)
+    levels = shortfall(privacy, candidates=len(grid.places), beta=(1 - CONFIDENCE) / 2)
     return PreparedSelection(
         mechanism="price",
         version=VERSION,

@@ -10,7 +10,7 @@ questions that are asked: |Q| = 2^(d − 1) in `local_error`, as a set and its c
 and Δ what one report moves any set by.
 It enters twice: the answer is tested against the noisy counts, and may be measured on them.
 
-With few reports no α below 1 can be proven. The session opens all the same, by `guessed_plan`: its
+With few reports no α below 1 can be proven. The session opens anyway, by `heuristic_plan`: its
 privacy is the same, its error bar is 1, and `typical` shows the error that is usual.
 """
 
@@ -27,11 +27,11 @@ import numpy as np
 from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.queries import (
     CountsError,
-    Demand,
     OnlinePlan,
     OnlineSession,
+    SessionDemand,
     SessionError,
-    guessed_plan,
+    heuristic_plan,
     plan_online,
 )
 from deniable_aggregator.central.release import ErrorBar
@@ -177,7 +177,7 @@ def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> Prepare
     questions = read_whole("questions", complete["questions"], low=1, high=_MOST_QUESTIONS)
     moves = message_space_of(context.mechanism).labels.sets
     local = local_error(context, queries=1 << (context.domain.size - 1), beta=HALF, moves=moves)
-    demand = Demand(
+    demand = SessionDemand(
         rows=context.n,
         domain=context.domain.size,
         queries=questions,
@@ -192,11 +192,11 @@ def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> Prepare
     )
 
 
-def _planned(demand: Demand, epsilon: Fraction, context: ReleaseContext) -> OnlinePlan:
+def _planned(demand: SessionDemand, epsilon: Fraction, context: ReleaseContext) -> OnlinePlan:
     """The plan of the least bound; without any bound below 1 one that usually does well."""
     with suppress(CountsError):
         return plan_online(demand, epsilon=epsilon)
-    return guessed_plan(demand, epsilon=epsilon, deviation=_deviation(context))
+    return heuristic_plan(demand, epsilon=epsilon, deviation=_deviation(context))
 
 
 def _deviation(context: ReleaseContext) -> float:

@@ -1,4 +1,4 @@
-"""A collection's raw tally as counts that linear queries can be asked of: `queries.Data`.
+"""A collection's raw tally as counts that linear queries can be asked of: `queries.CountData`.
 
     raw answer of f    A·c − ⌊n·q·Σ_v f(v)⌉ for a 0/1 query A of f, c how many reports support each
                        label; its mean is n·(p − q)·f(truth) but for at most half a raw unit

@@ -15,7 +15,7 @@ from deniable_aggregator.central.guarantee import Guarantee
 from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.central.release import ErrorBar, Release
 from deniable_aggregator.central.scores import Scores
-from deniable_aggregator.central.selection import Declaration, declare
+from deniable_aggregator.central.selection import PrivacyParameters, privacy_parameters
 from deniable_aggregator.releases.kinds.arguments import decimal_text, read_name, read_share
 from deniable_aggregator.releases.kinds.contract import (
     Parameter,
@@ -126,11 +126,13 @@ def read_score(
     return of(context), {"score": name}
 
 
-def declared(score: Score, epsilon: Fraction) -> Declaration:
+def declared(score: Score, epsilon: Fraction) -> PrivacyParameters:
     """The score's sensitivity at this ε, for one report replaced."""
     if "sensitivity" in score.sensitivity:
-        return declare(epsilon=epsilon, sensitivity=score.sensitivity["sensitivity"])
-    return declare(epsilon=epsilon, range_sensitivity=score.sensitivity["range_sensitivity"])
+        return privacy_parameters(epsilon=epsilon, sensitivity=score.sensitivity["sensitivity"])
+    return privacy_parameters(
+        epsilon=epsilon, range_sensitivity=score.sensitivity["range_sensitivity"]
+    )
 
 
 def named(index: int, candidates: tuple[str | None, ...]) -> Mapping[str, object]:

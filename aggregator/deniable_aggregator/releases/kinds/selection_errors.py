@@ -24,7 +24,7 @@ from fractions import Fraction
 import numpy as np
 
 from deniable_aggregator.central.samplers.noise import two_sided_geometric
-from deniable_aggregator.central.selection import Exponential, Noise, NoisyMax, TopK
+from deniable_aggregator.central.selection import Exponential, NoiseDistribution, NoisyMax, TopK
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.releases.kinds.contract import Counts, TypicalError
 from deniable_aggregator.releases.kinds.error_simulation import (
@@ -44,7 +44,7 @@ _STEPS = tuple(2.0**power for power in range(-12, 0))
 class NoisySelection:
     """How a selection draws: noise of this decay on every score, the `count` largest."""
 
-    noise: Noise
+    noise: NoiseDistribution
     decay: Fraction
     count: int = 1
 
@@ -56,11 +56,11 @@ class NoisySelection:
         return np.asarray(order, dtype=np.int64)
 
     def _noise(self, shape: tuple[int, ...], coins: Coins) -> Floats:
-        if self.noise is Noise.GEOMETRIC:
+        if self.noise is NoiseDistribution.GEOMETRIC:
             drawn = two_sided_geometric(self.decay, int(np.prod(shape)), coins)
             return drawn.reshape(shape).astype(np.float64)
         standard = -np.log(uniforms(shape, coins))
-        if self.noise is Noise.GUMBEL:
+        if self.noise is NoiseDistribution.GUMBEL:
             standard = -np.log(standard)
         return np.asarray(standard / float(self.decay))
 
@@ -69,12 +69,12 @@ def noisy_selection_of(selector: object) -> NoisySelection:
     """How this mechanism of `central.selection` draws; TypeError for one that is not known here."""
     match selector:
         case Exponential():
-            return NoisySelection(Noise.GUMBEL, selector.declaration.decay())
+            return NoisySelection(NoiseDistribution.GUMBEL, selector.privacy.decay())
         case NoisyMax():
-            return NoisySelection(selector.noise, selector.declaration.decay())
+            return NoisySelection(selector.noise, selector.privacy.decay())
         case TopK():
             return NoisySelection(
-                Noise.GUMBEL, selector.declaration.share(selector.k).decay(), selector.k
+                NoiseDistribution.GUMBEL, selector.privacy.share(selector.k).decay(), selector.k
             )
     raise TypeError(f"no noise is known for {type(selector).__name__}")
 

@@ -34,16 +34,16 @@ def prepare(
     epsilon, score = read_epsilon(complete["epsilon"]), Mode.of(context)
     candidates = len(score.candidates)
     k = read_whole("k", complete["k"], low=1, high=min(candidates, MOST_PICKS))
-    declaration = declared(score, epsilon)
+    privacy = declared(score, epsilon)
     beta = (1 - CONFIDENCE) / 2 / k  # all k bars hold together
-    levels = shortfall(declaration.share(k), candidates=candidates, beta=beta)
+    levels = shortfall(privacy.share(k), candidates=candidates, beta=beta)
     return PreparedSelection(
         mechanism="top-k",
         version=VERSION,
         parameters={"k": k, "epsilon": decimal_text(epsilon)},
         expected=selection_bars(score, levels, unit=_UNIT),
         score=score,
-        selector=TopK(declaration, k),
+        selector=TopK(privacy, k),
         show=_shown,
     )
 
