@@ -85,12 +85,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from deniable_aggregator.estimate.channel import Counts
-from deniable_aggregator.estimate.support_counts import Histogram
+from deniable_aggregator.estimate.support_counts import HistogramEstimator
 from deniable_shared.mechanisms.contract import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class ToyEstimator(Histogram):
+class ToyEstimator(HistogramEstimator):
     default_projection: ClassVar[str] = "simplex"
     tells: ClassVar[str] = "labels"
     mechanism: Mechanism
@@ -106,7 +106,7 @@ from deniable_aggregator.releases import kinds
 from deniable_aggregator.central.accounting import Installation
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, TallyPart, Tallies
 from deniable_aggregator.releases.kinds.sensitivity import label_sensitivity
-from deniable_aggregator.estimate.set_laws import of_set
+from deniable_aggregator.estimate.set_laws import estimate_label_set
 from deniable_aggregator.planning.plan import plan
 from deniable_aggregator.simulate import generator, simulated_tally
 from deniable_shared import mechanisms
@@ -155,11 +155,11 @@ assert abs(linkage(twice) - linkage(mechanisms.build(
     "grr/1", domain_size=4, epsilon="1", permanent="2"))) < 1e-12
 assert (label_sensitivity(once).l1, label_sensitivity(once).linf) == (2, 1)
 assert "toy/1" in mechanisms.released()
-facts = ReleaseContext("drinks-aaaaaa", manifest.domain, once, "once", "releases", (0,), 100_000, 1,
+context = ReleaseContext("drinks-aaaaaa", manifest.domain, once, "once", "releases", (0,), 100_000, 1,
     Installation(1, once.epsilon))
-release = kinds.plan("histogram", {"epsilon": "1"}, facts)
+release = kinds.prepare("histogram", {"epsilon": "1"}, context)
 assert release.draw(Tallies((TallyPart(0, 0, 100_000, tally),))).result
-found = of_set(of, once, tally, int(tally.sum()), (0, 1))
+found = estimate_label_set(of, once, tally, int(tally.sum()), (0, 1))
 assert found.lower < 0.7 < found.upper
 read = manifest_from_toml(
     FILE.format(more='read = "releases"'), ingest=["https://telemetry.example.org"])
@@ -170,7 +170,7 @@ REFUSED = (
     COMMON
     + """
 assert "not available for toy/1" in refused(linkage, twice)
-assert "not available for toy/1" in refused(of_set, of, once, tally, int(tally.sum()), (0, 1))
+assert "not available for toy/1" in refused(estimate_label_set, of, once, tally, int(tally.sum()), (0, 1))
 assert "for central releases" in refused(label_sensitivity, once)
 """
 )
