@@ -17,7 +17,7 @@ import pytest
 
 from deniable_aggregator.app import create_app
 from deniable_aggregator.cli import main
-from deniable_aggregator.cli.lazy import DefaultGroup
+from deniable_aggregator.cli.command_groups import DefaultGroup
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import PREFIX, Settings

@@ -155,7 +155,8 @@ assert abs(linkage(twice) - linkage(mechanisms.build(
     "grr/1", domain_size=4, epsilon="1", permanent="2"))) < 1e-12
 assert (label_sensitivity(once).l1, label_sensitivity(once).linf) == (2, 1)
 assert "toy/1" in mechanisms.released()
-context = ReleaseContext("drinks-aaaaaa", manifest.domain, once, "once", "releases", (0,), 100_000, 1,
+context = ReleaseContext(
+    "drinks-aaaaaa", manifest.domain, once, "once", "releases", (0,), 100_000, 1,
     Installation(1, once.epsilon))
 release = kinds.prepare("histogram", {"epsilon": "1"}, context)
 assert release.draw(Tallies((TallyPart(0, 0, 100_000, tally),))).result
@@ -170,7 +171,8 @@ REFUSED = (
     COMMON
     + """
 assert "not available for toy/1" in refused(linkage, twice)
-assert "not available for toy/1" in refused(estimate_label_set, of, once, tally, int(tally.sum()), (0, 1))
+refusal = refused(estimate_label_set, of, once, tally, int(tally.sum()), (0, 1))
+assert "not available for toy/1" in refusal
 assert "for central releases" in refused(label_sensitivity, once)
 """
 )

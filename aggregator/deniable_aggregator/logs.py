@@ -36,21 +36,21 @@ def request_formatter() -> logging.Formatter:
     return _formatter([])
 
 
-def told(error: BaseException | None) -> Iterator[dict[str, object]]:
+def exception_chain(error: BaseException | None) -> Iterator[dict[str, object]]:
     """The exception and what it came from, outermost first, without what may not be told."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         frames = traceback.extract_tb(error.__traceback__)[-LONGEST_TRACE:]
-        found: dict[str, object] = {"type": type(error).__qualname__}
-        if (said := _sayable(error)) is not None:
-            found["said"] = said
-        found["at"] = [f"{_module(frame.filename)}:{frame.lineno} {frame.name}" for frame in frames]
-        yield found
+        line: dict[str, object] = {"type": type(error).__qualname__}
+        if (said := _safe_message(error)) is not None:
+            line["said"] = said
+        line["at"] = [f"{_module(frame.filename)}:{frame.lineno} {frame.name}" for frame in frames]
+        yield line
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
-def _sayable(error: BaseException) -> str | None:
+def _safe_message(error: BaseException) -> str | None:
     """What an error says in words that are ours, the system's, or a driver's code."""
     if isinstance(error, AggregatorError):
         quoting = error.__cause__ is not None
@@ -88,7 +88,7 @@ def _add_exception(_logger: WrappedLogger, _method: str, event: EventDict) -> Ev
     info = event.pop("exc_info", None)
     error = info[1] if isinstance(info, tuple) else info
     if isinstance(error, BaseException):
-        event["exception"] = list(told(error))
+        event["exception"] = list(exception_chain(error))
     return event
 
 

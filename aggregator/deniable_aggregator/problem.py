@@ -52,13 +52,13 @@ class Problem(Exception):  # noqa: N818  (RFC 9457's word)
 
 def refuse(argument: str, *, accepted: str, given: object) -> Problem:
     """The one shape of a refused argument."""
-    shown = str(given)
-    if len(shown) > SHOWN_CHARACTERS:
-        shown = shown[:SHOWN_CHARACTERS] + "…"
+    text = str(given)
+    if len(text) > SHOWN_CHARACTERS:
+        text = text[:SHOWN_CHARACTERS] + "…"
     return Problem(
         "invalid-argument",
-        f"{argument} must be {accepted}, got {shown!r}",
+        f"{argument} must be {accepted}, got {text!r}",
         argument=argument,
         accepted=accepted,
-        given=shown,
+        given=text,
     )

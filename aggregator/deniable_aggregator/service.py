@@ -29,9 +29,7 @@ from deniable_aggregator.suspension import Suspension
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
-    from deniable_aggregator.access.provider import Provider
     from deniable_aggregator.access.sessions import Sessions
-    from deniable_aggregator.access.throttle import SignInLimiter
     from deniable_aggregator.access.tokens import Tokens
     from deniable_aggregator.access.users import Users
     from deniable_aggregator.keys.rotation import Standing
@@ -179,21 +177,6 @@ class Service:
         from deniable_aggregator.access.sessions import Sessions
 
         return Sessions(self.store, clock=self.clock)
-
-    @cached_property
-    def sign_ins(self) -> SignInLimiter:
-        """Slows down who guesses passwords."""
-        from deniable_aggregator.access.throttle import SignInLimiter
-
-        by_address = not self.settings.trusted_proxy
-        return SignInLimiter(clock=self.clock, by_address=by_address)
-
-    @cached_property
-    def provider(self) -> Provider:
-        """Whom people may sign in with; needs the extra `oidc`."""
-        from deniable_aggregator.access.provider import Provider
-
-        return Provider(self.settings, clock=self.clock)
 
     @cached_property
     def rollback_guard(self) -> FileRollbackGuard:

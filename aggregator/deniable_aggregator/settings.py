@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
-from deniable_aggregator.access.roles import PEOPLE
 from deniable_aggregator.errors import SettingsError
+from deniable_aggregator.roles import PEOPLE
 
 PREFIX = "DENIABLE_"
 FILE_NAME = "deniable.toml"

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from deniable_aggregator.cli.tables import estimates_table
+from deniable_aggregator.cli.estimate_tables import estimates_table
 from deniable_aggregator.documents.estimates import EstimatesDocument
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.store.rows import Arrival, Cell

@@ -14,7 +14,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.web import columnar, lists
+from deniable_aggregator.web import columnar, table_rows
 from deniable_aggregator.web.spreadsheet import Row
 from support.api_world import TODAY, World, authored, opened
 
@@ -88,8 +88,13 @@ def test_types_do_not_depend_on_what_is_unknown() -> None:
 @pytest.mark.parametrize(
     "columns",
     [
-        *(lists.AUDIT_COLUMNS, lists.EPOCH_COLUMNS, lists.LEDGER_COLUMNS, lists.RELEASE_COLUMNS),
-        *(lists.COMPARISON_COLUMNS, lists.SERIES_COLUMNS),
+        *(
+            table_rows.AUDIT_COLUMNS,
+            table_rows.EPOCH_COLUMNS,
+            table_rows.LEDGER_COLUMNS,
+            table_rows.RELEASE_COLUMNS,
+        ),
+        *(table_rows.COMPARISON_COLUMNS, table_rows.SERIES_COLUMNS),
     ],
 )
 def test_every_column_has_a_type_and_a_table_without_rows_has_them_all(
@@ -157,7 +162,7 @@ def test_releases_are_rows_with_exact_costs(world: World, themes: Collection) ->
 def test_of_nothing_released_the_header_is_there(world: World) -> None:
     found = world.register(authored("quiet"))
     answer = world.get(f"/v1/collections/{found.id}/releases", Accept="text/csv")
-    assert answer.text.strip() == ",".join(lists.RELEASE_COLUMNS)
+    assert answer.text.strip() == ",".join(table_rows.RELEASE_COLUMNS)
 
 
 def test_the_ledger_has_a_row_an_account(world: World, themes: Collection) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from deniable_aggregator.cli.tables import estimates_table
+from deniable_aggregator.cli.estimate_tables import estimates_table
 from deniable_aggregator.documents.estimates import EstimatesDocument
 from deniable_aggregator.estimate.channel import Counts
 from deniable_aggregator.registry import Collection

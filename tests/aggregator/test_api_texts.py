@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.authoring.bindings import read_signed, render
-from deniable_aggregator.cli.domains import domain_of
+from deniable_aggregator.cli.domain_options import domain_of
+from deniable_aggregator.cli.estimate_tables import estimates_table
 from deniable_aggregator.cli.output import visible
-from deniable_aggregator.cli.tables import estimates_table
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.web.spreadsheet import inert
+from deniable_aggregator.web.spreadsheet import escape_formula
 from deniable_shared.authoring import manifest_from_toml, template
 from deniable_shared.domain import Text
 from deniable_shared.linter import lint
@@ -157,8 +157,8 @@ def test_a_word_that_starts_a_formula_is_inert_in_a_spreadsheet(
 
 @pytest.mark.parametrize("word", ["=1", "+1", "-1", "@A1", " =1", "\uff1d1", "\uff201", "\t=1"])
 def test_every_start_of_a_formula_is_quoted(word: str) -> None:
-    assert inert(word) == f"'{word}"
-    assert inert(f"a{word}") == f"a{word}"
+    assert escape_formula(word) == f"'{word}"
+    assert escape_formula(f"a{word}") == f"a{word}"
 
 
 def test_a_hostile_word_is_shown_and_does_nothing() -> None:

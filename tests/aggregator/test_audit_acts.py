@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.access import throttle, users
+from deniable_aggregator.access import users
 from deniable_aggregator.access.audit import AuditEntry, parse
 from deniable_aggregator.backup import copying
 from deniable_aggregator.keys import DELEGATION_SECONDS, renew_delegation
@@ -20,6 +20,7 @@ from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.store import migrating, schema
 from deniable_aggregator.store.opening import open_store
+from deniable_aggregator.web.auth import throttle
 from support.api_world import DAY, World, opened
 from support.browser import PASSWORD, Browser
 from support.data_directory import prepared

@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deniable_aggregator.cli import main
+from deniable_aggregator.cli.estimate_plots import plot_estimates
 from deniable_aggregator.cli.options import Target
-from deniable_aggregator.cli.plots import plotted
 from deniable_aggregator.client.service_client import ServiceClient
 from deniable_aggregator.web import columnar
 from support.api_world import TODAY, World, authored, opened
@@ -84,7 +84,7 @@ def test_a_raw_estimate_below_its_interval_is_drawn_where_it_is(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     row = {"label": "[bold]rare", "frequency": -0.05, "lower": 0.0, "upper": 0.04}
-    plotted(estimates_document(row))
+    plot_estimates(estimates_document(row))
     [line] = [line for line in capsys.readouterr().out.splitlines() if "rare" in line]
     assert line.startswith("[bold]rare ")
     assert line.index("●") < line.index("├")

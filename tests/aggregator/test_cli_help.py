@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from deniable_aggregator.cli import main
-from deniable_aggregator.cli.lazy import LazyGroup
+from deniable_aggregator.cli.command_groups import LazyGroup
 
 HEAVY = (
     *("cryptography", "flask", "granian", "httpx", "msgspec", "numpy", "rich", "sqlite3"),

@@ -158,8 +158,8 @@ def test_a_service_that_hides_an_entry_is_found_out(world: World) -> None:
     errors = of_service(world, others)
     assert any("signed over a log of 2 entries" in error for error in errors)
     assert any("it is not in the log" in error for error in errors)
-    assert log_audit.compared(kept, others).message.endswith("differ from entry 2 on")
-    assert log_audit.compared(kept, Chain.of(kept.entries[:-1])).level == "ok"
+    assert log_audit.compare_chains(kept, others).message.endswith("differ from entry 2 on")
+    assert log_audit.compare_chains(kept, Chain.of(kept.entries[:-1])).level == "ok"
 
 
 def test_a_page_whose_head_is_not_that_of_its_entries_is_a_fork(

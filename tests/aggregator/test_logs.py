@@ -117,4 +117,4 @@ def test_on_a_terminal_lines_are_for_people(monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_exception_that_is_its_own_cause_ends() -> None:
     error = raised(ValueError("x"))
     error.__cause__ = error
-    assert len(list(logs.told(error))) == 1
+    assert len(list(logs.exception_chain(error))) == 1

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
-import httpx
 import pytest
-from werkzeug.test import TestResponse
 
-from deniable_aggregator.access import throttle
-from deniable_aggregator.access.guard import current_identity, require
 from deniable_aggregator.app import create_app
-from deniable_aggregator.errors import ProviderUnavailableError, SettingsError
+from deniable_aggregator.errors import SettingsError
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from support.browser import Browser
-from support.data_directory import Moment, prepared
 from support.identity_provider import CLIENT, SECRET, IdentityProvider, serving
+from support.provider_sign_in import CLOCK, back, browser_of, opened, sent
 
 DONE = "http://127.0.0.1:8000/sign-in/provider/done"
-CLOCK = Moment()
 
 
 @pytest.fixture(scope="module")
@@ -43,44 +35,13 @@ def provider(running: IdentityProvider) -> IdentityProvider:
 
 @pytest.fixture
 def service(provider: IdentityProvider, tmp_path: Path) -> Iterator[Service]:
-    settings = replace(
-        prepared(tmp_path),
-        oidc_issuer=provider.issuer,
-        oidc_client_id=CLIENT,
-        oidc_client_secret=SECRET,
-        oidc_roles="staff=viewer, analysts=analyst, admins=admin",
-    )
-    opened = Service.open(settings, clock=CLOCK)
-    yield opened
-    opened.close()
+    with opened(provider, tmp_path) as service:
+        yield service
 
 
 @pytest.fixture
 def browser(service: Service) -> Browser:
-    app = create_app(service)
-    app.add_url_rule("/who", "who", require("viewer")(who))
-    return Browser.at(app)
-
-
-def who() -> str:
-    found = current_identity()
-    return "" if found is None else f"{found.name} {found.role}"
-
-
-def sent(browser: Browser, wanted: str = "/who") -> str:
-    """Where the provider sends a browser that was sent there."""
-    begun = browser.client.get("/sign-in/provider", query_string={"next": wanted})
-    assert begun.status_code == 303
-    return httpx.get(str(begun.location), trust_env=False, timeout=60.0).headers["Location"]
-
-
-def back(browser: Browser, address: str, **changed: str | None) -> TestResponse:
-    """Follow the provider's answer, with other parameters where they are given."""
-    query: dict[str, Any] = {
-        name: values[0] for name, values in parse_qs(urlsplit(address).query).items()
-    }
-    given = {name: value for name, value in (query | changed).items() if value is not None}
-    return browser.client.get(f"/sign-in/provider/done?{urlencode(given)}")
+    return browser_of(service)
 
 
 def test_the_way_there_and_back_signs_in(browser: Browser, provider: IdentityProvider) -> None:
@@ -287,109 +248,6 @@ def test_a_provider_whose_document_is_wrong_is_not_gone_to(
     answer = browser.client.get("/sign-in/provider")
     assert answer.status_code == 503
     assert "Location" not in answer.headers
-
-
-class Silent:
-    """A provider that accepts connections and answers none until it is let go."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.called, self.released = threading.Event(), threading.Event()
-
-    def __call__(self, address: str, **arguments: object) -> httpx.Response:
-        self.calls += 1
-        self.called.set()
-        assert self.released.wait(120)
-        raise httpx.ReadTimeout("no answer")
-
-
-@pytest.fixture
-def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silent]:
-    found = Silent()
-    monkeypatch.setattr(httpx, "get", found)
-    yield found
-    found.released.set()
-
-
-def begin(service: Service) -> TestResponse:
-    return Browser.at(create_app(service)).client.get("/sign-in/provider")
-
-
-def test_a_provider_that_never_answers_holds_one_request_and_others_get_503(
-    service: Service, silent: Silent
-) -> None:
-    with ThreadPoolExecutor(1) as pool:
-        held = pool.submit(begin, service)
-        assert silent.called.wait(120)
-        others = [begin(service) for _ in range(5)]
-        assert not held.done()
-        silent.released.set()
-        assert held.result().status_code == 503
-    assert [each.status_code for each in others] == [503] * 5
-    assert {each.headers["Retry-After"] for each in others} == {"5"}
-    assert silent.calls == 1
-
-
-def test_a_failure_is_remembered_for_a_minute(
-    service: Service, silent: Silent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    silent.released.set()
-    assert begin(service).headers["Retry-After"] == "60"
-    CLOCK.now += 59
-    later = begin(service)
-    assert (later.status_code, later.headers["Retry-After"]) == (503, "1")
-    assert silent.calls == 1
-    CLOCK.now += 1
-    monkeypatch.undo()
-    assert begin(service).status_code == 303
-
-
-def test_a_clock_that_went_back_does_not_keep_a_failure(service: Service, silent: Silent) -> None:
-    silent.released.set()
-    begin(service)
-    CLOCK.now -= 1
-    assert begin(service).status_code == 503
-    assert silent.calls == 2
-
-
-def test_a_token_endpoint_that_is_gone_is_remembered(
-    browser: Browser, provider: IdentityProvider, service: Service
-) -> None:
-    provider.document = {"token_endpoint": "http://127.0.0.1:1/token"}
-    address = sent(browser)
-    first = back(browser, address)
-    assert (first.status_code, first.headers["Retry-After"]) == (503, "60")
-    assert browser.cookie() is None
-    with pytest.raises(ProviderUnavailableError, match="less than a minute ago"):
-        service.provider.redeem(*answered(service))
-    CLOCK.now += 60
-
-
-def answered(service: Service) -> tuple[str, dict[str, str]]:
-    """The cookie and the query of a browser that comes back with some code."""
-    secret = "s" * 43
-    query = parse_qs(urlsplit(service.provider.address(secret, "/who")).query)
-    return secret, {"state": query["state"][0], "code": "any"}
-
-
-def test_a_code_that_is_refused_turns_nobody_else_away(browser: Browser) -> None:
-    address = sent(browser)
-    assert back(browser, address, code="wrong").status_code == 403
-    assert back(browser, sent(browser)).status_code == 303
-
-
-def test_the_way_to_the_provider_is_limited_by_network(
-    browser: Browser,
-) -> None:
-    CLOCK.now += 120
-    found = [
-        browser.client.get("/sign-in/provider", environ_base={"REMOTE_ADDR": address})
-        for address in ["192.0.2.1"] * (throttle.OF_PROVIDER + 1) + ["198.51.100.1"]
-    ]
-    assert [each.status_code for each in found] == [303] * throttle.OF_PROVIDER + [429, 303]
-    assert found[-2].headers["Retry-After"] == "60"
-    done = browser.client.get("/sign-in/provider/done", environ_base={"REMOTE_ADDR": "192.0.2.9"})
-    assert done.status_code == 429
 
 
 def test_signing_in_with_a_provider_is_an_act(browser: Browser, service: Service) -> None:

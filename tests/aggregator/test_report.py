@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from deniable_aggregator.dashboard.guarantees import report_guarantees
 from deniable_aggregator.documents.estimates import WarningDocument
 from deniable_aggregator.registry import Collection
-from deniable_aggregator.report.figures import Axis, Point, axis_over, band, interval
-from deniable_aggregator.report.markup import element, written
+from deniable_aggregator.report.influence_text import influence_sentence
+from deniable_aggregator.report.markup import element, to_html
 from deniable_aggregator.report.page import page
-from deniable_aggregator.report.wording import moved
+from deniable_aggregator.report.svg_charts import Axis, Point, axis_over, band, interval
 from deniable_shared.authoring import manifest_from_toml
 from support.api_world import DAY, INGEST, NOON, TODAY, World, authored, opened
 from support.published import MINUTES
@@ -155,8 +155,8 @@ def test_an_open_epoch_and_made_up_reports_are_warned_of(world: World) -> None:
 
 
 def test_what_a_device_can_do_is_rounded_up() -> None:
-    assert "0.267 percentage points" in moved(0.0026651, shares=True)
-    assert "at most 1.24," in moved(1.2301, shares=False)
+    assert "0.267 percentage points" in influence_sentence(0.0026651, shares=True)
+    assert "at most 1.24," in influence_sentence(1.2301, shares=False)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_an_axis_that_is_empty_is_refused(low: float, high: float, step: float) 
 
 def test_markup_escapes_text_tails_and_attributes() -> None:
     made = element("p", "<a>", element("b", "&"), "<c>", None, title='"<')
-    found = Page(written(made))
+    found = Page(to_html(made))
     assert found.tags == [("p", {"title": '"<'}), ("b", {})]
     assert found.text.strip() == "<a>&<c>"
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from deniable_aggregator.access import csrf, throttle, users
-from deniable_aggregator.access.guard import current_identity, require
+from deniable_aggregator.access import users
 from deniable_aggregator.access.sessions import LINK_SECONDS
 from deniable_aggregator.app import create_app
+from deniable_aggregator.web.auth import csrf, throttle
+from deniable_aggregator.web.auth.guard import SIGN_INS, current_identity, require
 from support.api_world import World, opened
 from support.browser import PASSWORD, Browser
 
@@ -273,7 +274,8 @@ def test_behind_a_proxy_all_together_are_slowed_down(world: World) -> None:
 
 def test_a_crowd_of_guesses_leaves_threads_for_others(world: World, browser: Browser) -> None:
     with ExitStack() as crowd:
-        turns = [crowd.enter_context(world.service.sign_ins.turn()) for _ in range(5)]
+        limiter = browser.client.application.extensions[SIGN_INS]
+        turns = [crowd.enter_context(limiter.turn()) for _ in range(5)]
         assert turns == [True] * throttle.AT_ONCE + [False]
         assert browser.sign_in("ana").status_code == 429
     assert browser.sign_in("ana").status_code == 303

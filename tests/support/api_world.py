@@ -12,10 +12,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from deniable_aggregator.access.roles import ROLES
 from deniable_aggregator.app import create_app
 from deniable_aggregator.keys import read_seed
 from deniable_aggregator.registry import Collection
+from deniable_aggregator.roles import ROLES
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.spans import NO_TRACER, Tracer

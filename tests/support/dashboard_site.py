@@ -17,12 +17,12 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from deniable_aggregator.access.roles import PEOPLE
 from deniable_aggregator.dashboard.pages import pages
 from deniable_aggregator.keys import initialise, read_seed
 from deniable_aggregator.process import server_file
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.request import ReleaseRequest
+from deniable_aggregator.roles import PEOPLE
 from deniable_aggregator.service import Service
 from deniable_aggregator.settings import Settings
 from deniable_aggregator.simulate import simulated_tally

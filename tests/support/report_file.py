@@ -6,21 +6,21 @@ import httpx
 
 from deniable_aggregator.client.connection import Argument
 from deniable_aggregator.client.service_client import ServiceClient
-from deniable_aggregator.report.facts import Facts, gathered
+from deniable_aggregator.report.contents import ReportContents, read_contents
 from deniable_aggregator.report.page import page
 from support.api_world import NOON, World
 
 __all__ = ["facts_of", "report_of"]
 
 
-def facts_of(world: World, name: str, **asked: Argument) -> Facts:
+def facts_of(world: World, name: str, **asked: Argument) -> ReportContents:
     client = httpx.Client(
         base_url="http://deniable.test",
         headers=world.authorization("viewer"),
         transport=httpx.WSGITransport(app=world.app.wsgi_app),
     )
     with ServiceClient(client, address="http://deniable.test") as connection:
-        return gathered(connection, name, asked)
+        return read_contents(connection, name, asked)
 
 
 def report_of(world: World, name: str, **asked: Argument) -> str:

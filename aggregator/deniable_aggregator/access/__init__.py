@@ -1,26 +1,8 @@
-"""Who may do what: roles, tokens, local users, sessions of pages, provider sign-in, the audit log.
+"""Who may do what: tokens, local users, sessions of people, and the audit log. No web framework.
 
-For pages, from `deniable_aggregator.access.guard`:
+    tokens.py      bearer tokens                       audit.py      privileged acts, chained
+    users.py       local users, scrypt                 acts.py       what an administrator does
+    sessions.py    who is signed in, one-time links    rows.py       what is kept of all this
 
-    @blueprint.get("/…")
-    @require("viewer")                 # signed in; if not, GET goes to /sign-in and POST is 401
-    def page() -> str:
-        who = current_identity()       # Identity(name, role, collections, source) or None
-        who.may_see(collection_id)     # True, or whether a scoped identity has this collection's id
-
-    <form method="post">               in a template: csrf_token() and identity are Jinja globals
-      <input type="hidden" name="csrf_token" value="{{ csrf_token() }}">
-
-Every POST, PUT, PATCH or DELETE outside /v1/ must carry that token (field `csrf_token` or header
-X-CSRF-Token): `guard.register(app)` refuses it otherwise, whatever the view says. Addresses under
-/v1/ know bearer tokens and no cookie. Sign-in lives at /sign-in, sign-out is POST /sign-out
-(`url_for("signin.page")`, `url_for("signin.sign_out")`).
-
-    roles.py       the four roles, Identity            tokens.py     bearer tokens
-    users.py       local users, scrypt                 sessions.py   cookies of pages, links
-    guard.py       the current identity, require       csrf.py       tokens of forms
-    signin.py      the pages that let people in        oidc.py       sign-in with a provider
-    throttle.py    slow down who guesses               audit.py      privileged acts, chained
-    rows.py        what is kept of all this            acts.py       what an administrator does
-    provider.py    OpenID Connect, over discovery.py and claims.py
+The roles are in `deniable_aggregator.roles`, cookies and sign-in in `deniable_aggregator.web.auth`.
 """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deniable_aggregator.access.roles import PEOPLE, Identity, checked_name, checked_role
+from deniable_aggregator.roles import PEOPLE, Identity, checked_name, checked_role
 
 AUDIT_PAGE = 1_000
 """Most entries of the audit log in one page."""

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from deniable_aggregator.access.audit import AuditEntry, detailed
-from deniable_aggregator.access.roles import Identity, scope_of
 from deniable_aggregator.access.rows import LinkRow, SessionRow
+from deniable_aggregator.roles import Identity, scope_of
 from deniable_shared.epochs import Clock
 
 SESSION_SECONDS = 12 * 3_600

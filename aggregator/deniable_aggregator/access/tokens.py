@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from deniable_aggregator.access.audit import AuditEntry, detailed
-from deniable_aggregator.access.roles import scope_of
 from deniable_aggregator.access.rows import Token
+from deniable_aggregator.roles import scope_of
 from deniable_shared.epochs import Clock
 
 PREFIX = "dn_"

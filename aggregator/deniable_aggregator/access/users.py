@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from deniable_aggregator.access.audit import AuditEntry, detailed
-from deniable_aggregator.access.roles import scope_of
 from deniable_aggregator.access.rows import User
+from deniable_aggregator.roles import scope_of
 from deniable_shared.epochs import Clock
 
 SHORTEST_PASSWORD = 12

@@ -8,8 +8,8 @@ from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.access import AuditArguments, AuditDocument
 from deniable_aggregator.queries import access
 from deniable_aggregator.web.application import service
-from deniable_aggregator.web.formats import answered, linked, tables
-from deniable_aggregator.web.lists import AUDIT_COLUMNS, audit_rows
+from deniable_aggregator.web.formats import negotiated_answer, tables, with_next_link
+from deniable_aggregator.web.table_rows import AUDIT_COLUMNS, audit_rows
 
 blueprint = Blueprint("audit", __name__)
 
@@ -30,6 +30,6 @@ def audit(query: AuditArguments) -> Response:
     Of a table the header `Link` leads to the next page.
     """
     document = access.audit(service().store, query.first)
-    response = answered(document, lambda: audit_rows(document.entries), AUDIT_COLUMNS)
+    response = negotiated_answer(document, lambda: audit_rows(document.entries), AUDIT_COLUMNS)
     after = query.first + len(document.entries)
-    return linked(response, after if document.entries and after < document.size else None)
+    return with_next_link(response, after if document.entries and after < document.size else None)

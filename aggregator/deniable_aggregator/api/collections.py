@@ -99,10 +99,10 @@ def apply_manifest(
 )
 def close_collection(collection: str, audit: AuditEntry) -> Response:
     """Take no more reports for a collection, for good. Its estimates stay readable."""
-    found = service().registry.get(collection)
+    target = service().registry.get(collection)
     service().require_clock()
-    service().registry.close(found.id, audit=audit)
-    return answer(ClosedDocument(collection=found.id))
+    service().registry.close(target.id, audit=audit)
+    return answer(ClosedDocument(collection=target.id))
 
 
 @blueprint.post("/v1/collections/<collection>/archive")
@@ -132,10 +132,10 @@ def unarchive_collection(collection: str, audit: AuditEntry) -> Response:
 
 
 def _archived(collection: str, audit: AuditEntry, *, archived: bool) -> Response:
-    found = service().registry.get(collection)
-    audit = audit.with_details(collection=found.id)
-    service().registry.archive(found.id, archived=archived, audit=audit)
-    return answer(ArchivedDocument(collection=found.id, archived=archived))
+    target = service().registry.get(collection)
+    audit = audit.with_details(collection=target.id)
+    service().registry.archive(target.id, archived=archived, audit=audit)
+    return answer(ArchivedDocument(collection=target.id, archived=archived))
 
 
 @blueprint.delete("/v1/collections/<collection>")
@@ -148,8 +148,8 @@ def _archived(collection: str, audit: AuditEntry, *, archived: bool) -> Response
 )
 def delete_collection(collection: str, audit: AuditEntry) -> Response:
     """Delete a collection before its first epoch begins. Its entry in the log stays."""
-    found = service().registry.get(collection)
-    service().delete(found.id, audit=audit.with_details(collection=found.id))
+    target = service().registry.get(collection)
+    service().delete(target.id, audit=audit.with_details(collection=target.id))
     return Response(status=204)
 
 

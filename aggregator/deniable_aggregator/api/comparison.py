@@ -8,8 +8,8 @@ from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.comparison import ComparisonArguments, ComparisonDocument
 from deniable_aggregator.queries import comparison as queries
 from deniable_aggregator.web.application import service
-from deniable_aggregator.web.formats import answered, tables
-from deniable_aggregator.web.lists import COMPARISON_COLUMNS, compared_rows
+from deniable_aggregator.web.formats import negotiated_answer, tables
+from deniable_aggregator.web.table_rows import COMPARISON_COLUMNS, comparison_rows
 
 blueprint = Blueprint("comparison", __name__)
 
@@ -31,4 +31,4 @@ def comparison(collection: str, query: ComparisonArguments) -> Response:
     """
     running = service()
     document = queries.comparison(running.store, running.registry.get(collection), query)
-    return answered(document, lambda: compared_rows(document), COMPARISON_COLUMNS)
+    return negotiated_answer(document, lambda: comparison_rows(document), COMPARISON_COLUMNS)

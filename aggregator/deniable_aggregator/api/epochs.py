@@ -13,8 +13,8 @@ from deniable_aggregator.documents.collections import (
 )
 from deniable_aggregator.queries import epochs as queries
 from deniable_aggregator.web.application import JSON, answer, service
-from deniable_aggregator.web.formats import answered, tables
-from deniable_aggregator.web.lists import EPOCH_COLUMNS, listed_epochs
+from deniable_aggregator.web.formats import negotiated_answer, tables
+from deniable_aggregator.web.table_rows import EPOCH_COLUMNS, epoch_list_rows
 
 blueprint = Blueprint("epochs", __name__)
 
@@ -37,9 +37,9 @@ def epochs(collection: str) -> Response:
 
     CSV, Arrow and Parquet have a row an epoch, and no rejections.
     """
-    found = service().registry.get(collection)
-    document = queries.epochs(service().store, found, service().clock())
-    return answered(document, lambda: listed_epochs(document.epochs), EPOCH_COLUMNS)
+    target = service().registry.get(collection)
+    document = queries.epochs(service().store, target, service().clock())
+    return negotiated_answer(document, lambda: epoch_list_rows(document.epochs), EPOCH_COLUMNS)
 
 
 @blueprint.post("/v1/collections/<collection>/epochs/<epoch>/close")
@@ -59,8 +59,8 @@ def close_epoch(
     Epochs close by themselves after their grace; `early=true` closes one that is still open. There
     is no way back. Closing a closed epoch changes nothing.
     """
-    found = service().registry.get(collection)
+    target = service().registry.get(collection)
     store, now = service().store, service().clock()
-    index = queries.closable(store, found, epoch, early=query.early, now=now)
-    changed = service().close_epoch(found, index, audit=audit)
-    return answer(ClosedEpochDocument(collection=found.id, epoch=index, changed=changed))
+    index = queries.closable(store, target, epoch, early=query.early, now=now)
+    changed = service().close_epoch(target, index, audit=audit)
+    return answer(ClosedEpochDocument(collection=target.id, epoch=index, changed=changed))

@@ -57,9 +57,9 @@ def estimates(collection: str, query: EstimatesArguments) -> Response:
     `candidate`, once for each, how often given texts occur.
     """
     running = service()
-    asked = running.registry.get(collection)
-    refuse_releases_only(asked)
+    target = running.registry.get(collection)
+    refuse_releases_only(target)
     media_type = negotiated()
     batch = running.settings.relay_batch
-    document = queries.answer(running.store, asked, query, relay_batch=batch)
+    document = queries.answer(running.store, target, query, relay_batch=batch)
     return estimates_as(media_type, document)

@@ -14,8 +14,8 @@ from deniable_aggregator.documents.releases import (
 )
 from deniable_aggregator.queries.ledger import accounts, reconciled_charges
 from deniable_aggregator.web.application import JSON, answer, service
-from deniable_aggregator.web.formats import answered, tables
-from deniable_aggregator.web.lists import LEDGER_COLUMNS, spent_rows
+from deniable_aggregator.web.formats import negotiated_answer, tables
+from deniable_aggregator.web.table_rows import LEDGER_COLUMNS, ledger_rows
 
 blueprint = Blueprint("ledger", __name__)
 
@@ -37,12 +37,14 @@ def ledger(query: LedgerArguments) -> Response:
     """
     registry = service().registry
     if isinstance(query.collection, UnsetType):
-        wanted = [found for found in registry.all() if caller().may_see(found.id)]
+        collections = [
+            collection for collection in registry.all() if caller().may_see(collection.id)
+        ]
     else:
-        wanted = [registry.get(query.collection)]
-        require_collection(wanted[0].id)
-    document = LedgerDocument(accounts(service().store, wanted))
-    return answered(document, lambda: spent_rows(document), LEDGER_COLUMNS)
+        collections = [registry.get(query.collection)]
+        require_collection(collections[0].id)
+    document = LedgerDocument(accounts(service().store, collections))
+    return negotiated_answer(document, lambda: ledger_rows(document), LEDGER_COLUMNS)
 
 
 @blueprint.post("/v1/ledger/reconcile")

@@ -46,10 +46,10 @@ def metrics() -> Response:
     `metrics` says who may read them: `admin` (a token of that role, or of role metrics),
     `loopback` (also programs on this machine, without a token) or `off`.
     """
-    found = service()
-    if found.settings.metrics == "off":
+    running = service()
+    if running.settings.metrics == "off":
         raise Problem("not-found", "metrics are switched off here")
-    return Response(found.metrics.exposition(found.state), content_type=CONTENT_TYPE_LATEST)
+    return Response(running.metrics.exposition(running.state), content_type=CONTENT_TYPE_LATEST)
 
 
 def _is_loopback(address: str) -> bool:

@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 from flask import Blueprint, Flask, Response, current_app
 
-from deniable_aggregator.api.fragments import (
+from deniable_aggregator.api.openapi_fragments import (
     BODY_SCHEMAS,
     PATH_PARAMETERS,
     UPLOAD_PATH,
     Document,
-    refused,
+    problem_responses,
     upload_operation,
 )
 from deniable_aggregator.api.operations import Operation, operation, operation_of
@@ -120,7 +120,7 @@ def _complete(described: Document, promised: Operation) -> None:
         described["requestBody"] = {"required": True, "content": content}
     described["responses"] = {
         **{str(status): _answered(status, media) for status, media in promised.answers.items()},
-        **refused(promised.refusals()),
+        **problem_responses(promised.refusals()),
     }
 
 

@@ -14,10 +14,10 @@ from typing import cast
 from flask import Response, g, request
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.access.roles import Identity, allows
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.registry import UnknownCollection
+from deniable_aggregator.roles import Identity, allows
 from deniable_aggregator.spans import SpanName
 from deniable_aggregator.web import arguments
 from deniable_aggregator.web.application import Answers, service
@@ -79,24 +79,24 @@ def operation(
     may call what is about one of them; `narrows`: the view itself shows such a token less. Whom
     `exempt` says True of needs no role. `span` is what traces call it.
     """
-    promised = Operation(
+    declared = Operation(
         role, query, body, max_body, answers, frozenset(problems), tag, act, narrows
     )
 
     def decorate(view: View) -> View:
         def checked(**path: str) -> Response:
-            if promised.role is None or (exempt is not None and exempt()):
-                return view(**path, **_parsed(promised))
-            who = require(promised.role)
-            path = _scoped(who, path, narrows=promised.narrows)
-            given = _parsed(promised)
-            if promised.act is None:
+            if declared.role is None or (exempt is not None and exempt()):
+                return view(**path, **_parsed(declared))
+            who = require(declared.role)
+            path = _restrict_path(who, path, narrows=declared.narrows)
+            given = _parsed(declared)
+            if declared.act is None:
                 return view(**path, **given)
-            entry = AuditEntry.of(promised.act, actor=str(who), at=service().clock(), **path)
+            entry = AuditEntry.of(declared.act, actor=str(who), at=service().clock(), **path)
             return view(**path, **given, audit=entry)
 
         decorated = wraps(view)(checked if span is None else _traced(span, checked))
-        decorated.operation = promised  # type: ignore[attr-defined]
+        decorated.operation = declared  # type: ignore[attr-defined]
         return decorated
 
     return decorate
@@ -147,7 +147,7 @@ def require_collection(collection: str) -> None:
         raise Problem("forbidden", f"this token may not see {collection[:SHOWN_CHARACTERS]!r}")
 
 
-def _scoped(who: Identity, path: dict[str, str], *, narrows: bool) -> dict[str, str]:
+def _restrict_path(who: Identity, path: dict[str, str], *, narrows: bool) -> dict[str, str]:
     """The path's arguments; for a limited caller with the id of the collection that was checked.
 
     What a name means may change before the view looks it up.
@@ -159,22 +159,22 @@ def _scoped(who: Identity, path: dict[str, str], *, narrows: bool) -> dict[str, 
             "forbidden", "this needs a token for all collections, the token is limited to some"
         )
     try:
-        found = service().registry.get(path["collection"]).id
+        collection_id = service().registry.get(path["collection"]).id
     except UnknownCollection:
-        found = path["collection"]
-    require_collection(found)
-    return {**path, "collection": found}
+        collection_id = path["collection"]
+    require_collection(collection_id)
+    return {**path, "collection": collection_id}
 
 
-def _parsed(promised: Operation) -> dict[str, object]:
+def _parsed(declared: Operation) -> dict[str, object]:
     parsed: dict[str, object] = {}
-    if promised.query is not None:
-        query = arguments.from_query(request, promised.query)
-        if promised.query is not Arguments:
+    if declared.query is not None:
+        query = arguments.from_query(request, declared.query)
+        if declared.query is not Arguments:
             parsed["query"] = query
-    if promised.body is not None:
-        request.max_content_length = promised.max_body
-        parsed["body"] = _body(promised.body)
+    if declared.body is not None:
+        request.max_content_length = declared.max_body
+        parsed["body"] = _body(declared.body)
     return parsed
 
 

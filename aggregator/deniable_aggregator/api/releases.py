@@ -22,9 +22,9 @@ from deniable_aggregator.queries.epoch_ranges import epoch_range
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.releases.request import EpochSelection, ReleaseRequest
 from deniable_aggregator.web.application import JSON, answer, service
-from deniable_aggregator.web.arguments import Open
-from deniable_aggregator.web.formats import answered, tables
-from deniable_aggregator.web.lists import RELEASE_COLUMNS, listed_releases
+from deniable_aggregator.web.arguments import OpenBody
+from deniable_aggregator.web.formats import negotiated_answer, tables
+from deniable_aggregator.web.table_rows import RELEASE_COLUMNS, release_rows
 
 blueprint = Blueprint("releases", __name__)
 
@@ -51,7 +51,7 @@ MAX_QUESTION_BYTES = 1 << 20
     ),
 )
 def release(
-    collection: str, query: ReleaseArguments, body: Open[NewRelease], audit: AuditEntry
+    collection: str, query: ReleaseArguments, body: OpenBody[NewRelease], audit: AuditEntry
 ) -> Response:
     """Draw from closed epochs under the collection's budget; every epoch read is charged.
 
@@ -59,12 +59,14 @@ def release(
     what is left. The same request again (200, not 201) is answered with the stored release, free.
     The charge is committed before the draw; what fails behind it is free the next time.
     """
-    found = service().registry.get(collection)
-    wanted = ReleaseRequest(body.known.mechanism, body.further, _selection(found, body.known))
-    if query.cost or body.known.cost:
-        return answer(service().releases.quote(found, wanted))
-    shown = service().releases.release(found, wanted, audit=audit)
-    return answer(queries.document_of(shown.row), 201 if shown.new else 200)
+    target = service().registry.get(collection)
+    request = ReleaseRequest(
+        body.declared.mechanism, body.undeclared, _selection(target, body.declared)
+    )
+    if query.cost or body.declared.cost:
+        return answer(service().releases.quote(target, request))
+    outcome = service().releases.release(target, request, audit=audit)
+    return answer(queries.document_of(outcome.row), 201 if outcome.new else 200)
 
 
 @blueprint.get("/v1/collections/<collection>/releases")
@@ -76,9 +78,9 @@ def release(
 )
 def releases(collection: str) -> Response:
     """Every release that was charged, oldest first, without its result."""
-    found = service().registry.get(collection)
-    document = queries.releases(service().store, found)
-    return answered(document, lambda: listed_releases(document.releases), RELEASE_COLUMNS)
+    target = service().registry.get(collection)
+    document = queries.releases(service().store, target)
+    return negotiated_answer(document, lambda: release_rows(document.releases), RELEASE_COLUMNS)
 
 
 @blueprint.get("/v1/collections/<collection>/releases/<release_id>")
@@ -90,8 +92,8 @@ def releases(collection: str) -> Response:
 )
 def stored_release(collection: str, release_id: str) -> Response:
     """A release as it was made. Reading it is free."""
-    found = service().registry.get(collection)
-    return answer(queries.release(service().store, found, release_id))
+    target = service().registry.get(collection)
+    return answer(queries.release(service().store, target, release_id))
 
 
 @blueprint.post("/v1/collections/<collection>/releases/<release_id>/questions")
@@ -111,21 +113,21 @@ def stored_release(collection: str, release_id: str) -> Response:
         "unavailable",
     ),
 )
-def ask(collection: str, release_id: str, body: Open[Question], audit: AuditEntry) -> Response:
+def ask(collection: str, release_id: str, body: OpenBody[Question], audit: AuditEntry) -> Response:
     """Ask the session that a release opened. It was paid for: questions are free.
 
     The same question has the same answer. The body is at most 1 MiB.
     """
-    found = service().registry.get(collection)
-    return answer(service().releases.sessions.ask(found, release_id, body.further, audit=audit))
+    target = service().registry.get(collection)
+    return answer(service().releases.sessions.ask(target, release_id, body.undeclared, audit=audit))
 
 
-def _selection(collection: Collection, asked: NewRelease) -> EpochSelection:
-    first, last = _text(asked.first), _text(asked.last)
-    if not isinstance(asked.epochs, UnsetType):
+def _selection(collection: Collection, body: NewRelease) -> EpochSelection:
+    first, last = _text(body.first), _text(body.last)
+    if not isinstance(body.epochs, UnsetType):
         if not (isinstance(first, UnsetType) and isinstance(last, UnsetType)):
-            raise refuse("epochs", accepted="given without from and to", given=asked.epochs)
-        return EpochSelection(listed=tuple(asked.epochs))
+            raise refuse("epochs", accepted="given without from and to", given=body.epochs)
+        return EpochSelection(listed=tuple(body.epochs))
     span = epoch_range(first, last, collection.manifest.epoch_seconds)
     return EpochSelection(span, bounded=not isinstance(last, UnsetType))
 

@@ -9,8 +9,8 @@ from deniable_aggregator.documents.estimate_arguments import SeriesArguments
 from deniable_aggregator.documents.estimates import SeriesDocument
 from deniable_aggregator.queries import series as queries
 from deniable_aggregator.web.application import service
-from deniable_aggregator.web.formats import answered, linked, tables
-from deniable_aggregator.web.lists import SERIES_COLUMNS, series_rows
+from deniable_aggregator.web.formats import negotiated_answer, tables, with_next_link
+from deniable_aggregator.web.table_rows import SERIES_COLUMNS, series_rows
 
 blueprint = Blueprint("series", __name__)
 
@@ -35,5 +35,5 @@ def series(collection: str, query: SeriesArguments) -> Response:
     """
     running = service()
     document = queries.series(running.store, running.registry.get(collection), query)
-    response = answered(document, lambda: series_rows(document), SERIES_COLUMNS)
-    return linked(response, document.next)
+    response = negotiated_answer(document, lambda: series_rows(document), SERIES_COLUMNS)
+    return with_next_link(response, document.next)

@@ -6,7 +6,6 @@ from flask import Blueprint, Response
 
 from deniable_aggregator.access import acts
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.access.signin import link_path
 from deniable_aggregator.api.operations import operation
 from deniable_aggregator.documents.access import (
     CreatedLinkDocument,
@@ -18,6 +17,7 @@ from deniable_aggregator.documents.access import (
 )
 from deniable_aggregator.queries import access
 from deniable_aggregator.web.application import JSON, answer, service
+from deniable_aggregator.web.auth.signin import link_path
 
 blueprint = Blueprint("users", __name__)
 

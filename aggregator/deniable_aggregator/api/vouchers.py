@@ -37,10 +37,10 @@ def voucher_key(collection: str, query: VoucherKeyArguments, audit: AuditEntry) 
     It is always the same for one epoch. Who has it can issue any number of vouchers, and tell whose
     report carried which.
     """
-    found = _requiring(collection)
-    epoch = _present(found) if isinstance(query.epoch, UnsetType) else query.epoch
+    target = _collection_with_vouchers(collection)
+    epoch = _current_epoch(target) if isinstance(query.epoch, UnsetType) else query.epoch
     service().store.record_act(audit)
-    return answer(queries.voucher_key(service().voucher_keys, found, epoch))
+    return answer(queries.voucher_key(service().voucher_keys, target, epoch))
 
 
 @blueprint.post("/v1/collections/<collection>/voucher-key/replace")
@@ -57,11 +57,11 @@ def replace_voucher_key(collection: str, audit: AuditEntry) -> Response:
     Until it begins the same request again answers the same key. Epochs before it keep theirs, so
     that each person counts once in each; close them early where the old key got out.
     """
-    found = _requiring(collection)
-    first = next_first(service().now(), found.manifest.epoch_seconds)
-    first = service().voucher_keys.replace(found.id, first)
+    target = _collection_with_vouchers(collection)
+    first = next_first(service().now(), target.manifest.epoch_seconds)
+    first = service().voucher_keys.replace(target.id, first)
     service().store.record_act(audit.with_details(first=first))
-    return answer(queries.voucher_key(service().voucher_keys, found, first))
+    return answer(queries.voucher_key(service().voucher_keys, target, first))
 
 
 @blueprint.post("/v1/collections/<collection>/vouchers")
@@ -77,16 +77,16 @@ def issue_voucher(collection: str, body: NewVoucher) -> Response:
 
     Nothing is kept: the same person gets the same voucher again, and it counts one report.
     """
-    found = _requiring(collection)
-    epoch = _present(found) if isinstance(body.epoch, UnsetType) else body.epoch
-    return answer(queries.voucher(service().voucher_keys, found, epoch, body.person))
+    target = _collection_with_vouchers(collection)
+    epoch = _current_epoch(target) if isinstance(body.epoch, UnsetType) else body.epoch
+    return answer(queries.voucher(service().voucher_keys, target, epoch, body.person))
 
 
-def _requiring(collection: str) -> Collection:
-    found = service().registry.get(collection)
-    queries.require_vouchers(found)
-    return found
+def _collection_with_vouchers(collection: str) -> Collection:
+    target = service().registry.get(collection)
+    queries.require_vouchers(target)
+    return target
 
 
-def _present(found: Collection) -> int:
-    return epoch_at(service().clock(), found.manifest.epoch_seconds)
+def _current_epoch(target: Collection) -> int:
+    return epoch_at(service().clock(), target.manifest.epoch_seconds)

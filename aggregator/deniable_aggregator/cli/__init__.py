@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from deniable_aggregator.cli.lazy import Entry, MainGroup
+from deniable_aggregator.cli.command_groups import Entry, MainGroup
 
 __all__ = ["main"]
 
@@ -65,7 +65,7 @@ class Deniable(MainGroup):
             f"{HERE}.stores", "migrate", "Bring the database to this program's schema."
         ),
         "open": Entry(
-            f"{HERE}.opening", "open_spool", "Count what `deniable serve --spool` has taken."
+            f"{HERE}.drain_spool", "open_spool", "Count what `deniable serve --spool` has taken."
         ),
         "relay": Entry(
             f"{HERE}.relay", "relay", "Pass reports on for an aggregator, shuffled in batches."

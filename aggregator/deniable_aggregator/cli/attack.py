@@ -58,19 +58,19 @@ def reconstruct(rows: int, queries: int | None, epsilon: str, as_json: bool) -> 
     """
     from deniable_aggregator.central.reconstruction import demonstrate
 
-    found = demonstrate(rows=rows, queries=queries, epsilon=epsilon)
+    demonstration = demonstrate(rows=rows, queries=queries, epsilon=epsilon)
     if as_json:
-        emit(_document(found))
+        emit(_document(demonstration))
     else:
-        _show(found)
+        _show(demonstration)
 
 
-def _document(found: Demonstration) -> dict[str, object]:
-    low, high = found.guessing
+def _document(demonstration: Demonstration) -> dict[str, object]:
+    low, high = demonstration.guessing
     return {
-        "rows": found.rows,
-        "queries": found.queries,
-        "epsilon": float(found.epsilon),
+        "rows": demonstration.rows,
+        "queries": demonstration.queries,
+        "epsilon": float(demonstration.epsilon),
         "guessing": {"lower": low, "upper": high, "confidence": 0.95},
         "attempts": [
             {
@@ -78,35 +78,34 @@ def _document(found: Demonstration) -> dict[str, object]:
                 "epsilon": None if attempt.epsilon is None else float(attempt.epsilon),
                 "std_error": attempt.std_error,
                 "recovered": attempt.recovered,
-                "share": attempt.recovered / found.rows,
+                "share": attempt.recovered / demonstration.rows,
                 "at_most": float(attempt.at_most),
             }
-            for attempt in found.attempts
+            for attempt in demonstration.attempts
         ],
     }
 
 
-def _show(found: Demonstration) -> None:
+def _show(demonstration: Demonstration) -> None:
     columns = ["answers", "ε in all", "± 1 se", "rows recovered", "share", "any attack"]
-    shown = table(
+    rows, queries = demonstration.rows, demonstration.queries
+    results = table(
         columns,
-        title=escaped(
-            f"{found.rows:,} secret bits from {found.queries:,} counts of random subsets"
-        ),
+        title=escaped(f"{rows:,} secret bits from {queries:,} counts of random subsets"),
         numbers=NUMBERS,
         whole=frozenset(columns),
     )
-    for attempt in found.attempts:
-        shown.add_row(*map(escaped, _cells(attempt, found)))
-    low, high = found.guessing
+    for attempt in demonstration.attempts:
+        results.add_row(*map(escaped, _cells(attempt, demonstration)))
+    low, high = demonstration.guessing
     screen = console()
-    screen.print(shown)
-    screen.print(f"Guessing recovers {low} to {high} of {found.rows} in 95% of cases.")
+    screen.print(results)
+    screen.print(f"Guessing recovers {low} to {high} of {demonstration.rows} in 95% of cases.")
     screen.print("Any attack: the most that any computation on these answers recovers, on average.")
 
 
-def _cells(attempt: Attempt, found: Demonstration) -> tuple[str, ...]:
-    each = f"{float(found.epsilon):g}"
+def _cells(attempt: Attempt, demonstration: Demonstration) -> tuple[str, ...]:
+    each = f"{float(demonstration.epsilon):g}"
     names = {
         "exact": "exact",
         "unaccounted": f"ε = {each} for each alone",
@@ -116,7 +115,7 @@ def _cells(attempt: Attempt, found: Demonstration) -> tuple[str, ...]:
         names[attempt.answers],
         "–" if attempt.epsilon is None else f"{float(attempt.epsilon):,.4g}",
         f"{attempt.std_error:,.1f}",
-        f"{attempt.recovered:,} of {found.rows:,}",
-        f"{attempt.recovered / found.rows:.1%}",
+        f"{attempt.recovered:,} of {demonstration.rows:,}",
+        f"{attempt.recovered / demonstration.rows:.1%}",
         f"{float(attempt.at_most):.1%}",
     )

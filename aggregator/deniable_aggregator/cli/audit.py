@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.command(
     epilog=example("deniable audit", "deniable audit --verify", "deniable audit --verify --json")
 )
-@click.option("--verify", is_flag=True, help="Compute the chain of hashes anew.")
+@click.option("--verify", is_flag=True, help="Compute the chain of hashes again.")
 @click.option(
     "--since",
     metavar="SIZE:HEAD",
@@ -47,7 +47,7 @@ def audit(verify: bool, since: str | None, target: Target, as_json: bool, as_csv
 
     On the service's machine --verify also holds it against heads.json. Note the size and head that
     it prints somewhere else: only they show that nobody with the whole directory in hand cut the
-    end off or wrote all of it anew.
+    end off or wrote all of it again.
     """
     one_form(json=as_json, csv=as_csv, verify=verify and as_csv)
     with target.connect() as client:
@@ -111,7 +111,7 @@ def _verified(
     rows = [AuditRow(entry.entry.encode(), bytes.fromhex(entry.head)) for entry in entries]
     size, head = audit_log.verify(rows)
     if data is not None:
-        audit_view.require_end(rows, audit_view.known_end(data))
+        audit_view.require_end(rows, audit_view.noted_end(data))
     if since is not None:
         audit_log.continues(rows, since)
     return size, head.hex()

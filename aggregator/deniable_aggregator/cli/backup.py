@@ -97,5 +97,5 @@ def restore(
 def _passphrase(file: Path | None, *, new: bool) -> str:
     if file is not None:
         return file.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
-    asked: str = click.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True)
-    return asked
+    passphrase: str = click.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True)
+    return passphrase

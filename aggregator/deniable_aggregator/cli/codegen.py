@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.options import example
 
 FILES = click.Path(path_type=Path, exists=True, dir_okay=False)

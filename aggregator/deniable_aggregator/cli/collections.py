@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable_aggregator.cli.codegen import codegen
-from deniable_aggregator.cli.collection_ends import archive, close, delete
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.collection_lifecycle import archive, close, delete
+from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.options import (
     Target,
     example,
@@ -89,7 +89,7 @@ for command in (codegen, close, archive, delete):
     type=click.Choice(REPEATS),
     default="once",
     show_default=True,
-    help="fresh: anew each epoch; memoized: each epoch behind a permanent answer.",
+    help="fresh: again each epoch; memoized: each epoch behind a permanent answer.",
 )
 @click.option(
     "--purpose",
@@ -98,13 +98,13 @@ for command in (codegen, close, archive, delete):
     help="What is asked and what for: people read it. Without it the file has a placeholder, "
     "which `apply` refuses.",
 )
-def new(name: str, kind: str, repeat: str, purpose: str, **asked: object) -> None:
+def new(name: str, kind: str, repeat: str, purpose: str, **domain_options: object) -> None:
     """Print a new collection's TOML, every field with its default."""
-    from deniable_aggregator.cli.domains import domain_of
+    from deniable_aggregator.cli.domain_options import domain_of
     from deniable_shared.authoring import template
     from deniable_shared.templates import Wanted
 
-    domain = domain_of(kind, asked)
+    domain = domain_of(kind, domain_options)
     text = template(name, domain=domain, repeat=repeat, wanted=Wanted(purpose=purpose))
     click.echo(text, nl=False)
 
@@ -125,13 +125,13 @@ def lint(files: tuple[Path, ...], target: Target, as_json: bool) -> None:
     Exit code 1 if a file cannot be registered.
     """
     origin = target.origin()
-    manifests = [_parsed(path, ingest=origin) for path in files]
+    manifests = [_parse_file(path, ingest=origin) for path in files]
     findings = [_findings(manifest) for manifest in manifests]
-    failed = any(finding.level == "error" for found in findings for finding in found)
+    failed = any(finding.level == "error" for of_file in findings for finding in of_file)
     if as_json:
         emit(_document(manifests, findings))
     else:
-        _tell(manifests, findings)
+        _print_findings(manifests, findings)
     if failed:
         sys.exit(1)
 
@@ -176,34 +176,36 @@ def apply(
 
     seed = operator_seed(key, target.settings())
     with target.connect() as client:
-        found = [_applied(path, client, target, seed=seed, replace=replace) for path in files]
-        _refuse_twice([each.manifest for each in found])
-        for each in found:
-            if not (dry_run or each.known):
+        candidates = [
+            _candidate(path, client, target, seed=seed, replace=replace) for path in files
+        ]
+        _refuse_twice([each.manifest for each in candidates])
+        for each in candidates:
+            if not (dry_run or each.unchanged):
                 envelope = authored.sign(each.manifest, seed)
                 client.apply(each.manifest.collection, envelope, replace=replace)
-    _show_applied(found, dry_run=dry_run, as_json=as_json)
+    _print_candidates(candidates, dry_run=dry_run, as_json=as_json)
 
 
 @dataclass(frozen=True, slots=True)
-class _Applied:
-    """What a file makes of what is registered; `known` if that is nothing new."""
+class _Candidate:
+    """The next version of a collection; `unchanged` if it is registered already."""
 
     manifest: Manifest
     findings: list[Finding]
-    known: bool
-    moved: list[str]
+    unchanged: bool
+    left_origins: list[str]
 
 
-def _applied(
+def _candidate(
     path: Path, client: ServiceClient, target: Target, *, seed: bytes, replace: bool
-) -> _Applied:
+) -> _Candidate:
     from deniable_aggregator.authoring import registration as authored
     from deniable_aggregator.inspection import addresses
     from deniable_shared import dsse
     from deniable_shared.errors import ManifestError
 
-    first = _parsed(path, ingest=target.origin())
+    first = _parse_file(path, ingest=target.origin())
     ingest = [target.origin_of(client.address)]
     previous = authored.registered_manifest(client, first.name, dsse.public_key(seed))
     try:
@@ -214,8 +216,8 @@ def _applied(
     findings = _findings(manifest)
     _refuse_errors(path, findings)
     findings += addresses.findings(manifest.ingest, client)
-    known = previous is not None and previous.body == manifest.body
-    return _Applied(manifest, findings, known, _moved(previous, manifest))
+    unchanged = previous is not None and previous.body == manifest.body
+    return _Candidate(manifest, findings, unchanged, _left_origins(previous, manifest))
 
 
 def _refuse_twice(manifests: list[Manifest]) -> None:
@@ -225,20 +227,20 @@ def _refuse_twice(manifests: list[Manifest]) -> None:
             raise CommandFailed(f"two files are of the collection {name!r}: give one of them")
 
 
-def _show_applied(found: list[_Applied], *, dry_run: bool, as_json: bool) -> None:
-    manifests = [each.manifest for each in found]
-    findings = [each.findings for each in found]
+def _print_candidates(candidates: list[_Candidate], *, dry_run: bool, as_json: bool) -> None:
+    manifests = [each.manifest for each in candidates]
+    findings = [each.findings for each in candidates]
     if as_json:
-        created = any(not each.known for each in found)
-        moved = [origin for each in found for origin in each.moved]
-        more = {"created": created, "dry_run": dry_run, "moved_from": moved}
+        created = any(not each.unchanged for each in candidates)
+        left_origins = [origin for each in candidates for origin in each.left_origins]
+        more = {"created": created, "dry_run": dry_run, "moved_from": left_origins}
         emit(_document(manifests, findings) | more)
         return
-    _tell(manifests, findings)
-    for each in found:
-        click.echo(_verdict(each.manifest, known=each.known, dry_run=dry_run))
-        if each.moved:
-            click.echo(_farewell(each.manifest, each.moved))
+    _print_findings(manifests, findings)
+    for each in candidates:
+        click.echo(_outcome_text(each.manifest, unchanged=each.unchanged, dry_run=dry_run))
+        if each.left_origins:
+            click.echo(_move_notice(each.manifest, each.left_origins))
 
 
 @collections.command(epilog=example("deniable collections export settings > settings.manifest"))
@@ -274,7 +276,7 @@ def _print_list(document: CollectionsDocument, *, archived: bool) -> None:
             click.echo(f"{row.collection} is identified: whose report is whose can be told.")
 
 
-def _parsed(path: Path, *, ingest: str) -> Manifest:
+def _parse_file(path: Path, *, ingest: str) -> Manifest:
     from deniable_shared.authoring import manifest_from_toml
     from deniable_shared.errors import ManifestError
 
@@ -317,19 +319,19 @@ def _document(manifests: list[Manifest], findings: list[list[Finding]]) -> dict[
                 "identified": manifest.identified,
                 "findings": [
                     {"level": finding.level, "field": finding.field, "message": finding.message}
-                    for finding in found
+                    for finding in of_manifest
                 ],
             }
-            for manifest, found in zip(manifests, findings, strict=True)
+            for manifest, of_manifest in zip(manifests, findings, strict=True)
         ],
         "ceiling": _ceiling(manifests).to_json(),
     }
 
 
-def _tell(manifests: list[Manifest], findings: list[list[Finding]]) -> None:
+def _print_findings(manifests: list[Manifest], findings: list[list[Finding]]) -> None:
     from deniable_aggregator.authoring.mechanism_reasons import mechanism_reason
 
-    for manifest, found in zip(manifests, findings, strict=True):
+    for manifest, of_manifest in zip(manifests, findings, strict=True):
         click.echo(
             f"{manifest.collection}  version {manifest.version}, {manifest.mechanism_id}, "
             f"{', '.join(f'{name} = {value}' for name, value in _thresholds(manifest).items())}, "
@@ -339,15 +341,15 @@ def _tell(manifests: list[Manifest], findings: list[list[Finding]]) -> None:
         click.echo(f"  {manifest.repeat}: a device {manifest.answers}")
         if manifest.identified:
             click.echo(f"  identified: every report carries {', '.join(manifest.requires)}")
-        for finding in found:
+        for finding in of_manifest:
             click.echo(f"  {finding.level:<8}{finding.field}: {finding.message}")
     click.echo(f"The least ceiling that admits it: {_ceiling(manifests)}")
 
 
 def _thresholds(manifest: Manifest) -> dict[str, str]:
     """The integers that both ends recompute: T, and A of a second round."""
-    found = {"T": manifest.threshold, "A": manifest.renewal_threshold}
-    return {name: f"0x{value:016x}" for name, value in found.items() if value is not None}
+    thresholds = {"T": manifest.threshold, "A": manifest.renewal_threshold}
+    return {name: f"0x{value:016x}" for name, value in thresholds.items() if value is not None}
 
 
 def _ceiling(manifests: list[Manifest]) -> MinimalCeiling:
@@ -356,14 +358,14 @@ def _ceiling(manifests: list[Manifest]) -> MinimalCeiling:
     return MinimalCeiling.admitting(manifests)
 
 
-def _moved(previous: Manifest | None, manifest: Manifest) -> list[str]:
+def _left_origins(previous: Manifest | None, manifest: Manifest) -> list[str]:
     """The addresses at which the collection was, if this version leaves them."""
     if previous is None or previous.collection != manifest.collection:
         return []
     return [origin for origin in previous.ingest if origin not in manifest.ingest]
 
 
-def _farewell(manifest: Manifest, moved: list[str]) -> str:
+def _move_notice(manifest: Manifest, left_origins: list[str]) -> str:
     from datetime import UTC, datetime
 
     from deniable_shared.epochs import closes_at, epoch_at
@@ -371,14 +373,14 @@ def _farewell(manifest: Manifest, moved: list[str]) -> str:
     epoch = epoch_at(time.time(), manifest.epoch_seconds)
     closes = closes_at(epoch, manifest.epoch_seconds, manifest.grace_seconds)
     return (
-        f"It moves from {', '.join(moved)} to {', '.join(manifest.ingest)}, for apps that list "
-        "both. Export it again, and let the old address lead to this service until "
+        f"It moves from {', '.join(left_origins)} to {', '.join(manifest.ingest)}, for apps that "
+        "list both. Export it again, and let the old address lead to this service until "
         f"{datetime.fromtimestamp(closes, UTC):%Y-%m-%d %H:%M} UTC at least."
     )
 
 
-def _verdict(manifest: Manifest, *, known: bool, dry_run: bool) -> str:
-    if known:
+def _outcome_text(manifest: Manifest, *, unchanged: bool, dry_run: bool) -> str:
+    if unchanged:
         return f"{manifest.collection} version {manifest.version} is registered already"
     did = "would be registered" if dry_run else "is registered"
     return f"{manifest.collection} version {manifest.version} {did}"

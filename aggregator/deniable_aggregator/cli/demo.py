@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.options import example, json_option
 from deniable_aggregator.cli.output import say
 
@@ -45,14 +45,14 @@ def demo(users: int, no_serve: bool, port: int | None, as_json: bool) -> None:
 
     Data: British Board of Trade inquiry, 1912, as tabulated by R. Dawson, 1995; public domain.
     """
-    from deniable_aggregator.cli.progress import watcher
-    from deniable_aggregator.cli.results import show
+    from deniable_aggregator.cli.progress import progress_bar
+    from deniable_aggregator.cli.simulation_tables import show
     from deniable_aggregator.process import serving
     from deniable_aggregator.simulation.run import run_study
 
     study = titanic(users)
     with serving.signals_as_interrupt(), ExitStack() as stack:
-        with watcher() as bar:
+        with progress_bar() as bar:
             simulation = stack.enter_context(run_study(study, port=port, watcher=bar))
         show(simulation.outcome, as_json=as_json)
         if not no_serve:

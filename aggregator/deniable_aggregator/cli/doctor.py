@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli import checks
+from deniable_aggregator.cli import check_output
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit
 
@@ -26,12 +26,12 @@ def doctor(target: Target, as_json: bool) -> None:
 
     One line a check: ok, warn or fail. Exit code 1 if anything fails.
     """
-    found = list(_checks(target))
+    results = list(_checks(target))
     if as_json:
-        emit({"checks": checks.documents(found)})
+        emit({"checks": check_output.documents(results)})
     else:
-        checks.show(found)
-    if checks.failed(found):
+        check_output.show(results)
+    if check_output.failed(results):
         sys.exit(1)
 
 
@@ -48,17 +48,17 @@ def _checks(target: Target) -> Iterator[Check]:
         return
     yield checkup.Check("ok", "settings", f"data in {settings.data}, {settings.public_url}")
     if target.url is None:
-        found = list(checkup.of_directory(settings))
-        yield from found
-        stops = {check.what for check in found if check.level == "fail"} & {"data", "schema"}
+        results = list(checkup.of_directory(settings))
+        yield from results
+        stops = {check.what for check in results if check.level == "fail"} & {"data", "schema"}
         if stops or not checkup.can_open(settings):
             return
     try:
         trust = read_trust(settings.data) if target.url is None else None
         with target.connect() as client:
-            found = list(checkup.of_service(client, trust))
-            yield from found
-            if not any(check.level == "fail" for check in found):
+            results = list(checkup.of_service(client, trust))
+            yield from results
+            if not any(check.level == "fail" for check in results):
                 yield from _addresses(target, settings, client)
     except AggregatorError as error:
         yield checkup.Check("fail", "service", str(error))
@@ -70,7 +70,9 @@ def _addresses(target: Target, settings: Settings, client: ServiceClient) -> Ite
     from deniable_aggregator.process import server_file
 
     rows = client.collections(archived=True).document.collections
-    origins = addresses.collecting(client, [row.collection for row in rows if row.state == "open"])
+    origins = addresses.ingest_origins(
+        client, [row.collection for row in rows if row.state == "open"]
+    )
     if target.url is None:
         origins.add(target.origin_of(client.address))
     running = target.url is not None or server_file.find(settings.data) is not None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable_aggregator.cli.access_tables import moment
-from deniable_aggregator.cli.confirming import require_yes, yes_option
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.command_groups import CommandFailed
+from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.options import (
     Target,
     csv_option,

@@ -149,8 +149,8 @@ def estimates(
         "significant": significant,
         "liars": liars,
     }
-    from deniable_aggregator.cli.plots import plotted, plotted_by_epoch
-    from deniable_aggregator.cli.tables import estimates_by_epoch_table, estimates_table
+    from deniable_aggregator.cli.estimate_plots import plot_by_epoch, plot_estimates
+    from deniable_aggregator.cli.estimate_tables import estimates_by_epoch_table, estimates_table
 
     with target.connect() as client:
         read = client.estimates_by_epoch if by_epoch else client.estimates
@@ -162,8 +162,10 @@ def estimates(
         form = media_type(as_csv=as_csv)
         if by_epoch:
             epochs = client.estimates_by_epoch(collection, arguments, accept=form)
-            shown = plotted_by_epoch if plot else estimates_by_epoch_table
-            show(epochs, shown, as_json=as_json, as_csv=as_csv)
+            print_epochs = plot_by_epoch if plot else estimates_by_epoch_table
+            show(epochs, print_epochs, as_json=as_json, as_csv=as_csv)
         else:
             pooled = client.estimates(collection, arguments, accept=form)
-            show(pooled, plotted if plot else estimates_table, as_json=as_json, as_csv=as_csv)
+            show(
+                pooled, plot_estimates if plot else estimates_table, as_json=as_json, as_csv=as_csv
+            )

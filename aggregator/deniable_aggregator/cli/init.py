@@ -50,12 +50,12 @@ def init(
     from deniable_aggregator.settings import keep
 
     settings = settings_for(data)
-    given = public_url or _asked(settings, ask=not as_json)
+    given = public_url or _prompted_url(settings, ask=not as_json)
     if given is not None:
         settings = replace(settings, public_url=_origin(given))
     key = operator_key or settings.operator_key
     made = keys.initialise(settings, operator_key=key, now=time.time())
-    keep(settings.data, _kept(settings))
+    keep(settings.data, _settings_to_keep(settings))
     if as_json:
         emit(
             {
@@ -66,14 +66,14 @@ def init(
             }
         )
         return
-    for line in _told(settings, key, trust=made.trust, token=made.admin_token):
+    for line in _summary_lines(settings, key, trust=made.trust, token=made.admin_token):
         click.echo(line)
 
 
-def _asked(settings: Settings, *, ask: bool) -> str | None:
+def _prompted_url(settings: Settings, *, ask: bool) -> str | None:
     """The public URL that a person at the terminal gives; None where it is known or nobody asks."""
-    known = settings.public_url != settings.own_address
-    if known or not ask or not _is_terminal():
+    is_configured = settings.public_url != settings.own_address
+    if is_configured or not ask or not _is_terminal():
         return None
     question = "Where will devices reach this service (its public URL)?"
     return str(click.prompt(question, default=settings.own_address, err=True))
@@ -96,17 +96,17 @@ def _origin(url: str) -> str:
     return origin
 
 
-def _kept(settings: Settings) -> dict[str, str | int]:
+def _settings_to_keep(settings: Settings) -> dict[str, str | int]:
     """What later commands must know, in whatever environment they run."""
-    kept: dict[str, str | int] = {"public_url": settings.public_url}
+    entries: dict[str, str | int] = {"public_url": settings.public_url}
     if settings.port != type(settings)().port:
-        kept["port"] = settings.port
+        entries["port"] = settings.port
     if settings.shared:
-        kept["store"] = settings.store
-    return kept
+        entries["store"] = settings.store
+    return entries
 
 
-def _told(settings: Settings, key: Path, *, trust: str, token: str) -> list[str]:
+def _summary_lines(settings: Settings, key: Path, *, trust: str, token: str) -> list[str]:
     data = settings.data
     given = "" if data == Path("data") else f" --data {data}"
     shown_key = key.name if key.parent == Path.cwd() else str(key)

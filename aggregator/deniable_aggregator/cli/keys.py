@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deniable_aggregator.cli.access_tables import moment
-from deniable_aggregator.cli.confirming import require_yes, yes_option
+from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.options import (
     Target,
     data_option,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable_aggregator.cli import output
-from deniable_aggregator.cli.lazy import DefaultGroup
+from deniable_aggregator.cli.command_groups import DefaultGroup
 from deniable_aggregator.cli.options import (
     Target,
     csv_option,

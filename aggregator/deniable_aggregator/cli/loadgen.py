@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit
 
@@ -73,26 +73,31 @@ def loadgen(
 
 
 def _loaded(client: ServiceClient, collection: str, plan: LoadPlan) -> LoadResult:
-    from deniable_aggregator.cli.progress import watcher
+    from deniable_aggregator.cli.progress import progress_bar
     from deniable_aggregator.loadgen.sealing import seal_bodies
     from deniable_aggregator.loadgen.sending import UploadTarget, send
     from deniable_aggregator.loadgen.target import fetch_target
 
     target = fetch_target(client, collection)
-    with _relay(client, needed=plan.reports > 1) as token, watcher() as bar:
+    with _relay(client, needed=plan.reports > 1) as token, progress_bar() as bar:
 
-        def told(stage: str, total: int, done: int) -> None:
+        def report_progress(stage: str, total: int, done: int) -> None:
             if bar is not None:
                 bar.stage(stage) if done == 0 else bar.people(done, total)
 
         reports = plan.requests * plan.reports
-        told("sealing", reports, 0)
+        report_progress("sealing", reports, 0)
         made = seal_bodies(
-            target, plan.requests, plan.reports, lambda done: told("sealing", reports, done)
+            target,
+            plan.requests,
+            plan.reports,
+            lambda done: report_progress("sealing", reports, done),
         )
-        told("sending", plan.requests, 0)
+        report_progress("sending", plan.requests, 0)
         address = UploadTarget(client.address, target.path, token)
-        return send(address, made, plan, lambda done: told("sending", plan.requests, done))
+        return send(
+            address, made, plan, lambda done: report_progress("sending", plan.requests, done)
+        )
 
 
 @contextmanager
@@ -109,13 +114,13 @@ def _relay(client: ServiceClient, *, needed: bool) -> Iterator[str | None]:
 
 
 def _show(outcome: LoadResult, plan: LoadPlan) -> None:
-    found = outcome.document()
+    sums = outcome.document()
     click.echo(
-        f"{found['requests']:,} of {plan.requests:,} requests answered in {found['seconds']} s: "
-        f"{found['requests_per_second']} requests/s, {found['reports_per_second']} reports/s kept"
+        f"{sums['requests']:,} of {plan.requests:,} requests answered in {sums['seconds']} s: "
+        f"{sums['requests_per_second']} requests/s, {sums['reports_per_second']} reports/s kept"
     )
     if outcome.latencies:
-        click.echo(f"p50 {found['p50_ms']} ms, p99 {found['p99_ms']} ms")
+        click.echo(f"p50 {sums['p50_ms']} ms, p99 {sums['p99_ms']} ms")
     for status, count in sorted(outcome.statuses.items()):
         click.echo(f"HTTP {status}: {count:,}")
     if outcome.refused:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli import checks
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli import check_output
+from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit
 
@@ -40,7 +40,7 @@ def log() -> None:
 @service_options
 @json_option
 def verify(trust: str | None, heads: tuple[str, ...], target: Target, as_json: bool) -> None:
-    """Compute the log anew and hold everything signed against it.
+    """Compute the log again and check everything that is signed against it.
 
     Reads the data directory's database, whether or not it is served, and with --url the service, as
     any device can; both must be one log. Exit code 1 if anything fails.
@@ -52,19 +52,19 @@ def verify(trust: str | None, heads: tuple[str, ...], target: Target, as_json: b
             f"{settings.data} holds no database: choose another with --data, or --url"
         )
     chains: list[Chain] = []
-    found = list(_checks(target, database, _trust(target, trust), heads, chains))
+    results = list(_checks(target, database, _trust(target, trust), heads, chains))
     if as_json:
         chain = chains[0] if chains else None
         emit(
             {
                 "size": len(chain.entries) if chain else None,
                 "head": chain.heads[-1].hex() if chain else None,
-                "checks": checks.documents(found),
+                "checks": check_output.documents(results),
             }
         )
     else:
-        checks.show(found)
-    if checks.failed(found):
+        check_output.show(results)
+    if check_output.failed(results):
         sys.exit(1)
 
 
@@ -86,9 +86,9 @@ def _checks(
             yield from _of_service(target, trust, chains)
     except DeniableError as error:
         yield Check("fail", "log", str(error))
-    known = {head.hex() for chain in chains for head in chain.heads}
+    chain_heads = {head.hex() for chain in chains for head in chain.heads}
     for head in heads:
-        there = head.lower() in known
+        there = head.lower() in chain_heads
         yield Check(
             "ok" if there else "fail", "head", f"{head} is {'' if there else 'not '}in this log"
         )
@@ -110,11 +110,11 @@ def _of_service(target: Target, trust: str, chains: list[Chain]) -> Iterator[Che
     from deniable_aggregator.inspection.checkup import Check
 
     with target.connect() as client:
-        shown = log_audit.read_service(client)
-        yield Check("ok", "log", f"of {client.address}: {shown.words}")
-        yield from log_audit.of_service(client, shown, trust, time.time())
-    yield from (log_audit.compared(kept, shown) for kept in chains)
-    chains.append(shown)
+        served = log_audit.read_service(client)
+        yield Check("ok", "log", f"of {client.address}: {served.words}")
+        yield from log_audit.of_service(client, served, trust, time.time())
+    yield from (log_audit.compare_chains(kept, served) for kept in chains)
+    chains.append(served)
 
 
 def _trust(target: Target, given: str | None) -> str:

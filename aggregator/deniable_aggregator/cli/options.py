@@ -57,7 +57,7 @@ def settings_for(data: Path | None) -> Settings:
 
 def operator_seed(key: Path | None, settings: Settings) -> bytes:
     """The operator's signing key, from `key` or from where the settings look for it."""
-    from deniable_aggregator.cli.lazy import CommandFailed
+    from deniable_aggregator.cli.command_groups import CommandFailed
     from deniable_aggregator.keys import read_seed
 
     path = key or settings.operator_key

@@ -62,10 +62,10 @@ def console(stream: TextIO | None = None) -> Console:
 
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table of text."""
-    shown = table(columns)
+    rich_table = table(columns)
     for row in rows:
-        shown.add_row(*map(escaped, row))
-    console().print(shown)
+        rich_table.add_row(*map(escaped, row))
+    console().print(rich_table)
 
 
 def table(
@@ -79,15 +79,15 @@ def table(
     from rich import box
     from rich.table import Table
 
-    shown = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+    rich_table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
     for column in columns:
-        shown.add_column(
+        rich_table.add_column(
             escaped(column),
             justify="right" if column in numbers else "left",
             no_wrap=column in whole,
             overflow="fold",
         )
-    return shown
+    return rich_table
 
 
 def visible(text: str) -> str:

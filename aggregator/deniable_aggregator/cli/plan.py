@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.options import checked_epsilon, example, json_option
 from deniable_aggregator.cli.output import console, emit, escaped, table
-from deniable_aggregator.cli.plan_grid import explored
+from deniable_aggregator.cli.plan_grid import print_grid
 
 if TYPE_CHECKING:
     from deniable_aggregator.planning import Plan
@@ -136,7 +136,7 @@ def plan(
     explore: bool,
     plot: Path | None,
     as_json: bool,
-    **asked: object,
+    **options: object,
 ) -> None:
     """Say what a question would show and cost, before anybody is asked.
 
@@ -146,8 +146,8 @@ def plan(
     shuffled. By formula: no data directory is needed, nothing is drawn.
     """
     if explore:
-        what = {name: asked[name] for name in ("asks", "repeat", "linkable")}
-        explored(kind, what, plot, as_json=as_json)
+        what = {name: options[name] for name in ("asks", "repeat", "linkable")}
+        print_grid(kind, what, plot, as_json=as_json)
         return
     if plot is not None:
         raise click.UsageError("--plot goes with --explore")
@@ -156,15 +156,15 @@ def plan(
     size = domain if attributes is None else attributes
     if size is None or epsilon is None or users is None:
         raise click.UsageError("--domain, --epsilon and --users are needed, or --explore")
-    found = _planned(size, epsilon, users, kind, asked)
+    result = _planned(size, epsilon, users, kind, options)
     if as_json:
-        emit(found.to_json())
+        emit(result.to_json())
     else:
-        _show(found)
+        _show(result)
 
 
 def _planned(
-    size: int | tuple[int, ...], epsilon: str, users: int, kind: str, asked: dict[str, object]
+    size: int | tuple[int, ...], epsilon: str, users: int, kind: str, options: dict[str, object]
 ) -> Plan:
     from deniable_aggregator import planning
     from deniable_aggregator.planning.sweep import record_of
@@ -172,28 +172,28 @@ def _planned(
 
     try:
         domain = size if isinstance(size, int) else record_of(size)
-        return planning.plan(domain, epsilon, users, domain_type=kind, **asked)  # type: ignore[arg-type]
+        return planning.plan(domain, epsilon, users, domain_type=kind, **options)  # type: ignore[arg-type]
     except (ManifestError, ParameterError) as error:
         raise CommandFailed(str(error)) from error
 
 
-def _show(found: Plan) -> None:
+def _show(plan: Plan) -> None:
     from deniable_shared.manifest_rules import MAX_LINKAGE
 
     screen = console()
-    title = f"{found.type} of {found.domain:,}, ε = {found.epsilon}, {found.users:,} users"
-    shown = table(["", "what"], title=escaped(title))
-    shown.show_header = False
-    for name, told in _rows(found):
-        shown.add_row(escaped(name), escaped(told))
-    screen.print(shown)
-    numbers = ["ε of a device", "± 1 se, an epoch", f"all {found.epochs}", "linked"]
+    title = f"{plan.type} of {plan.domain:,}, ε = {plan.epsilon}, {plan.users:,} users"
+    summary = table(["", "what"], title=escaped(title))
+    summary.show_header = False
+    for name, value in _rows(plan):
+        summary.add_row(escaped(name), escaped(value))
+    screen.print(summary)
+    numbers = ["ε of a device", "± 1 se, an epoch", f"all {plan.epochs}", "linked"]
     repeats = table(
         ["repeat", "mechanism", *numbers],
-        title=f"Asked in {found.epochs} epochs, answered by all users in each",
+        title=f"Asked in {plan.epochs} epochs, answered by all users in each",
         numbers=frozenset(numbers),
     )
-    for way in found.repeats:
+    for way in plan.repeats:
         repeats.add_row(
             way.repeat,
             way.mechanism,
@@ -203,7 +203,7 @@ def _show(found: Plan) -> None:
             f"{way.linkage:.2f} bits",
         )
     screen.print(repeats)
-    for way in found.repeats:
+    for way in plan.repeats:
         if way.linkage > MAX_LINKAGE:
             screen.print(
                 f"{way.repeat}: two reports of one hold share {way.linkage:.2f} bits. That is an "
@@ -213,42 +213,42 @@ def _show(found: Plan) -> None:
             )
 
 
-def _rows(found: Plan) -> list[tuple[str, str]]:
-    pinned = "".join(f", {name} {value:,}" for name, value in found.parameters.items())
-    wanted, sure = _percent(found.half_width_wanted), f"{found.confidence:.4g}"
-    needed = "no ε up to 20" if found.epsilon_needed is None else f"ε = {found.epsilon_needed}"
-    least = found.smallest_detectable
+def _rows(plan: Plan) -> list[tuple[str, str]]:
+    pinned = "".join(f", {name} {value:,}" for name, value in plan.parameters.items())
+    wanted, sure = _percent(plan.half_width_wanted), f"{plan.confidence:.4g}"
+    needed = "no ε up to 20" if plan.epsilon_needed is None else f"ε = {plan.epsilon_needed}"
+    least = plan.smallest_detectable
     seen = "nothing: not even everybody" if least is None else f"{_percent(least)} or more"
     return [
-        ("mechanism", f"{found.mechanism}{pinned}"),
-        ("why", found.reason),
-        *([("above least", f"not known: {found.ratio_unknown}")] if found.ratio_unknown else []),
-        ("error", f"{_percent(found.std_error)} standard error of {found.about}"),
-        ("interval", f"± {_percent(found.half_width)} at confidence {sure}"),
-        (f"for ± {wanted}", f"{found.users_needed:,} users at this ε, or {needed} for so many"),
-        ("shows up", f"{seen}, {_among(found)}, {found.power:.0%} of the time"),
-        ("made-up reports", _influence(found)),
-        ("shuffled", _shuffled(found)),
-        *_through_relay(found),
+        ("mechanism", f"{plan.mechanism}{pinned}"),
+        ("why", plan.reason),
+        *([("above least", f"not known: {plan.ratio_unknown}")] if plan.ratio_unknown else []),
+        ("error", f"{_percent(plan.std_error)} standard error of {plan.about}"),
+        ("interval", f"± {_percent(plan.half_width)} at confidence {sure}"),
+        (f"for ± {wanted}", f"{plan.users_needed:,} users at this ε, or {needed} for so many"),
+        ("shows up", f"{seen}, {_among(plan)}, {plan.power:.0%} of the time"),
+        ("made-up reports", _influence(plan)),
+        ("shuffled", _shuffled(plan)),
+        *_through_relay(plan),
     ]
 
 
-def _shuffled(found: Plan) -> str:
-    if found.identified:
+def _shuffled(plan: Plan) -> str:
+    if plan.identified:
         return (
-            f"ε = {found.shuffle_epsilon:g}, all of it: every report says whose it is, so that "
+            f"ε = {plan.shuffle_epsilon:g}, all of it: every report says whose it is, so that "
             "what protects an answer is ε alone"
         )
     return (
-        f"ε = {found.shuffle_epsilon:.4g} at δ = {float(found.shuffle_delta):g}, if all are "
+        f"ε = {plan.shuffle_epsilon:.4g} at δ = {float(plan.shuffle_delta):g}, if all are "
         "honest and nobody knows who sent what"
     )
 
 
-def _through_relay(found: Plan) -> list[tuple[str, str]]:
-    if found.relay is None:
+def _through_relay(plan: Plan) -> list[tuple[str, str]]:
+    if plan.relay is None:
         return []
-    way = found.relay
+    way = plan.relay
     life = f"ε = {way.epsilon_all:.4g}" + (f" at δ = {way.delta_all:g}" if way.delta_all else "")
     return [
         (
@@ -259,18 +259,18 @@ def _through_relay(found: Plan) -> list[tuple[str, str]]:
     ]
 
 
-def _among(found: Plan) -> str:
-    if found.asks == "mean":
+def _among(plan: Plan) -> str:
+    if plan.asks == "mean":
         return "from a given value"
-    return "of one range" if found.asks == "ranges" else "among all at once"
+    return "of one range" if plan.asks == "ranges" else "among all at once"
 
 
-def _influence(found: Plan) -> str:
-    if found.influence is None or found.influence_of_one_percent is None:
+def _influence(plan: Plan) -> str:
+    if plan.influence is None or plan.influence_of_one_percent is None:
         return "what they do differs from range to range: see the evidence of an estimate"
     return (
-        f"one moves a share by {_percent(found.influence)}, 1% of all widen an interval "
-        f"by {_percent(found.influence_of_one_percent)}"
+        f"one moves a share by {_percent(plan.influence)}, 1% of all widen an interval "
+        f"by {_percent(plan.influence_of_one_percent)}"
     )
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from deniable_aggregator.simulation.run import ProgressWatcher
 
 
-class Bar:
+class ProgressBar:
     """Shows the stage, and how much of it is done: people, requests or blocks."""
 
     def __init__(self, progress: Progress) -> None:
@@ -34,7 +34,7 @@ class Bar:
 
 
 @contextmanager
-def watcher() -> Iterator[ProgressWatcher | None]:
+def progress_bar() -> Iterator[ProgressWatcher | None]:
     """A bar while the block runs, gone afterwards; None where nobody watches."""
     if not sys.stderr.isatty():
         yield None
@@ -47,4 +47,4 @@ def watcher() -> Iterator[ProgressWatcher | None]:
         TextColumn("{task.fields[count]}"),
     )
     with Progress(*columns, console=console(sys.stderr), transient=True) as progress:
-        yield Bar(progress)
+        yield ProgressBar(progress)

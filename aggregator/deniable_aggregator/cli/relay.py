@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from deniable_aggregator.cli.lazy import CommandFailed, DefaultGroup
+from deniable_aggregator.cli.command_groups import CommandFailed, DefaultGroup
 from deniable_aggregator.cli.options import example, json_option
 from deniable_aggregator.cli.output import emit, say
 

@@ -22,8 +22,8 @@ R = TypeVar("R")
 
 def argument_options(command: Callable[P, R]) -> Callable[P, R]:
     """One option for each argument that some mechanism takes, in alphabetical order."""
-    for name in sorted(_taken(), reverse=True):
-        option = click.option(f"--{name}", name, metavar="VALUE", help=_explained(name))
+    for name in sorted(_parameters_by_name(), reverse=True):
+        option = click.option(f"--{name}", name, metavar="VALUE", help=_help_text(name))
         command = option(command)
     return command
 
@@ -35,11 +35,11 @@ def arguments_of(mechanism: str, given: Mapping[str, object]) -> dict[str, objec
             f"mechanism must not be {mechanism!r:.80}{nearest(mechanism, RELEASE_KINDS)}"
         )
     named = {name: value for name, value in given.items() if value is not None}
-    known = {parameter.name: parameter for parameter in parameters(mechanism)}
+    accepted = {parameter.name: parameter for parameter in parameters(mechanism)}
     for name in named:
-        if name not in known:
-            raise click.UsageError(f"{mechanism} has no --{name}{nearest(name, known)}")
-    for name, parameter in known.items():
+        if name not in accepted:
+            raise click.UsageError(f"{mechanism} has no --{name}{nearest(name, accepted)}")
+    for name, parameter in accepted.items():
         if parameter.default is None and name not in named:
             raise click.UsageError(f"{mechanism} needs --{name}: {parameter.accepted}")
     return {name: read_value(str(value)) for name, value in named.items()}
@@ -61,19 +61,19 @@ def read_labels(text: str) -> list[object]:
     return read if isinstance(read, list) else [label.strip() for label in text.split(",")]
 
 
-def _taken() -> dict[str, dict[str, Parameter]]:
+def _parameters_by_name() -> dict[str, dict[str, Parameter]]:
     """By argument, by mechanism."""
-    found: dict[str, dict[str, Parameter]] = {}
+    by_name: dict[str, dict[str, Parameter]] = {}
     for mechanism in RELEASE_KINDS:
         for parameter in parameters(mechanism):
-            found.setdefault(parameter.name, {})[mechanism] = parameter
-    return found
+            by_name.setdefault(parameter.name, {})[mechanism] = parameter
+    return by_name
 
 
-def _explained(name: str) -> str:
+def _help_text(name: str) -> str:
     """What is accepted, for whom; mechanisms that say the same together."""
     ways: dict[tuple[str, str | None], list[str]] = {}
-    for mechanism, parameter in _taken()[name].items():
+    for mechanism, parameter in _parameters_by_name()[name].items():
         ways.setdefault((parameter.accepted, parameter.default), []).append(mechanism)
     lines = []
     for (accepted, default), mechanisms in ways.items():

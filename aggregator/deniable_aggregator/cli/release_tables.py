@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deniable_aggregator.cli.bars import Scale, scale_over
+from deniable_aggregator.cli.interval_bars import Scale, scale_over
 from deniable_aggregator.cli.output import console, escaped, plain_table, table
 from deniable_aggregator.documents.describe import (
     cost_words,
@@ -150,10 +150,10 @@ def _rows(name: str, rows: Sequence[Row]) -> None:
         names.append(scale.ends())
         lines = [[*cells, _bar(row, scale)] for cells, row in zip(lines, rows, strict=True)]
     title = escaped(name.replace("_", " "))
-    shown = table(names, title=title, numbers=numbers, whole=frozenset(names[1:]))
+    rich_table = table(names, title=title, numbers=numbers, whole=frozenset(names[1:]))
     for cells in lines:
-        shown.add_row(*map(escaped, cells))
-    console().print(shown)
+        rich_table.add_row(*map(escaped, cells))
+    console().print(rich_table)
 
 
 def _scale(cells: Sequence[Sequence[str]], rows: Sequence[Row]) -> Scale:
@@ -186,8 +186,8 @@ def _bar(row: Row, scale: Scale) -> str:
 
 
 def _ordered(names: Iterable[str]) -> list[str]:
-    known = [*names]
-    return [*(n for n in FIRST if n in known), *(n for n in known if n not in FIRST)]
+    listed = [*names]
+    return [*(n for n in FIRST if n in listed), *(n for n in listed if n not in FIRST)]
 
 
 def _middle(row: Row) -> float | None:

@@ -50,12 +50,12 @@ def report(
     It has charts, intervals and what one report reveals, and runs no script. Exit code 75: too
     few reports yet.
     """
-    from deniable_aggregator.report.facts import gathered
+    from deniable_aggregator.report.contents import read_contents
     from deniable_aggregator.report.page import page
 
     arguments = {"from": first, "to": last, "confidence": confidence, "family": family}
     with target.connect() as client:
-        facts = gathered(client, collection, arguments)
-    text = page(facts, now=time.time())
+        contents = read_contents(client, collection, arguments)
+    text = page(contents, now=time.time())
     html.write(text.encode())  # which opens it
     say(f"{html.name} is written")

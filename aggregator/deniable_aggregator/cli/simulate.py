@@ -43,8 +43,8 @@ def simulate(
     one collection; every other column becomes a choice among the values it holds, in a collection
     of its own. Each collection costs a person ε.
     """
-    from deniable_aggregator.cli.progress import watcher
-    from deniable_aggregator.cli.results import show
+    from deniable_aggregator.cli.progress import progress_bar
+    from deniable_aggregator.cli.simulation_tables import show
     from deniable_aggregator.process import serving
     from deniable_aggregator.simulation.run import run_study
     from deniable_aggregator.simulation.study import Study, draw
@@ -56,6 +56,6 @@ def simulate(
     if len(study.questions) > 1 and not as_json:
         say(f"{len(study.questions)} collections, each at ε = {epsilon}: a person pays for all.")
     with serving.signals_as_interrupt():
-        with watcher() as bar, run_study(study, watcher=bar) as simulation:
+        with progress_bar() as bar, run_study(study, watcher=bar) as simulation:
             outcome = simulation.outcome
         show(outcome, as_json=as_json)

@@ -42,7 +42,7 @@ def copy_store(url: str, data: Path | None, as_json: bool) -> None:
     """Copy the database into another store.
 
     From SQLite to PostgreSQL or back. Stop the service first: what it takes meanwhile would be
-    lost. Every row is read back, and the heads of ledger and log are computed anew.
+    lost. Every row is read back, and the heads of ledger and log are computed again.
     """
     from deniable_aggregator.backup.copying import copy_store as copied
 

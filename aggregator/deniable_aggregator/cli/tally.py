@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.command_groups import CommandFailed
 from deniable_aggregator.cli.options import (
     data_option,
     example,
@@ -16,7 +16,7 @@ from deniable_aggregator.cli.options import (
     spool_option,
 )
 from deniable_aggregator.cli.output import emit
-from deniable_aggregator.cli.progress import watcher
+from deniable_aggregator.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from deniable_aggregator.scale import Engine, TallySummary
@@ -81,7 +81,7 @@ def tally(
     chosen = _engine(engine, processes, master)
     service = Service.open(settings_for(data), actor="deniable tally")
     try:
-        with watcher() as bar:
+        with progress_bar() as bar:
             if bar is not None:
                 bar.stage("Counting blocks")
             summary = tally_spool(
@@ -136,14 +136,14 @@ def _show(summary: TallySummary, as_json: bool) -> None:
             }
         )
     else:
-        _tell(summary, refused)
+        _print_summary(summary, refused)
     if summary.damaged:
         raise CommandFailed(
             f"of {len(summary.damaged)} blocks nothing was counted, the first: {summary.damaged[0]}"
         )
 
 
-def _tell(summary: TallySummary, refused: dict[str, int]) -> None:
+def _print_summary(summary: TallySummary, refused: dict[str, int]) -> None:
     if summary.before:
         click.echo(f"{summary.before:,} blocks were counted before by job {summary.job}")
     click.echo(

@@ -80,7 +80,7 @@ def list_tokens(target: Target, everything: bool, as_json: bool) -> None:
 @service_options
 @json_option
 def revoke(token_id: str, target: Target, as_json: bool) -> None:
-    """End a token, at once and for good."""
+    """End a token, at once and permanently."""
     with target.connect() as client:
         client.revoke_token(token_id)
     if as_json:

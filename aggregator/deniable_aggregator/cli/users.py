@@ -7,7 +7,7 @@ import sys
 import click
 
 from deniable_aggregator.cli.access_tables import access_table, collection_option, moment
-from deniable_aggregator.cli.confirming import require_yes, yes_option
+from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import emit, show, visible
 
@@ -41,7 +41,7 @@ def add(
     as_json: bool,
 ) -> None:
     """Add a person with a password of 12 to 256 characters, which is asked for."""
-    password = sys.stdin.readline().rstrip("\r\n") if password_stdin else _asked()
+    password = sys.stdin.readline().rstrip("\r\n") if password_stdin else _prompt_password()
     with target.connect() as client:
         made = client.add_user(name, role, password=password, collections=collections)
     added = f"Added {name}, who may sign in at /sign-in as {role}"
@@ -106,5 +106,5 @@ def _reachable(origin: str, address: str) -> str:
     return address if serves and is_loopback(public) else public
 
 
-def _asked() -> str:
+def _prompt_password() -> str:
     return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))

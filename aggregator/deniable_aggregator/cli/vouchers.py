@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deniable_aggregator.cli.confirming import require_yes, yes_option
+from deniable_aggregator.cli.confirmation import require_yes, yes_option
 from deniable_aggregator.cli.options import Target, example, json_option, service_options
 from deniable_aggregator.cli.output import say, show
 

@@ -13,13 +13,13 @@ import msgspec
 from flask import request
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.access.csrf import FIELD
-from deniable_aggregator.access.guard import current_identity
-from deniable_aggregator.access.roles import Identity
 from deniable_aggregator.dashboard.page import Context
 from deniable_aggregator.problem import Problem, refuse
+from deniable_aggregator.roles import Identity
 from deniable_aggregator.web.application import service
-from deniable_aggregator.web.arguments import from_given
+from deniable_aggregator.web.arguments import from_pairs
+from deniable_aggregator.web.auth.csrf import FIELD
+from deniable_aggregator.web.auth.guard import current_identity
 
 ACT = "act"
 """The field of a form that says which of the page's acts it is for."""
@@ -46,7 +46,7 @@ def read_form(model: type[Form]) -> Form:
         for name, values in request.form.lists()
         if name not in (FIELD, ACT)
     ]
-    return from_given([(name, values) for name, values in given if values], model)
+    return from_pairs([(name, values) for name, values in given if values], model)
 
 
 def perform(actions: Mapping[str, Action]) -> Context:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.registry import Collection, UnknownCollection
 from deniable_aggregator.web.application import service
+from deniable_aggregator.web.auth.guard import current_identity
 
 
 def collection_of(name: str) -> Collection:

@@ -11,14 +11,14 @@ from collections.abc import Callable
 
 from flask import Blueprint, Response, make_response, render_template, request
 
-from deniable_aggregator.access.guard import current_identity, require
 from deniable_aggregator.dashboard import assets, formatting, release_charts
 from deniable_aggregator.dashboard.page import Page, View
 from deniable_aggregator.dashboard.pages import menu, pages
 from deniable_aggregator.errors import DamagedError
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.web.application import service
-from deniable_aggregator.web.arguments import from_given
+from deniable_aggregator.web.arguments import from_pairs
+from deniable_aggregator.web.auth.guard import current_identity, require
 from deniable_aggregator.web.errors import damage_problem, on_not_found
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ def _render(name: str, page: Page, view: View, **arguments: object) -> Response:
 def _page_query(page: Page) -> object:
     """The query; a field that a form left empty was not asked for."""
     given = [(name, [one for one in values if one]) for name, values in request.args.lists()]
-    return from_given([(name, values) for name, values in given if values], page.query)
+    return from_pairs([(name, values) for name, values in given if values], page.query)
 
 
 def not_found_page(error: Exception) -> Response:

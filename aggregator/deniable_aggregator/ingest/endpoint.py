@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.access.roles import RELAY
 from deniable_aggregator.ingest.admission import Admission
 from deniable_aggregator.ingest.limiter import network_prefix
 from deniable_aggregator.ingest.paths import require_normal_path
@@ -24,6 +23,7 @@ from deniable_aggregator.ingest.request import (
 )
 from deniable_aggregator.ingest.slow_body_guard import BODY_SECONDS, SlowBodyGuard
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.roles import RELAY
 from deniable_shared.report import ERRORS_MEDIA_TYPE, encode_errors
 
 if TYPE_CHECKING:

@@ -49,9 +49,9 @@ def findings(origins: Iterable[str], client: ServiceClient) -> list[Finding]:
 
 def checks(origins: Iterable[str], client: ServiceClient, *, running: bool) -> Iterator[Check]:
     """The same for `doctor`; where no service runs, none has to answer."""
-    asked = sorted(set(origins))
-    wrong = _wrong(asked, client)
-    for origin in asked:
+    unique_origins = sorted(set(origins))
+    wrong = _wrong(unique_origins, client)
+    for origin in unique_origins:
         said = wrong.get(origin)
         if said == OTHERS:
             yield Check("fail", "address", f"{origin} {said}: {CURE}")
@@ -61,15 +61,15 @@ def checks(origins: Iterable[str], client: ServiceClient, *, running: bool) -> I
             yield Check("ok", "address", f"{origin} leads here")
 
 
-def collecting(client: ServiceClient, collections: Iterable[str]) -> set[str]:
+def ingest_origins(client: ServiceClient, collections: Iterable[str]) -> set[str]:
     """The origins that the newest manifests of these collections name."""
-    found: set[str] = set()
+    origins: set[str] = set()
     for collection in collections:
         envelope = client.manifest(collection)
         document = dsse.strict_json(dsse.unverified_payload(envelope, payload_type=MANIFEST_TYPE))
         named = document["ingest"] if isinstance(document, dict) else []
-        found.update(map(str, named if isinstance(named, list) else []))
-    return found
+        origins.update(map(str, named if isinstance(named, list) else []))
+    return origins
 
 
 def _wrong(origins: Iterable[str], client: ServiceClient) -> dict[str, str]:

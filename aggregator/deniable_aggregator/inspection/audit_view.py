@@ -32,24 +32,24 @@ def audit_check(settings: Settings) -> Iterator[Check]:
         with read_beside(settings) as db:
             rows = [AuditRow(bytes(entry), bytes(head)) for entry, head in db.execute(_ROWS)]
         size, _ = audit.verify(rows)
-        require_end(rows, known_end(settings.data))
+        require_end(rows, noted_end(settings.data))
     except DeniableError as error:
         yield Check("fail", "audit log", str(error))
     else:
         yield Check("ok", "audit log", f"{size:,} entries, unbroken")
 
 
-def known_end(data: Path) -> End:
+def noted_end(data: Path) -> End:
     """Where heads.json has seen the audit log end."""
     heads = heads_file.read(data)
     return End() if heads is None else heads.audit
 
 
-def require_end(rows: Sequence[AuditRow], known: End) -> None:
+def require_end(rows: Sequence[AuditRow], end: End) -> None:
     """ForkError unless these rows lead through that end."""
-    if known.size and (len(rows) < known.size or rows[known.size - 1].head.hex() != known.head):
+    if end.size and (len(rows) < end.size or rows[end.size - 1].head.hex() != end.head):
         raise ForkError(
             f"the audit log has {len(rows):,} entries and does not lead through the end that "
-            f"heads.json has seen, {known.size}:{known.head}: entries were taken away or changed, "
+            f"heads.json has seen, {end.size}:{end.head}: entries were taken away or changed, "
             f"or the database is an older copy; {CURE}"
         )

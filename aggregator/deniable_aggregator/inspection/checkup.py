@@ -53,9 +53,9 @@ _WAITING = "select count(*) from deltas"
 def of_machine() -> Iterator[Check]:
     """Python, SQLite, and whether demonstrations can run."""
     sqlite3 = vars(importlib.import_module("sqlite_utils.utils"))["sqlite3"]  # may be pysqlite3
-    found = sys.version_info[:2]
+    running = sys.version_info[:2]
     yield Check(
-        "ok" if found >= OLDEST_PYTHON else "fail", "python", f"{platform.python_version()}"
+        "ok" if running >= OLDEST_PYTHON else "fail", "python", f"{platform.python_version()}"
     )
     yield from installation.versions()
     yield from installation.sqlite_checks(sqlite3.sqlite_version, sqlite3.__name__)
@@ -73,9 +73,9 @@ def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> It
     if not (data / "trust").is_file():
         yield Check("fail", "data", f"{data} is not prepared: deniable init --data {data}")
         return
-    yield _closed_to_others(data, "data")
+    yield _permission(data, "data")
     for path in sorted((data / "keys").glob("*.key")):
-        yield _closed_to_others(path, "keys")
+        yield _permission(path, "keys")
     yield from _operator_key_inside(data)
     yield from _delegation(data, now())
     yield installation.key_age(settings, now())
@@ -88,7 +88,7 @@ def of_directory(settings: Settings, now: Callable[[], float] = time.time) -> It
     if settings.shared:
         yield from of_postgres(settings)
         if (data / FILE_NAME).is_file():
-            yield _closed_to_others(data / FILE_NAME, "settings")
+            yield _permission(data / FILE_NAME, "settings")
     yield _clock(settings, now())
     for place in sorted(readiness.data_directories(settings)):
         yield _disk(place)
@@ -125,7 +125,7 @@ def _ready(client: ServiceClient) -> Check:
     return Check("ok", "ready", ", ".join(checks))
 
 
-def _closed_to_others(path: Path, what: str) -> Check:
+def _permission(path: Path, what: str) -> Check:
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & OTHERS:
         return Check("fail", what, f"{path} is open to others ({mode:04o}): chmod go-rwx {path}")
@@ -153,14 +153,14 @@ def _delegation(data: Path, now: float) -> Iterator[Check]:
     except (OSError, DeniableError) as error:
         yield Check("fail", "delegation", f"{path}: {error}")
         return
-    yield _until("delegation", _expires(payload), now, warn_days=DELEGATION_DAYS)
+    yield _validity("delegation", _expires(payload), now, warn_days=DELEGATION_DAYS)
 
 
 def _key_list(envelope: bytes, trust: str | None, now: float) -> Check:
     if trust is not None:
         verify_key_list(envelope, trusted=[trust], now=now)
     signed = dsse.decode(envelope, payload_type=KEYS_TYPE, extra=frozenset({"delegation"}))
-    return _until("key list", _expires(signed.payload), now, warn_days=KEY_LIST_DAYS)
+    return _validity("key list", _expires(signed.payload), now, warn_days=KEY_LIST_DAYS)
 
 
 def _expires(payload: bytes) -> int:
@@ -168,7 +168,7 @@ def _expires(payload: bytes) -> int:
     return int(str(document["expires"])) if isinstance(document, dict) else 0
 
 
-def _until(what: str, expires: float, now: float, *, warn_days: int) -> Check:
+def _validity(what: str, expires: float, now: float, *, warn_days: int) -> Check:
     left = (expires - now) / DAY_SECONDS
     if left <= 0:
         return Check("fail", what, f"expired on {_day(expires)}: devices refuse it")

@@ -32,8 +32,8 @@ def damage_checks(settings: Settings) -> Iterator[Check]:
             return
         if not settings.shared:
             _require_whole_file(settings)
-        with snapshot(settings) as found:
-            said = [*damages(found), *_unsigned(found, read_trust(settings.data))]
+        with snapshot(settings) as database:
+            said = [*damages(database), *_unsigned(database, read_trust(settings.data))]
     except AggregatorError as error:
         yield Check("fail", "counts", str(error))
         return
@@ -45,9 +45,9 @@ def damage_checks(settings: Settings) -> Iterator[Check]:
         yield Check("ok", "counts", "every count, manifest and entry is as it was written")
 
 
-def _unsigned(found: Snapshot, trust: str) -> Iterator[str]:
+def _unsigned(database: Snapshot, trust: str) -> Iterator[str]:
     """A sentence for each manifest whose signature is damaged: the service would not start."""
-    for row in journal.manifests(found.statements):
+    for row in journal.manifests(database.statements):
         try:
             dsse.verify(row.envelope, payload_type=MANIFEST_TYPE, trusted=[trust])
         except DeniableError as error:
@@ -61,9 +61,9 @@ def _require_whole_file(settings: Settings) -> None:
     """Raises StoreError."""
     with read_beside(settings) as db:
         require_whole(db, str(settings.database), INDEXED)
-        [[found]] = db.execute(_QUICK).fetchall()
-        if found != "ok":
+        [[verdict]] = db.execute(_QUICK).fetchall()
+        if verdict != "ok":
             raise AggregatorError(
-                f"{settings.database} is damaged ({str(found)[:100]}): "
+                f"{settings.database} is damaged ({str(verdict)[:100]}): "
                 "restore a backup with `deniable restore`"
             )

@@ -105,19 +105,19 @@ def proxies(settings: Settings) -> Iterator[Check]:
 def schema_check(settings: Settings) -> Check:
     """Whether the database has this program's schema."""
     try:
-        found = revision(settings)
-        schema.refuse_newer(found, "the database")
+        present = revision(settings)
+        schema.refuse_newer(present, "the database")
     except AggregatorError as error:
         return Check("fail", "schema", str(error))
-    if found is None:
+    if present is None:
         return Check("fail", "schema", "the database is missing or empty: put back a copy of it")
-    if found != schema.HEAD:
+    if present != schema.HEAD:
         message = (
-            f"{found}, this program's is {schema.HEAD}: the service is not looked at until "
+            f"{present}, this program's is {schema.HEAD}: the service is not looked at until "
             "deniable migrate, or serve, has upgraded it"
         )
         return Check("warn", "schema", message)
-    return Check("ok", "schema", found)
+    return Check("ok", "schema", present)
 
 
 def key_age(settings: Settings, now: float) -> Check:
@@ -139,10 +139,10 @@ def spools(settings: Settings, now: float) -> Iterator[Check]:
         if revision(settings) != schema.HEAD:
             return
         with read_beside(settings) as db:
-            found = counted_until(db)
+            deadline = counted_until(db)
     except AggregatorError:
         return  # other checks say what is wrong with the database
-    for place, until in found.items():
+    for place, until in deadline.items():
         days = (now - until) / DAY_SECONDS
         if days > UNCOUNTED_DAYS:
             message = (

@@ -49,10 +49,10 @@ class Chain:
     @classmethod
     def of(cls, entries: Iterable[LogEntry]) -> Chain:
         """Every head computed."""
-        found, heads = tuple(entries), [GENESIS]
-        for entry in found:
+        chain_entries, heads = tuple(entries), [GENESIS]
+        for entry in chain_entries:
             heads.append(extend(heads[-1], [entry]))
-        return cls(found, tuple(heads))
+        return cls(chain_entries, tuple(heads))
 
     @property
     def words(self) -> str:
@@ -108,22 +108,22 @@ def of_database(settings: Settings, chain: Chain, trust: str) -> Iterator[Check]
         key_lists = db.execute(_KEY_LISTS).fetchall()
         results = db.execute(_RESULTS).fetchall() if _is_since(db, _FIRST_WITH_RELEASES) else []
         [[deleted]] = db.execute(_DELETED) if _is_since(db, _FIRST_WITH_DELETED) else [[0]]
-    found: dict[str, list[str]] = {"manifests": [], "key lists": []}
+    errors: dict[str, list[str]] = {"manifests": [], "key lists": []}
     for position, collection, version, digest, envelope in manifests:
         name = f"{collection} version {version}"
         if reason := _manifest_error(chain, position, envelope, trust, digest):
-            found["manifests"].append(f"{name}: {reason}")
+            errors["manifests"].append(f"{name}: {reason}")
     last: KeyList | None = None
     for position, version, issued, _, envelope in key_lists:
         try:
             last = _checked_list(chain, position, envelope, trust, issued, last)
         except DeniableError as error:
-            found["key lists"].append(f"key list {version}: {error}")
-    yield from _summed("manifests", len(manifests), found["manifests"])
-    yield from _summed("key lists", len(key_lists), found["key lists"])
+            errors["key lists"].append(f"key list {version}: {error}")
+    yield from _summary_checks("manifests", len(manifests), errors["manifests"])
+    yield from _summary_checks("key lists", len(key_lists), errors["key lists"])
     yield _releases(chain, results)
     kept = {"manifest": len(manifests), "keys": len(key_lists), "release": len(results)}
-    yield _nothing_is_missing(chain, kept, deleted)
+    yield _completeness(chain, kept, deleted)
 
 
 def of_service(client: ServiceClient, chain: Chain, trust: str, now: float) -> Iterator[Check]:
@@ -143,14 +143,14 @@ def of_service(client: ServiceClient, chain: Chain, trust: str, now: float) -> I
     for row in rows:
         if reason := _manifest_error(chain, None, client.manifest(row.collection), trust, None):
             errors.append(f"{row.collection}: {reason}")
-    yield from _summed("given out", len(rows), errors)
+    yield from _summary_checks("given out", len(rows), errors)
 
 
-def compared(kept: Chain, shown: Chain) -> Check:
+def compare_chains(kept: Chain, served: Chain) -> Check:
     """Whether one of two logs continues the other."""
-    size = min(len(kept.entries), len(shown.entries))
-    if kept.heads[size] != shown.heads[size]:
-        first = next(n for n in range(size + 1) if kept.heads[n] != shown.heads[n])
+    size = min(len(kept.entries), len(served.entries))
+    if kept.heads[size] != served.heads[size]:
+        first = next(n for n in range(size + 1) if kept.heads[n] != served.heads[n])
         return Check("fail", "one log", f"database and service differ from entry {first:,} on")
     return Check("ok", "one log", f"database and service share their first {size:,} entries")
 
@@ -185,27 +185,29 @@ def _manifest_error(
 def _checked_list(
     chain: Chain, position: int, envelope: bytes, trust: str, issued: int, last: KeyList | None
 ) -> KeyList:
-    found = verify_key_list(envelope, trusted=[trust], now=issued)
-    if not chain.holds(position, LogEntry("keys", sha256(found.encode()).digest())):
+    key_list = verify_key_list(envelope, trusted=[trust], now=issued)
+    if not chain.holds(position, LogEntry("keys", sha256(key_list.encode()).digest())):
         raise ForkError("it is not in the log there")
-    if found.log_size != position - 1 or not chain.has_head(found.log_size, found.log_head):
+    if key_list.log_size != position - 1 or not chain.has_head(
+        key_list.log_size, key_list.log_head
+    ):
         raise ForkError(f"it is signed over another log than the first {position - 1:,} entries")
     if last is not None:
-        check_successor_keys(last, found)
-    return found
+        check_successor_keys(last, key_list)
+    return key_list
 
 
-def _nothing_is_missing(chain: Chain, kept: Mapping[str, int], deleted: int) -> Check:
+def _completeness(chain: Chain, kept: Mapping[str, int], deleted: int) -> Check:
     """Manifests of collections that an admin has deleted are not missing."""
     logged = {kind: sum(entry.type == kind for entry in chain.entries) for kind in kept}
     if logged != {**kept, "manifest": kept["manifest"] + deleted}:
-        told = ", ".join(f"{kept[kind]:,} of {logged[kind]:,} ({kind})" for kind in kept)
-        return Check("fail", "bodies", f"of what was logged only this is kept: {told}")
+        counts = ", ".join(f"{kept[kind]:,} of {logged[kind]:,} ({kind})" for kind in kept)
+        return Check("fail", "bodies", f"of what was logged only this is kept: {counts}")
     but = f" but {deleted:,} manifests of deleted collections" if deleted else ""
     return Check("ok", "bodies", f"everything that was logged is kept{but}")
 
 
-def _summed(what: str, number: int, errors: list[str]) -> Iterator[Check]:
+def _summary_checks(what: str, number: int, errors: list[str]) -> Iterator[Check]:
     for error in errors:
         yield Check("fail", what, error)
     if not errors:

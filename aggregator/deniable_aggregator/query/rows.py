@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from msgspec import Struct, to_builtins
 
-from deniable_aggregator.query import drawing
-from deniable_aggregator.query.drawing import Row
+from deniable_aggregator.query import plotting
 from deniable_aggregator.query.errors import MissingExtraError
+from deniable_aggregator.query.plotting import Row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,5 +92,5 @@ class Estimates(Rows):
 
         target = plt.subplots()[1] if ax is None else ax
         over_time = any("time" in row for row in self)
-        (drawing.bands if over_time else drawing.bars)(target, self, self.about)
+        (plotting.bands if over_time else plotting.bars)(target, self, self.about)
         return target

@@ -24,6 +24,6 @@ def element(tag: str, *children: Child, **attributes: str | float) -> Element:
     return made
 
 
-def written(root: Element) -> str:
+def to_html(root: Element) -> str:
     """The page as HTML."""
     return "<!doctype html>\n" + ET.tostring(root, encoding="unicode", method="html") + "\n"

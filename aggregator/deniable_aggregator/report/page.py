@@ -8,18 +8,23 @@ from importlib.metadata import version
 from importlib.resources import files
 
 from deniable_aggregator.dashboard.guarantees import report_guarantees
-from deniable_aggregator.report.facts import Facts
-from deniable_aggregator.report.markup import Child, Element, element, written
-from deniable_aggregator.report.tables import MOST_LABELS, courses, label_table, quantity_table
-from deniable_aggregator.report.wording import moved
+from deniable_aggregator.report.contents import ReportContents
+from deniable_aggregator.report.influence_text import influence_sentence
+from deniable_aggregator.report.markup import Child, Element, element, to_html
+from deniable_aggregator.report.tables import (
+    MOST_LABELS,
+    label_table,
+    quantity_table,
+    series_charts,
+)
 from deniable_shared.epochs import epoch_end, epoch_start
 from deniable_shared.manifest import Manifest
 from deniable_shared.recommendation import over_least, ratio_text
 
 
-def page(facts: Facts, *, now: float) -> str:
+def page(contents: ReportContents, *, now: float) -> str:
     """HTML with everything in it."""
-    manifest = facts.manifest
+    manifest = contents.manifest
     style = (files("deniable_aggregator.report") / "page.css").read_text(encoding="utf-8")
     head = element(
         "head",
@@ -34,23 +39,28 @@ def page(facts: Facts, *, now: float) -> str:
         element("title", f"{manifest.name}: {manifest.purpose}"),
         element("style", style),
     )
-    sections = [*_opening(facts), *_estimates(facts), *_over_time(facts), *_promises(facts)]
-    main = element("main", *sections, _ending(facts, now))
-    return written(element("html", head, element("body", main), lang="en"))
+    sections = [
+        *_header(contents),
+        *_estimates(contents),
+        *_over_time(contents),
+        *_guarantees(contents),
+    ]
+    main = element("main", *sections, _footer(contents, now))
+    return to_html(element("html", head, element("body", main), lang="en"))
 
 
-def _opening(facts: Facts) -> Iterator[Element]:
-    estimates, manifest = facts.estimates, facts.manifest
+def _header(contents: ReportContents) -> Iterator[Element]:
+    estimates, manifest = contents.estimates, contents.manifest
     yield element("h1", manifest.purpose)
     yield element("p", f"{manifest.name}, asked by {manifest.owner}", class_="soft")
-    shown: dict[str, Sequence[Child]] = {
+    summary: dict[str, Sequence[Child]] = {
         "Reports": [f"{estimates.n:,}"],
-        "Days" if manifest.epoch_seconds == 86_400 else "Epochs": _span(facts),
+        "Days" if manifest.epoch_seconds == 86_400 else "Epochs": _span(contents),
         "Privacy of one report": [f"ε = {estimates.epsilon}"],
         "Mechanism": [estimates.mechanism],
         "Confidence": [f"{estimates.confidence}"],
     }
-    pairs = (element("div", element("dt", k), element("dd", *v)) for k, v in shown.items())
+    pairs = (element("div", element("dt", k), element("dd", *v)) for k, v in summary.items())
     yield element("dl", *pairs, class_="facts")
     if estimates.provisional:
         yield element(
@@ -62,8 +72,8 @@ def _opening(facts: Facts) -> Iterator[Element]:
         yield element("p", f"These reports look made up: {warning.meaning}", class_="warning")
 
 
-def _estimates(facts: Facts) -> Iterator[Element]:
-    estimates = facts.estimates
+def _estimates(contents: ReportContents) -> Iterator[Element]:
+    estimates = contents.estimates
     quantities = quantity_table(estimates)
     if quantities is not None:
         yield element("h2", "Mean and quantiles")
@@ -71,7 +81,7 @@ def _estimates(facts: Facts) -> Iterator[Element]:
     rows = estimates.estimates
     if rows:
         yield element("h2", "What people answer")
-        yield _scrolled(label_table(estimates, together=facts.together), "Estimates")
+        yield _scrolled(label_table(estimates, together=contents.together), "Estimates")
     elif quantities is None:
         yield element("p", "No text stands out from chance yet.")
     if len(rows) > MOST_LABELS:
@@ -87,59 +97,59 @@ def _scrolled(table: Element, name: str) -> Element:
     )
 
 
-def _over_time(facts: Facts) -> Iterator[Element]:
-    made = courses(facts.series, lambda row: _begins(facts.manifest, row.epoch))
+def _over_time(contents: ReportContents) -> Iterator[Element]:
+    made = series_charts(contents.series, lambda row: _begins(contents.manifest, row.epoch))
     if made is None:
         return
-    drawn, table = made
+    figures, table = made
     yield element("h2", "Over time")
-    yield element("div", *drawn, class_="courses")
+    yield element("div", *figures, class_="courses")
     yield element(
         "details",
         element("summary", "The same as a table"),
         _scrolled(table, "Estimates by epoch"),
     )
-    once = facts.manifest.repeat == "once"
+    once = contents.manifest.repeat == "once"
     why = "" if once else " Do not average them: one device may have reported in each."
     said = f"Each epoch stands for itself.{why} The estimates above are of all of them together."
     yield element("p", said, class_="soft")
 
 
-def _promises(facts: Facts) -> Iterator[Element]:
-    manifest = facts.manifest
+def _guarantees(contents: ReportContents) -> Iterator[Element]:
+    manifest = contents.manifest
     yield element("h2", "What one report reveals")
     yield element("ul", *(element("li", sentence) for sentence in report_guarantees(manifest)))
     yield element("h2", "How far to trust it")
-    yield element("ul", *(element("li", sentence) for sentence in _trusted(facts)))
+    yield element("ul", *(element("li", sentence) for sentence in _trust_sentences(contents)))
 
 
-def _trusted(facts: Facts) -> Iterator[str]:
-    mechanism = facts.manifest.mechanism_id
-    ratio = over_least(facts.manifest.mechanism())
+def _trust_sentences(contents: ReportContents) -> Iterator[str]:
+    mechanism = contents.manifest.mechanism_id
+    ratio = over_least(contents.manifest.mechanism())
     if ratio is not None:
         yield f"{mechanism}: {ratio_text(ratio)}."
-    influence = facts.estimates.trust.influence
+    influence = contents.estimates.trust.influence
     if influence is not None:
-        yield moved(influence, shares=bool(facts.estimates.estimates))
+        yield influence_sentence(influence, shares=bool(contents.estimates.estimates))
     yield (
         "Intervals speak of chance alone: who was asked, and the noise that every device adds to "
         "its answer. They are about the people the reporters stand for and know nothing of lies."
     )
 
 
-def _ending(facts: Facts, now: float) -> Element:
+def _footer(contents: ReportContents, now: float) -> Element:
     when = datetime.fromtimestamp(now, UTC)
     written_by: list[Child] = [
         f"Written {when:%Y-%m-%d %H:%M} UTC by deniable {version('deniable-aggregator')} "
-        f"from {facts.estimates.collection}, version {facts.manifest.version}. "
+        f"from {contents.estimates.collection}, version {contents.manifest.version}. "
         "This page loads nothing and runs nothing.",
     ]
     return element("footer", *written_by)
 
 
-def _span(facts: Facts) -> list[Child]:
-    epochs = facts.estimates.epochs
-    first, last = _begins(facts.manifest, epochs[0]), _ends(facts.manifest, epochs[-1])
+def _span(contents: ReportContents) -> list[Child]:
+    epochs = contents.estimates.epochs
+    first, last = _begins(contents.manifest, epochs[0]), _ends(contents.manifest, epochs[-1])
     begins, ends = (element("span", moment, class_="whole") for moment in (first, last))
     return [begins] if first == last else [begins, " to ", ends]
 

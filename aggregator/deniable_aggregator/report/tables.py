@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from msgspec import UnsetType
 
 from deniable_aggregator.documents.estimates import EstimatesDocument, QuantityDocument, SeriesRow
-from deniable_aggregator.report.figures import (
+from deniable_aggregator.report.markup import Child, Element, element
+from deniable_aggregator.report.svg_charts import (
     Axis,
     Point,
     axis_over,
@@ -20,12 +21,11 @@ from deniable_aggregator.report.figures import (
     band,
     interval,
 )
-from deniable_aggregator.report.markup import Child, Element, element
 
 MOST_LABELS = 500
 MOST_DIGITS = 4
 FABRICATED = "reports_to_leave_interval"
-Shown = Callable[[float], str]
+NumberFormat = Callable[[float], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def label_table(estimates: EstimatesDocument, *, together: bool) -> Element:
         )
         for each in estimates.estimates[:MOST_LABELS]
     ]
-    shown = _percent(_digits(rows, 100))
+    as_text = _percent(_digits(rows, 100))
     caption = (
         "Frequencies are unbiased and raw: of a label that hardly anybody has they may lie outside "
         f"their interval, or below 0. Intervals hold at confidence {estimates.confidence}"
@@ -64,7 +64,7 @@ def label_table(estimates: EstimatesDocument, *, together: bool) -> Element:
         "column says how many made-up reports would push the estimate out of its interval."
     )
     heads = ("label", "frequency", "± 1 se", "interval", "made-up reports")
-    return _table(rows, heads, axis_over(_ends(rows)), shown, caption)
+    return _table(rows, heads, axis_over(_ends(rows)), as_text, caption)
 
 
 def quantity_table(estimates: EstimatesDocument) -> Element | None:
@@ -73,21 +73,21 @@ def quantity_table(estimates: EstimatesDocument) -> Element | None:
     clipped = estimates.clipped
     if not rows or not clipped:
         return None
-    shown = _plain(_digits(rows, 1))
+    as_text = _plain(_digits(rows, 1))
     caption = (
         f"In the units of the domain, clipped to {clipped.low} … {clipped.high} and told to "
         f"the nearest step of {clipped.step}. p50 is the value that half of the people do not "
         "exceed."
     )
     heads = ("quantity", "value", "± 1 se", "interval")
-    return _table(rows, heads, axis_over(_ends(rows), shares=False), shown, caption)
+    return _table(rows, heads, axis_over(_ends(rows), shares=False), as_text, caption)
 
 
 def _row_of_quantity(each: QuantityDocument) -> Row:
     return Row(each.name, "value", each.value, each.std_error, each.lower, each.upper)
 
 
-def courses(
+def series_charts(
     series: Sequence[SeriesRow], dates: Callable[[SeriesRow], str]
 ) -> tuple[list[Element], Element] | None:
     """A band over time for each label, on one scale, and the same as a table."""
@@ -101,12 +101,12 @@ def courses(
         element(
             "figure",
             element("h3", label),
-            band(axis, course, _said_of(label, len(course))),
+            band(axis, points, _said_of(label, len(points))),
             class_="card",
         )
-        for label, course in points.items()
+        for label, points in points.items()
     ]
-    return (drawn, _course_table(rows, series, dates)) if drawn else None
+    return (drawn, _series_table(rows, series, dates)) if drawn else None
 
 
 def _row_of_series(each: SeriesRow, *, numbers: bool) -> Row:
@@ -123,14 +123,14 @@ def _said_of(label: str, epochs: int) -> str:
 
 
 def _point(row: Row, date: str) -> Point:
-    return Point(date, _known(row.value), _known(row.lower), _known(row.upper))
+    return Point(date, _or_zero(row.value), _or_zero(row.lower), _or_zero(row.upper))
 
 
-def _course_table(
+def _series_table(
     rows: Sequence[Row], series: Sequence[SeriesRow], dates: Callable[[SeriesRow], str]
 ) -> Element:
     name = rows[0].name
-    shown = _percent(_digits(rows, 100)) if name == "frequency" else _plain(_digits(rows, 1))
+    as_text = _percent(_digits(rows, 100)) if name == "frequency" else _plain(_digits(rows, 1))
     body = element("tbody")
     for row, each in zip(rows, series, strict=True):
         body.append(
@@ -138,9 +138,9 @@ def _course_table(
                 "tr",
                 element("th", dates(each), scope="row"),
                 element("td", row.label),
-                element("td", _data(name, row.value, shown)),
-                element("td", *_ends_of(row, shown)),
-                element("td", _data("std_error", row.std_error, _bare(shown))),
+                element("td", _data(name, row.value, as_text)),
+                element("td", *_ends_of(row, as_text)),
+                element("td", _data("std_error", row.std_error, _bare(as_text))),
                 element("td", _data("n", each.n, _whole)),
             )
         )
@@ -148,16 +148,16 @@ def _course_table(
 
 
 def _table(
-    rows: Sequence[Row], heads: Sequence[str], axis: Axis, shown: Shown, caption: str
+    rows: Sequence[Row], heads: Sequence[str], axis: Axis, as_text: NumberFormat, caption: str
 ) -> Element:
     body = element("tbody")
     for row in rows:
         cells: list[Child] = [
             element("th", row.label, scope="row"),
-            element("td", _data(row.name, row.value, shown), class_="told"),
-            element("td", _drawn(axis, row, shown), class_="drawn"),
-            element("td", _data("std_error", row.std_error, _bare(shown))),
-            element("td", *_ends_of(row, shown)),
+            element("td", _data(row.name, row.value, as_text), class_="told"),
+            element("td", _drawn(axis, row, as_text), class_="drawn"),
+            element("td", _data("std_error", row.std_error, _bare(as_text))),
+            element("td", *_ends_of(row, as_text)),
         ]
         if row.name == "frequency":
             cells.append(element("td", _data(FABRICATED, row.fabricated, _whole)))
@@ -167,10 +167,10 @@ def _table(
     return element("div", element("table", head, body), element("p", caption, class_="soft note"))
 
 
-def _drawn(axis: Axis, row: Row, shown: Shown) -> Element | None:
+def _drawn(axis: Axis, row: Row, as_text: NumberFormat) -> Element | None:
     if row.value is None or row.lower is None or row.upper is None:
         return None
-    said = f"{row.label}: {shown(row.value)}, {shown(row.lower)} to {shown(row.upper)}"
+    said = f"{row.label}: {as_text(row.value)}, {as_text(row.lower)} to {as_text(row.upper)}"
     return interval(axis, row.value, row.lower, row.upper, said)
 
 
@@ -184,44 +184,44 @@ def _head(names: Sequence[str]) -> Element:
     return element("thead", element("tr", *(element("th", name, scope="col") for name in names)))
 
 
-def _ends_of(row: Row, shown: Shown) -> list[Child]:
-    return [_data("lower", row.lower, shown), " to ", _data("upper", row.upper, shown)]
+def _ends_of(row: Row, as_text: NumberFormat) -> list[Child]:
+    return [_data("lower", row.lower, as_text), " to ", _data("upper", row.upper, as_text)]
 
 
-def _data(name: str, value: float | None, shown: Shown) -> Element | str:
+def _data(name: str, value: float | None, as_text: NumberFormat) -> Element | str:
     if value is None:
         return "–"
-    return element("data", shown(value), value=repr(value), class_=name.replace("_", "-"))
+    return element("data", as_text(value), value=repr(value), class_=name.replace("_", "-"))
 
 
-def _known(value: float | None) -> float:
+def _or_zero(value: float | None) -> float:
     return math.nan if value is None else value
 
 
 def _ends(rows: Sequence[Row]) -> list[float]:
-    return [_known(each) for row in rows for each in (row.value, row.lower, row.upper)]
+    return [_or_zero(each) for row in rows for each in (row.value, row.lower, row.upper)]
 
 
 def _digits(rows: Sequence[Row], unit: float) -> int:
     """Decimals that show the first digit of half a typical interval."""
-    widths = sorted(unit * (_known(row.upper) - _known(row.lower)) / 2 for row in rows)
-    known = [width for width in widths if width > 0]
-    if not known:
+    widths = sorted(unit * (_or_zero(row.upper) - _or_zero(row.lower)) / 2 for row in rows)
+    positive = [width for width in widths if width > 0]
+    if not positive:
         return 1
-    return min(max(-math.floor(math.log10(known[len(known) // 2])), 1), MOST_DIGITS)
+    return min(max(-math.floor(math.log10(positive[len(positive) // 2])), 1), MOST_DIGITS)
 
 
-def _percent(digits: int) -> Shown:
+def _percent(digits: int) -> NumberFormat:
     return lambda value: _signed(f"{value * 100:,.{digits}f}%")
 
 
-def _plain(digits: int) -> Shown:
+def _plain(digits: int) -> NumberFormat:
     return lambda value: _signed(f"{value:,.{digits}f}")
 
 
-def _bare(shown: Shown) -> Shown:
+def _bare(as_text: NumberFormat) -> NumberFormat:
     """In points, of what is shown in per cent."""
-    return lambda value: shown(value).removesuffix("%")
+    return lambda value: as_text(value).removesuffix("%")
 
 
 def _whole(value: float) -> str:

@@ -21,9 +21,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.access.roles import RELAY
 from deniable_aggregator.errors import SpoolError
 from deniable_aggregator.registry import UnknownCollection
+from deniable_aggregator.roles import RELAY
 from deniable_aggregator.spool import notices
 from deniable_aggregator.spool.address import open_spool
 from deniable_aggregator.spool.block_files import blocks, read_block, record_count

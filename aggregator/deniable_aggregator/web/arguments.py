@@ -26,16 +26,16 @@ def from_query(request: Request, model: type[Parsed]) -> Parsed:
 
     A field that is a list may be given more than once.
     """
-    return from_given(request.args.lists(), model)
+    return from_pairs(request.args.lists(), model)
 
 
-def from_given(asked: Iterable[tuple[str, list[str]]], model: type[Parsed]) -> Parsed:
+def from_pairs(pairs: Iterable[tuple[str, list[str]]], model: type[Parsed]) -> Parsed:
     """The same from names and what was given under each."""
-    known = _accepted(model)
+    accepted_by_name = _accepted(model)
     values: dict[str, str | list[str]] = {}
-    for name, given in asked:
-        if name not in known:
-            raise _unknown(name, known)
+    for name, given in pairs:
+        if name not in accepted_by_name:
+            raise _unknown(name, accepted_by_name)
         if name in _repeatable(model):
             values[name] = given
             continue
@@ -49,20 +49,20 @@ def from_given(asked: Iterable[tuple[str, list[str]]], model: type[Parsed]) -> P
 
 
 @dataclass(frozen=True, slots=True)
-class Open(Generic[Parsed]):
+class OpenBody(Generic[Parsed]):
     """A body whose Struct allows further members, and those beside it."""
 
-    known: Parsed
-    further: Mapping[str, object]
+    declared: Parsed
+    undeclared: Mapping[str, object]
 
 
-def from_open_json(request: Request, model: type[Parsed]) -> Open[Parsed]:
+def from_open_json(request: Request, model: type[Parsed]) -> OpenBody[Parsed]:
     """The JSON body of a Struct that allows further members; raises what `from_json` raises."""
     data = body(request, media_type="application/json")
     try:
         members = msgspec.json.decode(data, type=dict[str, Any])
-        known = {name: members.pop(name) for name in _accepted(model) if name in members}
-        return Open(msgspec.convert(known, model), members)
+        declared = {name: members.pop(name) for name in _accepted(model) if name in members}
+        return OpenBody(msgspec.convert(declared, model), members)
     except msgspec.ValidationError as error:
         raise _refused(str(error), model, {}) from error
     except (msgspec.DecodeError, RecursionError) as error:
@@ -126,8 +126,8 @@ def _no_object(model: type[msgspec.Struct], data: bytes) -> Problem:
     return refuse("body", accepted=accepted, given=f"{len(data)} bytes that are none")
 
 
-def _unknown(name: str, known: Iterable[str]) -> Problem:
-    names = sorted(known)
+def _unknown(name: str, accepted_names: Iterable[str]) -> Problem:
+    names = sorted(accepted_names)
     near = difflib.get_close_matches(name, names, n=1)
     accepted = f"one of {', '.join(names)}" if names else "left out: none is taken here"
     hint = f"; did you mean {near[0]}?" if near else ""
@@ -137,16 +137,20 @@ def _unknown(name: str, known: Iterable[str]) -> Problem:
 def _refused(
     message: str, model: type[msgspec.Struct], values: Mapping[str, str | list[str]]
 ) -> Problem:
-    known = _accepted(model)
+    accepted_by_name = _accepted(model)
     if unknown := _UNKNOWN.match(message):
-        return _unknown(unknown[1], known)
+        return _unknown(unknown[1], accepted_by_name)
     if missing := _MISSING.match(message):
-        return refuse(missing[1], accepted=known.get(missing[1], "given"), given="nothing")
+        return refuse(
+            missing[1], accepted=accepted_by_name.get(missing[1], "given"), given="nothing"
+        )
     where = _FIELD_OF.search(message)
     name = where[1] if where else ""
-    if name not in known:
-        return refuse("body", accepted=f"a JSON object with {_listed(known)}", given=message)
-    return refuse(name, accepted=known[name], given=values.get(name, _what(message)))
+    if name not in accepted_by_name:
+        return refuse(
+            "body", accepted=f"a JSON object with {_listed(accepted_by_name)}", given=message
+        )
+    return refuse(name, accepted=accepted_by_name[name], given=values.get(name, _what(message)))
 
 
 def _listed(names: Iterable[str]) -> str:

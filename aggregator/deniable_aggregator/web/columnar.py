@@ -76,7 +76,7 @@ def _table(rows: Iterable[Row], columns: Sequence[str], about: Mapping[str, str]
     types = _types()
     schema = pa.schema([(name, types[name]) for name in names], metadata=dict(about))
     return pa.Table.from_pydict(
-        {name: [_told(name)(row.get(name)) for row in held] for name in names}, schema=schema
+        {name: [_converter(name)(row.get(name)) for row in held] for name in names}, schema=schema
     )
 
 
@@ -93,7 +93,7 @@ def _types() -> dict[str, Any]:
     return {name: kind for names, kind in kinds for name in names}
 
 
-def _told(name: str) -> Callable[[object], object]:
+def _converter(name: str) -> Callable[[object], object]:
     return _moment if name in _TIMES else lambda value: value
 
 

@@ -58,8 +58,8 @@ def _on_damage(error: DamagedError) -> Response:
 
 def damage_problem(error: DamagedError) -> Problem:
     """The refusal, with the date of the epoch where the collection is known."""
-    found = service().registry.known(error.collection)
-    return damage.problem_of(error, None if found is None else found.manifest)
+    collection = service().registry.known(error.collection)
+    return damage.problem_of(error, None if collection is None else collection.manifest)
 
 
 def _on_decode_error(error: Exception) -> Response:

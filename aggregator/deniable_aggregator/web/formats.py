@@ -44,7 +44,7 @@ def negotiated() -> str:
     raise Problem("not-acceptable", f"Accept must allow one of {', '.join(here)}")
 
 
-def answered(
+def negotiated_answer(
     document: msgspec.Struct,
     rows: Callable[[], Iterable[Row]],
     columns: Sequence[str] = (),
@@ -82,10 +82,10 @@ def _about(document: EstimatesDocument) -> dict[str, str]:
     return {f"deniable.{name}": str(getattr(document, name)) for name in names}
 
 
-def linked(response: Response, following: int | None) -> Response:
+def with_next_link(response: Response, following: int | None) -> Response:
     """With the address of the next page, which a table has no place for."""
     if following is not None:
-        asked = [(name, value) for name, value in request.args.items(multi=True) if name != "from"]
-        query = urlencode([*asked, ("from", following)])
+        pairs = [(name, value) for name, value in request.args.items(multi=True) if name != "from"]
+        query = urlencode([*pairs, ("from", following)])
         response.headers["Link"] = f'<{request.path}?{query}>; rel="next"'
     return response

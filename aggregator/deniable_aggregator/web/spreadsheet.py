@@ -24,7 +24,7 @@ Row = dict[str, object]
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _OF_A_LABEL = ("count", "frequency", "std_error", "lower", "upper")
 _TRUST = ("reports_to_leave_interval", "devices_to_leave_interval")
-_ASKED = ("significant", "lower_under_lies", "upper_under_lies", "liars_to_zero")
+_ON_REQUEST = ("significant", "lower_under_lies", "upper_under_lies", "liars_to_zero")
 
 
 def label_rows(document: EstimatesDocument) -> Iterator[Row]:
@@ -36,15 +36,15 @@ def label_rows(document: EstimatesDocument) -> Iterator[Row]:
     }
     numbers = not isinstance(document.clipped, UnsetType)
     projected = any(not isinstance(row.projected, UnsetType) for row in document.estimates)
-    asked = _asked(document)
+    extra_columns = _requested_columns(document)
     for quantity in document.quantities:
-        yield _quantity_row(quantity, projected=projected) | dict.fromkeys(asked) | rests_on
+        yield _quantity_row(quantity, projected=projected) | dict.fromkeys(extra_columns) | rests_on
     for estimate in document.estimates:
         row: Row = {"label": estimate.label}
         row |= {"value": None} if numbers else {}
         row |= {name: getattr(estimate, name) for name in _OF_A_LABEL}
         row |= {"projected": estimate.projected} if projected else {}
-        row |= {name: getattr(estimate, name) for name in (*_TRUST, *asked)}
+        row |= {name: getattr(estimate, name) for name in (*_TRUST, *extra_columns)}
         if not isinstance(estimate.reports, UnsetType):
             row["reports"] = estimate.reports
         row |= rests_on
@@ -52,19 +52,22 @@ def label_rows(document: EstimatesDocument) -> Iterator[Row]:
     yield from _set_rows(document, list(row), rests_on) if document.estimates else ()
 
 
-def _asked(document: EstimatesDocument) -> list[str]:
+def _requested_columns(document: EstimatesDocument) -> list[str]:
     """The further columns that labels have."""
     first = document.estimates[:1]
     return [
-        name for name in _ASKED for row in first if not isinstance(getattr(row, name), UnsetType)
+        name
+        for name in _ON_REQUEST
+        for row in first
+        if not isinstance(getattr(row, name), UnsetType)
     ]
 
 
 def _set_rows(document: EstimatesDocument, columns: Iterable[str], rests_on: Row) -> Iterator[Row]:
-    for found in () if isinstance(document.sets, UnsetType) else document.sets:
+    for label_set in () if isinstance(document.sets, UnsetType) else document.sets:
         row: Row = dict.fromkeys(columns)
-        row["label"] = " + ".join(found.labels)
-        yield row | {name: getattr(found, name) for name in _OF_A_LABEL} | rests_on
+        row["label"] = " + ".join(label_set.labels)
+        yield row | {name: getattr(label_set, name) for name in _OF_A_LABEL} | rests_on
     for span in () if isinstance(document.ranges, UnsetType) else document.ranges:
         row = dict.fromkeys(columns)
         row["label"] = f"{span.low} to {span.high}"
@@ -85,7 +88,7 @@ def epoch_rows(grouped: EstimatesByEpochDocument) -> Iterator[Row]:
             yield {"epoch": document.epochs[0], **row}
 
 
-def inert(text: str) -> str:
+def escape_formula(text: str) -> str:
     """A text no spreadsheet takes for a formula: a leading apostrophe says it is text."""
     starts = text.startswith(FORMULA_STARTS) or text.lstrip().startswith(FORMULA_STARTS)
     return f"'{text}" if starts else text
@@ -94,15 +97,15 @@ def inert(text: str) -> str:
 def csv_text(rows: Iterable[Row], columns: Sequence[str] = ()) -> str:
     """Header and rows; what is unknown is empty. `columns` are those of the first row."""
     text = io.StringIO()
-    writer: csv.DictWriter[str] | None = _begun(text, columns) if columns else None
+    writer: csv.DictWriter[str] | None = _start_table(text, columns) if columns else None
     for row in rows:
         if writer is None:
-            writer = _begun(text, list(row))
+            writer = _start_table(text, list(row))
         writer.writerow({name: _cell(value) for name, value in row.items()})
     return text.getvalue()
 
 
-def _begun(text: io.StringIO, columns: Sequence[str]) -> csv.DictWriter[str]:
+def _start_table(text: io.StringIO, columns: Sequence[str]) -> csv.DictWriter[str]:
     writer = csv.DictWriter(text, fieldnames=columns)
     writer.writeheader()
     return writer
@@ -111,4 +114,4 @@ def _begun(text: io.StringIO, columns: Sequence[str]) -> csv.DictWriter[str]:
 def _cell(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
-    return inert(value) if isinstance(value, str) else value
+    return escape_formula(value) if isinstance(value, str) else value

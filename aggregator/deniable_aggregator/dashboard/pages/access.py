@@ -12,9 +12,6 @@ from msgspec import Meta, field
 
 from deniable_aggregator.access import acts
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.access.guard import current_session, see_other
-from deniable_aggregator.access.roles import PEOPLE, ROLES
-from deniable_aggregator.access.signin import link_path
 from deniable_aggregator.dashboard.admin_forms import administrator, perform, read_form
 from deniable_aggregator.dashboard.page import Context, Page, Post
 from deniable_aggregator.documents.access import (
@@ -26,7 +23,10 @@ from deniable_aggregator.documents.access import (
     Role,
 )
 from deniable_aggregator.documents.fields import Arguments
+from deniable_aggregator.roles import PEOPLE, ROLES
 from deniable_aggregator.web.application import service
+from deniable_aggregator.web.auth.guard import current_session, see_other
+from deniable_aggregator.web.auth.signin import link_path
 
 CollectionNames = Annotated[
     list[str], Meta(max_length=100, description="ids or names of at most 100 collections")

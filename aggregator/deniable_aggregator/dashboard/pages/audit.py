@@ -12,7 +12,7 @@ from deniable_aggregator.dashboard.admin_forms import administrator
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import PageNumber, paginate
 from deniable_aggregator.documents.fields import Arguments
-from deniable_aggregator.inspection.audit_view import known_end, require_end
+from deniable_aggregator.inspection.audit_view import noted_end, require_end
 from deniable_aggregator.queries import access
 from deniable_aggregator.web.application import service
 from deniable_shared.errors import ForkError
@@ -47,11 +47,11 @@ def view(query: AuditPageArguments) -> Context:
 
 
 def _verify_chain(since: str) -> Context:
-    noted_end = known_end(service().settings.data)  # before the rows: both only ever grow
+    last_end = noted_end(service().settings.data)  # before the rows: both only ever grow
     rows = list(access.audit_rows(service().store))
     try:
         size, head = verify(rows)
-        require_end(rows, noted_end)
+        require_end(rows, last_end)
         if since:
             continues(rows, since)
     except ForkError as error:

@@ -31,7 +31,7 @@ from deniable_aggregator.queries.pooled_tallies import visible
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import CSV, answer, service
 from deniable_aggregator.web.formats import as_table
-from deniable_aggregator.web.lists import COMPARISON_COLUMNS, compared_rows
+from deniable_aggregator.web.table_rows import COMPARISON_COLUMNS, comparison_rows
 from deniable_shared.domain import Record
 from deniable_shared.epochs import epoch_start
 
@@ -69,7 +69,7 @@ def view(query: CompareArguments, collection: str) -> Context | Response:
 def _file(collection: Collection, wanted: ComparisonArguments, kind: str) -> Response:
     """What the API answers to the same question."""
     document = comparison(service().store, collection, wanted)
-    rows = compared_rows(document)
+    rows = comparison_rows(document)
     response = answer(document) if kind == "json" else as_table(CSV, rows, COMPARISON_COLUMNS, {})
     return as_attachment(response, f"{collection.name}-compared.{kind}")
 

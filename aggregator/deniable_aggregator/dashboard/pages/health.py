@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 from flask import request
 from msgspec import Meta
 
-from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.ingest_health import anomalies_of, health_of, rejection_totals
 from deniable_aggregator.dashboard.page import Context, Page
@@ -18,6 +17,7 @@ from deniable_aggregator.dashboard.paging import PageNumber, paginate
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.metrics.rates import WINDOW_SECONDS
 from deniable_aggregator.web.application import service
+from deniable_aggregator.web.auth.guard import current_identity
 
 ROWS = 25
 POLL_SECONDS = 5

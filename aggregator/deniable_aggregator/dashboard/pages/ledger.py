@@ -7,7 +7,6 @@ from typing import Annotated
 from flask import Response
 from msgspec import Meta
 
-from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.dashboard.addresses import Address, here
 from deniable_aggregator.dashboard.current_collection import collection_of
 from deniable_aggregator.dashboard.downloads import Format, as_attachment, download_links
@@ -19,8 +18,9 @@ from deniable_aggregator.documents.releases import AccountDocument, LedgerDocume
 from deniable_aggregator.queries.ledger import accounts
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import CSV, answer, service
+from deniable_aggregator.web.auth.guard import current_identity
 from deniable_aggregator.web.formats import as_table
-from deniable_aggregator.web.lists import LEDGER_COLUMNS, spent_rows
+from deniable_aggregator.web.table_rows import LEDGER_COLUMNS, ledger_rows
 
 ROWS = 25
 
@@ -57,7 +57,7 @@ def _file(query: LedgerPageArguments) -> Response:
     """Of one collection or of all that the visitor may see, whatever page of them is shown."""
     wanted = [collection_of(query.collection)] if query.collection else _visible_collections()
     document, kind = LedgerDocument(accounts(service().store, wanted)), query.format
-    rows = spent_rows(document)
+    rows = ledger_rows(document)
     response = answer(document) if kind == "json" else as_table(CSV, rows, LEDGER_COLUMNS, {})
     name = f"{wanted[0].name}-budget" if query.collection else "budgets"
     return as_attachment(response, f"{name}.{kind}")

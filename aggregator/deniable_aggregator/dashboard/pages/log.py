@@ -9,7 +9,6 @@ from typing import Annotated
 from flask import url_for
 from msgspec import Meta
 
-from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.dashboard.paging import ListPage, PageNumber
@@ -18,6 +17,7 @@ from deniable_aggregator.inspection import log_audit
 from deniable_aggregator.inspection.check import Check
 from deniable_aggregator.queries.transparency_log import EntrySummary, log_entries
 from deniable_aggregator.web.application import service
+from deniable_aggregator.web.auth.guard import current_identity
 from deniable_shared.errors import DeniableError
 
 ROWS = 25

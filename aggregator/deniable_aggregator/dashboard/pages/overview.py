@@ -11,7 +11,6 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.dashboard import sparkline
 from deniable_aggregator.dashboard.activity import Activity, activity_of, alerts
 from deniable_aggregator.dashboard.addresses import here
@@ -20,6 +19,7 @@ from deniable_aggregator.dashboard.paging import PageNumber, paginate
 from deniable_aggregator.documents.fields import Arguments
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import service
+from deniable_aggregator.web.auth.guard import current_identity
 from deniable_shared.dyadic import format_epsilon
 
 ROWS = 50

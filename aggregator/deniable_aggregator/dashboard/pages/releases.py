@@ -9,7 +9,6 @@ from __future__ import annotations
 from flask import Response, request, url_for
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.access.guard import current_identity, see_other
 from deniable_aggregator.dashboard import span_presets
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.current_collection import collection_of, visitor_may
@@ -35,7 +34,8 @@ from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.releases import releases
 from deniable_aggregator.registry import Collection
 from deniable_aggregator.web.application import service
-from deniable_aggregator.web.arguments import from_given
+from deniable_aggregator.web.arguments import from_pairs
+from deniable_aggregator.web.auth.guard import current_identity, see_other
 
 ROWS = 25
 
@@ -49,7 +49,7 @@ def act(collection: str) -> Context | Response:
     """Make the release that was priced, and go to it; what is refused is said on the page."""
     target, who = collection_of(collection), current_identity()
     sent = [(name, values) for name, values in request.form.lists() if name != "csrf_token"]
-    query = from_given(sent, ReleasesQuery)
+    query = from_pairs(sent, ReleasesQuery)
     entry = AuditEntry.of(
         "release-asked", actor=str(who), at=service().clock(), collection=target.id
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from flask import Response
 
-from deniable_aggregator.access.guard import current_identity
 from deniable_aggregator.authoring.snippet import client_snippet
 from deniable_aggregator.dashboard.addresses import here
 from deniable_aggregator.dashboard.collection_draft import (
@@ -21,6 +20,7 @@ from deniable_aggregator.dashboard.guarantees import report_guarantees
 from deniable_aggregator.dashboard.page import Context, Page
 from deniable_aggregator.registry import Collection, UnknownCollection
 from deniable_aggregator.web.application import service
+from deniable_aggregator.web.auth.guard import current_identity
 
 EPSILONS = ("0.5", "1", "2", "4")
 

@@ -87,13 +87,13 @@ class MainGroup(LazyGroup):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
-            sentence = translated(error)
+            sentence = command_error(error)
             if sentence is None:
                 raise
             raise sentence from error
 
 
-def translated(error: Exception) -> CommandFailed | None:
+def command_error(error: Exception) -> CommandFailed | None:
     """What to tell the user; None for an error nobody foresaw, which deserves its traceback."""
     from deniable_aggregator.errors import AggregatorError
     from deniable_aggregator.problem import Problem
@@ -104,7 +104,7 @@ def translated(error: Exception) -> CommandFailed | None:
     if isinstance(error, (AggregatorError, DeniableError)):
         return failure(str(error), getattr(error, "slug", ""))
     if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
-        return CommandFailed(_of_the_system(error))
+        return CommandFailed(_os_error_text(error))
     return None
 
 
@@ -113,7 +113,7 @@ def failure(message: str, slug: str) -> CommandFailed:
     return NotReady(message) if slug in LATER else CommandFailed(message)
 
 
-def _of_the_system(error: OSError) -> str:
+def _os_error_text(error: OSError) -> str:
     reason = error.strerror or str(error)
     if error.filename is None:
         return reason

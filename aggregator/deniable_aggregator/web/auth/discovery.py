@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from deniable_aggregator.access.outage import Outage
 from deniable_aggregator.errors import ProviderUnavailableError, SignInError
+from deniable_aggregator.web.auth.outage import Outage
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`deniable open`: count what a door without keys has spooled."""
+"""`deniable open`: count what an ingest node without keys has spooled."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def open_spool(
 ) -> None:
     """Count what `deniable serve --spool` has taken.
 
-    It runs where the keys are and nobody comes in. It also writes what the door has to know beside
-    the blocks. Epochs close once all that was taken in time is counted, whoever closes them; a
-    spool that is given up must be opened with --last. With SQLite it has the data directory to
-    itself: run it with --once from a timer, and other commands in between.
+    It runs on the machine with the keys, which accepts no connections. It also writes what the
+    ingest node needs into the spool. Epochs close once all that was taken in time is counted,
+    whoever closes them; a spool that is given up must be opened with --last. With SQLite it has
+    the data directory to itself: run it with --once from a timer, and other commands in between.
     """
     from deniable_aggregator.process.serving import signals_as_interrupt
     from deniable_aggregator.service import Service

@@ -80,7 +80,7 @@ UPLOAD_PROBLEMS = (
 )
 
 
-def refused(slugs: Iterable[str]) -> Document:
+def problem_responses(slugs: Iterable[str]) -> Document:
     """Responses of an operation that may answer these problems, by status."""
     titles: defaultdict[int, list[str]] = defaultdict(list)
     for slug in sorted(slugs):
@@ -119,6 +119,6 @@ def upload_operation(scheme: str) -> Document:
                 "description": "Counted, but for the reports that the body names",
                 "content": {ERRORS_MEDIA_TYPE: binary},
             },
-            **refused(UPLOAD_PROBLEMS),
+            **problem_responses(UPLOAD_PROBLEMS),
         },
     }

@@ -15,10 +15,10 @@ Members = dict[str, object]
 """Of a domain, as TOML has them."""
 
 
-def domain_of(kind: str, asked: Mapping[str, object]) -> Domain:
+def domain_of(kind: str, options: Mapping[str, object]) -> Domain:
     """The domain of a type; UsageError for options that it lacks or that belong to another."""
     takes = _TAKES[kind]
-    for name, value in asked.items():
+    for name, value in options.items():
         if value and name not in takes:
             owner = next(other for other, names in _TAKES.items() if name in names)
             raise click.UsageError(f"{_FLAGS[name]} belongs to --type {owner}, not to {kind}")
@@ -26,7 +26,7 @@ def domain_of(kind: str, asked: Mapping[str, object]) -> Domain:
             raise click.UsageError(f"--type {kind} needs {_FLAGS[name]}")
     document: Members = {"type": kind}
     for name in takes:
-        document |= _READ[name](name, asked[name])
+        document |= _READ[name](name, options[name])
     return parse_domain(document)
 
 
@@ -52,8 +52,8 @@ def _attributes(name: str, value: object) -> Members:
 
 
 def _attribute(text: str) -> Members:
-    name, found, labels = text.partition("=")
-    if not found:
+    name, separator, labels = text.partition("=")
+    if not separator:
         raise click.UsageError(f"--attribute must be NAME=LABEL,LABEL…, got {text}")
     return {"name": name, "labels": labels.split(",")}
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deniable_aggregator.cli.estimate_tables import truth_table
 from deniable_aggregator.cli.output import emit, say
-from deniable_aggregator.cli.tables import truth_table
 
 if TYPE_CHECKING:
     from deniable_aggregator.simulation.run import SimulationResult

@@ -13,8 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
-from deniable_aggregator.cli.confirming import require_yes
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.command_groups import CommandFailed
+from deniable_aggregator.cli.confirmation import require_yes
 from support.deniable_command import Deniable
 
 IRREVERSIBLE: Sequence[Sequence[str]] = [

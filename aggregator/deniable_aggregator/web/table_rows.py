@@ -38,7 +38,7 @@ SERIES_COLUMNS = (
 AUDIT_COLUMNS = ("at", "act", "actor", "details", "entry", "head")
 
 
-def compared_rows(document: ComparisonDocument) -> Iterator[Row]:
+def comparison_rows(document: ComparisonDocument) -> Iterator[Row]:
     """One row a difference; each says how many reports of both periods it rests on."""
     rests_on: Row = {
         "before_n": document.before.n,
@@ -56,7 +56,7 @@ def series_rows(document: SeriesDocument) -> Iterator[Row]:
         yield _filled({name: getattr(row, name) for name in SERIES_COLUMNS})
 
 
-def listed_epochs(epochs: Iterable[EpochDocument]) -> Iterator[Row]:
+def epoch_list_rows(epochs: Iterable[EpochDocument]) -> Iterator[Row]:
     """Their counts are empty where they may not be read."""
     for epoch in epochs:
         yield _filled({name: getattr(epoch, name) for name in EPOCH_COLUMNS})
@@ -67,7 +67,7 @@ def _filled(row: Row) -> Row:
     return {name: None if value is UNSET else value for name, value in row.items()}
 
 
-def listed_releases(releases: Iterable[ReleaseSummary]) -> Iterator[Row]:
+def release_rows(releases: Iterable[ReleaseSummary]) -> Iterator[Row]:
     """Parameters as JSON, epochs with spaces between, costs as exact decimal texts."""
     for release in releases:
         row: Row = {
@@ -82,7 +82,7 @@ def listed_releases(releases: Iterable[ReleaseSummary]) -> Iterator[Row]:
         yield row | _costs(release.guarantee) | {"state": release.state}
 
 
-def spent_rows(ledger: LedgerDocument) -> Iterator[Row]:
+def ledger_rows(ledger: LedgerDocument) -> Iterator[Row]:
     """A row for each run of epochs that was charged, for all others, and for an installation."""
     for account in ledger.collections:
         whose: Row = {"collection": account.collection, "name": account.name}
@@ -93,15 +93,15 @@ def spent_rows(ledger: LedgerDocument) -> Iterator[Row]:
 def _accounts(account: AccountDocument) -> Iterator[Row]:
     for run in account.epochs:
         named: Row = {"account": "epoch", "first": run.first, "last": run.last}
-        yield named | _three(run.limit, run.spent, run.left)
+        yield named | _budget_columns(run.limit, run.spent, run.left)
     none: Row = {"account": "every other epoch", "first": None, "last": None}
     untouched = CostDocument(epsilon="0", rho="0", delta="0")
-    yield none | _three(account.per_epoch, untouched, account.per_epoch)
+    yield none | _budget_columns(account.per_epoch, untouched, account.per_epoch)
     whole = account.installation
-    yield none | {"account": "installation"} | _three(whole.limit, whole.spent, whole.left)
+    yield none | {"account": "installation"} | _budget_columns(whole.limit, whole.spent, whole.left)
 
 
-def _three(limit: CostDocument, spent: CostDocument, left: CostDocument) -> Row:
+def _budget_columns(limit: CostDocument, spent: CostDocument, left: CostDocument) -> Row:
     return _costs(limit, "limit_") | _costs(spent, "spent_") | _costs(left, "left_")
 
 

@@ -9,7 +9,7 @@ TEN_PERCENT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class BarCharacters:
     """The characters a bar is drawn with."""
 
     left: str
@@ -20,8 +20,8 @@ class Marks:
     both: str
 
 
-UNICODE = Marks(left="├", line="─", right="┤", estimate="●", truth="◇", both="◆")
-ASCII = Marks(left="|", line="-", right="|", estimate="o", truth="x", both="X")
+UNICODE = BarCharacters(left="├", line="─", right="┤", estimate="●", truth="◇", both="◆")
+ASCII = BarCharacters(left="|", line="-", right="|", estimate="o", truth="x", both="X")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ class Scale:
 
 def scale_over(values: Iterable[float], *, width: int = 32, ascii_only: bool = False) -> Scale:
     """The least scale in tens of percent that holds 0 and every value."""
-    known = [0.0, *values]
-    low = _down(min(known))
-    high = -_down(-max(known))
+    ends = [0.0, *values]
+    low = _down(min(ends))
+    high = -_down(-max(ends))
     return Scale(low, high if high > low else low + TEN_PERCENT, width, ascii_only)
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deniable_aggregator.cli.bars import Scale, scale_over
-from deniable_aggregator.cli.evidence import sentences_of
+from deniable_aggregator.cli.estimate_tables import title_of
+from deniable_aggregator.cli.evidence_tables import sentences_of
+from deniable_aggregator.cli.interval_bars import Scale, scale_over
 from deniable_aggregator.cli.output import console, escaped, visible
-from deniable_aggregator.cli.tables import title_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +27,7 @@ MARK = "bold cyan"
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class PlotLine:
     """One line: what it is of, where its interval lies, and the same in figures."""
 
     name: str
@@ -37,7 +37,7 @@ class Drawn:
     said: str
 
 
-def plotted(document: EstimatesDocument) -> None:
+def plot_estimates(document: EstimatesDocument) -> None:
     """One document of estimates."""
     quantities = [_quantity(row) for row in document.quantities]
     if quantities and document.clipped:
@@ -51,15 +51,15 @@ def plotted(document: EstimatesDocument) -> None:
     _end(document)
 
 
-def plotted_by_epoch(document: EstimatesByEpochDocument) -> None:
+def plot_by_epoch(document: EstimatesByEpochDocument) -> None:
     """All epochs, label by label."""
     for title, lines in _by_label(document.epochs):
         _plot(title, lines)
     _end(document.epochs[0])
 
 
-def _by_label(epochs: Sequence[EstimatesDocument]) -> Iterator[tuple[str, list[Drawn]]]:
-    by_label: dict[str, list[Drawn]] = {}
+def _by_label(epochs: Sequence[EstimatesDocument]) -> Iterator[tuple[str, list[PlotLine]]]:
+    by_label: dict[str, list[PlotLine]] = {}
     for document in epochs:
         epoch = f"epoch {document.epochs[0]}"
         for row in document.estimates:
@@ -68,22 +68,22 @@ def _by_label(epochs: Sequence[EstimatesDocument]) -> Iterator[tuple[str, list[D
         yield f"{epochs[0].collection}: {visible(label)}", lines
 
 
-def _label(name: str, row: LabelEstimate) -> Drawn:
+def _label(name: str, row: LabelEstimate) -> PlotLine:
     value, lower, upper = row.frequency, row.lower, row.upper
     said = "nothing was reported"
     if value is not None and lower is not None and upper is not None:
         said = f"{value * 100:.1f}%  ({lower * 100:.1f} to {upper * 100:.1f})"
-    return Drawn(visible(name), value, lower, upper, said)
+    return PlotLine(visible(name), value, lower, upper, said)
 
 
-def _quantity(row: QuantityDocument) -> Drawn:
+def _quantity(row: QuantityDocument) -> PlotLine:
     said = "nothing was reported"
     if row.value is not None:
         said = f"{row.value:.5g}  ({row.lower:.5g} to {row.upper:.5g})"
-    return Drawn(row.name, row.value, row.lower, row.upper, said)
+    return PlotLine(row.name, row.value, row.lower, row.upper, said)
 
 
-def _plot(title: str, lines: Sequence[Drawn], ends: tuple[str, str] | None = None) -> None:
+def _plot(title: str, lines: Sequence[PlotLine], ends: tuple[str, str] | None = None) -> None:
     from rich.text import Text
 
     screen = console()
@@ -101,20 +101,20 @@ def _plot(title: str, lines: Sequence[Drawn], ends: tuple[str, str] | None = Non
         screen.print(drawn, no_wrap=True, crop=False)
 
 
-def _bar(scale: Scale, line: Drawn) -> str:
+def _bar(scale: Scale, line: PlotLine) -> str:
     return scale.bar(line.lower or 0.0, line.upper or 0.0, line.value)
 
 
 def _scale(
-    screen: Console, room: int, lines: Sequence[Drawn], ends: tuple[str, str] | None
+    screen: Console, room: int, lines: Sequence[PlotLine], ends: tuple[str, str] | None
 ) -> Scale:
     width = min(max(room, NARROWEST), WIDEST)
     plain = not screen.encoding.lower().startswith("utf")
     if ends is not None:
         return Scale(float(ends[0]), float(ends[1]), width, plain)
     ends_of = ((line.lower, line.value, line.upper) for line in lines)
-    known = [each for found in ends_of for each in found if each is not None]
-    return scale_over(known, width=width, ascii_only=plain)
+    numbers = [each for ends_of_line in ends_of for each in ends_of_line if each is not None]
+    return scale_over(numbers, width=width, ascii_only=plain)
 
 
 def _end(document: EstimatesDocument) -> None:

@@ -35,7 +35,7 @@ def cells_of(row: LabelEstimate) -> list[str]:
     return [] if row.significant is UNSET else ["yes" if row.significant else "no"]
 
 
-def lies_table(rows: Sequence[LabelEstimate]) -> None:
+def fabrication_table(rows: Sequence[LabelEstimate]) -> None:
     """What holds whatever liars made up, if that was asked for."""
     if rows[0].liars_to_zero is UNSET:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil, floor, log10
 
 
-def moved(influence: float, *, shares: bool) -> str:
+def influence_sentence(influence: float, *, shares: bool) -> str:
     """What one device can do to an estimate, whatever it sends."""
     most = f"{_up(100 * influence)} percentage points" if shares else _up(influence)
     return f"One device can move an estimate by at most {most}, whatever it sends."

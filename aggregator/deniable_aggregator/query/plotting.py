@@ -20,11 +20,11 @@ def bars(ax: Axes, rows: Sequence[Row], about: Mapping[str, object]) -> None:
     The interval is drawn for itself: a raw estimate may lie outside it.
     """
     name = _column(rows)
-    known = [row for row in rows if _known(row, name)]
-    for place, row in enumerate(known):
+    drawable = [row for row in rows if _is_drawable(row, name)]
+    for place, row in enumerate(drawable):
         ax.plot([_number(row, "lower"), _number(row, "upper")], [place, place], "|-", color="C0")
         ax.plot([_number(row, name)], [place], "o", color="C0")
-    ax.set_yticks(range(len(known)), [_plain(str(row["label"])) for row in known])
+    ax.set_yticks(range(len(drawable)), [_plain(str(row["label"])) for row in drawable])
     ax.invert_yaxis()
     ax.set_xlabel(name)
     _finish(ax, about, "x", shares=name == "frequency")
@@ -35,12 +35,12 @@ def bands(ax: Axes, rows: Sequence[Row], about: Mapping[str, object]) -> None:
     by_label: dict[str, list[Row]] = {}
     name = _column(rows)
     for row in rows:
-        if _known(row, name):
+        if _is_drawable(row, name):
             by_label.setdefault(str(row["label"]), []).append(row)
-    for label, found in by_label.items():
-        times = [datetime.fromisoformat(str(row["time"])) for row in found]
+    for label, label_rows in by_label.items():
+        times = [datetime.fromisoformat(str(row["time"])) for row in label_rows]
         lower, middle, upper = (
-            [_number(row, key) for row in found] for key in ("lower", name, "upper")
+            [_number(row, key) for row in label_rows] for key in ("lower", name, "upper")
         )
         (line,) = ax.plot(times, middle, marker=".", label=_plain(label))  # type: ignore[arg-type]
         ax.fill_between(times, lower, upper, alpha=0.2, color=line.get_color())  # type: ignore[arg-type]
@@ -65,7 +65,7 @@ def _column(rows: Sequence[Row]) -> str:
     return "value" if any(row.get("value") is not None for row in rows) else "frequency"
 
 
-def _known(row: Row, name: str) -> bool:
+def _is_drawable(row: Row, name: str) -> bool:
     return all(isinstance(row.get(key), (int, float)) for key in (name, "lower", "upper"))
 
 

@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import UNSET
 
-from deniable_aggregator.cli.bars import Scale, scale_over
-from deniable_aggregator.cli.evidence import cells_of, columns_of, lies_table, sentences_of
+from deniable_aggregator.cli.evidence_tables import (
+    cells_of,
+    columns_of,
+    fabrication_table,
+    sentences_of,
+)
+from deniable_aggregator.cli.interval_bars import Scale, scale_over
 from deniable_aggregator.cli.output import console, escaped, table, visible
 
 if TYPE_CHECKING:
@@ -29,7 +34,7 @@ NUMBERS = frozenset({"truth", "estimate", "frequency", "projected", "± 1 se", "
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BarRow:
     """One label's row: the cells left of its bar, what the bar shows, the cell right of it."""
 
     left: tuple[str, ...]
@@ -51,11 +56,11 @@ def estimates_table(document: EstimatesDocument) -> None:
     quantities_table(document)
     if document.estimates:
         _labels_table(document)
-        lies_table(document.estimates)
+        fabrication_table(document.estimates)
     elif document.evidence:
         console().print(escaped(f"{title_of(document)}: no text stands out from chance yet"))
-    for told in (*_of_holds(document), *_of_associations(document), *sentences_of(document)):
-        console().print(told)
+    for sentence in (*_of_holds(document), *_of_associations(document), *sentences_of(document)):
+        console().print(sentence)
 
 
 def estimates_by_epoch_table(document: EstimatesByEpochDocument) -> None:
@@ -87,11 +92,11 @@ def quantities_table(document: EstimatesDocument) -> None:
     if rows:
         names = ["quantity", "value", "± 1 se", _interval_name(document.confidence)]
         numbers = frozenset({"value", "± 1 se"})
-        shown = table(names, title=escaped(title_of(document)), numbers=numbers)
+        rich_table = table(names, title=escaped(title_of(document)), numbers=numbers)
         for row in rows:
             ends = f"{_plain(row.lower)} to {_plain(row.upper)}"
-            shown.add_row(escaped(row.name), _plain(row.value), _plain(row.std_error), ends)
-        console().print(shown)
+            rich_table.add_row(escaped(row.name), _plain(row.value), _plain(row.std_error), ends)
+        console().print(rich_table)
     step = f"told to the nearest step of {clipped.step}"
     console().print(f"Clipped to {clipped.low} … {clipped.high}, {step}.")
 
@@ -112,7 +117,7 @@ def truth_table(result: CollectionResult, confidence: float = 0.95) -> None:
     columns = ["label", "truth", "estimate", "± 1 se", _interval_name(confidence)]
     title = f"{result.collection}: {result.mechanism}, ε = {result.epsilon}, n = {result.n:,}"
     lines = [
-        Line(
+        BarRow(
             left=(
                 row.label,
                 percent(row.truth),
@@ -159,7 +164,7 @@ def _of_associations(document: EstimatesDocument) -> Iterator[str]:
         )
 
 
-def _estimated(row: LabelEstimate, *, projected: bool) -> Line:
+def _estimated(row: LabelEstimate, *, projected: bool) -> BarRow:
     leave = row.reports_to_leave_interval
     left = [
         visible(row.label),
@@ -171,42 +176,44 @@ def _estimated(row: LabelEstimate, *, projected: bool) -> Line:
         left.insert(2, percent(None if row.projected is UNSET else row.projected))
     left += cells_of(row)
     right = "–" if leave is None else f"{leave:,.0f}"
-    return Line(tuple(left), right, row.lower, row.upper, row.frequency)
+    return BarRow(tuple(left), right, row.lower, row.upper, row.frequency)
 
 
 def _print(
     title: str,
     columns: Sequence[str],
     last: str,
-    lines: Sequence[Line],
+    lines: Sequence[BarRow],
     *,
     legend: bool = False,
 ) -> None:
     screen = console()
     scale = _scale(screen, [(*columns, last), *((*line.left, line.right) for line in lines)], lines)
     names = [*columns, scale.ends(), last]
-    shown = table(names, title=escaped(title), numbers=NUMBERS, whole=frozenset(names) - {"label"})
-    shown.columns[0].min_width = min(max(len(line.left[0]) for line in lines), LONGEST_LABEL)
+    rich_table = table(
+        names, title=escaped(title), numbers=NUMBERS, whole=frozenset(names) - {"label"}
+    )
+    rich_table.columns[0].min_width = min(max(len(line.left[0]) for line in lines), LONGEST_LABEL)
     if legend:
-        shown.caption, shown.caption_justify = scale.legend(), "left"
+        rich_table.caption, rich_table.caption_justify = scale.legend(), "left"
     for line in lines:
-        shown.add_row(*map(escaped, line.left), line.bar(scale), line.right)
-    screen.print(shown)
+        rich_table.add_row(*map(escaped, line.left), line.bar(scale), line.right)
+    screen.print(rich_table)
 
 
-def _scale(screen: Console, cells: Sequence[Sequence[str]], lines: Sequence[Line]) -> Scale:
+def _scale(screen: Console, cells: Sequence[Sequence[str]], lines: Sequence[BarRow]) -> Scale:
     """As wide as the screen has room for beside the other columns."""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     widths[0] = min(widths[0], LONGEST_LABEL)
     room = screen.width - sum(widths) - 3 * (len(widths) + 1) - 1
-    shown = (
+    values = (
         value
         for line in lines
         for value in (line.lower, line.upper, line.frequency, line.truth)
         if value is not None
     )
     return scale_over(
-        shown,
+        values,
         width=min(max(room, NARROWEST), WIDEST),
         ascii_only=not screen.encoding.lower().startswith("utf"),
     )

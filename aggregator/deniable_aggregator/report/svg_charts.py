@@ -56,14 +56,14 @@ class Axis:
 
     def name(self, tick: float) -> str:
         """As people read it."""
-        shown, unit = (tick * 100, "%") if self.shares else (tick, "")
-        return f"{shown:.6g}{unit}".replace("-", "−")
+        value, unit = (tick * 100, "%") if self.shares else (tick, "")
+        return f"{value:.6g}{unit}".replace("-", "−")
 
 
 def axis_over(values: Sequence[float], *, shares: bool = True) -> Axis:
     """The least scale of round steps that holds 0, if these are shares, and every value."""
-    known = [value for value in values if math.isfinite(value)] or [0.0]
-    low, high = min(known), max(known)
+    finite = [value for value in values if math.isfinite(value)] or [0.0]
+    low, high = min(finite), max(finite)
     if shares:
         low, high = min(low, 0.0), max(high, 0.01)
     if high - low <= 0:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from deniable_aggregator.access.roles import MAX_NAME_CHARACTERS, PEOPLE
 from deniable_aggregator.errors import SignInError
+from deniable_aggregator.roles import MAX_NAME_CHARACTERS, PEOPLE
 
 if TYPE_CHECKING:
     from deniable_aggregator.settings import Settings

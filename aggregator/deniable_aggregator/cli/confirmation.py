@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar
 
 import click
 
-from deniable_aggregator.cli.lazy import CommandFailed
+from deniable_aggregator.cli.command_groups import CommandFailed
 
 P = ParamSpec("P")
 R = TypeVar("R")

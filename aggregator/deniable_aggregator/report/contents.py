@@ -21,7 +21,7 @@ MOST_EPOCHS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ReportContents:
     """A collection's manifest, its estimates, and the rows of its epochs."""
 
     manifest: Manifest
@@ -31,12 +31,12 @@ class Facts:
     """Whether all intervals hold together."""
 
 
-def gathered(client: ServiceClient, collection: str, arguments: Arguments) -> Facts:
+def read_contents(client: ServiceClient, collection: str, arguments: Arguments) -> ReportContents:
     """Ask the service for the estimates of these arguments; raises what it refuses."""
     estimates = client.estimates(collection, arguments).document
     signed = client.manifest(collection)
     body = dsse.unverified_payload(signed, payload_type=MANIFEST_TYPE)
-    return Facts(
+    return ReportContents(
         parse_manifest(body),
         estimates,
         _series(client, collection, estimates, arguments),

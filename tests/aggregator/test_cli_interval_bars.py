@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deniable_aggregator.cli.bars import Scale, scale_over
+from deniable_aggregator.cli.interval_bars import Scale, scale_over
 
 
 def test_a_bar_runs_from_lower_to_upper_with_the_estimate_between() -> None:

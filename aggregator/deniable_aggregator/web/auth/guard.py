@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
 from flask import Flask, Response, current_app, g, request, url_for
 
-from deniable_aggregator.access import csrf
-from deniable_aggregator.access.roles import Identity
 from deniable_aggregator.access.sessions import SECRET_CHARACTERS
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.roles import Identity
+from deniable_aggregator.web.auth import csrf
+from deniable_aggregator.web.auth.provider import Provider
+from deniable_aggregator.web.auth.throttle import SignInLimiter
 
 if TYPE_CHECKING:
     from deniable_aggregator.access.rows import SessionRow
     from deniable_aggregator.service import Service
 
 API = "/v1/"
+SIGN_INS, PROVIDER = "deniable_sign_ins", "deniable_provider"
+"""Extensions of the application: what slows down guesses, and where else people may sign in."""
+
 FORM_COOKIE = "form"
 SESSION_COOKIE = "session"
 _CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -74,6 +79,10 @@ def csrf_token() -> str:
 
 def register(app: Flask) -> None:
     """Check every form, set the cookie of new ones, give templates their globals."""
+    settings, clock = app.extensions["deniable"].settings, app.extensions["deniable"].clock
+    by_address = not settings.trusted_proxy
+    app.extensions[SIGN_INS] = SignInLimiter(clock=clock, by_address=by_address)
+    app.extensions[PROVIDER] = Provider(settings, clock=clock)
     app.before_request(_check_form)
     app.after_request(_keep_form_cookie)
     app.jinja_env.globals["csrf_token"] = csrf_token
@@ -110,6 +119,16 @@ def _is_secure() -> bool:
 def service() -> Service:
     """The service behind the current application."""
     return cast("Service", current_app.extensions["deniable"])
+
+
+def sign_ins() -> SignInLimiter:
+    """What slows down those who guess passwords."""
+    return cast("SignInLimiter", current_app.extensions[SIGN_INS])
+
+
+def provider() -> Provider:
+    """The provider that people may sign in with; it needs the extra `oidc`."""
+    return cast("Provider", current_app.extensions[PROVIDER])
 
 
 def _found() -> tuple[SessionRow, Identity] | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from flask import Blueprint, Response, render_template, request, url_for
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.access.guard import (
+from deniable_aggregator.access.sessions import SESSION_SECONDS
+from deniable_aggregator.web.auth.guard import (
     FORM_COOKIE,
     SESSION_COOKIE,
     current_identity,
@@ -16,8 +17,8 @@ from deniable_aggregator.access.guard import (
     see_other,
     service,
     set_cookie,
+    sign_ins,
 )
-from deniable_aggregator.access.sessions import SESSION_SECONDS
 
 blueprint = Blueprint("signin", __name__)
 
@@ -42,9 +43,9 @@ def sign_in() -> Response:
         secret = service().sessions.use_link(request.form["link"])
         return shown(USED, 410) if secret is None else begun(secret)
     name, password = request.form.get("name", ""), request.form.get("password", "")
-    if not service().sign_ins.admits(request.remote_addr or "", name):
+    if not sign_ins().admits(request.remote_addr or "", name):
         return shown(SLOW, 429)
-    with service().sign_ins.turn() as admitted:
+    with sign_ins().turn() as admitted:
         if not admitted:
             return shown(SLOW, 429)
         user = service().users.recognize(name, password)
@@ -58,7 +59,7 @@ def sign_in() -> Response:
 def _record_failure(name: str) -> None:
     """In the audit log, within its bounds; a name that nobody has may be a password: it is left
     out."""
-    if not service().sign_ins.is_recorded(name):
+    if not sign_ins().is_recorded(name):
         return
     known = any(user.name == name for user in service().users.list())
     actor = f"{name} (password)" if known else "nobody known (password)"

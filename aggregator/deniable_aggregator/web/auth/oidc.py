@@ -12,11 +12,18 @@ import secrets
 
 from flask import Blueprint, Response, request
 
-from deniable_aggregator.access.guard import cookie_name, see_other, service, set_cookie
-from deniable_aggregator.access.signin import SLOW, begun, local_path, shown
-from deniable_aggregator.access.throttle import WINDOW_SECONDS
 from deniable_aggregator.errors import ProviderUnavailableError, SignInError
 from deniable_aggregator.problem import Problem
+from deniable_aggregator.web.auth.guard import (
+    cookie_name,
+    provider,
+    see_other,
+    service,
+    set_cookie,
+    sign_ins,
+)
+from deniable_aggregator.web.auth.signin import SLOW, begun, local_path, shown
+from deniable_aggregator.web.auth.throttle import WINDOW_SECONDS
 
 blueprint = Blueprint("oidc", __name__)
 
@@ -39,7 +46,7 @@ def begin() -> Response:
         return _later(SLOW, 429, seconds=WINDOW_SECONDS)
     secret = secrets.token_urlsafe(32)
     try:
-        address = service().provider.address(secret, local_path(request.args.get("next")))
+        address = provider().address(secret, local_path(request.args.get("next")))
     except ProviderUnavailableError as error:
         return _unreached(error)
     except SignInError as error:
@@ -58,7 +65,7 @@ def done() -> Response:
         return _later(SLOW, 429, seconds=WINDOW_SECONDS)
     secret = request.cookies.get(cookie_name(COOKIE), "")
     try:
-        person, wanted = service().provider.redeem(secret, request.args)
+        person, wanted = provider().redeem(secret, request.args)
     except ProviderUnavailableError as error:
         response = _unreached(error)
     except SignInError as error:
@@ -71,7 +78,7 @@ def done() -> Response:
 
 
 def _admitted() -> bool:
-    return service().sign_ins.admits_to_provider(request.remote_addr or "")
+    return sign_ins().admits_to_provider(request.remote_addr or "")
 
 
 def _unreached(error: ProviderUnavailableError) -> Response:

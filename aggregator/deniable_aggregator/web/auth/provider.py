@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from deniable_aggregator.access.claims import Person, checked, person_of
-from deniable_aggregator.access.discovery import Discovery
-from deniable_aggregator.access.outage import Outage
 from deniable_aggregator.access.sessions import SECRET_CHARACTERS
 from deniable_aggregator.errors import ProviderUnavailableError, SignInError
+from deniable_aggregator.web.auth.claims import Person, checked, person_of
+from deniable_aggregator.web.auth.discovery import Discovery
+from deniable_aggregator.web.auth.outage import Outage
 from deniable_shared.epochs import Clock
 
 if TYPE_CHECKING:
