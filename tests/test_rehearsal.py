@@ -103,7 +103,7 @@ COMMON = '''
 import numpy as np
 from deniable_aggregator import estimators
 from deniable_aggregator.releases import kinds
-from deniable_aggregator.central.accounting import Installation
+from deniable_central.accounting import Installation
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, TallyPart, Tallies
 from deniable_aggregator.releases.kinds.sensitivity import label_sensitivity
 from deniable_aggregator.estimate.set_laws import estimate_label_set

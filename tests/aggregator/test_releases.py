@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.central.guarantee import pure_rho
 from deniable_aggregator.documents.releases import CostDocument
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.ledger import accounts
@@ -27,6 +26,7 @@ from deniable_aggregator.releases.kinds.contract import (
 )
 from deniable_aggregator.releases.service import FAILED
 from deniable_aggregator.store.rows import ChargeRow, Decide
+from deniable_central.guarantee import pure_rho
 from deniable_shared.coins import Coins
 from support.release_plans import Counts
 from support.release_world import FIRST, LAST, OPEN, ReleaseWorld, asked, document, opened, over

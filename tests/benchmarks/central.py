@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.measure import Contender, Effort, Line, race
 from benchmarks.peer_selectors import SENSITIVITY, select_one
 from benchmarks.results import Case, Result, Verdict, at_most, figure
-from deniable_aggregator.central import queries, selection
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
+from deniable_central import queries, selection
+from deniable_central.samplers.noise import two_sided_geometric
 
 EPSILON = "1"
 LARGEST = 1_000_000

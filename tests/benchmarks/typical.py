@@ -10,10 +10,10 @@ import numpy as np
 
 from benchmarks.measure import Effort, Line
 from benchmarks.results import Case, Grid, Result, Verdict
-from deniable_aggregator.central.accounting import Installation
 from deniable_aggregator.releases.kinds import prepare
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
 from deniable_aggregator.simulate import generator, simulated_tally
+from deniable_central.accounting import Installation
 from deniable_shared import mechanisms
 from deniable_shared.domain import Choice
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import (
+from deniable_central.accounting import (
     Account,
     AccountError,
     Budget,
@@ -20,7 +20,7 @@ from deniable_aggregator.central.accounting import (
     largest_rho,
     simple_epsilon_of,
 )
-from deniable_aggregator.central.guarantee import Guarantee, bounded_range_rho, pure_rho
+from deniable_central.guarantee import Guarantee, bounded_range_rho, pure_rho
 from support.central_accounting import (
     ADD_REMOVE,
     MICRO,

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import (
+from deniable_central.accounting import (
     AccountError,
     RenyiCurve,
     TruncatedConcentration,
@@ -18,8 +18,8 @@ from deniable_aggregator.central.accounting import (
     rational_bounds,
     simple_epsilon_of,
 )
-from deniable_aggregator.central.accounting.renyi import ORDERS, pure_divergence, range_divergence
-from deniable_aggregator.central.guarantee import Guarantee, bounded_range_rho, pure_rho
+from deniable_central.accounting.renyi import ORDERS, pure_divergence, range_divergence
+from deniable_central.guarantee import Guarantee, bounded_range_rho, pure_rho
 from support.central_accounting import (
     MICRO,
     REPLACE,

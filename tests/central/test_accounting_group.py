@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import (
+from deniable_central.accounting import (
     AccountError,
     Installation,
     contracted_guarantee,
@@ -18,7 +18,7 @@ from deniable_aggregator.central.accounting import (
     replacement_guarantee,
     total_variation,
 )
-from deniable_aggregator.central.guarantee import Guarantee, bounded_range_rho, pure_rho
+from deniable_central.guarantee import Guarantee, bounded_range_rho, pure_rho
 from deniable_shared.errors import ParameterError
 from support.central_accounting import (
     ADD_REMOVE,

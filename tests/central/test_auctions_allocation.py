@@ -18,8 +18,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.auctions import (
+from deniable_central.adjacency import Adjacency
+from deniable_central.auctions import (
     AllocationPlan,
     Buyers,
     MarketError,
@@ -29,7 +29,7 @@ from deniable_aggregator.central.auctions import (
     misreport_gain,
     noise_within,
 )
-from deniable_aggregator.central.guarantee import Guarantee
+from deniable_central.guarantee import Guarantee
 from support.central_auctions import GOODS, optimum, outcome, uniform, vcg
 
 

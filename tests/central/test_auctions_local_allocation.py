@@ -18,14 +18,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.auctions import (
+from deniable_central.adjacency import Adjacency
+from deniable_central.auctions import (
     LocalAllocationPlan,
     MarketError,
     Menu,
     allocate_locally,
 )
-from deniable_aggregator.central.guarantee import Guarantee
+from deniable_central.guarantee import Guarantee
 from deniable_shared.mechanisms import build
 from support.central_auctions import GOODS, outcome, uniform
 

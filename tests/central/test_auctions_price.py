@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.auctions import (
+from deniable_central.adjacency import Adjacency
+from deniable_central.auctions import (
     MarketError,
     PriceGrid,
     PricesError,
@@ -20,7 +20,7 @@ from deniable_aggregator.central.auctions import (
     revenue_offsets,
     revenue_queries,
 )
-from deniable_aggregator.central.guarantee import Guarantee
+from deniable_central.guarantee import Guarantee
 from deniable_shared.mechanisms import build
 from support.central_auctions import BIDS, check_price_private, small_pricing
 from support.central_checks import check_follows

@@ -33,21 +33,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.errors import ScoresError
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.release import ErrorBar, Release
-from deniable_aggregator.central.samplers.exponential import Weights
-from deniable_aggregator.central.samplers.noise import bernoulli_exp, two_sided_geometric
-from deniable_aggregator.central.scores import Integers, on_grid
-from deniable_aggregator.central.selection import (
+from deniable_central.errors import ScoresError
+from deniable_central.pmf import Pmf
+from deniable_central.release import ErrorBar, Release
+from deniable_central.samplers.exponential import Weights
+from deniable_central.samplers.noise import bernoulli_exp, two_sided_geometric
+from deniable_central.scores import Integers, on_grid
+from deniable_central.selection import (
     Exponential,
     PermuteAndFlip,
     PrivacyParameters,
     TopK,
     privacy_parameters,
 )
-from deniable_aggregator.central.selection.base_measure import checked_measure
-from deniable_aggregator.central.selection.exact_pmf import top_k_pmf
+from deniable_central.selection.base_measure import checked_measure
+from deniable_central.selection.exact_pmf import top_k_pmf
 from deniable_shared.coins import Coins
 from support.central_checks import (
     Selection,

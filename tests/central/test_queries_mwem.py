@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.queries import (
+from deniable_central.pmf import Pmf
+from deniable_central.queries import (
     Counts,
     CountsError,
     Measurement,
@@ -19,8 +19,8 @@ from deniable_aggregator.central.queries import (
     mwem,
     points,
 )
-from deniable_aggregator.central.queries.mwem import WeightUpdates
-from deniable_aggregator.central.queries.mwem_pmf import mwem_pmf
+from deniable_central.queries.mwem import WeightUpdates
+from deniable_central.queries.mwem_pmf import mwem_pmf
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 from support.central_checks import check_follows

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.queries import (
+from deniable_central.queries import (
     Counts,
     CountsError,
     OnlinePlan,

@@ -9,8 +9,8 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.errors import AdjacencyError
-from deniable_aggregator.central.queries import (
+from deniable_central.errors import AdjacencyError
+from deniable_central.queries import (
     Counts,
     Mwem,
     OnlinePlan,
@@ -20,9 +20,9 @@ from deniable_aggregator.central.queries import (
     mwem_error,
     plan_online,
 )
-from deniable_aggregator.central.queries.mwem_pmf import mwem_pmf
-from deniable_aggregator.central.queries.online_pmf import online_pmf
-from deniable_aggregator.central.queries.workload import Integers
+from deniable_central.queries.mwem_pmf import mwem_pmf
+from deniable_central.queries.online_pmf import online_pmf
+from deniable_central.queries.workload import Integers
 from support.central_pmfs import check_pure
 from support.central_queries import FOUR_QUERIES, Tally, error, exchanged_tallies
 

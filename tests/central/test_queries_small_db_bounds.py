@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.central.queries import (
+from deniable_central.queries import (
     CountsError,
     SessionDemand,
     best_rounds,
@@ -24,8 +24,8 @@ from deniable_aggregator.central.queries import (
     small_db_error,
     useful_rows,
 )
-from deniable_aggregator.central.queries.small_db_bounds import log_multisets, selection_error
-from deniable_aggregator.central.samplers.geometric_tails import tail_quantile
+from deniable_central.queries.small_db_bounds import log_multisets, selection_error
+from deniable_central.samplers.geometric_tails import tail_quantile
 from deniable_shared.errors import ParameterError
 
 GUIDANCE = [(64, 1000, 2.5e5, 1.0e5, 7.1e5), (65536, 100_000, 1.1e6, 1.4e7, 2.6e6)]

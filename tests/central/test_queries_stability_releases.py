@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-import deniable_aggregator.central.queries as linear_package
-import deniable_aggregator.central.stability as ptr_package
-from deniable_aggregator.central.queries import (
+import deniable_central.queries as linear_package
+import deniable_central.stability as ptr_package
+from deniable_central.queries import (
     Answer,
     Counts,
     OnlineSession,
@@ -25,9 +25,9 @@ from deniable_aggregator.central.queries import (
     plan_online,
     small_db,
 )
-from deniable_aggregator.central.release import Release
-from deniable_aggregator.central.samplers import geometric_tails, uniform
-from deniable_aggregator.central.stability import (
+from deniable_central.release import Release
+from deniable_central.samplers import geometric_tails, uniform
+from deniable_central.stability import (
     propose_quantile,
     propose_test_release,
     sample_aggregate,

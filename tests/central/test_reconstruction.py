@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.reconstruction import (
+from deniable_central.adjacency import Adjacency
+from deniable_central.guarantee import Guarantee
+from deniable_central.reconstruction import (
     PrivateCounts,
     Subsets,
     SubsetsError,
@@ -23,9 +23,9 @@ from deniable_aggregator.central.reconstruction import (
     guessing_range,
     reconstruct,
 )
-from deniable_aggregator.central.reconstruction.least_squares import least_squares
-from deniable_aggregator.central.samplers.geometric_tails import probability
-from deniable_aggregator.central.samplers.uniform import uniform_integers
+from deniable_central.reconstruction.least_squares import least_squares
+from deniable_central.samplers.geometric_tails import probability
+from deniable_central.samplers.uniform import uniform_integers
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import exp_bounds
 from deniable_shared.errors import ParameterError

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.samplers import exponential
-from deniable_aggregator.central.samplers.exponential import (
+from deniable_central.samplers import exponential
+from deniable_central.samplers.exponential import (
     BLOCK,
     Weights,
     decide_exactly,
     decide_in_floats,
     draw_index,
 )
-from deniable_aggregator.central.samplers.noise import LazyUniform, decay_bracket
-from deniable_aggregator.central.samplers.permute_and_flip import draw_among_heads, flip_coins
-from deniable_aggregator.central.scores import Integers
-from deniable_aggregator.central.selection.exact_pmf import exponential_pmf, permute_and_flip_pmf
+from deniable_central.samplers.noise import LazyUniform, decay_bracket
+from deniable_central.samplers.permute_and_flip import draw_among_heads, flip_coins
+from deniable_central.scores import Integers
+from deniable_central.selection.exact_pmf import exponential_pmf, permute_and_flip_pmf
 from deniable_shared.coins import Coins
 from support.central_checks import check_follows, vector
 from support.central_coins import Counted, Fixed, word

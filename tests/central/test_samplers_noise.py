@@ -10,9 +10,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.samplers import noise
-from deniable_aggregator.central.samplers.noise import (
+from deniable_central.pmf import Pmf
+from deniable_central.samplers import noise
+from deniable_central.samplers.noise import (
     LazyUniform,
     bernoulli_exp,
     decay_bracket,

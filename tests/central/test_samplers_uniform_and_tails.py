@@ -9,9 +9,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.samplers.geometric_tails import probability, tail, tail_quantile
-from deniable_aggregator.central.samplers.uniform import (
+from deniable_central.pmf import Pmf
+from deniable_central.samplers.geometric_tails import probability, tail, tail_quantile
+from deniable_central.samplers.uniform import (
     uniform_integers,
     uniform_multisets,
     uniform_order,

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.errors import ScoresError
-from deniable_aggregator.central.scores import checked_scores, on_grid
-from deniable_aggregator.central.selection import exponential, privacy_parameters
-from deniable_aggregator.central.selection.base_measure import checked_measure
+from deniable_central.errors import ScoresError
+from deniable_central.scores import checked_scores, on_grid
+from deniable_central.selection import exponential, privacy_parameters
+from deniable_central.selection.base_measure import checked_measure
 
 STEP = Fraction(1, 4)
 

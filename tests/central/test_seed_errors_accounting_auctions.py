@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from deniable_aggregator.central.accounting import (
+from deniable_central.accounting import (
     Account,
     Spending,
     TruncatedConcentration,
@@ -27,14 +27,14 @@ from deniable_aggregator.central.accounting import (
     replacement_guarantee,
     transfer_gap,
 )
-from deniable_aggregator.central.auctions import (
+from deniable_central.auctions import (
     LocalAllocationPlan,
     PriceGrid,
     revenue,
     revenue_offsets,
 )
-from deniable_aggregator.central.guarantee import bounded_range_rho
-from deniable_aggregator.central.selection import privacy_parameters
+from deniable_central.guarantee import bounded_range_rho
+from deniable_central.selection import privacy_parameters
 from support import central_accounting as accounts
 from support import central_accounting_mutants as a
 from support import central_auctions as markets

@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.selection import (
+from deniable_central.pmf import Pmf
+from deniable_central.selection import (
     Exponential,
     NoiseDistribution,
     NoisyMax,
@@ -34,7 +34,7 @@ from deniable_aggregator.central.selection import (
     privacy_parameters,
     tail_by_measure,
 )
-from deniable_aggregator.central.selection.exact_pmf import noisy_max_pmf
+from deniable_central.selection.exact_pmf import noisy_max_pmf
 from deniable_shared.errors import ParameterError
 from support.central_checks import (
     check_prefers_high_scores,

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.selection import (
+from deniable_central.selection import (
     Exponential,
     NoiseDistribution,
     NoisyMax,
@@ -22,7 +22,7 @@ from deniable_aggregator.central.selection import (
     shortfall,
     tail_by_measure,
 )
-from deniable_aggregator.central.selection.accuracy import geometric_tail_length
+from deniable_central.selection.accuracy import geometric_tail_length
 from deniable_shared.errors import ParameterError
 
 ONE = privacy_parameters(epsilon=1, sensitivity=1)

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.selection import (
+from deniable_central.pmf import Pmf
+from deniable_central.selection import (
     Exponential,
     NoiseDistribution,
     NoisyMax,

@@ -10,7 +10,7 @@ from typing import Unpack
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.selection import (
+from deniable_central.selection import (
     Exponential,
     NoiseDistribution,
     NoisyMax,
@@ -19,7 +19,7 @@ from deniable_aggregator.central.selection import (
     TopK,
     privacy_parameters,
 )
-from deniable_aggregator.central.selection.privacy_parameters import SelectionArguments
+from deniable_central.selection.privacy_parameters import SelectionArguments
 from support.central_checks import (
     Selection,
     added,

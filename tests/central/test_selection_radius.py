@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.errors import ScoresError
-from deniable_aggregator.central.selection import Exponential, on_grid, privacy_parameters
+from deniable_central.errors import ScoresError
+from deniable_central.selection import Exponential, on_grid, privacy_parameters
 from deniable_shared.dyadic import exp_bounds
 from support.central_checks import Vector, data_sets, replaced
 

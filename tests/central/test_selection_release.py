@@ -11,12 +11,12 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from deniable_aggregator.central import selection
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.errors import AdjacencyError, CentralError, SensitivityError
-from deniable_aggregator.central.guarantee import bounded_range_rho, pure_rho
-from deniable_aggregator.central.release import ErrorBar, Release
-from deniable_aggregator.central.selection import (
+from deniable_central import selection
+from deniable_central.adjacency import Adjacency
+from deniable_central.errors import AdjacencyError, CentralError, SensitivityError
+from deniable_central.guarantee import bounded_range_rho, pure_rho
+from deniable_central.release import ErrorBar, Release
+from deniable_central.selection import (
     Exponential,
     NoiseDistribution,
     NoisyMax,

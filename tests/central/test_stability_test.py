@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.errors import AdjacencyError, SensitivityError
-from deniable_aggregator.central.stability import (
+from deniable_central.errors import AdjacencyError, SensitivityError
+from deniable_central.stability import (
     DeltaError,
     Proposal,
     RowsError,

@@ -20,7 +20,6 @@ import httpx
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import Installation
 from deniable_aggregator.releases import kinds
 from deniable_aggregator.releases.kinds.contract import (
     PreparedRelease,
@@ -30,6 +29,7 @@ from deniable_aggregator.releases.kinds.contract import (
     TallyPart,
 )
 from deniable_aggregator.releases.service import ReleaseService
+from deniable_central.accounting import Installation
 from deniable_client import Ceiling, Client, Reply
 from deniable_client.transport import HttpTransport
 from deniable_shared.coins import Coins

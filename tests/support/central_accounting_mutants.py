@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.central.accounting import (
+from deniable_central.accounting import (
     Account,
     Budget,
     Charge,
@@ -26,8 +26,8 @@ from deniable_aggregator.central.accounting import (
     promise,
     shuffled_delta,
 )
-from deniable_aggregator.central.accounting.shuffle import Crowd, _binomial, _Signs
-from deniable_aggregator.central.guarantee import Guarantee
+from deniable_central.accounting.shuffle import Crowd, _binomial, _Signs
+from deniable_central.guarantee import Guarantee
 from support.central_accounting import (
     ADD_REMOVE,
     REPLACE,

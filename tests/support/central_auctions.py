@@ -15,8 +15,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.central.accounting import delta_of
-from deniable_aggregator.central.auctions import (
+from deniable_central.accounting import delta_of
+from deniable_central.auctions import (
     Allocation,
     AllocationPlan,
     Billboard,
@@ -27,8 +27,8 @@ from deniable_aggregator.central.auctions import (
     PriceGrid,
     Pricing,
 )
-from deniable_aggregator.central.auctions.demand_noise import DemandNoise
-from deniable_aggregator.central.pmf import Pmf
+from deniable_central.auctions.demand_noise import DemandNoise
+from deniable_central.pmf import Pmf
 from support.central_accounting import UP, hockey_stick, renyi
 from support.central_checks import ALPHAS
 

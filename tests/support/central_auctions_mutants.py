@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from deniable_aggregator.central.auctions import (
+from deniable_central.auctions import (
     Allocation,
     AllocationPlan,
     Buyers,
@@ -36,9 +36,9 @@ from deniable_aggregator.central.auctions import (
     revenue,
     revenue_offsets,
 )
-from deniable_aggregator.central.auctions.allocation import settle
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.selection import Exponential, PrivacyParameters
+from deniable_central.auctions.allocation import settle
+from deniable_central.guarantee import Guarantee
+from deniable_central.selection import Exponential, PrivacyParameters
 from deniable_shared.coins import Coins
 from deniable_shared.mechanisms import build
 from support.central_accounting import REPLACE, UP, randomized_response

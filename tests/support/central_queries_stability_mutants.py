@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.central.queries import (
+from deniable_central.queries import (
     Counts,
     Mwem,
     OnlinePlan,
@@ -16,12 +16,12 @@ from deniable_aggregator.central.queries import (
     SmallDb,
     Workload,
 )
-from deniable_aggregator.central.queries.count_data import CountData
-from deniable_aggregator.central.queries.workload import Integers
-from deniable_aggregator.central.samplers.geometric_tails import tail
-from deniable_aggregator.central.selection.exponential import Exponential
-from deniable_aggregator.central.selection.privacy_parameters import privacy_parameters
-from deniable_aggregator.central.stability import (
+from deniable_central.queries.count_data import CountData
+from deniable_central.queries.workload import Integers
+from deniable_central.samplers.geometric_tails import tail
+from deniable_central.selection.exponential import Exponential
+from deniable_central.selection.privacy_parameters import privacy_parameters
+from deniable_central.stability import (
     Proposal,
     StabilityTest,
     Subsample,

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.samplers.exponential import Weights
-from deniable_aggregator.central.selection import (
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
+from deniable_central.samplers.exponential import Weights
+from deniable_central.selection import (
     Exponential,
     PrivacyParameters,
     privacy_parameters,
 )
-from deniable_aggregator.central.selection.exact_pmf import exponential_pmf
+from deniable_central.selection.exact_pmf import exponential_pmf
 
 ONE = privacy_parameters(epsilon=1, sensitivity=1)
 EITHER_WAY, TOGETHER = (-1, 0, 1), (0, 1)

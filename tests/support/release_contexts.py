@@ -7,8 +7,8 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from deniable_aggregator.central.accounting import Installation
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
+from deniable_central.accounting import Installation
 from deniable_shared import mechanisms
 from deniable_shared.domain import Bits, Choice, Domain
 from deniable_shared.mechanisms.contract import Mechanism

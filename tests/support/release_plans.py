@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.errors import CentralError
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.release import ErrorBar
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_aggregator.releases.kinds.contract import (
     PreparedRelease,
     ReleaseContext,
     ReleaseResult,
     Tallies,
 )
+from deniable_central.adjacency import Adjacency
+from deniable_central.errors import CentralError
+from deniable_central.guarantee import Guarantee
+from deniable_central.release import ErrorBar
+from deniable_central.samplers.noise import two_sided_geometric
 from deniable_shared.coins import Coins
 from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError

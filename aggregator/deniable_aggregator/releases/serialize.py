@@ -13,9 +13,6 @@ from dataclasses import asdict
 import msgspec
 from msgspec import UNSET
 
-from deniable_aggregator.central.accounting import Account, Promise, Spending, promise
-from deniable_aggregator.central.accounting.decimals import at_most
-from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.documents.releases import (
     AnswerDocument,
     BarDocument,
@@ -33,6 +30,9 @@ from deniable_aggregator.releases.kinds.contract import (
     ReleaseResult,
 )
 from deniable_aggregator.releases.request import has_typical_errors, opens_session
+from deniable_central.accounting import Account, Promise, Spending, promise
+from deniable_central.accounting.decimals import at_most
+from deniable_central.release import ErrorBar
 from deniable_shared.canonical import canonical_json
 
 READERS = "readers who are not the operator"

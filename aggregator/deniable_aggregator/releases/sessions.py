@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from deniable_aggregator.access.audit import AuditEntry
-from deniable_aggregator.central.errors import CentralError
 from deniable_aggregator.documents.releases import AnswerDocument
 from deniable_aggregator.problem import Problem
 from deniable_aggregator.queries.releases import charge_named
@@ -35,6 +34,7 @@ from deniable_aggregator.releases.rollback_guard import NO_GUARD, RollbackGuard
 from deniable_aggregator.releases.serialize import answer_document
 from deniable_aggregator.store.protocols import Ledger, Reports
 from deniable_aggregator.store.rows import ChargeRow
+from deniable_central.errors import CentralError
 from deniable_shared.errors import DecodeError, DomainError, ParameterError
 
 logger = logging.getLogger(__name__)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.auctions import Buyers, Menu, PriceUpdates
-from deniable_aggregator.central.guarantee import pure_rho
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_aggregator.releases.kinds import parameters, prepare
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, Tallies, TallyPart
+from deniable_central.auctions import Buyers, Menu, PriceUpdates
+from deniable_central.guarantee import pure_rho
+from deniable_central.pmf import Pmf
+from deniable_central.samplers.noise import two_sided_geometric
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 from support.central_auctions import GOODS, optimum_by_prices, uniform

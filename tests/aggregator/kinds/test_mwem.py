@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import Installation
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.queries import Mwem
-from deniable_aggregator.central.queries.mwem_pmf import mwem_pmf
 from deniable_aggregator.releases.kinds import prepare
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, ReleaseResult
 from deniable_aggregator.releases.kinds.mwem import PreparedMwem
 from deniable_aggregator.releases.kinds.randomized_counts import RandomizedCounts
+from deniable_central.accounting import Installation
+from deniable_central.pmf import Pmf
+from deniable_central.queries import Mwem
+from deniable_central.queries.mwem_pmf import mwem_pmf
 from deniable_shared.domain import Number, Record
 from deniable_shared.errors import DeniableError
 from support.central_checks import FALSE_ALARM

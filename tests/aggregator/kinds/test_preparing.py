@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.errors import CentralError
 from deniable_aggregator.releases.kinds import RELEASE_KINDS, parameters, prepare
 from deniable_aggregator.releases.kinds.contract import ReleaseResult
+from deniable_central.errors import CentralError
 from deniable_shared.domain import Number, Record
 from deniable_shared.errors import ParameterError
 from support.central_checks import check_follows

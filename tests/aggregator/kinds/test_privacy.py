@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import contracted_guarantee
-from deniable_aggregator.central.guarantee import Guarantee, bounded_range_rho, pure_rho
-from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.releases.kinds import prepare
 from deniable_aggregator.releases.kinds.contract import Tallies
 from deniable_aggregator.releases.kinds.histogram import PreparedHistogram
 from deniable_aggregator.releases.kinds.median import PreparedMedian
 from deniable_aggregator.releases.kinds.selection import PreparedSelection
+from deniable_central.accounting import contracted_guarantee
+from deniable_central.guarantee import Guarantee, bounded_range_rho, pure_rho
+from deniable_central.pmf import Pmf
 from deniable_shared.mechanisms.contract import Mechanism
 from support.central_pmfs import (
     check_approximate,

@@ -12,14 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.queries import (
-    OnlinePlan,
-    SessionDemand,
-    SessionError,
-    heuristic_plan,
-)
-from deniable_aggregator.central.queries.online_pmf import online_pmf
 from deniable_aggregator.releases.kinds import prepare
 from deniable_aggregator.releases.kinds.contract import ReleaseContext
 from deniable_aggregator.releases.kinds.message_spaces import message_space_of
@@ -29,6 +21,14 @@ from deniable_aggregator.releases.kinds.randomized_counts import (
     local_error,
     workload_sensitivity,
 )
+from deniable_central.pmf import Pmf
+from deniable_central.queries import (
+    OnlinePlan,
+    SessionDemand,
+    SessionError,
+    heuristic_plan,
+)
+from deniable_central.queries.online_pmf import online_pmf
 from deniable_shared.errors import DeniableError, ParameterError
 from support.central_checks import FALSE_ALARM
 from support.central_coins import Fixed

@@ -11,12 +11,12 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.queries import intervals
 from deniable_aggregator.releases.kinds.randomized_counts import (
     RandomizedCounts,
     check_joint,
     local_error,
 )
+from deniable_central.queries import intervals
 from deniable_shared import mechanisms
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms.contract import Mechanism

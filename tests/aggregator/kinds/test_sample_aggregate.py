@@ -11,9 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.accounting import Installation, group_guarantee, promise
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.stability import SampleAggregate, agreement
 from deniable_aggregator.releases.kinds import prepare
 from deniable_aggregator.releases.kinds.contract import (
     ReleaseContext,
@@ -22,6 +19,9 @@ from deniable_aggregator.releases.kinds.contract import (
     TallyPart,
 )
 from deniable_aggregator.releases.kinds.sample_aggregate import PreparedSampleAggregate
+from deniable_central.accounting import Installation, group_guarantee, promise
+from deniable_central.pmf import Pmf
+from deniable_central.stability import SampleAggregate, agreement
 from deniable_shared.errors import DeniableError, ParameterError
 from deniable_shared.mechanisms.contract import Mechanism
 from support.central_checks import FALSE_ALARM, check_follows

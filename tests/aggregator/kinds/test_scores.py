@@ -10,7 +10,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.stability import find_violation, propose_quantile
 from deniable_aggregator.estimators import for_mechanism
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_aggregator.releases.kinds.ordered_scores import (
@@ -20,6 +19,7 @@ from deniable_aggregator.releases.kinds.ordered_scores import (
 )
 from deniable_aggregator.releases.kinds.scores import Mode, Score, Threshold
 from deniable_aggregator.releases.kinds.sensitivity import reach
+from deniable_central.stability import find_violation, propose_quantile
 from deniable_shared.domain import Bits
 from deniable_shared.mechanisms.contract import Mechanism
 from support.message_laws import MessageLaw

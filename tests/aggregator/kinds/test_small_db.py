@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deniable_aggregator.central.pmf import Pmf
 from deniable_aggregator.releases.kinds import prepare
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, ReleaseResult
 from deniable_aggregator.releases.kinds.small_db import PreparedSmallDb
+from deniable_central.pmf import Pmf
 from deniable_shared.errors import DeniableError
 from support.central_checks import FALSE_ALARM, check_follows
 from support.central_pmfs import check_epsilon_is_reached, check_pure

@@ -12,13 +12,6 @@ import pytest
 
 from benchmarks.typical import REQUESTS, SHAPES, seen
 from benchmarks.typical import context as of_choices
-from deniable_aggregator.central.selection import (
-    Exponential,
-    NoiseDistribution,
-    NoisyMax,
-    TopK,
-    privacy_parameters,
-)
 from deniable_aggregator.releases.kinds import prepare
 from deniable_aggregator.releases.kinds.error_simulation import Population, worst
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
@@ -28,6 +21,13 @@ from deniable_aggregator.releases.kinds.selection_errors import (
     populations_of,
 )
 from deniable_aggregator.simulate import generator, simulated_tally
+from deniable_central.selection import (
+    Exponential,
+    NoiseDistribution,
+    NoisyMax,
+    TopK,
+    privacy_parameters,
+)
 from deniable_shared.coins import Coins
 from support.release_contexts import CHOICES, SMALL, context, mechanism, tallies
 

@@ -25,12 +25,6 @@ from itertools import product
 
 import numpy as np
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.auctions import Menu, PriceUpdates
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.release import ErrorBar
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.releases.kinds.allocation_goods import Goods, read_goods
 from deniable_aggregator.releases.kinds.allocation_rounds import DemandRound, limits
@@ -49,6 +43,12 @@ from deniable_aggregator.releases.kinds.contract import (
 )
 from deniable_aggregator.releases.kinds.histogram import PreparedHistogram
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
+from deniable_central.adjacency import Adjacency
+from deniable_central.auctions import Menu, PriceUpdates
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
+from deniable_central.release import ErrorBar
+from deniable_central.samplers.noise import two_sided_geometric
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 

@@ -14,11 +14,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from deniable_aggregator.central.auctions.demand_noise import MOST_ROUNDS
-from deniable_aggregator.central.auctions.price_updates import HIGHEST
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.releases.kinds.arguments import decimal_text, read_name, read_whole
 from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
+from deniable_central.auctions.demand_noise import MOST_ROUNDS
+from deniable_central.auctions.price_updates import HIGHEST
 from deniable_shared.domain import Choice
 from deniable_shared.errors import ParameterError
 from deniable_shared.mechanisms import for_target

@@ -12,8 +12,8 @@ from decimal import Context, Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 
-from deniable_aggregator.central.selection.privacy_parameters import SMALLEST_EPSILON
 from deniable_aggregator.releases.kinds.contract import Parameter
+from deniable_central.selection.privacy_parameters import SMALLEST_EPSILON
 from deniable_shared.dyadic import format_epsilon, parse_epsilon
 from deniable_shared.errors import ParameterError
 

@@ -21,9 +21,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from deniable_aggregator.central.accounting import Installation
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.release import ErrorBar
+from deniable_central.accounting import Installation
+from deniable_central.guarantee import Guarantee
+from deniable_central.release import ErrorBar
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Domain
 from deniable_shared.errors import ParameterError

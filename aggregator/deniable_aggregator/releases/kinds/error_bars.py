@@ -18,9 +18,9 @@ from importlib import import_module
 
 import numpy as np
 
-from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.releases.kinds.scores import Score
+from deniable_central.release import ErrorBar
 
 CONFIDENCE = 0.95
 _HALVINGS = 44

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deniable_aggregator.central.selection import Exponential, shortfall
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
     decimal_text,
@@ -23,6 +22,7 @@ from deniable_aggregator.releases.kinds.selection import (
     named,
     read_score,
 )
+from deniable_central.selection import Exponential, shortfall
 
 PARAMETERS = (*SCORE_PARAMETERS, EPSILON)
 VERSION = 1

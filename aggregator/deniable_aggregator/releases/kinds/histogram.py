@@ -18,12 +18,6 @@ from itertools import product
 
 import numpy as np
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.release import ErrorBar
-from deniable_aggregator.central.samplers.geometric_tails import probability
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.estimate.projection import onto_box, onto_simplex
 from deniable_aggregator.releases.kinds.arguments import (
@@ -41,6 +35,12 @@ from deniable_aggregator.releases.kinds.contract import (
 )
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, combined_half_widths
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
+from deniable_central.adjacency import Adjacency
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
+from deniable_central.release import ErrorBar
+from deniable_central.samplers.geometric_tails import probability
+from deniable_central.samplers.noise import two_sided_geometric
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Bits
 from deniable_shared.errors import ParameterError

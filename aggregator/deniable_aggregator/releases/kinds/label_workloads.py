@@ -14,9 +14,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from deniable_aggregator.central.queries import Workload, intervals, points, prefixes
 from deniable_aggregator.releases.kinds.arguments import nearest
 from deniable_aggregator.releases.kinds.contract import Counts, Parameter
+from deniable_central.queries import Workload, intervals, points, prefixes
 from deniable_shared.domain import Domain, Record
 from deniable_shared.errors import ParameterError
 

@@ -11,11 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.queries import Mwem, best_rounds, mwem_error
-from deniable_aggregator.central.queries.mwem_bounds import MOST_ROUNDS
-from deniable_aggregator.central.release import ErrorBar
-from deniable_aggregator.central.selection.privacy_parameters import SMALLEST_EPSILON
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
     decimal_text,
@@ -49,6 +44,11 @@ from deniable_aggregator.releases.kinds.randomized_counts import (
     local_error,
     workload_sensitivity,
 )
+from deniable_central.guarantee import Guarantee
+from deniable_central.queries import Mwem, best_rounds, mwem_error
+from deniable_central.queries.mwem_bounds import MOST_ROUNDS
+from deniable_central.release import ErrorBar
+from deniable_central.selection.privacy_parameters import SMALLEST_EPSILON
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 

@@ -6,9 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from deniable_aggregator.central.queries import Mwem
-from deniable_aggregator.central.queries.mwem import STEP
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, TypicalError
 from deniable_aggregator.releases.kinds.error_simulation import (
@@ -18,6 +15,9 @@ from deniable_aggregator.releases.kinds.error_simulation import (
     worst,
 )
 from deniable_aggregator.releases.kinds.randomized_counts import workload_sensitivity
+from deniable_central.queries import Mwem
+from deniable_central.queries.mwem import STEP
+from deniable_central.samplers.noise import two_sided_geometric
 from deniable_shared.coins import Coins
 
 _STEEPNESS = (0, 1, 2)

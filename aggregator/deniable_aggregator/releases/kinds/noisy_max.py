@@ -8,14 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deniable_aggregator.central.samplers.noise import SMALLEST_DECAY
-from deniable_aggregator.central.selection import (
-    NoiseDistribution,
-    NoisyMax,
-    PrivacyParameters,
-    shortfall,
-)
-from deniable_aggregator.central.selection.accuracy import geometric_tail_length
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
     decimal_text,
@@ -32,6 +24,14 @@ from deniable_aggregator.releases.kinds.selection import (
     named,
     read_score,
 )
+from deniable_central.samplers.noise import SMALLEST_DECAY
+from deniable_central.selection import (
+    NoiseDistribution,
+    NoisyMax,
+    PrivacyParameters,
+    shortfall,
+)
+from deniable_central.selection.accuracy import geometric_tail_length
 from deniable_shared.errors import ParameterError
 
 PARAMETERS = (

@@ -30,10 +30,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from deniable_aggregator.central.stability import Proposal
 from deniable_aggregator.releases.kinds.contract import Counts, ReleaseContext
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_aggregator.releases.kinds.sensitivity import Sensitivity
+from deniable_central.stability import Proposal
 from deniable_shared.domain import Choice, Number
 from deniable_shared.errors import ParameterError
 

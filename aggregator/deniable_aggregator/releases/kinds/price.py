@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
-from deniable_aggregator.central.auctions import misreport_gain
-from deniable_aggregator.central.selection import Exponential, shortfall
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
     decimal_text,
@@ -36,6 +34,8 @@ from deniable_aggregator.releases.kinds.contract import Parameter, ReleaseContex
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, selection_bars
 from deniable_aggregator.releases.kinds.ordered_scores import Revenue, label_prices
 from deniable_aggregator.releases.kinds.selection import PreparedSelection, declared
+from deniable_central.auctions import misreport_gain
+from deniable_central.selection import Exponential, shortfall
 from deniable_shared.errors import ParameterError
 
 PARAMETERS = (

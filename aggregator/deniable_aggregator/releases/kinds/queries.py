@@ -24,17 +24,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.queries import (
-    CountsError,
-    OnlinePlan,
-    OnlineSession,
-    SessionDemand,
-    SessionError,
-    heuristic_plan,
-    plan_online,
-)
-from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
     decimal_text,
@@ -60,6 +49,17 @@ from deniable_aggregator.releases.kinds.randomized_counts import (
     check_joint,
     local_error,
 )
+from deniable_central.guarantee import Guarantee
+from deniable_central.queries import (
+    CountsError,
+    OnlinePlan,
+    OnlineSession,
+    SessionDemand,
+    SessionError,
+    heuristic_plan,
+    plan_online,
+)
+from deniable_central.release import ErrorBar
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Domain
 

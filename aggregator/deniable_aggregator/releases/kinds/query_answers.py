@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
 from deniable_aggregator.releases.kinds.label_workloads import LabelWorkload
+from deniable_central.release import ErrorBar
 
 HALF = (1 - CONFIDENCE) / 2
 """How often the devices' noise may miss its part, and the release its own."""

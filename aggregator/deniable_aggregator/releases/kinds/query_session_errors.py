@@ -10,9 +10,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from deniable_aggregator.central.queries import OnlinePlan
-from deniable_aggregator.central.queries.online_weights import STEP
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.releases.kinds.contract import ReleaseContext, TypicalError
 from deniable_aggregator.releases.kinds.error_simulation import (
@@ -22,6 +19,9 @@ from deniable_aggregator.releases.kinds.error_simulation import (
     uniforms,
     worst,
 )
+from deniable_central.queries import OnlinePlan
+from deniable_central.queries.online_weights import STEP
+from deniable_central.samplers.noise import two_sided_geometric
 from deniable_shared.coins import Coins
 
 _STEEPNESS = (0, 1, 2)

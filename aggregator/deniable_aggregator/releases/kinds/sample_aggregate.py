@@ -29,18 +29,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.release import ErrorBar
-from deniable_aggregator.central.stability import (
-    DeltaError,
-    Proposal,
-    SampleAggregate,
-    StabilityTest,
-    agreement,
-)
-from deniable_aggregator.central.stability.parameters import read_delta
-from deniable_aggregator.central.stability.sample_aggregate import BlockAnswer
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
     decimal_text,
@@ -60,6 +48,18 @@ from deniable_aggregator.releases.kinds.contract import (
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE
 from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 from deniable_aggregator.releases.kinds.ordered_scores import widest_share
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
+from deniable_central.release import ErrorBar
+from deniable_central.stability import (
+    DeltaError,
+    Proposal,
+    SampleAggregate,
+    StabilityTest,
+    agreement,
+)
+from deniable_central.stability.parameters import read_delta
+from deniable_central.stability.sample_aggregate import BlockAnswer
 from deniable_shared.coins import Coins
 from deniable_shared.domain import Choice, Number
 from deniable_shared.errors import ParameterError

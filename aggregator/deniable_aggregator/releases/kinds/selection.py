@@ -11,11 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Generic, Protocol, TypeVar
 
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.release import ErrorBar, Release
-from deniable_aggregator.central.scores import Scores
-from deniable_aggregator.central.selection import PrivacyParameters, privacy_parameters
 from deniable_aggregator.releases.kinds.arguments import decimal_text, read_name, read_share
 from deniable_aggregator.releases.kinds.contract import (
     Parameter,
@@ -27,6 +22,11 @@ from deniable_aggregator.releases.kinds.contract import (
 from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue
 from deniable_aggregator.releases.kinds.scores import Mode, Score, Threshold
 from deniable_aggregator.releases.kinds.selection_errors import noisy_selection_of, selection_errors
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
+from deniable_central.release import ErrorBar, Release
+from deniable_central.scores import Scores
+from deniable_central.selection import PrivacyParameters, privacy_parameters
 from deniable_shared.coins import Coins
 from deniable_shared.errors import ParameterError
 

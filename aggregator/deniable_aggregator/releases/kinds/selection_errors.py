@@ -23,8 +23,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.central.samplers.noise import two_sided_geometric
-from deniable_aggregator.central.selection import Exponential, NoiseDistribution, NoisyMax, TopK
 from deniable_aggregator.estimate.channel import Floats
 from deniable_aggregator.releases.kinds.contract import Counts, TypicalError
 from deniable_aggregator.releases.kinds.error_simulation import (
@@ -35,6 +33,8 @@ from deniable_aggregator.releases.kinds.error_simulation import (
 )
 from deniable_aggregator.releases.kinds.ordered_scores import Quantile, Revenue, label_prices
 from deniable_aggregator.releases.kinds.scores import Score, Threshold
+from deniable_central.samplers.noise import two_sided_geometric
+from deniable_central.selection import Exponential, NoiseDistribution, NoisyMax, TopK
 from deniable_shared.coins import Coins
 
 _STEPS = tuple(2.0**power for power in range(-12, 0))

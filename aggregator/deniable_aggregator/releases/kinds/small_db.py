@@ -21,15 +21,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable_aggregator.central.adjacency import Adjacency
-from deniable_aggregator.central.guarantee import Guarantee
-from deniable_aggregator.central.pmf import Pmf
-from deniable_aggregator.central.queries import EnumerationError, SmallDb, sampling_size
-from deniable_aggregator.central.queries.database_sizes import least_error
-from deniable_aggregator.central.queries.multisets import multisets
-from deniable_aggregator.central.queries.small_db import MOST_CANDIDATES
-from deniable_aggregator.central.queries.small_db_bounds import selection_error
-from deniable_aggregator.central.release import ErrorBar
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
     decimal_text,
@@ -61,6 +52,15 @@ from deniable_aggregator.releases.kinds.randomized_counts import (
     local_error,
     workload_sensitivity,
 )
+from deniable_central.adjacency import Adjacency
+from deniable_central.guarantee import Guarantee
+from deniable_central.pmf import Pmf
+from deniable_central.queries import EnumerationError, SmallDb, sampling_size
+from deniable_central.queries.database_sizes import least_error
+from deniable_central.queries.multisets import multisets
+from deniable_central.queries.small_db import MOST_CANDIDATES
+from deniable_central.queries.small_db_bounds import selection_error
+from deniable_central.release import ErrorBar
 from deniable_shared.coins import Coins
 
 PARAMETERS = (

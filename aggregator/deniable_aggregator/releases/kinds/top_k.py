@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deniable_aggregator.central.selection import TopK, shortfall
 from deniable_aggregator.releases.kinds.arguments import (
     EPSILON,
     decimal_text,
@@ -16,6 +15,7 @@ from deniable_aggregator.releases.kinds.contract import Parameter, ReleaseContex
 from deniable_aggregator.releases.kinds.error_bars import CONFIDENCE, selection_bars
 from deniable_aggregator.releases.kinds.scores import Mode
 from deniable_aggregator.releases.kinds.selection import PreparedSelection, declared
+from deniable_central.selection import TopK, shortfall
 
 MOST_PICKS = 1000
 PARAMETERS = (
