@@ -7,10 +7,41 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+
+from deniable_aggregator.cli import main
 
 ROOT = Path(__file__).parent.parent
 SECTIONS = (ROOT / "docs" / "glossary.md").read_text().split("\n## ")[1:]
+ROOMS = [section for section in SECTIONS if not section.startswith("Words")]
+[WORDS] = [section for section in SECTIONS if section.startswith("Words")]
+
+PRODUCT = ("aggregator", "client", "shared")
+WORN = frozenset({"asked", "found", "known", "shown", "told"})
+"""They say nothing about a value: it is a row, an estimate, a manifest."""
+
+NOT_YET = (
+    *(
+        f"aggregator/deniable_aggregator/{room}"
+        for room in (
+            *("access", "authoring", "backup", "central", "clock", "estimate", "estimators"),
+            *("heads", "keys", "operations", "planning", "process", "queries", "registry"),
+            *("releases", "settings", "simulation", "store", "suspension", "web/auth"),
+        )
+    ),
+    "shared/deniable_shared",
+)
+"""Rooms that still have such names."""
+
+COLUMNS = frozenset({"client/deniable_client/collection_state.py: asked"})
+"""Columns of a database, which keep their names."""
+
+TEXTS = (
+    *("README.md", "*/README.md", "aggregator/docs/**/*.md", "docs/**/*.md", "shared/*.md"),
+    *("deploy/**/*", "aggregator/deniable_aggregator/**/*.html"),
+)
+EXCEPT = ("CHANGELOG.md", "glossary.md")
 
 
 def rows(section: str) -> dict[str, str]:
@@ -27,9 +58,58 @@ def names(section: str) -> Iterator[str]:
             yield from (node.name for node in tree if isinstance(node, ast.ClassDef))
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.partition(":")[0])
+def bound(tree: ast.AST) -> Iterator[str]:
+    """Every variable, parameter, field and function."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.arg(arg=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+
+
+def worn_names() -> Iterator[str]:
+    """File and name of each in product code."""
+    for path in sorted(path for top in PRODUCT for path in (ROOT / top).rglob("*.py")):
+        file = path.relative_to(ROOT).as_posix()
+        if not file.startswith(NOT_YET):
+            used = {name.strip("_") for name in bound(ast.parse(path.read_text()))}
+            yield from (f"{file}: {name}" for name in sorted(used & WORN))
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Name and text of every page, template and document, and of the help of every command."""
+    paths = {path for pattern in TEXTS for path in ROOT.glob(pattern) if path.is_file()}
+    for path in sorted(path for path in paths if path.name not in EXCEPT):
+        yield path.relative_to(ROOT).as_posix(), " ".join(path.read_text().split())
+    yield from help_texts(main, click.Context(main, info_name="deniable"))
+
+
+def help_texts(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
+    """The help of a command and of those below it."""
+    yield context.command_path, " ".join(command.get_help(context).split())
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from help_texts(inner, click.Context(inner, parent=context, info_name=name))
+
+
+@pytest.mark.parametrize("section", ROOMS, ids=lambda section: section.partition(":")[0])
 def test_modules_and_classes_use_the_new_names(section: str) -> None:
     old_to_new, used = rows(section), set(names(section))
     assert old_to_new
     assert old_to_new.keys() & used == set()
     assert set(old_to_new.values()) <= used
+
+
+def test_no_value_or_function_has_a_worn_name() -> None:
+    assert set(worn_names()) == COLUMNS
+
+
+def test_texts_use_the_new_words() -> None:
+    old = re.findall(r"^\| (\w.*?) \| ", WORDS.partition("| --- |")[2], re.M)
+    pattern = re.compile(rf"\b({'|'.join(old)})\b", re.I)
+    uses = {(name, word) for name, text in texts() for word in pattern.findall(text)}
+    assert old
+    assert uses == set()

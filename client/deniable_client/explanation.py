@@ -37,7 +37,7 @@ _CONSENT = {
 class CollectionExplanation:
     """One collection. ε as exact Fractions, chances as Fractions in 0…1.
 
-    `told` is the chance that one report gives one answer truthfully. A guesser for whom two answers
+    `truth_probability`: that one report gives one answer truthfully. A guesser for whom two answers
     were equally likely is at most `sure` of the right one after one report, and `sure_in_all` after
     everything this device will ever send for the collection. `linkage` is in bits: how much two
     reports of one permanent answer share. `identified`: the operator can see whose report it is.
@@ -55,7 +55,7 @@ class CollectionExplanation:
     epsilon_report: Fraction
     epsilon_permanent: Fraction | None
     epsilon_lifetime: Fraction
-    told: Fraction
+    truth_probability: Fraction
     sure: Fraction
     sure_in_all: Fraction
     linkage: float
@@ -165,7 +165,7 @@ def _explain_collection(prepared: PreparedCollection, total: Budget) -> Collecti
         epsilon_report=manifest.epsilon_report,
         epsilon_permanent=manifest.epsilon_permanent,
         epsilon_lifetime=lifetime,
-        told=mechanism.p,
+        truth_probability=mechanism.p,
         sure=certainty(manifest.epsilon_report),
         sure_in_all=certainty(prepared.schedule.spends),
         linkage=manifest.linkage,

@@ -28,7 +28,7 @@ def test_the_numbers_are_those_of_the_manifest_and_the_ledger(memoized: Device) 
     assert explanation.epsilon_report == 1
     assert explanation.epsilon_permanent == 2
     assert explanation.epsilon_lifetime == 4
-    assert explanation.told == MEMOIZED.mechanism().p
+    assert explanation.truth_probability == MEMOIZED.mechanism().p
     assert explanation.linkage == MEMOIZED.linkage
     assert explanation.budget.spent == explanation.budget.left == 2
     assert explanation.labels == ("dark_mode", "beta")

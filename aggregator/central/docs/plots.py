@@ -82,14 +82,14 @@ def coins(*labels: object) -> Coins:
 def figure(name: str, *, x: str, y: str) -> Iterator[Any]:
     """Axes to draw on, saved as `name`.svg without a background or a date."""
     with plt.rc_context(STYLE):
-        shown, axes = plt.subplots(figsize=(7, 3.8))
+        canvas, axes = plt.subplots(figsize=(7, 3.8))
         axes.set_xlabel(x)
         axes.set_ylabel(y)
         yield axes
         axes.legend()
-        shown.tight_layout()
-        shown.savefig(HERE / f"{name}.svg", transparent=True, metadata={"Date": None})
-        plt.close(shown)
+        canvas.tight_layout()
+        canvas.savefig(HERE / f"{name}.svg", transparent=True, metadata={"Date": None})
+        plt.close(canvas)
 
 
 def bars(axes: Any, x: Sequence[float], spreads: Sequence[Spread], label: str, place: int) -> None:
@@ -144,18 +144,18 @@ def plot_linear_queries() -> None:
     workload = queries.intervals(len(VISITS))
     truth = workload.values(VISITS / VISITS.sum())
 
-    def noisy(counts: queries.Counts, toss: Coins) -> Floats:
+    def noisy(counts: queries.Counts, stream: Coins) -> Floats:
         decay = Fraction(1, workload.queries)
-        noise = two_sided_geometric(decay, workload.queries, toss)
+        noise = two_sided_geometric(decay, workload.queries, stream)
         return np.asarray((workload.matrix @ counts.tally + noise) / counts.rows)
 
-    def fitted(counts: queries.Counts, toss: Coins) -> Floats:
+    def fitted(counts: queries.Counts, stream: Coins) -> Floats:
         mechanism = queries.Mwem.of(workload, rounds=12, epsilon="1")
-        return workload.values(mechanism.release(counts, toss).result.weights)
+        return workload.values(mechanism.release(counts, stream).result.weights)
 
-    def small(counts: queries.Counts, toss: Coins) -> Floats:
+    def small(counts: queries.Counts, stream: Coins) -> Floats:
         mechanism = queries.SmallDb.of(workload, size=12, epsilon="1")
-        return workload.values(mechanism.release(counts, toss).result.weights)
+        return workload.values(mechanism.release(counts, stream).result.weights)
 
     ways = {"noise on every answer": noisy, "MWEM, 12 rounds": fitted, "SmallDB, 12 rows": small}
     with figure("linear-queries", x="rows (log scale)", y="largest error, as a share") as axes:
@@ -185,10 +185,10 @@ def plot_stable_answers() -> None:
             test = stability.StabilityTest.of(epsilon=epsilon, delta=DELTA)
             exact = [float(test.chance(distance)[0]) for distance in range(61)]
             axes.plot(range(61), exact, color=COLOURS[place], linewidth=0.9)
-            toss, spreads = coins("stable", epsilon), []
+            stream, spreads = coins("stable", epsilon), []
             for distance in seen:
                 proposal = stability.Proposal("it", distance)
-                hits = sum(test.release(proposal, toss).result is not None for _ in range(times))
+                hits = sum(test.release(proposal, stream).result is not None for _ in range(times))
                 low = beta.ppf(0.025, hits, times - hits + 1) if hits else 0.0
                 high = beta.ppf(0.975, hits + 1, times - hits) if hits < times else 1.0
                 spreads.append((float(low), hits / times, float(high)))

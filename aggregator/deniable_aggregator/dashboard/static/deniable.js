@@ -68,7 +68,7 @@
       };
     },
   });
-  const told = (chart, rows) => ({ dataIndex }) => {
+  const tooltipText = (chart, rows) => ({ dataIndex }) => {
     const row = rows[dataIndex];
     return `${row.label}\n${spoken(row.value, row.lower, row.upper, chart)}${row.sure === false ? (chart.signed ? "\nno evidence of change" : "\nnot significant") : ""}`;
   };
@@ -90,7 +90,7 @@
             axisLine: { lineStyle: { color: ink.axis } }, axisTick: { show: false },
           },
           series: [
-            { type: "bar", barWidth: "58%", data: rows.map((row) => barColour(ink, row)), tooltip: { formatter: told(chart, rows) },
+            { type: "bar", barWidth: "58%", data: rows.map((row) => barColour(ink, row)), tooltip: { formatter: tooltipText(chart, rows) },
               itemStyle: { borderRadius: 2 } },
             { ...whisker(ink, true), data: ends(rows) },
             { type: "custom", silent: true, z: 4, encode: { x: 0, y: 1 }, data: rows.map((row, place) => [Math.max(row.upper ?? 0, row.value ?? 0, 0), place]),
@@ -110,7 +110,7 @@
         xAxis: { type: "category", data: chart.rows.map((row) => row.label), axisLabel: { color: ink.muted, hideOverlap: true }, axisTick: { show: false }, axisLine: { lineStyle: { color: ink.axis } } },
         yAxis: { ...valueAxis(chart, ink), ...(chart.most ? { max: chart.most } : {}) },
         series: [
-          { type: "bar", barMaxWidth: 48, barCategoryGap: chart.rows.length > 60 ? "0%" : "18%", data: chart.rows.map((row) => barColour(ink, row)), tooltip: { formatter: told(chart, chart.rows) } },
+          { type: "bar", barMaxWidth: 48, barCategoryGap: chart.rows.length > 60 ? "0%" : "18%", data: chart.rows.map((row) => barColour(ink, row)), tooltip: { formatter: tooltipText(chart, chart.rows) } },
           ...(chart.rows.length * 5 < width ? [{ ...whisker(ink, false), data: ends(chart.rows) }] : []),
         ],
       },
