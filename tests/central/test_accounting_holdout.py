@@ -105,7 +105,7 @@ def test_a_guess_that_agrees_is_answered_by_itself_and_costs_nothing() -> None:
     holdout = Holdout(fair(10_000), plan)
     answers = [holdout.ask(int, guess=Fraction(1, 2)) for _ in range(100)]
     assert {answer.share for answer in answers} == {Fraction(1, 2)}
-    assert (holdout.overfits_left, holdout.asked) == (3, 100)
+    assert (holdout.overfits_left, holdout.query_count) == (3, 100)
     assert holdout.guarantee == Guarantee.pure(Fraction(1), REPLACE)
 
 

@@ -106,7 +106,7 @@ def test_a_query_asked_again_has_its_answer_and_draws_nothing() -> None:
     read = coins.read
     assert [session.ask(np.array(query)) for query in queries(30)] == first
     assert coins.read == read
-    assert session.asked == 30
+    assert session.query_count == 30
 
 
 def test_after_its_last_update_a_session_predicts_without_looking() -> None:
@@ -142,7 +142,7 @@ def test_a_session_resumed_from_its_records_stands_where_it_stood() -> None:
     assert [again.ask(query) for query in queries(40)] == answers
     assert coins.read == 0
     assert again.weights.tolist() == session.weights.tolist()
-    assert (again.updates_left, again.asked) == (session.updates_left, session.asked)
+    assert (again.updates_left, again.query_count) == (session.updates_left, session.query_count)
     assert again.plan == session.plan
     assert again.records == session.records
 
@@ -154,7 +154,7 @@ def test_a_resumed_session_goes_on_and_numbers_its_records() -> None:
     again = OnlineSession.resume(DATA, kept.records, journal=kept)
     again.ask(queries(2)[1])
     assert [json.loads(record)["number"] for record in kept.records] == [0, 1, 2]
-    assert OnlineSession.resume(DATA, kept.records).asked == 2
+    assert OnlineSession.resume(DATA, kept.records).query_count == 2
 
 
 @pytest.mark.parametrize("room", range(1, 12))
@@ -172,7 +172,7 @@ def test_wherever_the_journal_fails_nothing_shown_is_lost(room: int) -> None:
         session.ask(queries(1)[0])
     again = OnlineSession.resume(DATA, kept.records)
     assert PLAN.updates - again.updates_left == sum(shown)
-    assert again.asked == room - 1
+    assert again.query_count == room - 1
 
 
 def test_an_opening_that_is_not_kept_opens_nothing() -> None:
@@ -217,7 +217,7 @@ def test_a_last_record_whose_writing_failed_may_be_dropped() -> None:
     for query in queries(3):
         session.ask(query)
     again = OnlineSession.resume(DATA, session.records[:-1])
-    assert again.asked == 2
+    assert again.query_count == 2
 
 
 def test_the_noisy_threshold_is_drawn_once_and_kept() -> None:

@@ -257,7 +257,7 @@ def _exhausted(error: BudgetError) -> Problem:
         currency=short.currency,
         limit=at_least(short.limit),
         spent=None if short.spent is None else at_most(short.spent),
-        asked=None if short.asked is None else at_most(short.asked),
+        asked=None if short.requested is None else at_most(short.requested),
         left=at_least(short.left),
         releases=list(short.releases),
     )

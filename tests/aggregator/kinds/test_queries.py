@@ -67,7 +67,7 @@ QUESTIONS = [question(0), question(1, 2), question(0, 1, 2), question(3), questi
 def test_no_report_replaced_is_told_by_more_than_epsilon(name: str) -> None:
     built, third = CHOICES[name], Fraction(2, 3)
     n, gain = 3 if built.id == "grr/1" else 2, built.p - built.q
-    moves = message_space_of(built).labels.sets
+    moves = message_space_of(built).label_sensitivity.sets
     demand = SessionDemand(rows=n, domain=built.domain_size, queries=2, gain=gain, moves=moves)
     session = OnlinePlan(demand, (third, third, third), 1, 2)
     queries = list(np.tri(built.domain_size, dtype=np.int64)[:2])
@@ -275,7 +275,7 @@ def test_few_reports_open_a_session_whose_bar_promises_nothing(name: str) -> Non
 def test_a_session_without_a_bound_is_as_private(name: str) -> None:
     built = CHOICES[name]
     n, gain = 3 if built.id == "grr/1" else 2, built.p - built.q
-    moves = message_space_of(built).labels.sets
+    moves = message_space_of(built).label_sensitivity.sets
     demand = SessionDemand(rows=n, domain=built.domain_size, queries=2, gain=gain, moves=moves)
     session = heuristic_plan(demand, epsilon=2, deviation=0.1)
     queries = list(np.tri(built.domain_size, dtype=np.int64)[:2])

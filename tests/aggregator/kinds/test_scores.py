@@ -18,7 +18,7 @@ from deniable_aggregator.releases.kinds.ordered_scores import (
     propose_first_crossing,
 )
 from deniable_aggregator.releases.kinds.scores import Mode, Score, Threshold
-from deniable_aggregator.releases.kinds.sensitivity import reach
+from deniable_aggregator.releases.kinds.sensitivity import sensitivity_of
 from deniable_central.stability import find_violation, propose_quantile
 from deniable_shared.domain import Bits
 from deniable_shared.mechanisms.contract import Mechanism
@@ -72,7 +72,7 @@ def test_the_variance_of_a_reading_is_exact_where_each_report_has_its_own_device
 @pytest.mark.parametrize("built", [SMALL["sampled-1-of-3"], SMALL["sampled-2-of-3"]])
 def test_the_blank_of_told_bits_is_q_but_for_half_a_step(built: Mechanism) -> None:
     told = LabelCounts.of(context(built, 1)).messages
-    assert abs(Fraction(told.blank, told.unit) - built.q) <= Fraction(1, 2 * told.unit)
+    assert abs(Fraction(told.offset, told.unit) - built.q) <= Fraction(1, 2 * told.unit)
 
 
 def scores(built: Mechanism, n: int) -> list[Score]:
@@ -160,7 +160,8 @@ def test_scores_are_the_rows_of_a_matrix_and_its_reach_is_what_they_declare() ->
     given = context(built, 1, labels=PRICES)
     score = Revenue.of(given)
     columns = [score.levels(np.array(message)) + score.offsets for message in messages(built)[::-1]]
-    assert reach(built, np.array(columns).T).range == score.sensitivity["range_sensitivity"]
+    exact = sensitivity_of(built, np.array(columns).T)
+    assert exact.range == score.sensitivity["range_sensitivity"]
 
 
 @pytest.mark.parametrize("share", SHARES)

@@ -103,11 +103,11 @@ class Account:
     def _check(self, charge: Charge, window: range | None, limit: Limit, whose: str) -> None:
         consumers = [c for c in self.charges if c.reports(window)]
         spent = _total(c.cost(window) for c in consumers)
-        asked = charge.cost(window)
-        if not limit.admits(spent + asked):
+        cost = charge.cost(window)
+        if not limit.admits(spent + cost):
             names = tuple(c.release for c in consumers)
             reports = charge.reports(window)
-            raise budget_error(BudgetRequest(limit, spent, asked, reports, names), whose=whose)
+            raise budget_error(BudgetRequest(limit, spent, cost, reports, names), whose=whose)
 
     def windows(self, touching: Iterable[int] | None = None) -> Iterator[range | None]:
         """Every window that starts at a charged epoch: any other is part of one of these."""

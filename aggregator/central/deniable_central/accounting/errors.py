@@ -28,7 +28,7 @@ class Shortage:
     currency: str
     limit: Fraction
     spent: Fraction | None
-    asked: Fraction | None
+    requested: Fraction | None
     left: Fraction
     releases: tuple[str, ...]
 

@@ -134,7 +134,7 @@ class Holdout(Generic[Row]):
         self.plan = plan
         self._rows, self._coins = rows, coins or Coins.system()
         self._threshold = plan.threshold + self._noise(plan.decays[0])
-        self._left, self._asked = plan.overfits, 0
+        self._left, self._query_count = plan.overfits, 0
 
     @property
     def guarantee(self) -> Guarantee:
@@ -147,8 +147,8 @@ class Holdout(Generic[Row]):
         return self._left
 
     @property
-    def asked(self) -> int:
-        return self._asked
+    def query_count(self) -> int:
+        return self._query_count
 
     def ask(self, query: Callable[[Row], int], *, guess: Fraction | int) -> HoldoutAnswer:
         """The share of f = query(row)/scale, where `guess` is its share of the training rows.
@@ -163,7 +163,7 @@ class Holdout(Generic[Row]):
             )
         if not 0 <= guess <= 1:
             raise HoldoutError("guess must be a share in [0, 1]")
-        self._asked += 1
+        self._query_count += 1
         true, expected = self._count(query), round(guess * self.plan.unit)
         _, of_test, of_answer = self.plan.decays
         if abs(true - expected) + self._noise(of_test) < self._threshold:

@@ -18,27 +18,29 @@ _STEPS = 40
 
 @dataclass(frozen=True, slots=True)
 class BudgetRequest:
-    """What does not fit: the limit, what is spent of it and by whom, what is asked of `reports`."""
+    """A request over the limit: what is spent and by which releases, what `reports` would cost."""
 
     limit: Limit
     spent: Spending
-    asked: Spending
+    requested: Spending
     reports: int
     releases: tuple[str, ...]
 
     @property
     def shortage(self) -> Shortage:
         """δ if that lacks; else ε, or ρ where it lets through more."""
-        if self.spent.delta + self.asked.delta > self.limit.own_delta:
-            deltas = self.limit.own_delta, self.spent.delta, self.asked.delta
+        if self.spent.delta + self.requested.delta > self.limit.own_delta:
+            deltas = self.limit.own_delta, self.spent.delta, self.requested.delta
             return self._short("delta", *deltas)
         if self.limit.rho is not None and (self.is_gaussian or self.drawn > self.pure):
-            return self._short("rho", self.limit.rho, self.spent.rho, self.asked.rho)
-        return self._short("epsilon", self.limit.epsilon, self.spent.epsilon, self.asked.epsilon)
+            return self._short("rho", self.limit.rho, self.spent.rho, self.requested.rho)
+        return self._short(
+            "epsilon", self.limit.epsilon, self.spent.epsilon, self.requested.epsilon
+        )
 
     @property
     def is_gaussian(self) -> bool:
-        return self.asked.epsilon is None
+        return self.requested.epsilon is None
 
     @property
     def pure(self) -> Fraction:
@@ -63,16 +65,16 @@ class BudgetRequest:
         return max(limit - self.spent.rho, Fraction(0)) / self.reports**2
 
     def _short(
-        self, currency: str, limit: Fraction, spent: Fraction | None, asked: Fraction | None
+        self, currency: str, limit: Fraction, spent: Fraction | None, requested: Fraction | None
     ) -> Shortage:
         left = Fraction(0) if spent is None else max(limit - spent, Fraction(0))
-        return Shortage(currency, limit, spent, asked, left, self.releases)
+        return Shortage(currency, limit, spent, requested, left, self.releases)
 
 
 def budget_error(request: BudgetRequest, *, whose: str) -> BudgetError:
     """The error for a release that the limit does not admit."""
     short = request.shortage
-    price = "one without epsilon" if short.asked is None else at_most(short.asked)
+    price = "one without epsilon" if short.requested is None else at_most(short.requested)
     message = (
         f"{whose} may spend {short.currency} {at_least(short.limit)} on releases: "
         f"spent {_spent(short)}, asked {price}, left {at_least(short.left)}; "
@@ -116,6 +118,6 @@ def _within(rho_of: Callable[[Fraction], Fraction], rho: Fraction) -> Fraction:
 
 
 def _names(releases: tuple[str, ...]) -> str:
-    shown = ", ".join(releases[:_NAMED])
+    names = ", ".join(releases[:_NAMED])
     more = len(releases) - _NAMED
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"{names} and {more} more" if more > 0 else names

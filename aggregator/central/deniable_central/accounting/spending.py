@@ -43,8 +43,8 @@ class Spending:
         return _cost(guarantee, reports)
 
     def __add__(self, other: Spending) -> Spending:
-        known = self.epsilon is not None and other.epsilon is not None
-        epsilon = (self.epsilon or 0) + (other.epsilon or 0) if known else None
+        both_pure = self.epsilon is not None and other.epsilon is not None
+        epsilon = (self.epsilon or 0) + (other.epsilon or 0) if both_pure else None
         return Spending(
             None if epsilon is None else Fraction(epsilon),
             self.rho + other.rho,

@@ -54,9 +54,9 @@ class Roads:
             raise MarketError(f"longest must be positive, got {longest}")
         paths = self._all_paths()
         value = np.array([1 - sum(self.lengths[r] for r in path) / longest for _, path in paths])
-        known = {trip: place for place, trip in enumerate(self.trips)}
-        owner = np.array([known[trip] for trip, _ in paths])
-        made = np.array([known.get(trip, -1) for trip in trips])
+        columns = {trip: place for place, trip in enumerate(self.trips)}
+        owner = np.array([columns[trip] for trip, _ in paths])
+        made = np.array([columns.get(trip, -1) for trip in trips])
         worths: npt.NDArray[np.float64] = np.where(made[:, None] == owner, value.clip(0), 0.0)
         return worths
 
@@ -75,10 +75,10 @@ class Roads:
                 yield from self._onward(target, end, seen | {target}, (*path, road))
 
     def _all_paths(self) -> list[tuple[Trip, Path]]:
-        found: list[tuple[Trip, Path]] = []
+        paths: list[tuple[Trip, Path]] = []
         for trip in self.trips:
             for path in self.paths(trip):
-                found.append((trip, path))
-                if len(found) >= MOST_OPTIONS:
+                paths.append((trip, path))
+                if len(paths) >= MOST_OPTIONS:
                     raise MarketError(f"roads have {MOST_OPTIONS:,} paths or more: leave some out")
-        return found
+        return paths

@@ -136,7 +136,7 @@ class OnlineSession:
         return self.plan.updates - self._public.updates
 
     @property
-    def asked(self) -> int:
+    def query_count(self) -> int:
         """Distinct queries answered so far."""
         return len(self._answers)
 
@@ -166,7 +166,7 @@ class OnlineSession:
         key = query_key(checked)
         if key not in self._answers:
             self._keep(self._answered(checked, key))
-        return self._shown(self._answers[key])
+        return self._public_answer(self._answers[key])
 
     def _answered(self, query: Integers, key: str) -> AnswerRecord:
         number = len(self._records)
@@ -196,7 +196,7 @@ class OnlineSession:
         self._answers[answered.key] = answered
         self._records.append(answered.to_bytes())
 
-    def _shown(self, answered: AnswerRecord) -> Answer:
+    def _public_answer(self, answered: AnswerRecord) -> Answer:
         demand = self.plan.demand
         bar = None
         if answered.number <= demand.queries:

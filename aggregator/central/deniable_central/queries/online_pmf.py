@@ -102,17 +102,17 @@ class ThresholdTest:
         self._chances: Floats = normal * np.exp(-of_threshold * np.abs(noise))
         self._thresholds = plan.threshold + noise
         self._rate = of_test
-        self._known: dict[tuple[tuple[int, bool], ...], float] = {}
+        self._cache: dict[tuple[tuple[int, bool], ...], float] = {}
 
     def chance(self, tests: tuple[tuple[int, bool], ...]) -> float:
         """Pr[all of them come out so], over the noise of the threshold and of every test."""
-        if tests not in self._known:
+        if tests not in self._cache:
             product = self._chances.copy()
             for error, learnt in tests:
                 above = self._tail(self._thresholds - error)
                 product *= above if learnt else self._tail(1 + error - self._thresholds)
-            self._known[tests] = float(product.sum())
-        return self._known[tests]
+            self._cache[tests] = float(product.sum())
+        return self._cache[tests]
 
     def _tail(self, k: Integers) -> Floats:
         """Pr[N ≥ k]."""

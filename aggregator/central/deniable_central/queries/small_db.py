@@ -219,9 +219,9 @@ def _size(workload: Workload, alpha: Accuracy | None, size: int | None) -> int:
 def _enumerable(domain: int, size: int) -> None:
     count = multisets(domain, size)
     if count > MOST_CANDIDATES:
-        shown = f"{count:,}" if count < _PRINTABLE else f"e^{math.log(count):.0f}"
+        printed_count = f"{count:,}" if count < _PRINTABLE else f"e^{math.log(count):.0f}"
         raise EnumerationError(
-            f"{size} rows over {domain} values make {shown} candidates, at most "
+            f"{size} rows over {domain} values make {printed_count} candidates, at most "
             f"{MOST_CANDIDATES:,} are gone through: allow a larger alpha, or let public coins draw "
             "some with candidates=100_000, which is as private, or use mwem"
         )

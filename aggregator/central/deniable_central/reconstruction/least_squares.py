@@ -30,13 +30,13 @@ def reconstruct(queries: Subsets, answers: npt.ArrayLike) -> Integers:
 
     SubsetsError unless there is one number for each query.
     """
-    told = np.asarray(answers, dtype=np.float64)
-    if told.shape != (queries.queries,):
+    floats = np.asarray(answers, dtype=np.float64)
+    if floats.shape != (queries.queries,):
         raise SubsetsError(
             f"answers must be one number for each of {queries.queries} queries, "
-            f"got shape {told.shape}"
+            f"got shape {floats.shape}"
         )
-    bits: Integers = (least_squares(queries, told) >= 0.5).astype(np.int64)
+    bits: Integers = (least_squares(queries, floats) >= 0.5).astype(np.int64)
     return bits
 
 

@@ -27,9 +27,9 @@ def read_delta(value: object) -> Fraction:
     if isinstance(value, str) and _DECIMAL.fullmatch(value):
         value = Fraction(value)
     if not isinstance(value, Fraction):
-        shown = repr(value[:20]) if isinstance(value, str) else type(value).__name__
+        excerpt = repr(value[:20]) if isinstance(value, str) else type(value).__name__
         raise DeltaError(
-            f'delta must be a Fraction or a decimal like "1e-6" or "0.000001", got {shown}'
+            f'delta must be a Fraction or a decimal like "1e-6" or "0.000001", got {excerpt}'
         )
     if not SMALLEST_DELTA <= value <= LARGEST_DELTA:
         raise DeltaError(

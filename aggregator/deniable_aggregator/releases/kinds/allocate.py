@@ -101,7 +101,7 @@ class PreparedAllocation:
 
     @property
     def decay(self) -> Fraction:
-        return self.epsilon / self.label_counts.messages.labels.l1
+        return self.epsilon / self.label_counts.messages.label_sensitivity.l1
 
     @property
     def expected(self) -> tuple[ErrorBar, ...]:
@@ -125,7 +125,7 @@ class PreparedAllocation:
             "goods": list(self.goods.labels),
             "next": list(map(_posted, boards[-1].tolist())),
             "allocation": self._allocation(rounds[half:], settled),
-            "rounds": list(map(self._told, rounds, boards)),
+            "rounds": list(map(self._round_document, rounds, boards)),
         }
         return ReleaseResult(result, self.expected)
 
@@ -147,15 +147,15 @@ class PreparedAllocation:
         return Pmf(outcomes, lower, upper)
 
     def _exact(self, tallies: Tallies) -> list[tuple[int, LabelCounts, Counts]]:
-        """Epochs that have reports, with their readings before the noise."""
-        found = []
+        """Epochs that have reports, with their label counts before the noise."""
+        exact_counts = []
         for epoch, part in tallies.by_epoch().items():
             if part.n:
                 label_counts = LabelCounts.of(replace(self.context, n=part.n, epochs=(epoch,)))
-                found.append((epoch, label_counts, label_counts(part.counts)))
-        return found
+                exact_counts.append((epoch, label_counts, label_counts(part.counts)))
+        return exact_counts
 
-    def _told(self, epoch_round: DemandRound, board: Floats) -> dict[str, object]:
+    def _round_document(self, epoch_round: DemandRound, board: Floats) -> dict[str, object]:
         """The prices of one epoch, and what was bought at them."""
         return {
             "epoch": epoch_round.epoch,

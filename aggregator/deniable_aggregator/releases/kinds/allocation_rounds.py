@@ -1,6 +1,6 @@
 """Rounds of an allocation: the noisy counts of an epoch each, and how far off their average may be.
 
-    share      f̂ = (c + N − n·μ(0))/(n·gain) of each label, weight 1/(n·gain) of one reading
+    share      f̂ = (c + N − n·μ(0))/(n·gain) of each label, weight 1/(n·gain) of one count
     average    (1/m)·Σ f̂_t: a normal of the local variance, and Σ N_t·weight_t/m taken for one
                Laplace noise of rate decay/√Σ(weight_t/m)², whose variance is not smaller and whose
                tail of 5% lies farther out
@@ -27,7 +27,7 @@ from deniable_aggregator.releases.kinds.label_counts import LabelCounts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DemandRound:
-    """The noisy readings of one epoch, and what they say."""
+    """The noisy label counts of one epoch, and what they say."""
 
     epoch: int
     label_counts: LabelCounts
@@ -44,7 +44,7 @@ class DemandRound:
 
     @property
     def weight(self) -> float:
-        """What one unit of a reading is as a share."""
+        """What one unit of a count is as a share."""
         return 1 / float(self.label_counts.context.n * self.label_counts.gain)
 
 

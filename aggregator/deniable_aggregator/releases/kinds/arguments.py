@@ -39,17 +39,17 @@ def with_defaults(
     return {name: arguments.get(name, parameter.default) for name, parameter in by_name.items()}
 
 
-def nearest(name: object, known: Iterable[str]) -> str:
+def nearest(name: object, names: Iterable[str]) -> str:
     """What may have been meant, then all there is: the end of a sentence."""
-    names = sorted(known)
+    names = sorted(names)
     close = get_close_matches(str(name)[:80], names, n=1)
     meant = f": did you mean {close[0]}? " if close else ": "
     return f"{meant}there {'is' if len(names) == 1 else 'are'} {', '.join(names) or 'none'}"
 
 
-def read_name(argument: str, value: object, known: Iterable[str]) -> str:
+def read_name(argument: str, value: object, names: Iterable[str]) -> str:
     """One of the names."""
-    names = tuple(known)
+    names = tuple(names)
     if value not in names:
         raise ParameterError(f"{argument} must not be {value!r:.80}{nearest(value, names)}")
     return str(value)

@@ -26,15 +26,15 @@ class IndependentBitMessages:
 
     size: int
     unit: int = 1
-    blank: int = 0
+    offset: int = 0
     sampling_fraction: Fraction = Fraction(1)
 
     @property
-    def most(self) -> int:
+    def most_labels(self) -> int:
         return self.size
 
     @property
-    def labels(self) -> LabelReach:
+    def label_sensitivity(self) -> LabelReach:
         return IndependentBits(self.size).one_report_moves(self.size)
 
     def label_counts(self, counts: Counts) -> Counts:
@@ -43,7 +43,7 @@ class IndependentBitMessages:
     def tally_matrix(self, matrix: Matrix) -> Matrix:
         return matrix
 
-    def spread(self, matrix: Matrix) -> Counts:
+    def row_ranges(self, matrix: Matrix) -> Counts:
         spread: Counts = np.abs(matrix).sum(axis=1)
         return spread
 
@@ -58,29 +58,29 @@ class SampledBitMessages:
     size: int
     sampled: int
     unit: int
-    blank: int
+    offset: int
 
     @property
     def sampling_fraction(self) -> Fraction:
         return Fraction(self.sampled, self.size)
 
     @property
-    def most(self) -> int:
+    def most_labels(self) -> int:
         return self.sampled
 
     @property
-    def labels(self) -> LabelReach:
+    def label_sensitivity(self) -> LabelReach:
         bits = SampledBits(self.size, self.sampled)
-        return bits.one_report_moves(self.size, self.unit, self.blank)
+        return bits.one_report_moves(self.size, self.unit, self.offset)
 
     def label_counts(self, counts: Counts) -> Counts:
-        label_counts: Counts = self.unit * counts[self.size :] - self.blank * counts[: self.size]
+        label_counts: Counts = self.unit * counts[self.size :] - self.offset * counts[: self.size]
         return label_counts
 
     def tally_matrix(self, matrix: Matrix) -> Matrix:
-        return np.concatenate([-self.blank * matrix, self.unit * matrix], axis=1)
+        return np.concatenate([-self.offset * matrix, self.unit * matrix], axis=1)
 
-    def spread(self, matrix: Matrix) -> Counts:
+    def row_ranges(self, matrix: Matrix) -> Counts:
         telling, one = matrix[:, : self.size], matrix[:, self.size :]
         high = np.sort(telling + np.maximum(one, 0), axis=1)[:, self.size - self.sampled :]
         low = np.sort(telling + np.minimum(one, 0), axis=1)[:, : self.sampled]

@@ -1,7 +1,7 @@
 """The usual error of a release, simulated from public facts: no tally is read, nothing is promised.
 
     people    as many as there are reports, in a few made-up populations
-    reports   readings with the mean and variance of the devices' own law, as normal numbers;
+    reports   label counts with the mean and variance of the devices' own law, as normal numbers;
               negatively correlated where a report supports a fixed number of codes
     release   the family's own law, with plain floats: nothing drawn here is released
     shown     half of the runs are off by at most `median`, 95 of 100 by at most `p95`, for the
@@ -46,7 +46,7 @@ class Population:
         return cls(name, weights / weights.sum())
 
     def signals(self, label_counts: LabelCounts, noise: Floats) -> Floats:
-        """Readings less what they are where no person has the label: float64[runs, labels].
+        """Label counts less what they are where no person has the label: float64[runs, labels].
 
         `noise` float64[runs, labels] has variance 1.
         """
@@ -81,20 +81,22 @@ def worst(
         return ()
     label_counts = LabelCounts.of(context)
     noise = _noise(context, runs, coins_of(context, request, "reports"))
-    found = []
+    candidates = []
     for population in populations:
         signals = population.signals(label_counts, noise)
         off = errors(population, signals, coins_of(context, request, "release"))
         median, p95 = np.quantile(off, (0.5, 0.95)).tolist()
-        found.append(TypicalError(quantity, median, p95, population.name, runs))
-    return (max(found, key=lambda typical: typical.p95),)
+        candidates.append(TypicalError(quantity, median, p95, population.name, runs))
+    return (max(candidates, key=lambda typical: typical.p95),)
 
 
 def coins_of(context: ReleaseContext, request: Mapping[str, object], use: str) -> Coins:
     """A stream for each use: the same for the same request over as many reports."""
     device = context.mechanism
-    known = [context.domain.size, device.id, str(device.epsilon), context.repeat]
-    terms = json.dumps([*known, len(context.epochs), context.n, dict(request)], sort_keys=True)
+    public_facts = [context.domain.size, device.id, str(device.epsilon), context.repeat]
+    terms = json.dumps(
+        [*public_facts, len(context.epochs), context.n, dict(request)], sort_keys=True
+    )
     return Coins.derive(b"deniable typical error", use.encode(), *_chunks(terms.encode()))
 
 
@@ -128,7 +130,7 @@ def _normals(shape: tuple[int, int], coins: Coins) -> Floats:
 
 
 def _variance(label_counts: LabelCounts, shares: Floats) -> Floats:
-    """Of sums of readings: given the people where each report has coins of its own."""
+    """Of sums of label counts: given the people where each report has coins of its own."""
     device, messages = label_counts.context.mechanism, label_counts.messages
     if label_counts.reports > 1 or messages.sampling_fraction < 1:
         return label_counts.variance(shares)

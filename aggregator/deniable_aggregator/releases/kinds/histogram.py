@@ -79,7 +79,7 @@ class PreparedHistogram:
 
     @property
     def decay(self) -> Fraction:
-        return self.epsilon / self.label_counts.messages.labels.l1
+        return self.epsilon / self.label_counts.messages.label_sensitivity.l1
 
     @property
     def expected(self) -> tuple[ErrorBar, ...]:
@@ -93,7 +93,7 @@ class PreparedHistogram:
         return ReleaseResult({"estimates": self._estimates(noisy)}, self.expected)
 
     def pmf(self, tallies: Tallies, *, farthest: int) -> Pmf[tuple[int, ...]]:
-        """The certified law of the noisy readings within `farthest` of the true ones, no more."""
+        """The certified law of the noisy counts within `farthest` of the true ones, no more."""
         counts = self.label_counts(tallies.counts).tolist()
         if (2 * farthest + 1) ** len(counts) > _MOST_OUTCOMES:
             raise ParameterError(f"farthest must allow at most {_MOST_OUTCOMES:,} outcomes")
@@ -144,7 +144,7 @@ class PreparedHistogram:
         )
 
     def _half_widths(self, frequencies: Floats) -> Floats:
-        """Half a step of the reading more than the tails of the two kinds of noise."""
+        """Half a step of the count more than the tails of the two kinds of noise."""
         variance = self.label_counts.variance(frequencies)
         widths = combined_half_widths(variance, self.decay, CONFIDENCE)
         return np.asarray((widths + self.label_counts.messages.unit / 2) / self._scale)

@@ -1,14 +1,14 @@
-"""Which tallies one report can add, by mechanism: what every sensitivity of this room is made of.
+"""The message space of each mechanism: every sensitivity here is computed from it.
 
     one of      one of K counts goes up by one                  `OneOf`
     points      the same; labels are sums of counts             `Design`, counted by message
     sets        w of K counts go up by one                      `Subset`, `Design` by code
     free bits   any set of m counts goes up by one              `IndependentBits`
-    told bits   t of m places are told, any of them as ones     `SampledBits`
+    sampled     t of m coordinates, any of them as ones         `SampledBits`
 
 All messages a sender can make are possible whatever the value, so it does not matter which values
 are valid; a chain sends the messages of its first mechanism. Messages of which nothing
-supports a label or not (means, waves, tables, texts) have no readings, and no releases.
+supports a label or not (means, waves, tables, texts) have no label counts, and no releases.
 """
 
 from __future__ import annotations

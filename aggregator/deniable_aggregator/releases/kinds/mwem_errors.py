@@ -45,9 +45,9 @@ def workload_errors(
             worst_query = (off * float(linear.share / (2 * moves)) + gumbel).argmax(axis=1)
             noise = two_sided_geometric(linear.share / moves, len(rows), coins)
             measured = np.clip((observed[rows, worst_query] + noise) / unit, 0, 1)
-            asked = queries[worst_query]
-            step = STEP * (measured - (weights * asked).sum(axis=1))
-            exponents += step[:, None] * asked
+            selected = queries[worst_query]
+            step = STEP * (measured - (weights * selected).sum(axis=1))
+            exponents += step[:, None] * selected
             weights = _softmax(exponents)
             total += weights
         mean = total / (linear.rounds + 1)

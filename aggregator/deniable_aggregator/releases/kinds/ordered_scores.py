@@ -134,7 +134,7 @@ class Revenue:
             )
         every, label_counts = label_prices(context), LabelCounts.of(context)
         prices = [every[place] for place in chosen]
-        each = label_counts.messages.unit * label_counts.messages.most
+        each = label_counts.messages.unit * label_counts.messages.most_labels
         if prices[-1] * context.n * each >= _LARGEST:
             raise ParameterError(
                 f"the largest price in cents times n must be below 2^60, got {prices[-1]} times "
@@ -176,7 +176,7 @@ class Revenue:
     def local(self, beta: float) -> float:
         messages, sums = self.label_counts.messages, len(self.places)
         tails = _tails(self.context.domain.size, self.places.tolist())
-        width = int(messages.spread(messages.tally_matrix(tails)).max())
+        width = int(messages.row_ranges(messages.tally_matrix(tails)).max())
         return 2 * float(self.prices[-1]) * self.label_counts.deviation(width, sums=sums, beta=beta)
 
 
@@ -207,12 +207,12 @@ def widest_share(label_counts: LabelCounts) -> int:
     """
     messages, size, widest = label_counts.messages, label_counts.context.domain.size, 0
     if size > MOST_ORDERED:
-        return messages.labels.sets
+        return messages.label_sensitivity.sets
     step = max(1, _CHUNK // size)
     for start in range(0, size, step):
         rows = np.arange(start, min(start + step, size))
         matrix = (np.arange(size)[None, :] <= rows[:, None]).astype(np.int64)
-        widest = max(widest, int(messages.spread(messages.tally_matrix(matrix)).max()))
+        widest = max(widest, int(messages.row_ranges(messages.tally_matrix(matrix)).max()))
     return widest
 
 

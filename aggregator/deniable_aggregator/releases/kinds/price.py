@@ -100,11 +100,11 @@ def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> Prepare
         expected=selection_bars(score, levels, unit=UNIT),
         score=score,
         selector=mechanism,
-        show=partial(_shown, grid, math.ceil(gain)),
+        show=partial(_price_document, grid, math.ceil(gain)),
     )
 
 
-def _shown(
+def _price_document(
     grid: LabelPriceGrid, gain: int, drawn: int, candidates: tuple[str | None, ...]
 ) -> Mapping[str, object]:
     """The price, its label and the label's place; the rest is public."""

@@ -149,7 +149,7 @@ class PreparedQuerySession:
             "measured_at_most": self.linear.updates,
             "error": self.linear.error,
         }
-        return self._asked(session), ReleaseResult(opening, self.expected)
+        return self._query_session(session), ReleaseResult(opening, self.expected)
 
     def resume(
         self,
@@ -163,9 +163,9 @@ class PreparedQuerySession:
         session = OnlineSession.resume(data, records, journal=keep, coins=coins)
         if session.guarantee != self.guarantee:
             raise SessionError("these records are of a session that was opened at another price")
-        return self._asked(session)
+        return self._query_session(session)
 
-    def _asked(self, session: OnlineSession) -> QuerySession:
+    def _query_session(self, session: OnlineSession) -> QuerySession:
         return QuerySession(self.context.domain, session, _error(session.plan))
 
 
@@ -175,7 +175,7 @@ def prepare(arguments: Mapping[str, object], context: ReleaseContext) -> Prepare
     check_joint("queries", context)
     epsilon = read_epsilon(complete["epsilon"])
     questions = read_whole("questions", complete["questions"], low=1, high=_MOST_QUESTIONS)
-    moves = message_space_of(context.mechanism).labels.sets
+    moves = message_space_of(context.mechanism).label_sensitivity.sets
     local = local_error(context, queries=1 << (context.domain.size - 1), beta=HALF, moves=moves)
     demand = SessionDemand(
         rows=context.n,

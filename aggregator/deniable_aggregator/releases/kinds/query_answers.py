@@ -50,7 +50,7 @@ def answer_rows(
     """Every query with its answer; limits only where there is a bound."""
     shares = label_sets.workload.values(weights).tolist()
     return [
-        {**name, **_shown(share, error)}
+        {**name, **_share_document(share, error)}
         for name, share in zip(label_sets.names, shares, strict=True)
     ]
 
@@ -61,7 +61,7 @@ def distribution_rows(labels: tuple[str, ...], weights: Floats) -> list[dict[str
     return [{"label": label, "share": share} for label, share in pairs]
 
 
-def _shown(share: float, error: QueryErrorBound | None) -> dict[str, object]:
+def _share_document(share: float, error: QueryErrorBound | None) -> dict[str, object]:
     if error is None:
         return {"share": share}
     low, high = error.limits(share)

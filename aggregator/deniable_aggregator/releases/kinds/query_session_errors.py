@@ -32,8 +32,8 @@ def query_session_errors(
     context: ReleaseContext, plan: OnlinePlan, request: Mapping[str, object]
 ) -> tuple[TypicalError, ...]:
     """Empty where simulating takes long."""
-    asked = min(plan.demand.queries, _MOST_ASKED)
-    chances = uniforms((asked, context.domain.size), coins_of(context, request, "questions"))
+    count = min(plan.demand.queries, _MOST_ASKED)
+    chances = uniforms((count, context.domain.size), coins_of(context, request, "questions"))
     questions = (chances < 0.5).astype(np.float64)
 
     def errors(people: Population, signals: Floats, coins: Coins) -> Floats:
@@ -41,10 +41,10 @@ def query_session_errors(
         return _largest_error(plan, signals, questions, truth, coins)
 
     return worst(
-        f"largest error of {asked} random questions, as a share",
+        f"largest error of {count} random questions, as a share",
         context,
         request,
-        runs=runs_for(len(_STEEPNESS) * asked * (context.domain.size + 64)),
+        runs=runs_for(len(_STEEPNESS) * count * (context.domain.size + 64)),
         populations=[Population.steep(context.domain.size, each) for each in _STEEPNESS],
         errors=errors,
     )
@@ -57,7 +57,7 @@ def _largest_error(
     runs, unit = len(signals), plan.demand.unit
     of_threshold, of_test, of_answer = plan.decays
     threshold = plan.threshold + two_sided_geometric(of_threshold, runs, coins)
-    sums, taught, found = np.zeros_like(signals), np.zeros(runs), np.zeros(runs)
+    sums, taught, largest = np.zeros_like(signals), np.zeros(runs), np.zeros(runs)
     weights = _weighed(sums, plan)
     for question, share in zip(questions, truth, strict=True):
         true = np.rint(signals @ question)
@@ -71,8 +71,8 @@ def _largest_error(
         sums[learns] += steps[:, None] * question
         weights[learns] = _weighed(sums[learns], plan)
         off = np.abs(np.clip(answer / unit, 0, 1) - share)
-        found = np.maximum(found, off)
-    return found
+        largest = np.maximum(largest, off)
+    return largest
 
 
 def _weighed(sums: Floats, plan: OnlinePlan) -> Floats:

@@ -6,7 +6,7 @@
                        grr/1 (0 for a query of all labels or none), more where a report supports
                        several labels. What any set of labels is moved by bounds all queries
     τ                  |Q| fixed queries are all within τ of the truth but with chance β: the
-                       `deviation` of readings, and the rounding, over n
+                       `deviation` of label counts, and the rounding, over n
 
 The offset is a function of n and of the query, so it moves with no report. Nothing is projected:
 an answer may be negative or above n·(p − q). Only answers that are one label of several have
@@ -76,10 +76,10 @@ def workload_sensitivity(mechanism: Mechanism, queries: Counts) -> int:
     messages, widest = message_space_of(mechanism), 0
     height = max(1, _AT_ONCE // mechanism.tally_size)
     for start in range(0, len(queries), height):
-        if widest == messages.labels.sets:
+        if widest == messages.label_sensitivity.sets:
             break
         rows = messages.tally_matrix(queries[start : start + height])
-        widest = max(widest, int(messages.spread(rows).max()))
+        widest = max(widest, int(messages.row_ranges(rows).max()))
     return widest
 
 

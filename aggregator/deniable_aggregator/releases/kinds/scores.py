@@ -4,10 +4,10 @@
     threshold   minus the reports that keep a label from being the first, in the order of the
                 labels, whose frequency is at least `level`; "none" is a candidate of its own
 
-        −max(0, R − c_v, max_{i<v} c_i − (R − 1))        R = ⌈n·μ(level)⌉, c the readings
+        −max(0, R − c_v, max_{i<v} c_i − (R − 1))        R = ⌈n·μ(level)⌉, c the label counts
 
 The score of threshold is 0 for just one candidate, the answer on debiased counts, and one report
-moves it by at most the widest reading, for each bound does. A share of n is a public constant once
+moves it by at most the widest count, for each bound does. A share of n is a public constant once
 debiased, so all of this is about raw counts (`label_counts`). Ordered labels have more scores:
 `ordered_scores`.
 """
@@ -50,7 +50,7 @@ class Score(Protocol):
         """One score a candidate, from the tally of all reports."""
 
     def levels_of_label_counts(self, label_counts: Counts) -> Counts:
-        """The same from the readings of a tally, one a label."""
+        """The same from the label counts of a tally, one a label."""
 
     def length(self, levels: float) -> float:
         """So many levels of the score in its unit, for true answers and not for reports."""
@@ -78,7 +78,7 @@ class Mode:
 
     @property
     def sensitivity(self) -> Mapping[str, int]:
-        return {"range_sensitivity": self.label_counts.messages.labels.range}
+        return {"range_sensitivity": self.label_counts.messages.label_sensitivity.range}
 
     @property
     def unit(self) -> str:

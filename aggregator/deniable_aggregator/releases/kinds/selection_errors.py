@@ -145,8 +145,8 @@ def _payers(prices: Floats, step: float) -> Population:
 def _shortfall(truth: Floats, drawn: Counts) -> Floats:
     """Of each run, the farthest that one of those drawn lay below the best then left."""
     left, runs = np.tile(truth, (len(drawn), 1)), np.arange(len(drawn))
-    found = np.zeros(len(drawn))
+    shortfall = np.zeros(len(drawn))
     for places in drawn.T:
-        found = np.maximum(found, left.max(axis=1) - truth[places])
+        shortfall = np.maximum(shortfall, left.max(axis=1) - truth[places])
         left[runs, places] = -np.inf
-    return found
+    return shortfall

@@ -37,7 +37,7 @@ class Sensitivity:
 
     @property
     def linf(self) -> int:
-        return int(self.messages.spread(self.matrix).max())
+        return int(self.messages.row_ranges(self.matrix).max())
 
     @property
     def range(self) -> int:
@@ -47,7 +47,7 @@ class Sensitivity:
         widest = 0
         for place in range(1, len(rows)):
             apart = rows[:place] - rows[place]
-            widest = max(widest, int(self.messages.spread(apart).max()))
+            widest = max(widest, int(self.messages.row_ranges(apart).max()))
         return widest
 
     @property
@@ -59,7 +59,7 @@ class Sensitivity:
         return self.messages.norms(self.matrix)[1]
 
 
-def reach(mechanism: Mechanism, matrix: npt.ArrayLike) -> Sensitivity:
+def sensitivity_of(mechanism: Mechanism, matrix: npt.ArrayLike) -> Sensitivity:
     """Of an integer matrix of one row an answer, one column a count of the tally.
 
     ParameterError for a mechanism this room does not know, and for a matrix of another shape or of
@@ -70,5 +70,5 @@ def reach(mechanism: Mechanism, matrix: npt.ArrayLike) -> Sensitivity:
 
 
 def label_sensitivity(mechanism: Mechanism) -> LabelReach:
-    """Of the readings themselves, one row a label, in closed form and for any number of labels."""
-    return message_space_of(mechanism).labels
+    """Of the label counts themselves, in closed form and for any number of labels."""
+    return message_space_of(mechanism).label_sensitivity

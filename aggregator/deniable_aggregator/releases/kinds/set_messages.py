@@ -6,7 +6,8 @@
 The sets of `affine/1` are some of all sets, so what any sets would move a row by is a bound. Those
 of c = 1, w neighbours among the codes themselves, reach it for every row whose largest entries are
 neighbours, and whose smallest: those of quantiles, intervals and revenue. For other rows every c is
-tried, or the bound stands where that takes too long. Of the readings together, u = min(w, K − w),
+tried, or the bound stands where that takes too long. Of the label counts together, u = min(w, K −
+w),
 
     L1 = min(d, 2u)        any set of labels: min(d, u)
 
@@ -42,15 +43,15 @@ class SubsetMessages:
     size: int
     held: int
     unit: int = 1
-    blank: int = 0
+    offset: int = 0
     sampling_fraction: Fraction = Fraction(1)
 
     @property
-    def most(self) -> int:
+    def most_labels(self) -> int:
         return self.held
 
     @property
-    def labels(self) -> LabelReach:
+    def label_sensitivity(self) -> LabelReach:
         return Subset(self.size, self.held).one_report_moves(self.size)
 
     def label_counts(self, counts: Counts) -> Counts:
@@ -59,7 +60,7 @@ class SubsetMessages:
     def tally_matrix(self, matrix: Matrix) -> Matrix:
         return matrix
 
-    def spread(self, matrix: Matrix) -> Counts:
+    def row_ranges(self, matrix: Matrix) -> Counts:
         return _of_any_set(matrix, self.held)
 
     def norms(self, matrix: Matrix) -> tuple[int, int]:
@@ -76,15 +77,15 @@ class DesignSetMessages:
     design: Design
     estimator: CodeSetEstimator
     unit: int = 1
-    blank: int = 0
+    offset: int = 0
     sampling_fraction: Fraction = Fraction(1)
 
     @property
-    def most(self) -> int:
+    def most_labels(self) -> int:
         return min(self.design.held, self.size)
 
     @property
-    def labels(self) -> LabelReach:
+    def label_sensitivity(self) -> LabelReach:
         return self.design.one_report_moves(self.size)
 
     def label_counts(self, counts: Counts) -> Counts:
@@ -94,7 +95,7 @@ class DesignSetMessages:
         unused = np.zeros((len(matrix), self.design.codes - self.size), dtype=np.int64)
         return np.concatenate([matrix, unused], axis=1)
 
-    def spread(self, matrix: Matrix) -> Counts:
+    def row_ranges(self, matrix: Matrix) -> Counts:
         bound = _of_any_set(matrix, self.design.held)
         high, low = _span(next(self.estimator.held_blocks(matrix)))
         open_rows = np.flatnonzero(high - low < bound)

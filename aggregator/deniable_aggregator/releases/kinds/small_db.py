@@ -183,9 +183,9 @@ class PreparedSmallDb:
 
     def _public_coins(self) -> Coins:
         request = {"epochs": self.context.epochs, **self.parameters}
-        asked = json.dumps(request, sort_keys=True, ensure_ascii=True).encode()
+        terms = json.dumps(request, sort_keys=True, ensure_ascii=True).encode()
         key = self.context.collection.encode()
-        parts = [asked[start : start + _PART] for start in range(0, len(asked), _PART)]
+        parts = [terms[start : start + _PART] for start in range(0, len(terms), _PART)]
         return Coins.derive(key, _LABEL, *parts)
 
 
@@ -221,12 +221,12 @@ def _size(queries: int, alpha: Fraction) -> int:
 def _check_enumerable(labels: int, size: int, queries: int) -> None:
     count, most = multisets(labels, size), min(MOST_CANDIDATES, _MOST_ANSWERS // queries)
     if count > most or _halves(labels, size) > _MOST_HALVES:
-        shown = f"{count:,}" if count < _PRINTABLE else "far too many"
+        printed_count = f"{count:,}" if count < _PRINTABLE else "far too many"
         some = min(_SOME, _most_drawn(size, queries))
         raise EnumerationError(
-            f"small-db of {size:,} rows over {labels:,} labels has {shown} candidates, too many "
-            "to go through: allow a larger alpha, let public coins draw some with candidates = "
-            f"{some}, which is as private, or use mwem, which goes through none"
+            f"small-db of {size:,} rows over {labels:,} labels has {printed_count} candidates, "
+            "too many to go through: allow a larger alpha, let public coins draw some with "
+            f"candidates = {some}, which is as private, or use mwem, which goes through none"
         )
 
 

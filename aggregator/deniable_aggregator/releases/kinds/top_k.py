@@ -44,9 +44,11 @@ def prepare(
         expected=selection_bars(score, levels, unit=_UNIT),
         score=score,
         selector=TopK(privacy, k),
-        show=_shown,
+        show=_picks_document,
     )
 
 
-def _shown(picks: tuple[int, ...], candidates: tuple[str | None, ...]) -> Mapping[str, object]:
+def _picks_document(
+    picks: tuple[int, ...], candidates: tuple[str | None, ...]
+) -> Mapping[str, object]:
     return {"labels": [candidates[pick] for pick in picks], "indices": list(picks)}
